@@ -1,0 +1,1 @@
+//! Schemas, tables and accounts as immutable snapshots, and the traits by which queries reach tables.

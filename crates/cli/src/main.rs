@@ -1,0 +1,2 @@
+//! Wiring only: reads the command line, opens a door.
+fn main() {}

@@ -1,0 +1,1 @@
+//! A MySQL client over the wire codec.

@@ -1,0 +1,1 @@
+//! Answers from local tables: sessions, transactions, DDL, accounts, system schemas.

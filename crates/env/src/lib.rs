@@ -1,0 +1,1 @@
+//! Disk, clock, randomness and threads behind small traits, real and simulated.

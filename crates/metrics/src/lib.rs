@@ -1,0 +1,1 @@
+//! Counters and histograms with the unit in the name.

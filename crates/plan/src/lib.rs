@@ -1,0 +1,1 @@
+//! Binding, logical plan, optimizer passes, physical plan, EXPLAIN.

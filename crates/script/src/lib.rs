@@ -1,0 +1,1 @@
+//! Golden scripts: commands in, output beside them, one command to rewrite.

@@ -1,0 +1,1 @@
+//! Sockets, worker groups, TLS, limits, shutdown.

@@ -1,0 +1,1 @@
+//! What the standard library lacks: small general tools that know no database word.

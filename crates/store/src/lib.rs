@@ -1,0 +1,1 @@
+//! Transactional ordered bytes: pages, trees, versions, locks, log, checkpoint, recovery.

@@ -1,0 +1,1 @@
+//! From bytes to statements: lexer, parser, AST with spans, printer, digest.

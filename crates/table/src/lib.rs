@@ -1,0 +1,1 @@
+//! Rows over bytes: key and row codecs, index upkeep, constraints, statistics.

@@ -1,0 +1,1 @@
+//! MySQL's values: numbers, decimal, temporal, JSON, character sets, collations, coercion. Pure.
