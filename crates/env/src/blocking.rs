@@ -1,0 +1,106 @@
+//! "I am about to wait": the hook that lets a waiting statement give its place to another.
+//!
+//! Code that may block for long (a row lock, a log sync, a full queue) holds a [`BlockingGuard`] around the wait. The owner
+//! of the thread may have [`install`]ed a hook: a server's worker hands its token to a parked thread on `enter` and asks
+//! for it back on `leave`. Without a hook nothing happens and the guard costs one thread-local load.
+//!
+//! Invariants:
+//! 1. The hook sees `enter` and `leave` strictly in turn: of nested guards only the outermost reaches it.
+//! 2. `leave` runs on the same thread as its `enter`, also when the wait unwinds.
+//! 3. No latch or mutex is held while a guard is made or dropped, because the hook may take locks and wait itself.
+
+use std::cell::{Cell, RefCell};
+use std::marker::PhantomData;
+use std::rc::Rc;
+
+/// What the owner of a thread does when code on it is about to wait. One per thread, told nothing but when.
+pub trait BlockingHook {
+    /// The thread is about to stop for an unknown time.
+    fn enter(&self);
+    /// The wait is over; returns when the thread may go on (it may wait itself).
+    fn leave(&self);
+}
+
+thread_local! {
+    static HOOK: RefCell<Option<Rc<dyn BlockingHook>>> = const { RefCell::new(None) };
+    static DEPTH: Cell<u32> = const { Cell::new(0) };
+}
+
+/// Sets this thread's hook, or removes it, and returns the one before.
+///
+/// # Panics
+/// If called between `enter` and `leave`: the hook that entered has to be the one that leaves.
+pub fn install(hook: Option<Rc<dyn BlockingHook>>) -> Option<Rc<dyn BlockingHook>> {
+    assert_eq!(DEPTH.get(), 0, "a blocking hook changes only outside every wait");
+    HOOK.replace(hook)
+}
+
+/// Says that this thread is about to wait; dropping the guard says that the wait is over.
+#[must_use = "the wait ends when the guard is dropped"]
+pub fn enter() -> BlockingGuard {
+    let depth = DEPTH.get();
+    if depth == 0 {
+        // Cloned out, so that a hook which runs other code on this thread can reach its own thread-locals.
+        let hook = HOOK.with_borrow(Clone::clone);
+        if let Some(hook) = hook {
+            hook.enter();
+        }
+    }
+    DEPTH.set(depth + 1);
+    BlockingGuard { not_send: PhantomData }
+}
+
+/// Runs `wait` between `enter` and `leave`.
+pub fn around<R>(wait: impl FnOnce() -> R) -> R {
+    let _guard = enter();
+    wait()
+}
+
+/// From [`enter`] until dropped, this thread counts as waiting. Stays on its thread.
+#[derive(Debug)]
+pub struct BlockingGuard {
+    not_send: PhantomData<*const ()>,
+}
+
+impl Drop for BlockingGuard {
+    fn drop(&mut self) {
+        let depth = DEPTH.get() - 1;
+        DEPTH.set(depth);
+        if depth == 0 {
+            let hook = HOOK.with_borrow(Clone::clone);
+            if let Some(hook) = hook {
+                hook.leave();
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Diary(RefCell<Vec<&'static str>>);
+    impl BlockingHook for Diary {
+        fn enter(&self) {
+            self.0.borrow_mut().push("enter");
+        }
+        fn leave(&self) {
+            self.0.borrow_mut().push("leave");
+        }
+    }
+
+    #[test]
+    fn only_the_outermost_wait_is_told_also_when_it_unwinds() {
+        let diary = Rc::new(Diary(RefCell::default()));
+        around(|| ()); // No hook: nothing to tell.
+        assert!(install(Some(Rc::clone(&diary) as Rc<dyn BlockingHook>)).is_none());
+        around(|| around(|| diary.0.borrow_mut().push("wait")));
+        assert_eq!(*diary.0.borrow(), ["enter", "wait", "leave"]);
+        let unwound = std::panic::catch_unwind(|| around(|| panic!("in the wait")));
+        assert!(unwound.is_err());
+        assert_eq!(*diary.0.borrow(), ["enter", "wait", "leave", "enter", "leave"]);
+        assert!(install(None).is_some());
+        around(|| ());
+        assert_eq!(diary.0.borrow().len(), 5);
+    }
+}
