@@ -1,1 +1,75 @@
-//! The repository checks its own shape: layers, lints, documents that must match the code.
+//! The repository checks its own shape.
+//!
+//! What a reader may rely on is checked by tests here, with messages that say what to do:
+//! 1. A crate uses only crates on lines below its own ([`LAYERS`]); data flows one way.
+//! 2. Every crate inherits the workspace's lints, edition and licence.
+//! 3. Files, clocks, threads and randomness are reached through `env` alone ([`OUTSIDE_ENV_ALLOWED`] lists
+//!    the few edges that may not, each with its reason).
+//! 4. No leftover scaffolding (`todo!`, `dbg!`) in shipped code.
+
+#[cfg(test)]
+mod layers;
+#[cfg(test)]
+mod sources;
+
+use std::path::{Path, PathBuf};
+
+/// The crates by line, lowest first. A crate may use any crate on a line before its own, none on its own.
+///
+/// The drawing of the same is in `ARCHITECTURE.md`; a test compares the two.
+pub const LAYERS: &[&[&str]] = &[
+    &["stdx"],
+    &["env", "metrics"],
+    &["types"],
+    &["store", "catalog", "syntax", "wire"],
+    &["table", "plan", "service"],
+    &["exec", "client"],
+    &["engine"],
+    &["server"],
+    &["cli"],
+];
+
+/// Crates that are never shipped: tests and tools. They may use anything.
+pub const NOT_SHIPPED: &[&str] = &["script", "sim", "tidy"];
+
+/// Places that may touch the operating system themselves, and why.
+pub const OUTSIDE_ENV_ALLOWED: &[(&str, &str)] = &[
+    ("crates/env/", "it is the environment"),
+    ("crates/server/", "sockets and worker threads are its job"),
+    ("crates/client/", "sockets are its job"),
+    ("crates/cli/", "wiring: command line, option files, signals"),
+    ("crates/script/", "test tool"),
+    ("crates/sim/", "test tool"),
+    ("crates/tidy/", "test tool"),
+    ("/examples/", "measuring programs, not shipped"),
+    ("/tests/", "tests may use temporary folders"),
+    ("/benches/", "measuring programs, not shipped"),
+];
+
+/// The root of the checkout.
+#[must_use]
+pub fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().expect("the checkout has a root")
+}
+
+/// All `.rs` files below `crates/`, with their text.
+#[must_use]
+pub fn rust_sources() -> Vec<(String, String)> {
+    let root = root();
+    let mut found = Vec::new();
+    let mut folders = vec![root.join("crates")];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(&folder).expect("a source folder can be read") {
+            let path = entry.expect("a folder entry can be read").path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|extension| extension == "rs") {
+                let text = std::fs::read_to_string(&path).expect("a source file is UTF-8");
+                let name = path.strip_prefix(&root).expect("below the root").to_string_lossy().into_owned();
+                found.push((name, text));
+            }
+        }
+    }
+    found.sort();
+    found
+}

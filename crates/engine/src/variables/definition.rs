@@ -1,0 +1,226 @@
+//! The table of system variables, read once from `system_variables.tsv`.
+
+use std::sync::OnceLock;
+
+use hashbrown::HashMap;
+
+use super::values::Setting;
+
+const TABLE: &str = include_str!("system_variables.tsv");
+
+/// Where a variable may be set and read.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Scope {
+    /// One value for the server.
+    Global,
+    /// A global value that new sessions start from, and one a session.
+    Both,
+    /// Only a value a session (`timestamp`, `last_insert_id`).
+    Session,
+}
+
+/// Whether `SET` may change it while the server runs.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Access {
+    /// `SET` works.
+    Dynamic,
+    /// Given at start or computed; `SET` answers 1238.
+    ReadOnly,
+}
+
+/// What values a variable takes.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Kind {
+    /// ON or OFF.
+    Boolean,
+    /// A whole number. `signed` when its least value is below zero.
+    Integer {
+        /// The least value allowed.
+        least: i128,
+        /// The greatest value allowed.
+        greatest: i128,
+    },
+    /// A number with decimals (`long_query_time`), in the unit the manual names.
+    Decimal,
+    /// One of the names.
+    Enumeration(Vec<&'static str>),
+    /// Any of the names, joined by commas.
+    Set(Vec<&'static str>),
+    /// Text.
+    Text,
+}
+
+/// One system variable.
+#[derive(Clone, Debug)]
+pub struct Definition {
+    /// Its name, lower case.
+    pub name: &'static str,
+    /// Where it lives.
+    pub scope: Scope,
+    /// What it takes.
+    pub kind: Kind,
+    /// Whether it can be set.
+    pub access: Access,
+    /// The value at start.
+    pub default: Setting,
+}
+
+/// Position of a variable in [`definitions`].
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+pub struct VariableId(pub(super) u16);
+
+impl VariableId {
+    /// The position as an index.
+    #[must_use]
+    pub fn index(self) -> usize {
+        usize::from(self.0)
+    }
+
+    /// What the variable is.
+    #[must_use]
+    pub fn definition(self) -> &'static Definition {
+        &definitions()[self.index()]
+    }
+}
+
+struct Table {
+    definitions: Vec<Definition>,
+    by_name: HashMap<&'static str, VariableId>,
+}
+
+fn parse_line(line: &'static str) -> Definition {
+    let fields: Vec<&'static str> = line.split('\t').collect();
+    let [name, scope, kind, access, least, greatest, names, default] = fields[..] else {
+        panic!("system_variables.tsv: eight fields wanted: {line}");
+    };
+    let names = || names.split(',').collect::<Vec<_>>();
+    let kind = match kind {
+        "bool" => Kind::Boolean,
+        "int" => Kind::Integer {
+            least: least.parse().unwrap_or(i128::from(i64::MIN)),
+            greatest: greatest.parse().unwrap_or(i128::from(u64::MAX)),
+        },
+        "num" => Kind::Decimal,
+        "enum" => Kind::Enumeration(names()),
+        "set" => Kind::Set(names()),
+        _ => Kind::Text,
+    };
+    let default = match kind {
+        Kind::Boolean => Setting::Boolean(matches!(default, "ON" | "YES" | "1")),
+        Kind::Integer { .. } => Setting::Integer(default.parse().unwrap_or(0)),
+        Kind::Decimal => Setting::Decimal(default.parse().unwrap_or(0.0)),
+        _ => Setting::text(default),
+    };
+    Definition {
+        name,
+        scope: match scope {
+            "G" => Scope::Global,
+            "S" => Scope::Session,
+            _ => Scope::Both,
+        },
+        kind,
+        access: if access == "ro" { Access::ReadOnly } else { Access::Dynamic },
+        default,
+    }
+}
+
+fn table() -> &'static Table {
+    static READ: OnceLock<Table> = OnceLock::new();
+    READ.get_or_init(|| {
+        let definitions: Vec<Definition> =
+            TABLE.lines().filter(|line| !line.starts_with('#') && !line.is_empty()).map(parse_line).collect();
+        let by_name = definitions
+            .iter()
+            .enumerate()
+            .map(|(index, definition)| (definition.name, VariableId(u16::try_from(index).expect("a few hundred"))))
+            .collect();
+        Table { definitions, by_name }
+    })
+}
+
+/// All variables in order of name.
+#[must_use]
+pub fn definitions() -> &'static [Definition] {
+    &table().definitions
+}
+
+/// All positions in order of name.
+pub fn ids() -> impl Iterator<Item = VariableId> {
+    (0..definitions().len()).map(|index| VariableId(u16::try_from(index).expect("a few hundred")))
+}
+
+/// Old names that MySQL still understands, and what they stand for.
+const ALIASES: &[(&str, &str)] = &[("tx_isolation", "transaction_isolation"), ("tx_read_only", "transaction_read_only")];
+
+/// Finds a variable by name, any case.
+#[must_use]
+pub fn by_name(name: &[u8]) -> Option<VariableId> {
+    let name = std::str::from_utf8(name).ok()?.to_ascii_lowercase();
+    // Connector/J 5.1 asks for the names of before 5.7.20.
+    let name = ALIASES.iter().find(|(old, _)| *old == name).map_or(name.as_str(), |(_, new)| new);
+    table().by_name.get(name).copied()
+}
+
+/// Variables that steer the server, found once by name.
+pub mod known {
+    use std::sync::OnceLock;
+
+    use super::{VariableId, by_name};
+
+    macro_rules! known {
+        ($($name:ident),* $(,)?) => {
+            $(
+                #[doc = concat!("`", stringify!($name), "`")]
+                #[must_use]
+                pub fn $name() -> VariableId {
+                    static FOUND: OnceLock<VariableId> = OnceLock::new();
+                    *FOUND.get_or_init(|| by_name(stringify!($name).as_bytes()).expect("a variable the table holds"))
+                }
+            )*
+            #[test]
+            fn every_known_variable_is_in_the_table() {
+                $( let _ = $name(); )*
+            }
+        };
+    }
+    known!(
+        auto_increment_increment, auto_increment_offset, autocommit, bind_address, character_set_client,
+        character_set_connection, character_set_database, character_set_results, character_set_server,
+        collation_connection, collation_database, collation_server, connect_timeout, cte_max_recursion_depth,
+        datadir, default_week_format, div_precision_increment, explain_format, foreign_key_checks, general_log,
+        general_log_file, group_concat_max_len, hostname, identity, init_connect, innodb_buffer_pool_size,
+        innodb_flush_log_at_trx_commit, innodb_lock_wait_timeout, insert_id, interactive_timeout,
+        join_buffer_size, last_insert_id, lc_time_names, local_infile, lock_wait_timeout, log_error,
+        long_query_time, max_allowed_packet, max_connections, max_error_count, max_execution_time,
+        max_heap_table_size, max_prepared_stmt_count, max_sort_length, net_buffer_length, net_read_timeout,
+        net_write_timeout, optimizer_switch, pid_file, port, pseudo_thread_id, rand_seed1, rand_seed2, read_only,
+        secure_file_priv, server_uuid, slow_query_log, slow_query_log_file, socket, sort_buffer_size, sql_mode,
+        sql_notes, sql_quote_show_create, sql_safe_updates, sql_select_limit, sql_auto_is_null, system_time_zone,
+        time_zone, timestamp, tmp_table_size, transaction_isolation, transaction_read_only, unique_checks,
+        version, version_comment, wait_timeout, warning_count, error_count, default_storage_engine, sql_log_off,
+        min_examined_row_limit, log_output, require_secure_transport, tmpdir, default_collation_for_utf8mb4,
+    );
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_is_sorted_and_its_defaults_pass_their_own_checks() {
+        let all = definitions();
+        assert!(all.len() > 300);
+        assert!(all.windows(2).all(|pair| pair[0].name < pair[1].name));
+        for definition in all {
+            if let (Kind::Enumeration(names), Setting::Text(text)) = (&definition.kind, &definition.default) {
+                assert!(names.contains(&&**text), "{}: default {text} is not among {names:?}", definition.name);
+            }
+        }
+    }
+
+    #[test]
+    fn old_names_are_understood() {
+        assert_eq!(by_name(b"TX_ISOLATION"), by_name(b"transaction_isolation"));
+        assert_eq!(by_name(b"nonsense"), None);
+    }
+}
