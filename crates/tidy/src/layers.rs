@@ -64,7 +64,11 @@ fn architecture_draws_the_same_layers() {
     for line in LAYERS {
         let drawn = line.join("  ");
         assert!(
-            text.lines().any(|candidate| candidate.split_whitespace().collect::<Vec<_>>().join("  ").starts_with(&drawn)),
+            text.lines().any(|candidate| candidate
+                .split_whitespace()
+                .collect::<Vec<_>>()
+                .join("  ")
+                .starts_with(&drawn)),
             "ARCHITECTURE.md draws no line `{drawn}`"
         );
     }

@@ -149,16 +149,11 @@ pub fn ids() -> impl Iterator<Item = VariableId> {
     (0..definitions().len()).map(|index| VariableId(u16::try_from(index).expect("a few hundred")))
 }
 
-/// Old names that MySQL still understands, and what they stand for.
-const ALIASES: &[(&str, &str)] = &[("tx_isolation", "transaction_isolation"), ("tx_read_only", "transaction_read_only")];
-
 /// Finds a variable by name, any case.
 #[must_use]
 pub fn by_name(name: &[u8]) -> Option<VariableId> {
     let name = std::str::from_utf8(name).ok()?.to_ascii_lowercase();
-    // Connector/J 5.1 asks for the names of before 5.7.20.
-    let name = ALIASES.iter().find(|(old, _)| *old == name).map_or(name.as_str(), |(_, new)| new);
-    table().by_name.get(name).copied()
+    table().by_name.get(name.as_str()).copied()
 }
 
 /// Variables that steer the server, found once by name.
@@ -219,8 +214,8 @@ mod tests {
     }
 
     #[test]
-    fn old_names_are_understood() {
-        assert_eq!(by_name(b"TX_ISOLATION"), by_name(b"transaction_isolation"));
+    fn names_are_found_in_any_case() {
+        assert_eq!(by_name(b"SQL_Mode"), by_name(b"sql_mode"));
         assert_eq!(by_name(b"nonsense"), None);
     }
 }
