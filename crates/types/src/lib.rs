@@ -1,4 +1,21 @@
-//! MySQL's values: numbers, decimal, temporal, JSON, character sets, collations, coercion. Pure.
+//! MySQL's values: numbers, decimal, temporal, JSON, character sets, collations, coercion. Pure: no I/O, no
+//! clock; what depends on a session (time zone, sql_mode, now) is an argument.
+//!
+//! - [`data_type`]: what a column or expression is, and how its values lie in memory ([`Physical`]).
+//! - [`vector`]: rows as columns; [`value`]: one value at a boundary.
+//! - [`decimal`], [`temporal`]: the numbers and dates themselves.
+//! - [`charset`], [`collation`]: text.
 
 pub mod charset;
 pub mod collation;
+pub mod data_type;
+pub mod decimal;
+pub mod temporal;
+pub mod value;
+pub mod vector;
+
+pub use collation::CollationId;
+pub use data_type::{DataType, Members, Physical, TypeKind};
+pub use decimal::Decimal;
+pub use value::Value;
+pub use vector::{Batch, Cell, Column, ColumnData};
