@@ -1,0 +1,384 @@
+//! The answer to one command, written straight into the connection's outgoing buffer.
+//!
+//! ```text
+//! rows     columns, { begin_row .. end_row }, end_rows        text after query, binary after execute
+//! changes  ok
+//! failure  the session returns the error; the server writes it, after whatever was sent before
+//! ```
+//!
+//! Rows are encoded by whoever has them with the functions of [`wire::row`] into [`Reply::begin_row`]'s vector: no call
+//! through a table and no allocation per row. When the buffer is over [`BUFFER_BYTES_HIGH`] it is sent, and the statement
+//! waits until the client has taken it.
+//!
+//! Invariants:
+//! 1. Nothing leaves for the client before the log is durable up to the position given to [`Reply::wait_for`].
+//! 2. Each result ends once, by `ok`, `end_rows` or an error; another follows only if the flag of
+//!    [`Reply::more_results`] was set when it ended.
+
+use wire::flags::{Capabilities, StatusFlags};
+use wire::message::{self, EOF_HEADER, LOCAL_FILE_HEADER, OK_HEADER, OkPacket};
+use wire::packet::PacketBuffer;
+use wire::{EncodedColumns, SessionStateChange};
+
+use crate::error::SqlError;
+
+/// Bytes in the outgoing buffer above which a result is sent while it is being made.
+pub const BUFFER_BYTES_HIGH: usize = 64 * 1024;
+
+/// What the session's methods return: an error goes to the client as it is.
+pub type Outcome = Result<(), Box<SqlError>>;
+
+/// The way to the client, as far as a reply needs it. The server's is a socket; tests use [`Discard`] or their own.
+pub trait Link {
+    /// Sends all whole packets of `packets` and clears them, after the log is durable up to `position`. May block, and says
+    /// so to `env::blocking`.
+    ///
+    /// # Errors
+    /// The client is gone or too slow (1158 to 1161).
+    fn send(&mut self, packets: &mut PacketBuffer, position: u64) -> Outcome;
+
+    /// Receives the next packet from the client, the answer to what was sent, into `payload` (replaced). May block.
+    ///
+    /// # Errors
+    /// The client is gone, too slow, or sent what is no packet.
+    fn receive(&mut self, packets: &mut PacketBuffer, payload: &mut Vec<u8>) -> Outcome;
+}
+
+/// A link that keeps everything in the buffer and has no client, for tests.
+#[derive(Debug, Default)]
+pub struct Discard;
+
+impl Link for Discard {
+    fn send(&mut self, _packets: &mut PacketBuffer, _position: u64) -> Outcome {
+        Ok(())
+    }
+
+    fn receive(&mut self, _packets: &mut PacketBuffer, _payload: &mut Vec<u8>) -> Outcome {
+        Err(crate::error::ER_NET_READ_ERROR.bare())
+    }
+}
+
+/// How the rows of this answer are encoded.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum RowFormat {
+    /// Values as text, the answer to COM_QUERY.
+    Text,
+    /// Values in binary, the answer to COM_STMT_EXECUTE and COM_STMT_FETCH.
+    Binary,
+}
+
+/// What an OK packet says about a statement.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct OkSummary<'a> {
+    /// Rows changed, or found if the client asked for FOUND_ROWS.
+    pub affected_rows: u64,
+    /// The first number given out by AUTO_INCREMENT.
+    pub last_insert_id: u64,
+    /// State of the session.
+    pub status: StatusFlags,
+    /// Warnings raised, at most 65,535.
+    pub warnings: u16,
+    /// Text for people, such as `Rows matched: 1  Changed: 1  Warnings: 0`.
+    pub info: &'a str,
+    /// Session state that changed, if the client tracks it.
+    pub state_changes: &'a [SessionStateChange<'a>],
+}
+
+/// The answer to one command. See the module.
+pub struct Reply<'a> {
+    packets: &'a mut PacketBuffer,
+    link: &'a mut dyn Link,
+    capabilities: Capabilities,
+    format: RowFormat,
+    more_results: StatusFlags,
+    position: u64,
+    finished_count: u32,
+    local_file_open: bool,
+}
+
+impl std::fmt::Debug for Reply<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Reply")
+            .field("packets", &self.packets)
+            .field("position", &self.position)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<'a> Reply<'a> {
+    /// Answers into `packets`, whose next sequence number is set.
+    pub fn new(
+        packets: &'a mut PacketBuffer,
+        link: &'a mut dyn Link,
+        capabilities: Capabilities,
+        format: RowFormat,
+    ) -> Reply<'a> {
+        Reply {
+            packets,
+            link,
+            capabilities,
+            format,
+            more_results: StatusFlags::NONE,
+            position: 0,
+            finished_count: 0,
+            local_file_open: false,
+        }
+    }
+
+    /// What both sides can do.
+    #[must_use]
+    pub fn capabilities(&self) -> Capabilities {
+        self.capabilities
+    }
+
+    /// How rows must be encoded.
+    #[inline]
+    #[must_use]
+    pub fn row_format(&self) -> RowFormat {
+        self.format
+    }
+
+    /// Whether the results ended from now on say that another one follows.
+    pub fn more_results(&mut self, more: bool) {
+        self.more_results = if more { StatusFlags::MORE_RESULTS_EXISTS } else { StatusFlags::NONE };
+    }
+
+    /// Nothing leaves before the log is durable up to `position`; of several the largest counts.
+    #[inline]
+    pub fn wait_for(&mut self, position: u64) {
+        self.position = self.position.max(position);
+    }
+
+    /// Starts a result with rows.
+    ///
+    /// # Errors
+    /// The client is gone.
+    #[inline]
+    pub fn columns(&mut self, columns: &EncodedColumns, status: StatusFlags, warnings: u16) -> Outcome {
+        columns.put_with_count(self.packets);
+        if !self.capabilities.has(Capabilities::DEPRECATE_EOF) {
+            let status = status | self.more_results;
+            message::encode_eof(warnings, status, self.packets.begin());
+            self.packets.end();
+        }
+        self.send_if_full()
+    }
+
+    /// Starts a result whose rows stay behind a cursor until COM_STMT_FETCH, and ends the answer. `status` without
+    /// CURSOR_EXISTS, which is added here.
+    ///
+    /// # Errors
+    /// The client is gone.
+    pub fn columns_with_cursor(
+        &mut self,
+        columns: &EncodedColumns,
+        status: StatusFlags,
+        warnings: u16,
+    ) -> Outcome {
+        columns.put_with_count(self.packets);
+        self.end_rows(status | StatusFlags::CURSOR_EXISTS, warnings)
+    }
+
+    /// Starts a row: append its values to the vector (with the functions of [`wire::row`], by [`Reply::row_format`]), then
+    /// [`end_row`](Self::end_row).
+    #[inline]
+    pub fn begin_row(&mut self) -> &mut Vec<u8> {
+        self.packets.begin()
+    }
+
+    /// Ends the row begun last; sends when enough is waiting.
+    ///
+    /// # Errors
+    /// The client is gone.
+    #[inline]
+    pub fn end_row(&mut self) -> Outcome {
+        self.packets.end();
+        if self.packets.len() >= BUFFER_BYTES_HIGH { self.send() } else { Ok(()) }
+    }
+
+    /// Forgets the row begun last, for an operator that finds out late that it is none.
+    #[inline]
+    pub fn abandon_row(&mut self) {
+        self.packets.abandon();
+    }
+
+    /// Ends a result with rows.
+    ///
+    /// # Errors
+    /// The client is gone.
+    #[inline]
+    pub fn end_rows(&mut self, status: StatusFlags, warnings: u16) -> Outcome {
+        self.end_rows_with(&OkSummary { status, warnings, ..OkSummary::default() })
+    }
+
+    /// Ends a result with rows, and tells of changed session state.
+    ///
+    /// # Errors
+    /// The client is gone.
+    pub fn end_rows_with(&mut self, summary: &OkSummary<'_>) -> Outcome {
+        if self.capabilities.has(Capabilities::DEPRECATE_EOF) {
+            self.put_ok(EOF_HEADER, summary);
+        } else {
+            let status = summary.status | self.more_results;
+            message::encode_eof(summary.warnings, status, self.packets.begin());
+            self.packets.end();
+        }
+        self.finished_count += 1;
+        self.send_if_full()
+    }
+
+    /// Answers a statement without rows.
+    ///
+    /// # Errors
+    /// The client is gone.
+    #[inline]
+    pub fn ok(&mut self, summary: &OkSummary<'_>) -> Outcome {
+        self.put_ok(OK_HEADER, summary);
+        self.finished_count += 1;
+        self.send_if_full()
+    }
+
+    fn put_ok(&mut self, header: u8, summary: &OkSummary<'_>) {
+        let packet = OkPacket {
+            affected_rows: summary.affected_rows,
+            last_insert_id: summary.last_insert_id,
+            status: summary.status | self.more_results,
+            warnings: summary.warnings,
+            info: summary.info.as_bytes(),
+            state_changes: summary.state_changes,
+        };
+        packet.encode(header, self.capabilities, self.packets.begin());
+        self.packets.end();
+    }
+
+    /// Answers COM_STMT_PREPARE. `parameters` are one definition per `?`; `columns` is empty for a statement without rows.
+    ///
+    /// # Errors
+    /// The client is gone.
+    pub fn prepared(
+        &mut self,
+        statement_id: u32,
+        parameters: &EncodedColumns,
+        columns: &EncodedColumns,
+        status: StatusFlags,
+        warnings: u16,
+    ) -> Outcome {
+        let payload = self.packets.begin();
+        payload.push(OK_HEADER);
+        payload.extend_from_slice(&statement_id.to_le_bytes());
+        payload.extend_from_slice(&(columns.count().min(0xffff) as u16).to_le_bytes());
+        payload.extend_from_slice(&(parameters.count().min(0xffff) as u16).to_le_bytes());
+        payload.push(0);
+        payload.extend_from_slice(&warnings.to_le_bytes());
+        self.packets.end();
+        for definitions in [parameters, columns] {
+            if definitions.count() > 0 {
+                definitions.put_definitions(self.packets);
+                if !self.capabilities.has(Capabilities::DEPRECATE_EOF) {
+                    message::encode_eof(0, status, self.packets.begin());
+                    self.packets.end();
+                }
+                self.send_if_full()?;
+            }
+        }
+        self.finished_count += 1;
+        Ok(())
+    }
+
+    /// Answers COM_FIELD_LIST with definitions made by [`EncodedColumns::with_defaults`].
+    ///
+    /// # Errors
+    /// The client is gone.
+    pub fn field_list(&mut self, columns: &EncodedColumns, status: StatusFlags) -> Outcome {
+        columns.put_definitions(self.packets);
+        self.end_rows(status, 0)
+    }
+
+    /// Answers with one packet as it is, for COM_STATISTICS.
+    pub fn raw(&mut self, payload: &[u8]) {
+        self.packets.put(payload);
+        self.finished_count += 1;
+    }
+
+    /// Asks the client for the contents of its file `name`; then call [`read_local_chunk`](Self::read_local_chunk) until it
+    /// says that there is no more. If the session gives up before, the server reads and drops the rest.
+    ///
+    /// # Errors
+    /// The client cannot (`LOCAL_FILES` missing: 3948), or is gone.
+    pub fn request_local_file(&mut self, name: &[u8]) -> Outcome {
+        if !self.capabilities.has(Capabilities::LOCAL_FILES) {
+            return Err(crate::error::ER_CLIENT_LOCAL_FILES_DISABLED.bare());
+        }
+        let payload = self.packets.begin();
+        payload.push(LOCAL_FILE_HEADER);
+        payload.extend_from_slice(name);
+        self.packets.end();
+        self.send()?;
+        self.local_file_open = true;
+        Ok(())
+    }
+
+    /// Replaces `chunk` by the next piece of the local file; `false` at its end. May block.
+    ///
+    /// # Errors
+    /// The client is gone.
+    pub fn read_local_chunk(&mut self, chunk: &mut Vec<u8>) -> Result<bool, Box<SqlError>> {
+        if !self.local_file_open {
+            return Ok(false);
+        }
+        let received = self.link.receive(self.packets, chunk);
+        if received.is_err() || chunk.is_empty() {
+            self.local_file_open = false;
+        }
+        received?;
+        Ok(!chunk.is_empty())
+    }
+
+    /// Reads and drops what is left of a local file that the session did not finish. For the server.
+    ///
+    /// # Errors
+    /// The client is gone.
+    pub fn finish_local_file(&mut self) -> Outcome {
+        let mut chunk = Vec::new();
+        while self.read_local_chunk(&mut chunk)? {}
+        Ok(())
+    }
+
+    /// Sends what is waiting now, for a result that is made slowly and wanted early.
+    ///
+    /// # Errors
+    /// The client is gone.
+    pub fn send(&mut self) -> Outcome {
+        self.link.send(self.packets, self.position)
+    }
+
+    #[inline]
+    fn send_if_full(&mut self) -> Outcome {
+        if self.packets.len() >= BUFFER_BYTES_HIGH { self.send() } else { Ok(()) }
+    }
+
+    /// The log position that must be durable before what is in the buffer may leave; 0 for none. For the server.
+    #[must_use]
+    pub fn position(&self) -> u64 {
+        self.position
+    }
+
+    /// How many results were ended. For the server: a command that must be answered and was not is a broken session.
+    #[must_use]
+    pub fn finished_count(&self) -> u32 {
+        self.finished_count
+    }
+
+    /// Appends an error, in place of a row that was begun. For the server, which writes what a session returns.
+    pub fn error(&mut self, error: &SqlError) {
+        self.packets.abandon();
+        message::encode_error(
+            error.number,
+            Some(&error.state),
+            error.message.as_bytes(),
+            self.packets.begin(),
+        );
+        self.packets.end();
+        self.finished_count += 1;
+    }
+}
