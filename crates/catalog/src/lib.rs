@@ -1,1 +1,43 @@
-//! Schemas, tables and accounts as immutable snapshots, and the traits by which queries reach tables.
+//! What exists: schemas, tables, accounts and persisted variables, as immutable snapshots.
+//!
+//! A statement takes the current [`Catalog`] once (one atomic load through [`CatalogHandle`]) and sees the same
+//! definitions until it ends, whatever DDL does meanwhile. DDL builds a new snapshot that shares every unchanged
+//! part with the old one and publishes it when its store transaction commits. A plan remembers the
+//! [`Catalog::version`] it was made for.
+//!
+//! The crate also holds the traits by which queries reach tables ([`TableSource`], [`TableStatistics`],
+//! [`VirtualTable`]), so that the planner needs to know neither rows nor bytes, and the text of SHOW CREATE
+//! ([`show_create_table`]), which is a pure function of a definition.
+//!
+//! Invariants:
+//! 1. A published snapshot never changes; everything in it is shared by `Arc`.
+//! 2. `Catalog::version` grows with each published snapshot.
+//! 3. A table's column and index ordinals are positions in its definition and are stable within one definition.
+//! 4. Names keep the case they were created with; schema and table names compare byte by byte (as MySQL with
+//!    `lower_case_table_names = 0`), column, index and constraint names ignore case.
+
+mod account;
+mod definition;
+mod name;
+mod show_create;
+mod snapshot;
+mod source;
+
+pub use account::{
+    Account, AccountId, AccountTls, Accounts, AuthPlugin, ColumnPrivileges, Privileges, ResourceLimits,
+    SchemaPrivileges, TablePrivileges,
+};
+pub use definition::{
+    CheckConstraint, ColumnDefault, ColumnDefinition, ForeignKey, ForeignKeyAction, GeneratedColumn,
+    IndexAlgorithm, IndexDefinition, IndexKind, IndexPart, RowFormatOption, SchemaId, StoredValue,
+    TableDefinition, TableId, TableKind, TableOptions, TreeNumber,
+};
+pub use name::{NameMap, fold_name, names_equal};
+pub use show_create::{
+    append_identifier, append_string, column_clause, column_type_text, show_create_schema, show_create_table,
+};
+pub use snapshot::{Catalog, CatalogHandle, Schema, TableEntry};
+pub use source::{
+    KeyBound, KeyRange, LockMode, LockWait, ReadOptions, RowLocator, TableSource, TableStatistics,
+    VirtualContext, VirtualError, VirtualScan, VirtualTable,
+};

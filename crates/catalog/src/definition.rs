@@ -1,0 +1,337 @@
+//! Definitions of tables: plain immutable data, as CREATE TABLE left it.
+
+use std::sync::Arc;
+
+use types::collation::CollationId;
+use types::{DataType, Decimal};
+
+use crate::name::NameMap;
+
+/// A schema's number, unique for the life of a data folder.
+#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+pub struct SchemaId(pub u32);
+
+/// A table's number, unique for the life of a data folder; a rebuilt or truncated table keeps its number.
+#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+pub struct TableId(pub u64);
+
+/// The number of a tree in the store (the store's `TreeId`); 0 means "no tree".
+#[derive(Clone, Copy, Debug, Default, Eq, Hash, Ord, PartialEq, PartialOrd)]
+pub struct TreeNumber(pub u64);
+
+/// What answers a name in FROM.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum TableKind {
+    /// Rows in the store.
+    Base,
+    /// Rows in the store, seen by one session and dropped with it.
+    Temporary,
+    /// Rows made while they are read (`information_schema`, `performance_schema`).
+    System,
+}
+
+/// A value as it lies in a row: the physical form of the column's type (`types::Physical`).
+///
+/// `Int` holds every integer, the bits of an unsigned one, packed temporals, ENUM indexes and SET bits. A TIMESTAMP
+/// is UTC microseconds since 1970 here (0 for the zero value, as MySQL has it), unlike in a vector, where it stands in
+/// the session's time zone.
+#[derive(Clone, Debug, PartialEq)]
+pub enum StoredValue {
+    /// SQL NULL.
+    Null,
+    /// Integers and everything packed into one.
+    Int(i64),
+    /// FLOAT and DOUBLE.
+    Double(f64),
+    /// DECIMAL.
+    Decimal(Decimal),
+    /// Strings in the column's character set; JSON documents in binary form.
+    Bytes(Box<[u8]>),
+}
+
+/// What a column holds when INSERT does not say.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ColumnDefault {
+    /// No default: 1364 in strict mode when left out. AUTO_INCREMENT columns have none either.
+    None,
+    /// DEFAULT NULL, also by omission for a nullable column.
+    Null,
+    /// A constant, converted to the column's type when the table was made.
+    Literal {
+        /// The converted value.
+        value: StoredValue,
+        /// Its text as SHOW CREATE prints it between quotes, before escapes: `1.50`, `2020-01-01`; for BIT the binary
+        /// digits. UTF-8, or the bytes themselves for binary strings.
+        text: Box<[u8]>,
+    },
+    /// DEFAULT CURRENT_TIMESTAMP(n); n is the column's own fractional digits.
+    CurrentTimestamp,
+    /// DEFAULT (expression): canonical text, parsed and bound when used.
+    Expression(Arc<str>),
+}
+
+/// GENERATED ALWAYS AS (expression).
+#[derive(Clone, Debug, PartialEq)]
+pub struct GeneratedColumn {
+    /// Canonical text of the expression.
+    pub expression: Arc<str>,
+    /// STORED, otherwise VIRTUAL.
+    pub stored: bool,
+}
+
+/// One column of a table.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ColumnDefinition {
+    /// Name as written.
+    pub name: Arc<str>,
+    /// Type with length, scale, collation and members.
+    pub data_type: DataType,
+    /// Whether NULL may be stored.
+    pub nullable: bool,
+    /// Value when left out.
+    pub default: ColumnDefault,
+    /// ON UPDATE CURRENT_TIMESTAMP(n).
+    pub on_update_now: bool,
+    /// AUTO_INCREMENT.
+    pub auto_increment: bool,
+    /// GENERATED ALWAYS AS.
+    pub generated: Option<GeneratedColumn>,
+    /// INVISIBLE: not in `SELECT *` nor in an INSERT without column list.
+    pub invisible: bool,
+    /// The collation was written at the column (SHOW CREATE repeats it).
+    pub collation_explicit: bool,
+    /// COMMENT, at most 1,024 characters.
+    pub comment: Arc<str>,
+    /// The row schema version in which the column first lies in rows; rows of older versions answer
+    /// `instant_default` (instant ADD COLUMN). 0 for a column that was there from the start.
+    pub since_version: u32,
+    /// What rows older than `since_version` hold.
+    pub instant_default: StoredValue,
+}
+
+/// What an index promises.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum IndexKind {
+    /// PRIMARY KEY.
+    Primary,
+    /// UNIQUE.
+    Unique,
+    /// Neither.
+    Plain,
+}
+
+/// USING, kept for SHOW CREATE: every index is a B-tree.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum IndexAlgorithm {
+    /// Not written.
+    #[default]
+    Default,
+    /// USING BTREE.
+    Btree,
+    /// USING HASH (MySQL's InnoDB makes it a B-tree as well and prints BTREE).
+    Hash,
+}
+
+/// One column of an index.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct IndexPart {
+    /// Ordinal of the column in the table.
+    pub column: usize,
+    /// Only the first so many characters (bytes for binary types) are in the key.
+    pub prefix_length: Option<u32>,
+    /// DESC.
+    pub descending: bool,
+}
+
+/// One index of a table.
+#[derive(Clone, Debug, PartialEq)]
+pub struct IndexDefinition {
+    /// Name as written or made; `PRIMARY` for the primary key.
+    pub name: Arc<str>,
+    /// What it promises.
+    pub kind: IndexKind,
+    /// Its tree; for the clustered index the tree of the rows.
+    pub tree: TreeNumber,
+    /// Columns in order.
+    pub parts: Vec<IndexPart>,
+    /// INVISIBLE indexes are kept up but not used by plans.
+    pub visible: bool,
+    /// USING.
+    pub algorithm: IndexAlgorithm,
+    /// COMMENT.
+    pub comment: Arc<str>,
+}
+
+impl IndexDefinition {
+    /// PRIMARY or UNIQUE.
+    #[must_use]
+    pub fn is_unique(&self) -> bool {
+        self.kind != IndexKind::Plain
+    }
+
+    /// The PRIMARY KEY.
+    #[must_use]
+    pub fn is_primary(&self) -> bool {
+        self.kind == IndexKind::Primary
+    }
+}
+
+/// ON DELETE and ON UPDATE of a foreign key.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum ForeignKeyAction {
+    /// Not written, or NO ACTION: the same as RESTRICT.
+    #[default]
+    NoAction,
+    /// RESTRICT.
+    Restrict,
+    /// CASCADE.
+    Cascade,
+    /// SET NULL.
+    SetNull,
+    /// SET DEFAULT (parsed; never carried out by MySQL's InnoDB either).
+    SetDefault,
+}
+
+/// FOREIGN KEY.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ForeignKey {
+    /// Constraint name, unique in the schema.
+    pub name: Arc<str>,
+    /// Columns of this table.
+    pub columns: Vec<usize>,
+    /// Schema of the table referred to.
+    pub parent_schema: Arc<str>,
+    /// Table referred to.
+    pub parent_table: Arc<str>,
+    /// Columns there, by name, since the other table changes by itself.
+    pub parent_columns: Vec<Arc<str>>,
+    /// ON DELETE.
+    pub on_delete: ForeignKeyAction,
+    /// ON UPDATE.
+    pub on_update: ForeignKeyAction,
+}
+
+/// CHECK.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CheckConstraint {
+    /// Constraint name, unique in the schema.
+    pub name: Arc<str>,
+    /// Canonical text of the condition, without the outer parentheses.
+    pub expression: Arc<str>,
+    /// Not NOT ENFORCED.
+    pub enforced: bool,
+}
+
+/// ROW_FORMAT as written; kept for SHOW CREATE, without meaning here.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[allow(missing_docs, reason = "MySQL's own words")]
+pub enum RowFormatOption {
+    Default,
+    Dynamic,
+    Fixed,
+    Compressed,
+    Redundant,
+    Compact,
+}
+
+/// Table options that are kept only so that SHOW CREATE can give them back.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[allow(missing_docs, reason = "MySQL's own words, in the order SHOW CREATE prints them")]
+pub struct TableOptions {
+    pub min_rows: Option<u64>,
+    pub max_rows: Option<u64>,
+    pub avg_row_length: Option<u64>,
+    pub pack_keys: Option<bool>,
+    pub stats_persistent: Option<bool>,
+    pub stats_auto_recalc: Option<bool>,
+    pub stats_sample_pages: Option<u64>,
+    pub checksum: bool,
+    pub delay_key_write: bool,
+    pub row_format: Option<RowFormatOption>,
+    pub key_block_size: Option<u64>,
+    pub compression: Option<Arc<str>>,
+    pub encryption: Option<Arc<str>>,
+}
+
+/// A table: all that its rows and SHOW CREATE need to know.
+#[derive(Clone, Debug)]
+pub struct TableDefinition {
+    /// Number.
+    pub id: TableId,
+    /// Name as written.
+    pub name: Arc<str>,
+    /// Number of its schema.
+    pub schema_id: SchemaId,
+    /// Name of its schema.
+    pub schema: Arc<str>,
+    /// Base, temporary or system.
+    pub kind: TableKind,
+    /// Columns in order.
+    pub columns: Vec<ColumnDefinition>,
+    /// Indexes: the primary key first, then unique ones that hold no NULL, then other unique ones, then the rest,
+    /// each group in order of creation (the order SHOW KEYS has).
+    pub indexes: Vec<IndexDefinition>,
+    /// The index whose tree holds the rows: the primary key, else the first unique index over whole NOT NULL
+    /// columns, else none: rows are then kept by a hidden row number in `rows_tree`.
+    pub clustered: Option<usize>,
+    /// The tree of the rows (equal to the clustered index's tree if there is one).
+    pub rows_tree: TreeNumber,
+    /// The tree of values too large for a row.
+    pub large_values_tree: TreeNumber,
+    /// Version of the row layout; grows with each instant change of the columns.
+    pub row_version: u32,
+    /// Default collation of new columns.
+    pub collation: CollationId,
+    /// COMMENT, at most 2,048 characters.
+    pub comment: Arc<str>,
+    /// Microseconds since 1970, UTC.
+    pub created_micros: i64,
+    /// Kept for SHOW CREATE.
+    pub options: TableOptions,
+    /// FOREIGN KEY constraints.
+    pub foreign_keys: Vec<ForeignKey>,
+    /// CHECK constraints.
+    pub checks: Vec<CheckConstraint>,
+    /// From a column's name to its ordinal; made by [`TableDefinition::index_names`].
+    pub column_names: NameMap,
+}
+
+impl TableDefinition {
+    /// Rebuilds `column_names` and `clustered` after the columns or indexes were changed.
+    pub fn index_names(&mut self) {
+        self.column_names = NameMap::new(self.columns.iter().map(|column| &*column.name));
+        self.clustered = self.indexes.iter().position(IndexDefinition::is_primary).or_else(|| {
+            self.indexes.iter().position(|index| {
+                index.is_unique()
+                    && index
+                        .parts
+                        .iter()
+                        .all(|part| part.prefix_length.is_none() && !self.columns[part.column].nullable)
+            })
+        });
+    }
+
+    /// Ordinal of the column called `name`, in any case.
+    #[must_use]
+    pub fn column_ordinal(&self, name: &str) -> Option<usize> {
+        self.column_names.get(name)
+    }
+
+    /// Ordinal of the index called `name`, in any case.
+    #[must_use]
+    pub fn index_ordinal(&self, name: &str) -> Option<usize> {
+        self.indexes.iter().position(|index| crate::name::names_equal(&index.name, name))
+    }
+
+    /// The PRIMARY KEY.
+    #[must_use]
+    pub fn primary_key(&self) -> Option<&IndexDefinition> {
+        self.indexes.iter().find(|index| index.is_primary())
+    }
+
+    /// Ordinal of the AUTO_INCREMENT column.
+    #[must_use]
+    pub fn auto_increment_column(&self) -> Option<usize> {
+        self.columns.iter().position(|column| column.auto_increment)
+    }
+}

@@ -1,0 +1,358 @@
+//! The text of SHOW CREATE TABLE and SHOW CREATE DATABASE, byte for byte as MySQL 9.7 prints it.
+
+use types::collation::CollationId;
+use types::{DataType, TypeKind};
+
+use crate::definition::{
+    CheckConstraint, ColumnDefault, ColumnDefinition, ForeignKey, ForeignKeyAction, IndexAlgorithm,
+    IndexDefinition, IndexKind, RowFormatOption, TableDefinition, TableKind,
+};
+use crate::snapshot::Schema;
+
+/// Appends `name` in backticks, or bare if `quote` is off (`sql_quote_show_create`).
+pub fn append_identifier(out: &mut Vec<u8>, name: &str) {
+    out.push(b'`');
+    for &byte in name.as_bytes() {
+        if byte == b'`' {
+            out.push(b'`');
+        }
+        out.push(byte);
+    }
+    out.push(b'`');
+}
+
+/// Appends `text` as a string literal with MySQL's escapes.
+pub fn append_string(out: &mut Vec<u8>, text: &[u8]) {
+    out.push(b'\'');
+    for &byte in text {
+        match byte {
+            b'\'' => out.extend_from_slice(b"''"),
+            b'\\' => out.extend_from_slice(b"\\\\"),
+            0 => out.extend_from_slice(b"\\0"),
+            b'\n' => out.extend_from_slice(b"\\n"),
+            b'\r' => out.extend_from_slice(b"\\r"),
+            other => out.push(other),
+        }
+    }
+    out.push(b'\'');
+}
+
+fn append_number(out: &mut Vec<u8>, number: u64) {
+    out.extend_from_slice(number.to_string().as_bytes());
+}
+
+/// The type as `information_schema.COLUMNS.COLUMN_TYPE` and DESCRIBE show it: `int unsigned`, `enum('a','b')`. UTF-8.
+#[must_use]
+pub fn column_type_text(data_type: &DataType) -> Vec<u8> {
+    let mut out = Vec::new();
+    data_type.print_sql(&mut out);
+    out
+}
+
+/// Appends one column's clause as SHOW CREATE TABLE prints it, without indentation and comma.
+pub fn column_clause(out: &mut Vec<u8>, column: &ColumnDefinition, table_collation: CollationId) {
+    append_identifier(out, &column.name);
+    out.push(b' ');
+    column.data_type.print_sql(out);
+    append_collation(out, column, table_collation);
+    if let Some(generated) = &column.generated {
+        out.extend_from_slice(b" GENERATED ALWAYS AS (");
+        out.extend_from_slice(generated.expression.as_bytes());
+        out.extend_from_slice(if generated.stored { b") STORED" } else { b") VIRTUAL" });
+    }
+    if !column.nullable {
+        out.extend_from_slice(b" NOT NULL");
+    } else if column.data_type.kind == TypeKind::Timestamp {
+        out.extend_from_slice(b" NULL");
+    }
+    append_default(out, column);
+    if column.on_update_now {
+        out.extend_from_slice(b" ON UPDATE CURRENT_TIMESTAMP");
+        append_fraction(out, column);
+    }
+    if column.auto_increment {
+        out.extend_from_slice(b" AUTO_INCREMENT");
+    }
+    if !column.comment.is_empty() {
+        out.extend_from_slice(b" COMMENT ");
+        append_string(out, column.comment.as_bytes());
+    }
+    if column.invisible {
+        out.extend_from_slice(b" /*!80023 INVISIBLE */");
+    }
+}
+
+/// CHARACTER SET is printed where it was written or where the collation is not the table's; COLLATE wherever
+/// CHARACTER SET is, and where the collation is not its character set's default.
+fn append_collation(out: &mut Vec<u8>, column: &ColumnDefinition, table_collation: CollationId) {
+    let data_type = &column.data_type;
+    let has_collation = data_type.is_string() || matches!(data_type.kind, TypeKind::Enum | TypeKind::Set);
+    // Binary strings are other types; an ENUM or SET of the binary character set says so.
+    if !has_collation || data_type.is_binary_string() {
+        return;
+    }
+    let collation = data_type.collation;
+    let charset_shown = column.collation_explicit || collation != table_collation;
+    if charset_shown {
+        out.extend_from_slice(b" CHARACTER SET ");
+        out.extend_from_slice(collation.charset().name().as_bytes());
+    }
+    if (charset_shown || !collation.info().is_default()) && collation != CollationId::BINARY {
+        out.extend_from_slice(b" COLLATE ");
+        out.extend_from_slice(collation.name().as_bytes());
+    }
+}
+
+fn append_fraction(out: &mut Vec<u8>, column: &ColumnDefinition) {
+    if column.data_type.scale > 0 {
+        out.push(b'(');
+        append_number(out, u64::from(column.data_type.scale));
+        out.push(b')');
+    }
+}
+
+fn append_default(out: &mut Vec<u8>, column: &ColumnDefinition) {
+    match &column.default {
+        ColumnDefault::None => {}
+        // A TEXT, BLOB or generated column has no default to print.
+        ColumnDefault::Null => {
+            if !column.data_type.is_text_or_blob() && column.generated.is_none() {
+                out.extend_from_slice(b" DEFAULT NULL");
+            }
+        }
+        ColumnDefault::Literal { text, .. } => {
+            out.extend_from_slice(b" DEFAULT ");
+            if column.data_type.kind == TypeKind::Bit {
+                out.extend_from_slice(b"b'");
+                out.extend_from_slice(text);
+                out.push(b'\'');
+            } else {
+                append_string(out, text);
+            }
+        }
+        ColumnDefault::CurrentTimestamp => {
+            out.extend_from_slice(b" DEFAULT CURRENT_TIMESTAMP");
+            append_fraction(out, column);
+        }
+        ColumnDefault::Expression(text) => {
+            out.extend_from_slice(b" DEFAULT (");
+            out.extend_from_slice(text.as_bytes());
+            out.push(b')');
+        }
+    }
+}
+
+fn index_clause(out: &mut Vec<u8>, table: &TableDefinition, index: &IndexDefinition) {
+    match index.kind {
+        IndexKind::Primary => out.extend_from_slice(b"PRIMARY KEY"),
+        IndexKind::Unique => out.extend_from_slice(b"UNIQUE KEY "),
+        IndexKind::Plain => out.extend_from_slice(b"KEY "),
+    }
+    if !index.is_primary() {
+        append_identifier(out, &index.name);
+    }
+    out.extend_from_slice(b" (");
+    for (ordinal, part) in index.parts.iter().enumerate() {
+        if ordinal > 0 {
+            out.push(b',');
+        }
+        append_identifier(out, &table.columns[part.column].name);
+        if let Some(length) = part.prefix_length {
+            out.push(b'(');
+            append_number(out, u64::from(length));
+            out.push(b')');
+        }
+        if part.descending {
+            out.extend_from_slice(b" DESC");
+        }
+    }
+    out.push(b')');
+    if index.algorithm == IndexAlgorithm::Btree {
+        out.extend_from_slice(b" USING BTREE");
+    }
+    if !index.comment.is_empty() {
+        out.extend_from_slice(b" COMMENT ");
+        append_string(out, index.comment.as_bytes());
+    }
+    if !index.visible {
+        out.extend_from_slice(b" /*!80000 INVISIBLE */");
+    }
+}
+
+fn action_name(action: ForeignKeyAction) -> Option<&'static str> {
+    match action {
+        ForeignKeyAction::NoAction => None,
+        ForeignKeyAction::Restrict => Some("RESTRICT"),
+        ForeignKeyAction::Cascade => Some("CASCADE"),
+        ForeignKeyAction::SetNull => Some("SET NULL"),
+        ForeignKeyAction::SetDefault => Some("SET DEFAULT"),
+    }
+}
+
+fn foreign_key_clause(out: &mut Vec<u8>, table: &TableDefinition, key: &ForeignKey) {
+    out.extend_from_slice(b"CONSTRAINT ");
+    append_identifier(out, &key.name);
+    out.extend_from_slice(b" FOREIGN KEY (");
+    for (ordinal, &column) in key.columns.iter().enumerate() {
+        if ordinal > 0 {
+            out.extend_from_slice(b", ");
+        }
+        append_identifier(out, &table.columns[column].name);
+    }
+    out.extend_from_slice(b") REFERENCES ");
+    if key.parent_schema != table.schema {
+        append_identifier(out, &key.parent_schema);
+        out.push(b'.');
+    }
+    append_identifier(out, &key.parent_table);
+    out.extend_from_slice(b" (");
+    for (ordinal, column) in key.parent_columns.iter().enumerate() {
+        if ordinal > 0 {
+            out.extend_from_slice(b", ");
+        }
+        append_identifier(out, column);
+    }
+    out.push(b')');
+    for (clause, action) in [(" ON DELETE ", key.on_delete), (" ON UPDATE ", key.on_update)] {
+        if let Some(name) = action_name(action) {
+            out.extend_from_slice(clause.as_bytes());
+            out.extend_from_slice(name.as_bytes());
+        }
+    }
+}
+
+fn check_clause(out: &mut Vec<u8>, check: &CheckConstraint) {
+    out.extend_from_slice(b"CONSTRAINT ");
+    append_identifier(out, &check.name);
+    out.extend_from_slice(b" CHECK (");
+    out.extend_from_slice(check.expression.as_bytes());
+    out.push(b')');
+    if !check.enforced {
+        out.extend_from_slice(b" /*!80016 NOT ENFORCED */");
+    }
+}
+
+/// Appends `DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_0900_ai_ci`. MySQL leaves COLLATE out where it is the default of
+/// the character set, except for utf8mb4, whose default has changed once.
+fn append_table_collation(out: &mut Vec<u8>, collation: CollationId) {
+    out.extend_from_slice(b" DEFAULT CHARSET=");
+    out.extend_from_slice(collation.charset().name().as_bytes());
+    if !collation.info().is_default() || collation.charset().name() == "utf8mb4" {
+        out.extend_from_slice(b" COLLATE=");
+        out.extend_from_slice(collation.name().as_bytes());
+    }
+}
+
+fn append_options(out: &mut Vec<u8>, table: &TableDefinition) {
+    let options = &table.options;
+    let mut number = |name: &str, value: Option<u64>| {
+        if let Some(value) = value {
+            out.extend_from_slice(name.as_bytes());
+            append_number(out, value);
+        }
+    };
+    number(" MIN_ROWS=", options.min_rows);
+    number(" MAX_ROWS=", options.max_rows);
+    number(" AVG_ROW_LENGTH=", options.avg_row_length);
+    number(" PACK_KEYS=", options.pack_keys.map(u64::from));
+    number(" STATS_PERSISTENT=", options.stats_persistent.map(u64::from));
+    number(" STATS_AUTO_RECALC=", options.stats_auto_recalc.map(u64::from));
+    number(" STATS_SAMPLE_PAGES=", options.stats_sample_pages);
+    number(" CHECKSUM=", options.checksum.then_some(1));
+    number(" DELAY_KEY_WRITE=", options.delay_key_write.then_some(1));
+    if let Some(format) = options.row_format {
+        out.extend_from_slice(b" ROW_FORMAT=");
+        out.extend_from_slice(match format {
+            RowFormatOption::Default => b"DEFAULT".as_slice(),
+            RowFormatOption::Dynamic => b"DYNAMIC",
+            RowFormatOption::Fixed => b"FIXED",
+            RowFormatOption::Compressed => b"COMPRESSED",
+            RowFormatOption::Redundant => b"REDUNDANT",
+            RowFormatOption::Compact => b"COMPACT",
+        });
+    }
+    if let Some(size) = options.key_block_size {
+        out.extend_from_slice(b" KEY_BLOCK_SIZE=");
+        append_number(out, size);
+    }
+    if let Some(compression) = &options.compression {
+        out.extend_from_slice(b" COMPRESSION=");
+        append_string(out, compression.as_bytes());
+    }
+    if let Some(encryption) = &options.encryption {
+        out.extend_from_slice(b" ENCRYPTION=");
+        append_string(out, encryption.as_bytes());
+    }
+    if !table.comment.is_empty() {
+        out.extend_from_slice(b" COMMENT=");
+        append_string(out, table.comment.as_bytes());
+    }
+}
+
+/// The text of SHOW CREATE TABLE. `auto_increment_next` is the value the next row would get; it is printed when it is
+/// above 1. The text is UTF-8 except for the bytes of binary defaults.
+#[must_use]
+pub fn show_create_table(table: &TableDefinition, auto_increment_next: Option<u64>) -> Vec<u8> {
+    let mut out = Vec::with_capacity(64 + 48 * table.columns.len());
+    out.extend_from_slice(match table.kind {
+        TableKind::Base => b"CREATE TABLE ".as_slice(),
+        TableKind::Temporary | TableKind::System => b"CREATE TEMPORARY TABLE ",
+    });
+    append_identifier(&mut out, &table.name);
+    out.extend_from_slice(b" (");
+    let mut first = true;
+    let mut line = |out: &mut Vec<u8>| {
+        out.extend_from_slice(if first { b"\n  " } else { b",\n  " });
+        first = false;
+    };
+    for column in &table.columns {
+        line(&mut out);
+        column_clause(&mut out, column, table.collation);
+    }
+    for index in &table.indexes {
+        line(&mut out);
+        index_clause(&mut out, table, index);
+    }
+    let mut keys: Vec<_> = table.foreign_keys.iter().collect();
+    keys.sort_by(|left, right| left.name.cmp(&right.name));
+    for key in keys {
+        line(&mut out);
+        foreign_key_clause(&mut out, table, key);
+    }
+    let mut checks: Vec<_> = table.checks.iter().collect();
+    checks.sort_by(|left, right| left.name.cmp(&right.name));
+    for check in checks {
+        line(&mut out);
+        check_clause(&mut out, check);
+    }
+    out.extend_from_slice(b"\n) ENGINE=");
+    out.extend_from_slice(if table.kind == TableKind::System { b"MEMORY" } else { b"InnoDB" });
+    if let Some(next) = auto_increment_next
+        && next > 1
+    {
+        out.extend_from_slice(b" AUTO_INCREMENT=");
+        append_number(&mut out, next);
+    }
+    append_table_collation(&mut out, table.collation);
+    append_options(&mut out, table);
+    out
+}
+
+/// The text of SHOW CREATE DATABASE.
+#[must_use]
+pub fn show_create_schema(schema: &Schema, if_not_exists: bool) -> Vec<u8> {
+    let mut out = b"CREATE DATABASE ".to_vec();
+    if if_not_exists {
+        out.extend_from_slice(b"/*!32312 IF NOT EXISTS*/ ");
+    }
+    append_identifier(&mut out, &schema.name);
+    out.extend_from_slice(b" /*!40100 DEFAULT CHARACTER SET ");
+    let collation = schema.collation;
+    out.extend_from_slice(collation.charset().name().as_bytes());
+    if !collation.info().is_default() || collation.charset().name() == "utf8mb4" {
+        out.extend_from_slice(b" COLLATE ");
+        out.extend_from_slice(collation.name().as_bytes());
+    }
+    out.extend_from_slice(b" */ /*!80016 DEFAULT ENCRYPTION='N' */");
+    out
+}
