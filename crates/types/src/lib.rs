@@ -3,13 +3,14 @@
 //!
 //! - [`data_type`]: what a column or expression is, and how its values lie in memory ([`Physical`]).
 //! - [`vector`]: rows as columns; [`value`]: one value at a boundary.
-//! - [`decimal`], [`temporal`]: the numbers and dates themselves.
+//! - [`number`], [`decimal`], [`temporal`]: the numbers and dates themselves, as text and back.
 //! - [`charset`], [`collation`]: text.
 
 pub mod charset;
 pub mod collation;
 pub mod data_type;
 pub mod decimal;
+pub mod number;
 pub mod temporal;
 pub mod value;
 pub mod vector;

@@ -9,6 +9,7 @@
 //! `format` (printing, DATE_FORMAT), `zone` (TIMESTAMP and time zones).
 
 pub mod calendar;
+pub mod format;
 
 /// Microseconds of a second.
 pub const MICROS_PER_SECOND: i64 = 1_000_000;
