@@ -1,1 +1,25 @@
-//! Binding, logical plan, optimizer passes, physical plan, EXPLAIN.
+//! From a parsed statement to what runs: names resolved, types known, less work, and a tree of operators.
+//!
+//! ```text
+//! syntax::Statement --bind--> Bound (logical tree) --passes--> Bound --physical--> PhysicalPlan --> exec
+//! ```
+//!
+//! [`bind`](crate::bind::bind) resolves every name against one catalog snapshot and gives every expression its MySQL
+//! type. The logical passes of [`passes`] change the tree without changing its rows. [`physical`] chooses indexes,
+//! join order and algorithms from table statistics. A [`PhysicalPlan`] is immutable, owns all it needs and holds no
+//! parameter's value, so that it is kept in an `Arc` and run by many sessions.
+//!
+//! Invariants:
+//! 1. After binding, [`expr::ExprKind::Column`] names a column by its [`expr::ColumnId`], unique in the statement.
+//! 2. In a physical plan every column reference is [`expr::ExprKind::Input`]: a position in the operator's input
+//!    batch; a subquery's reference to an outer row is [`expr::ExprKind::Outer`]; no subquery is left inside an
+//!    expression (an `Apply` operator below computes it into a column).
+//! 3. A plan depends on the catalog version it was bound with, on `sql_mode` and on the types of its parameters.
+
+pub mod error;
+pub mod expr;
+pub mod function;
+pub mod logical;
+
+pub use error::{PlanError, PlanResult};
+pub use expr::{ColumnId, Expr, ExprKind};

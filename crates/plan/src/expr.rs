@@ -1,0 +1,389 @@
+//! Bound expressions: typed, names resolved, ready to be compiled.
+//!
+//! Every node carries its MySQL type and whether it may be NULL. The meaning of a call lies in its
+//! [`FunctionId`]; operators are functions too (`a + b` is `Call { function: Add, .. }`), so that one registry knows
+//! every result type and one compiler every kernel.
+
+use std::sync::Arc;
+
+use syntax::ast::IntervalUnit;
+use types::{DataType, Value};
+
+use crate::function::FunctionId;
+use crate::logical::Logical;
+
+/// A column of some operator of the statement's tree, unique in the statement.
+#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+pub struct ColumnId(pub u32);
+
+/// An expression with its type.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Expr {
+    /// What it is.
+    pub kind: ExprKind,
+    /// MySQL's type of the value.
+    pub data_type: DataType,
+    /// Whether the value may be NULL.
+    pub nullable: bool,
+    /// How strongly the collation of a string holds against others: MySQL's coercibility, 0 (explicit COLLATE) to 6
+    /// (NULL). Manual: "Collation Coercibility in Expressions".
+    pub coercibility: Coercibility,
+}
+
+/// MySQL's coercibility values: the lower one's collation wins.
+#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+pub enum Coercibility {
+    /// 0: an explicit COLLATE.
+    Explicit = 0,
+    /// 1: a concatenation of strings with different collations.
+    NoCollation = 1,
+    /// 2: a column.
+    Implicit = 2,
+    /// 3: a system constant, `USER()` and its like.
+    SystemConstant = 3,
+    /// 4: a literal, a parameter.
+    Literal = 4,
+    /// 5: a number or a temporal value.
+    Numeric = 5,
+    /// 6: NULL.
+    Ignorable = 6,
+}
+
+/// The kinds of bound expressions.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ExprKind {
+    /// A constant, already of the node's type.
+    Literal(Value),
+    /// A column of the tree below (before physical planning only).
+    Column(ColumnId),
+    /// A column of the operator's input batch, by position (in physical plans only).
+    Input(u32),
+    /// A value of the row of an enclosing query, constant while this query runs once: a slot of the execution's
+    /// list of outer values (in physical plans only; before, a `Column` of the outer tree).
+    Outer(u32),
+    /// `?` or a literal made a parameter, from 0; constant while the statement runs.
+    Param(u32),
+    /// `@name`, in folded (small) letters.
+    UserVar(Arc<str>),
+    /// `@name := value`.
+    UserVarAssign {
+        /// The variable.
+        name: Arc<str>,
+        /// Its new value.
+        value: Box<Expr>,
+    },
+    /// A function or operator.
+    Call {
+        /// Which.
+        function: FunctionId,
+        /// Its arguments.
+        args: Vec<Expr>,
+        /// What is no expression.
+        option: CallOption,
+    },
+    /// `CASE WHEN c THEN v ... ELSE e END`; a CASE with operand is bound to comparisons. `IF`, `IFNULL`, `COALESCE`
+    /// and `NULLIF` stay functions.
+    Case {
+        /// Conditions and values, in order.
+        whens: Vec<(Expr, Expr)>,
+        /// ELSE; absent: NULL.
+        otherwise: Option<Box<Expr>>,
+    },
+    /// `expr IN (list)`: three-valued. NOT IN is `Not` of it.
+    InList {
+        /// The operand.
+        expr: Box<Expr>,
+        /// Not empty.
+        list: Vec<Expr>,
+    },
+    /// A subquery (before physical planning only).
+    Subquery(Box<Subquery>),
+}
+
+/// What a call needs besides expressions.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub enum CallOption {
+    /// Nothing.
+    #[default]
+    None,
+    /// Unit of DATE_ADD, EXTRACT, TIMESTAMPDIFF.
+    Unit(IntervalUnit),
+    /// A text: the path of `->`, a character set, a style, JSON_VALUE's clauses in source form.
+    Text(Arc<[u8]>),
+    /// A length in characters or bytes (WEIGHT_STRING), fraction digits.
+    Number(u64),
+    /// JSON_VALUE's answers.
+    JsonValue {
+        /// The path.
+        path: Arc<[u8]>,
+        /// When nothing is found.
+        on_empty: JsonAnswer,
+        /// When something goes wrong.
+        on_error: JsonAnswer,
+    },
+}
+
+/// What JSON_VALUE and JSON_TABLE give in a bad case.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub enum JsonAnswer {
+    /// NULL, the default.
+    #[default]
+    Null,
+    /// An error.
+    Error,
+    /// This value.
+    Default(Value),
+}
+
+/// A subquery inside an expression.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Subquery {
+    /// What is asked of its rows.
+    pub kind: SubqueryKind,
+    /// Its tree.
+    pub plan: Logical,
+    /// Its output columns.
+    pub columns: Vec<ColumnId>,
+    /// Columns of enclosing queries it reads (all levels), empty if it is not correlated.
+    pub outer: Vec<ColumnId>,
+}
+
+/// What is asked of a subquery's rows.
+#[derive(Clone, Debug, PartialEq)]
+pub enum SubqueryKind {
+    /// The value of its only column in its only row; NULL without rows; 1242 with more.
+    Scalar,
+    /// Whether it has a row.
+    Exists,
+    /// `x op ANY (..)` or `x op ALL (..)`. IN is `= ANY`.
+    Quantified {
+        /// ALL instead of ANY.
+        all: bool,
+        /// Conditions of one row of the subquery against the outer row: `left op right` per column, where right is a
+        /// `Column` of the subquery. Joined by AND.
+        condition: Vec<Expr>,
+    },
+}
+
+impl Expr {
+    /// A node; strings that are not literals hold their collation as columns do.
+    #[must_use]
+    pub fn new(kind: ExprKind, data_type: DataType, nullable: bool) -> Expr {
+        let coercibility = match &kind {
+            ExprKind::Literal(Value::Null) => Coercibility::Ignorable,
+            _ if !(data_type.is_string() || data_type.members.is_some()) => Coercibility::Numeric,
+            ExprKind::Literal(_) | ExprKind::Param(_) => Coercibility::Literal,
+            _ => Coercibility::Implicit,
+        };
+        Expr { kind, data_type, nullable, coercibility }
+    }
+
+    /// A constant with the type of its value: integers are BIGINT with as many digits as they have, strings VARCHAR.
+    #[must_use]
+    pub fn literal(value: Value) -> Expr {
+        let data_type = literal_type(&value);
+        let nullable = value.is_null();
+        Expr::new(ExprKind::Literal(value), data_type, nullable)
+    }
+
+    /// NULL.
+    #[must_use]
+    pub fn null() -> Expr {
+        Expr::literal(Value::Null)
+    }
+
+    /// A whole number.
+    #[must_use]
+    pub fn int(value: i64) -> Expr {
+        Expr::literal(Value::Int(value))
+    }
+
+    /// TRUE or FALSE: 1 or 0.
+    #[must_use]
+    pub fn bool(value: bool) -> Expr {
+        Expr::new(ExprKind::Literal(Value::Int(i64::from(value))), DataType::BOOL, false)
+    }
+
+    /// A column.
+    #[must_use]
+    pub fn column(id: ColumnId, data_type: DataType, nullable: bool) -> Expr {
+        Expr::new(ExprKind::Column(id), data_type, nullable)
+    }
+
+    /// The literal's value, if it is one.
+    #[must_use]
+    pub fn as_literal(&self) -> Option<&Value> {
+        match &self.kind {
+            ExprKind::Literal(value) => Some(value),
+            _ => None,
+        }
+    }
+
+    /// The column, if it is one.
+    #[must_use]
+    pub fn as_column(&self) -> Option<ColumnId> {
+        match self.kind {
+            ExprKind::Column(id) => Some(id),
+            _ => None,
+        }
+    }
+
+    /// The call's function and arguments, if it is one.
+    #[must_use]
+    pub fn as_call(&self) -> Option<(FunctionId, &[Expr])> {
+        match &self.kind {
+            ExprKind::Call { function, args, .. } => Some((*function, args)),
+            _ => None,
+        }
+    }
+
+    /// Calls `visit` with each direct part (not inside subqueries, except their conditions).
+    pub fn each_child<'e>(&'e self, visit: &mut dyn FnMut(&'e Expr)) {
+        match &self.kind {
+            ExprKind::UserVarAssign { value, .. } => visit(value),
+            ExprKind::Call { args, .. } => args.iter().for_each(visit),
+            ExprKind::Case { whens, otherwise } => {
+                for (when, then) in whens {
+                    visit(when);
+                    visit(then);
+                }
+                if let Some(otherwise) = otherwise {
+                    visit(otherwise);
+                }
+            }
+            ExprKind::InList { expr, list } => {
+                visit(expr);
+                list.iter().for_each(visit);
+            }
+            ExprKind::Subquery(subquery) => {
+                if let SubqueryKind::Quantified { condition, .. } = &subquery.kind {
+                    condition.iter().for_each(visit);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// As [`Expr::each_child`], to change the parts.
+    pub fn each_child_mut(&mut self, visit: &mut dyn FnMut(&mut Expr)) {
+        match &mut self.kind {
+            ExprKind::UserVarAssign { value, .. } => visit(value),
+            ExprKind::Call { args, .. } => args.iter_mut().for_each(visit),
+            ExprKind::Case { whens, otherwise } => {
+                for (when, then) in whens {
+                    visit(when);
+                    visit(then);
+                }
+                if let Some(otherwise) = otherwise {
+                    visit(otherwise);
+                }
+            }
+            ExprKind::InList { expr, list } => {
+                visit(expr);
+                list.iter_mut().for_each(visit);
+            }
+            ExprKind::Subquery(subquery) => {
+                if let SubqueryKind::Quantified { condition, .. } = &mut subquery.kind {
+                    condition.iter_mut().for_each(visit);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Whether `test` holds for this node or any below it (subqueries' conditions included, their trees not).
+    #[must_use]
+    pub fn any(&self, test: &mut dyn FnMut(&Expr) -> bool) -> bool {
+        if test(self) {
+            return true;
+        }
+        let mut found = false;
+        self.each_child(&mut |child| found = found || child.any(test));
+        found
+    }
+
+    /// Calls `visit` with every column read here, those a subquery takes from outside included.
+    pub fn each_column(&self, visit: &mut dyn FnMut(ColumnId)) {
+        match &self.kind {
+            ExprKind::Column(id) => visit(*id),
+            ExprKind::Subquery(subquery) => {
+                subquery.outer.iter().copied().for_each(&mut *visit);
+                if let SubqueryKind::Quantified { condition, .. } = &subquery.kind {
+                    for expr in condition {
+                        expr.each_column(&mut |id| {
+                            if !subquery.columns.contains(&id) {
+                                visit(id);
+                            }
+                        });
+                    }
+                }
+            }
+            _ => self.each_child(&mut |child| child.each_column(visit)),
+        }
+    }
+
+    /// Nothing in it changes while the statement runs: literals, parameters, outer values and pure functions of them.
+    #[must_use]
+    pub fn is_constant(&self) -> bool {
+        !self.any(&mut |node| match &node.kind {
+            ExprKind::Column(_)
+            | ExprKind::Input(_)
+            | ExprKind::UserVarAssign { .. }
+            | ExprKind::UserVar(_)
+            | ExprKind::Subquery(_) => true,
+            ExprKind::Call { function, .. } => !function.is_deterministic(),
+            _ => false,
+        })
+    }
+
+    /// Holds a subquery.
+    #[must_use]
+    pub fn has_subquery(&self) -> bool {
+        self.any(&mut |node| matches!(node.kind, ExprKind::Subquery(_)))
+    }
+}
+
+/// The type of a value written in the text.
+#[must_use]
+pub fn literal_type(value: &Value) -> DataType {
+    fn digits(mut value: u64) -> u32 {
+        let mut count = 1;
+        while value >= 10 {
+            value /= 10;
+            count += 1;
+        }
+        count
+    }
+    match value {
+        Value::Null => DataType::NULL,
+        Value::Int(value) => {
+            DataType { length: digits(value.unsigned_abs()) + u32::from(*value < 0), ..DataType::BIGINT }
+        }
+        Value::UInt(value) => DataType { length: digits(*value), ..DataType::BIGINT_UNSIGNED },
+        Value::Double(_) => DataType::DOUBLE,
+        Value::Decimal(value) => {
+            let scale = value.scale();
+            DataType::decimal(value.integer_digits() + u32::from(scale), scale)
+        }
+        Value::Date(_) => DataType::DATE,
+        Value::DateTime(value) => DataType::datetime(fraction_digits(value.micros)),
+        Value::Time(value) => {
+            DataType::time(fraction_digits((value.micros % 1_000_000).unsigned_abs() as u32))
+        }
+        Value::Bytes { bytes, collation } => {
+            DataType::varchar(collation.charset().char_count(bytes) as u32, *collation)
+        }
+        Value::Json(_) => DataType::JSON,
+    }
+}
+
+/// Digits a fraction of a second needs.
+fn fraction_digits(micros: u32) -> u8 {
+    let mut rest = micros;
+    let mut digits = 6;
+    while digits > 0 && rest % 10 == 0 {
+        rest /= 10;
+        digits -= 1;
+    }
+    digits
+}
