@@ -22,7 +22,7 @@ pub use wire::flags::{Capabilities, StatusFlags};
 /// How an account proves who it is.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum AuthPlugin {
-    /// `caching_sha2_password`: stored as `$A$005$` + 20 bytes of salt + 43 of hash.
+    /// `caching_sha2_password`: stored as `$A$`, rounds / 1000, `$`, 20 bytes of salt + 43 of hash.
     CachingSha2,
     /// `mysql_native_password`: stored as `*` + 40 hexadecimal digits.
     Native,

@@ -177,7 +177,10 @@ fn read_type(reader: &mut Reader<'_>) -> Result<ParameterType, Malformed> {
     Ok(ParameterType { column_type, unsigned })
 }
 
-fn read_value<'a>(reader: &mut Reader<'a>, kind: ParameterType) -> Result<ParameterValue<'a>, Malformed> {
+pub(crate) fn read_value<'a>(
+    reader: &mut Reader<'a>,
+    kind: ParameterType,
+) -> Result<ParameterValue<'a>, Malformed> {
     use ColumnType as T;
     use ParameterValue as V;
     let integer = |signed: i64, unsigned: u64| if kind.unsigned { V::UInt(unsigned) } else { V::Int(signed) };

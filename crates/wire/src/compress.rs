@@ -1,0 +1,210 @@
+//! The zlib frames that packets travel in when both sides have COMPRESS.
+//!
+//! ```text
+//! compressed bytes u24 | sequence u8 | plain bytes u24, 0 if the content is not compressed | content
+//! ```
+//!
+//! A frame holds any part of the stream of packets, its own sequence starts anew with each command.
+//!
+//! Invariants:
+//! 1. A frame is inflated to at most the length it announces, and memory grows only with what comes out.
+//! 2. A frame whose content is not of the length announced is [`CompressError::Corrupt`].
+
+use flate2::{Compress, Compression, Decompress, FlushCompress, FlushDecompress, Status};
+
+use crate::packet::FRAME_PAYLOAD_BYTES_MAX;
+
+/// Bytes of a frame's header.
+pub const COMPRESSED_HEADER_BYTES: usize = 7;
+/// Content shorter than this is sent as it is.
+pub const COMPRESS_BYTES_MIN: usize = 50;
+/// zlib's level, as MySQL's default.
+const LEVEL: u32 = 6;
+
+/// Why a frame cannot be read.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum CompressError {
+    /// The content is not zlib, or not of the length announced. The client sees 1157.
+    Corrupt,
+    /// A frame does not carry the number that is due. The client sees 1156.
+    OutOfOrder,
+}
+
+/// Packs outgoing bytes into frames.
+#[derive(Debug)]
+pub struct Compressor {
+    zlib: Compress,
+}
+
+impl Default for Compressor {
+    fn default() -> Compressor {
+        Compressor { zlib: Compress::new(Compression::new(LEVEL), true) }
+    }
+}
+
+impl Compressor {
+    /// Appends frames for all of `plain`; the first carries `sequence`, which is counted up.
+    pub fn pack(&mut self, plain: &[u8], sequence: &mut u8, out: &mut Vec<u8>) {
+        for piece in plain.chunks(FRAME_PAYLOAD_BYTES_MAX) {
+            let start = out.len();
+            out.resize(start + COMPRESSED_HEADER_BYTES, 0);
+            let mut plain_bytes = 0;
+            if piece.len() >= COMPRESS_BYTES_MIN && self.deflate(piece, out, start) {
+                plain_bytes = piece.len();
+            } else {
+                out.truncate(start + COMPRESSED_HEADER_BYTES);
+                out.extend_from_slice(piece);
+            }
+            let content = out.len() - start - COMPRESSED_HEADER_BYTES;
+            let [a, b, c, _] = (content as u32).to_le_bytes();
+            let [d, e, f, _] = (plain_bytes as u32).to_le_bytes();
+            out[start..start + COMPRESSED_HEADER_BYTES].copy_from_slice(&[a, b, c, *sequence, d, e, f]);
+            *sequence = sequence.wrapping_add(1);
+        }
+    }
+
+    /// Appends `piece` deflated; `false` if that is not shorter.
+    fn deflate(&mut self, piece: &[u8], out: &mut Vec<u8>, start: usize) -> bool {
+        self.zlib.reset();
+        out.reserve(piece.len());
+        loop {
+            let used = self.zlib.total_in() as usize;
+            match self.zlib.compress_vec(&piece[used..], out, FlushCompress::Finish) {
+                Ok(Status::StreamEnd) => break,
+                Ok(Status::Ok | Status::BufError)
+                    if out.len() - start - COMPRESSED_HEADER_BYTES < piece.len() =>
+                {
+                    out.reserve(piece.len());
+                }
+                _ => return false,
+            }
+        }
+        out.len() - start - COMPRESSED_HEADER_BYTES < piece.len()
+    }
+}
+
+/// Unpacks incoming frames.
+#[derive(Debug)]
+pub struct Decompressor {
+    zlib: Decompress,
+    header: [u8; COMPRESSED_HEADER_BYTES],
+    header_bytes: usize,
+    content_bytes_left: usize,
+    plain_bytes: usize,
+    produced_bytes: usize,
+    is_deflated: bool,
+    ended: bool,
+    expected: u8,
+}
+
+impl Default for Decompressor {
+    fn default() -> Decompressor {
+        Decompressor {
+            zlib: Decompress::new(true),
+            header: [0; COMPRESSED_HEADER_BYTES],
+            header_bytes: 0,
+            content_bytes_left: 0,
+            plain_bytes: 0,
+            produced_bytes: 0,
+            is_deflated: false,
+            ended: true,
+            expected: 0,
+        }
+    }
+}
+
+impl Decompressor {
+    /// The number of the next frame.
+    #[must_use]
+    pub fn sequence(&self) -> u8 {
+        self.expected
+    }
+
+    /// Sets the number of the next frame: 0 when a command may start.
+    pub fn set_sequence(&mut self, sequence: u8) {
+        self.expected = sequence;
+    }
+
+    /// Whether the last frame was whole and none has begun.
+    #[must_use]
+    pub fn is_between_frames(&self) -> bool {
+        self.header_bytes == 0
+    }
+
+    /// Takes all of `input` and appends what was in it to `plain`.
+    ///
+    /// # Errors
+    /// A frame that is no zlib, not of the length it says, or out of order.
+    pub fn unpack(&mut self, mut input: &[u8], plain: &mut Vec<u8>) -> Result<(), CompressError> {
+        while !input.is_empty() {
+            if self.header_bytes < COMPRESSED_HEADER_BYTES {
+                let take = (COMPRESSED_HEADER_BYTES - self.header_bytes).min(input.len());
+                self.header[self.header_bytes..self.header_bytes + take].copy_from_slice(&input[..take]);
+                self.header_bytes += take;
+                input = &input[take..];
+                if self.header_bytes < COMPRESSED_HEADER_BYTES {
+                    return Ok(());
+                }
+                let [a, b, c, sequence, d, e, f] = self.header;
+                if sequence != self.expected {
+                    return Err(CompressError::OutOfOrder);
+                }
+                self.expected = self.expected.wrapping_add(1);
+                self.content_bytes_left = u32::from_le_bytes([a, b, c, 0]) as usize;
+                self.plain_bytes = u32::from_le_bytes([d, e, f, 0]) as usize;
+                self.is_deflated = self.plain_bytes != 0;
+                self.produced_bytes = 0;
+                self.ended = !self.is_deflated;
+                if self.is_deflated {
+                    self.zlib.reset(true);
+                }
+            }
+            let take = self.content_bytes_left.min(input.len());
+            let (content, rest) = input.split_at(take);
+            if self.is_deflated {
+                self.inflate(content, plain)?;
+            } else {
+                plain.extend_from_slice(content);
+            }
+            self.content_bytes_left -= take;
+            input = rest;
+            if self.content_bytes_left == 0 {
+                if self.is_deflated && (!self.ended || self.produced_bytes != self.plain_bytes) {
+                    return Err(CompressError::Corrupt);
+                }
+                self.header_bytes = 0;
+            }
+        }
+        Ok(())
+    }
+
+    fn inflate(&mut self, mut content: &[u8], plain: &mut Vec<u8>) -> Result<(), CompressError> {
+        /// Bytes that one step may add: memory grows only with what really comes out.
+        const STEP_BYTES: usize = 16 * 1024;
+        let mut step = [0; STEP_BYTES];
+        loop {
+            if self.ended {
+                // Bytes after the end of the zlib stream are not content.
+                return if content.is_empty() { Ok(()) } else { Err(CompressError::Corrupt) };
+            }
+            let (before_in, before_out) = (self.zlib.total_in(), self.zlib.total_out());
+            let status = self.zlib.decompress(content, &mut step, FlushDecompress::None);
+            let consumed = (self.zlib.total_in() - before_in) as usize;
+            let produced = (self.zlib.total_out() - before_out) as usize;
+            content = &content[consumed..];
+            self.produced_bytes += produced;
+            if self.produced_bytes > self.plain_bytes {
+                return Err(CompressError::Corrupt);
+            }
+            plain.extend_from_slice(&step[..produced]);
+            match status {
+                Ok(Status::StreamEnd) => self.ended = true,
+                Ok(Status::Ok | Status::BufError) if consumed == 0 && produced == 0 => {
+                    return if content.is_empty() { Ok(()) } else { Err(CompressError::Corrupt) };
+                }
+                Ok(_) => {}
+                Err(_) => return Err(CompressError::Corrupt),
+            }
+        }
+    }
+}
