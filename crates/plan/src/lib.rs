@@ -20,6 +20,8 @@ pub mod error;
 pub mod expr;
 pub mod function;
 pub mod logical;
+pub mod physical;
 
 pub use error::{PlanError, PlanResult};
 pub use expr::{ColumnId, Expr, ExprKind};
+pub use physical::PhysicalPlan;

@@ -1,0 +1,438 @@
+//! The physical plan: operators with chosen indexes, join order and algorithms, expressions by position.
+//!
+//! A plan is made once and run many times: it holds no parameter's value and no row. Key ranges are expressions,
+//! evaluated when the operator starts (or per row of the left side in a lookup join).
+//!
+//! Invariants:
+//! 1. An expression of an operator reads its input batch through [`crate::expr::ExprKind::Input`]; a join's
+//!    conditions read the left columns followed by the right columns.
+//! 2. `columns` of a node names its output batch, position by position.
+//! 3. Rows never pass an operator that could throw them away after their large values were read, where that can be
+//!    avoided: `Fetch` stands above the last such operator.
+
+use std::sync::Arc;
+
+use catalog::{LockWait, TableEntry};
+use syntax::ast::{AggregateFunc, SetOp};
+use types::{DataType, Physical};
+
+use crate::expr::{ColumnId, Expr};
+use crate::logical::{JoinKind, NeededPrivilege, OutputColumn, TableIndex};
+
+/// A whole statement, ready to run.
+#[derive(Clone, Debug)]
+pub struct PhysicalPlan {
+    /// What it does.
+    pub kind: PlanKind,
+    /// Every mention of a table.
+    pub tables: Vec<PlanTable>,
+    /// The result's columns, in order of the root's output.
+    pub output: Vec<OutputColumn>,
+    /// Types of the parameters.
+    pub parameters: Vec<DataType>,
+    /// What the account must be allowed.
+    pub privileges: Vec<(TableIndex, NeededPrivilege, Vec<u32>)>,
+    /// Slots for values of outer rows.
+    pub outer_slot_count: u32,
+    /// Recursive CTEs.
+    pub recursion_count: u32,
+    /// Nodes, for counters of EXPLAIN ANALYZE: every `Node::number` is below.
+    pub node_count: u32,
+    /// Must not be cached.
+    pub volatile: bool,
+    /// SELECT SQL_CALC_FOUND_ROWS.
+    pub calc_found_rows: bool,
+    /// Catalog version it was bound with.
+    pub catalog_version: u64,
+}
+
+/// A table of a plan.
+#[derive(Clone, Debug)]
+pub struct PlanTable {
+    /// Definition and rows.
+    pub entry: Arc<TableEntry>,
+    /// Alias, or its name.
+    pub alias: Arc<str>,
+    /// FOR UPDATE (true), FOR SHARE (false), or no locking read. Targets of UPDATE and DELETE are read FOR UPDATE.
+    pub lock: Option<(bool, LockWait)>,
+}
+
+/// What a plan does.
+#[derive(Clone, Debug)]
+pub enum PlanKind {
+    /// Gives rows.
+    Query(Node),
+    /// INSERT, REPLACE.
+    Insert(Box<InsertPlan>),
+    /// UPDATE.
+    Update(Box<UpdatePlan>),
+    /// DELETE.
+    Delete(Box<DeletePlan>),
+    /// DO.
+    Do(Node),
+}
+
+/// An operator.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Node {
+    /// Number, unique in the plan.
+    pub number: u32,
+    /// What it does.
+    pub op: Op,
+    /// Output, position by position.
+    pub columns: Vec<ColumnId>,
+    /// Types of the output, position by position.
+    pub types: Vec<DataType>,
+    /// Rows expected.
+    pub rows: f64,
+    /// Cost of all of them, inputs included, in units of one row read in order.
+    pub cost: f64,
+}
+
+impl Node {
+    /// Shapes of the output batch.
+    #[must_use]
+    pub fn shapes(&self) -> Vec<Physical> {
+        self.types.iter().map(DataType::physical).collect()
+    }
+}
+
+/// The operators.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Op {
+    /// One row without columns.
+    OneRow,
+    /// No rows.
+    Empty,
+    /// Reads a table.
+    Scan(Scan),
+    /// Rows written out.
+    Values(Vec<Vec<Expr>>),
+    /// The last step's rows of a recursive CTE.
+    WorkingTable {
+        /// Which recursion.
+        recursion: u32,
+    },
+    /// A recursive CTE.
+    Recursive {
+        /// Which recursion.
+        recursion: u32,
+        /// First rows.
+        seed: Box<Node>,
+        /// Next rows.
+        step: Box<Node>,
+        /// UNION DISTINCT.
+        distinct: bool,
+    },
+    /// Rows for which all conditions hold.
+    Filter {
+        /// Rows.
+        input: Box<Node>,
+        /// Joined by AND.
+        conditions: Vec<Expr>,
+    },
+    /// Computes every output column.
+    Project {
+        /// Rows.
+        input: Box<Node>,
+        /// One per output column.
+        exprs: Vec<Expr>,
+    },
+    /// For each left row the rows of an index with the same key.
+    LookupJoin {
+        /// Inner, Left, Semi or Anti.
+        kind: JoinKind,
+        /// Left rows.
+        left: Box<Node>,
+        /// The table and index; key expressions read the left batch; its filter reads the table's columns only.
+        scan: Scan,
+        /// Conditions over left columns and table columns.
+        conditions: Vec<Expr>,
+    },
+    /// Builds a hash table of the right side, probes with the left.
+    HashJoin {
+        /// Inner, Left, Semi or Anti.
+        kind: JoinKind,
+        /// Probe side.
+        left: Box<Node>,
+        /// Build side.
+        right: Box<Node>,
+        /// Keys: left over the left batch, right over the right batch, and whether NULL equals NULL (`<=>`). Both
+        /// sides of a key have the same type.
+        keys: Vec<(Expr, Expr, bool)>,
+        /// Further conditions over left and right columns.
+        conditions: Vec<Expr>,
+        /// `x NOT IN (subquery)`: a NULL key on either side makes the answer unknown, hence no row (Anti only).
+        null_aware: bool,
+    },
+    /// Each left row with each right row (which are kept).
+    LoopJoin {
+        /// Kind.
+        kind: JoinKind,
+        /// Left.
+        left: Box<Node>,
+        /// Right.
+        right: Box<Node>,
+        /// Conditions over left and right columns.
+        conditions: Vec<Expr>,
+    },
+    /// One row per group: keys, then aggregates.
+    Aggregate {
+        /// Rows.
+        input: Box<Node>,
+        /// Keys over the input.
+        keys: Vec<Expr>,
+        /// Aggregates over the input.
+        calls: Vec<Aggregate>,
+        /// WITH ROLLUP: rows come ordered by the keys, each super-aggregate after its groups.
+        rollup: bool,
+        /// The input comes ordered by the keys: a group ends when the key changes.
+        ordered: bool,
+    },
+    /// Each different row once.
+    Distinct {
+        /// Rows.
+        input: Box<Node>,
+    },
+    /// Ordered rows.
+    Sort {
+        /// Rows.
+        input: Box<Node>,
+        /// Keys over the input and whether they go down.
+        keys: Vec<(Expr, bool)>,
+    },
+    /// The first rows of an order.
+    TopN {
+        /// Rows.
+        input: Box<Node>,
+        /// Keys over the input and whether they go down.
+        keys: Vec<(Expr, bool)>,
+        /// At most so many.
+        count: Expr,
+        /// After skipping so many.
+        offset: Option<Expr>,
+    },
+    /// Part of the rows.
+    Limit {
+        /// Rows.
+        input: Box<Node>,
+        /// At most so many.
+        count: Option<Expr>,
+        /// After skipping so many.
+        offset: Option<Expr>,
+    },
+    /// All rows of both inputs, which have the same types (UNION ALL).
+    Append {
+        /// First these.
+        left: Box<Node>,
+        /// Then these.
+        right: Box<Node>,
+    },
+    /// EXCEPT and INTERSECT.
+    SetOp {
+        /// Which.
+        op: SetOp,
+        /// ALL.
+        all: bool,
+        /// Left.
+        left: Box<Node>,
+        /// Right.
+        right: Box<Node>,
+    },
+    /// Computes a subquery for every input row into one more column.
+    Apply {
+        /// Rows.
+        input: Box<Node>,
+        /// The subquery.
+        subquery: Box<Node>,
+        /// What is asked of its rows.
+        kind: ApplyKind,
+        /// Slots of outer values it reads, and the position in the input each is filled from.
+        outer: Vec<(u32, u32)>,
+    },
+    /// Reads further columns of rows that are known by locator.
+    Fetch {
+        /// Rows.
+        input: Box<Node>,
+        /// The table.
+        table: TableIndex,
+        /// Position of the locator in the input.
+        locator: u32,
+        /// Ordinals of the columns appended to the input's.
+        columns: Vec<usize>,
+    },
+}
+
+/// What an `Apply` computes.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ApplyKind {
+    /// The value of the only column; 1242 if there are several rows.
+    Scalar,
+    /// 1 or 0.
+    Exists,
+    /// ANY or ALL: 1, 0 or NULL.
+    Quantified {
+        /// ALL.
+        all: bool,
+        /// Joined by AND; read the input's columns followed by the subquery's.
+        condition: Vec<Expr>,
+    },
+}
+
+/// How a table is read.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Scan {
+    /// Which.
+    pub table: TableIndex,
+    /// By which index and which ranges of it.
+    pub access: Access,
+    /// Ordinals of the columns read. Output: these, in order, then the locator if asked for.
+    pub columns: Vec<usize>,
+    /// Ends the output with the row's locator (a bytes column).
+    pub locator: bool,
+    /// Conditions over the output, checked while reading.
+    pub filter: Vec<Expr>,
+    /// Stop after so many rows that passed the filter (an integer constant).
+    pub limit: Option<Expr>,
+}
+
+/// By which way the rows of a table are reached.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Access {
+    /// Position in the table's indexes; `None`: the rows in their own order.
+    pub index: Option<usize>,
+    /// Ranges in the order in which they are read; `None`: everything. They do not overlap.
+    pub ranges: Option<Vec<RangePlan>>,
+    /// From the end to the start.
+    pub backward: bool,
+    /// Every column read is in the index.
+    pub covering: bool,
+    /// At most one row per range: all parts of a unique index are equal to something that is not NULL.
+    pub point: bool,
+}
+
+/// A range of an index whose ends are computed when the scan starts.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct RangePlan {
+    /// The first parts equal these.
+    pub equal: Vec<KeyValue>,
+    /// The next part is at least this.
+    pub lower: Option<RangeEnd>,
+    /// The next part is at most this.
+    pub upper: Option<RangeEnd>,
+}
+
+/// A value a key part equals.
+#[derive(Clone, Debug, PartialEq)]
+pub struct KeyValue {
+    /// The value.
+    pub expr: Expr,
+    /// NULL finds NULL (`IS NULL`, `<=>`); else NULL finds nothing.
+    pub null_safe: bool,
+}
+
+/// An end of a range.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RangeEnd {
+    /// The value. NULL makes the range empty.
+    pub expr: Expr,
+    /// The value itself is in.
+    pub inclusive: bool,
+    /// The value is the literal beginning of a LIKE pattern: the range holds every text that begins so (the filter
+    /// checks again).
+    pub like_prefix: bool,
+}
+
+/// An aggregate.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Aggregate {
+    /// Which.
+    pub function: AggregateFunc,
+    /// DISTINCT.
+    pub distinct: bool,
+    /// Over the input.
+    pub args: Vec<Expr>,
+    /// ORDER BY of GROUP_CONCAT over the input.
+    pub order_by: Vec<(Expr, bool)>,
+    /// SEPARATOR.
+    pub separator: Arc<[u8]>,
+    /// Type of the result.
+    pub data_type: DataType,
+    /// May be NULL.
+    pub nullable: bool,
+}
+
+/// A new value for a column.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Assign {
+    /// Ordinal of the column.
+    pub column: usize,
+    /// Over the operator's row; `None`: the column's default.
+    pub value: Option<Expr>,
+}
+
+/// INSERT and REPLACE.
+#[derive(Clone, Debug)]
+pub struct InsertPlan {
+    /// The table.
+    pub table: TableIndex,
+    /// REPLACE.
+    pub replace: bool,
+    /// IGNORE.
+    pub ignore: bool,
+    /// Ordinals of the columns written, in order of the cells.
+    pub columns: Vec<usize>,
+    /// The rows.
+    pub rows: InsertSource,
+    /// Expression defaults of columns not written; read the new row (by ordinal).
+    pub default_exprs: Vec<(usize, Expr)>,
+    /// ON DUPLICATE KEY UPDATE; expressions read the old row (all columns by ordinal) followed by the new row and,
+    /// after `2 * columns`, the columns of the SELECT.
+    pub on_duplicate: Vec<Assign>,
+}
+
+/// Where inserted rows come from.
+#[derive(Clone, Debug)]
+pub enum InsertSource {
+    /// Rows of expressions without input; `None` is DEFAULT.
+    Values(Vec<Vec<Option<Expr>>>),
+    /// A query; its output is the cells.
+    Query(Node),
+}
+
+/// UPDATE.
+#[derive(Clone, Debug)]
+pub struct UpdatePlan {
+    /// Rows to change.
+    pub source: Node,
+    /// What changes.
+    pub targets: Vec<UpdateTarget>,
+    /// IGNORE.
+    pub ignore: bool,
+    /// A key that the scan walks may change, or several tables: collect all rows first.
+    pub collect_first: bool,
+}
+
+/// A table that UPDATE changes.
+#[derive(Clone, Debug)]
+pub struct UpdateTarget {
+    /// The table.
+    pub table: TableIndex,
+    /// Position of its locator in the source (NULL: no row, the inner side of an outer join).
+    pub locator: u32,
+    /// Positions in the source of all columns of its row, by ordinal.
+    pub row: Vec<u32>,
+    /// In order; expressions read the source's row, in which earlier assignments are already seen.
+    pub assignments: Vec<Assign>,
+}
+
+/// DELETE.
+#[derive(Clone, Debug)]
+pub struct DeletePlan {
+    /// Rows that go.
+    pub source: Node,
+    /// Tables and the positions of their locators in the source.
+    pub targets: Vec<(TableIndex, u32)>,
+    /// IGNORE.
+    pub ignore: bool,
+}
