@@ -1,1 +1,3 @@
 //! Transactional ordered bytes: pages, trees, versions, locks, log, checkpoint, recovery.
+
+pub mod wal;

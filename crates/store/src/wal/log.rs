@@ -1,0 +1,699 @@
+//! Append and flush.
+//!
+//! Two mutexes, always taken in this order: `io` (who writes to the files; held during I/O) and `tail` (what was appended;
+//! held for a copy). Positions are published through atomics, so asking costs a load.
+
+use super::record::{Kind, payload_crc};
+use super::segment::{self, Segment};
+use super::tail::{Chain, Parts, Tail};
+use super::{FlushPolicy, LogError, LogOptions, Lsn, PART_BYTES_MAX, io_failed};
+use env::Env;
+use env::disk::{File, Folder};
+use env::threads::Thread;
+use parking_lot::{Condvar, Mutex, RwLock};
+use std::fmt;
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+/// Under the policies that do not sync at each commit, the flusher syncs after this long.
+const LAZY_SYNC_INTERVAL: Duration = Duration::from_secs(1);
+
+/// Hears of every flush. Called on the thread that did it, outside the log's mutexes; must not block and not call back.
+pub trait LogListener: Send + Sync {
+    /// Commits up to this position are acknowledged. Calls from different threads may come out of order; the largest counts.
+    fn settled(&self, position: Lsn);
+    /// The log has stopped; whoever waits will wait in vain.
+    fn stopped(&self, why: &LogError);
+}
+
+/// What the log has done since it was opened.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct LogCounters {
+    /// Commits appended.
+    pub commits: u64,
+    /// Bytes of records appended, headers included, padding not.
+    pub appended_bytes: u64,
+    /// Bytes written to the files, padding included.
+    pub written_bytes: u64,
+    /// Batches written.
+    pub writes: u64,
+    /// Syncs.
+    pub syncs: u64,
+    /// Times a caller of [`Log::flush_inline`] found another flush under way.
+    pub waits: u64,
+}
+
+/// An open log. See the module above for what it promises.
+pub struct Log {
+    shared: Arc<Shared>,
+    threads: Mutex<Vec<Thread>>,
+}
+
+struct Shared {
+    folder: Arc<dyn Folder>,
+    io: Mutex<Io>,
+    tail: Mutex<Tail>,
+    /// Serialises [`Log::truncate_below`].
+    truncating: Mutex<()>,
+    segment_file_bytes: u64,
+    part_bytes_max: usize,
+    buffer_bytes_max: usize,
+    policy: AtomicU8,
+    /// Positions: of the last record appended, written, durable; `durable <= written <= end`.
+    end: AtomicU64,
+    written: AtomicU64,
+    durable: AtomicU64,
+    /// What waits in `tail`, roughly, so that appenders can see a full buffer without the mutex.
+    pending_bytes: AtomicUsize,
+    stopped: OnceLock<LogError>,
+    listeners: RwLock<Vec<Arc<dyn LogListener>>>,
+    /// The highest position anybody asked the flusher for.
+    requested: AtomicU64,
+    flusher: Sleeper,
+    preparer: Preparer,
+    ending: AtomicBool,
+    counts: Counts,
+}
+
+#[derive(Default)]
+struct Counts {
+    commits: AtomicU64,
+    appended_bytes: AtomicU64,
+    written_bytes: AtomicU64,
+    writes: AtomicU64,
+    syncs: AtomicU64,
+    waits: AtomicU64,
+}
+
+/// The files. Behind the I/O mutex.
+struct Io {
+    /// The segment being written.
+    segment: Segment,
+    file: Arc<dyn File>,
+    /// All segments with a number, oldest first; the last is `segment`.
+    segments: Vec<Segment>,
+    spares: Vec<String>,
+}
+
+/// One thread that sleeps until there is work.
+#[derive(Default)]
+struct Sleeper {
+    asleep: AtomicBool,
+    mutex: Mutex<()>,
+    wake: Condvar,
+}
+
+/// What the thread that makes segments ready is told.
+#[derive(Default)]
+struct Preparer {
+    wanted: AtomicBool,
+    sleeper: Sleeper,
+}
+
+impl Sleeper {
+    /// Wakes the thread if it sleeps. Whatever it should see was stored (SeqCst) before.
+    fn wake(&self) {
+        if self.asleep.load(Ordering::SeqCst) {
+            // With the mutex held, the thread is either before its check or inside its wait.
+            let _guard = self.mutex.lock();
+            self.wake.notify_one();
+        }
+    }
+
+    /// Sleeps unless `ready`; true if `timeout` passed.
+    fn sleep_unless(&self, ready: impl Fn() -> bool, timeout: Option<Duration>) -> bool {
+        let mut guard = self.mutex.lock();
+        self.asleep.store(true, Ordering::SeqCst);
+        let mut timed_out = false;
+        if !ready() {
+            match timeout {
+                Some(timeout) => timed_out = self.wake.wait_for(&mut guard, timeout).timed_out(),
+                None => self.wake.wait(&mut guard),
+            }
+        }
+        self.asleep.store(false, Ordering::SeqCst);
+        timed_out
+    }
+}
+
+impl fmt::Debug for Log {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("Log")
+            .field("end", &self.end_lsn())
+            .field("durable", &self.durable_lsn())
+            .field("stopped", &self.shared.stopped.get())
+            .finish_non_exhaustive()
+    }
+}
+
+impl Log {
+    /// Makes a new log in a folder that has none. Durable when it returns.
+    ///
+    /// # Errors
+    /// `AlreadyExists`, `Io`.
+    pub fn create(env: &Env, folder: Arc<dyn Folder>, options: &LogOptions) -> Result<Log, LogError> {
+        let listing = segment::list(&*folder)?;
+        if !listing.numbers.is_empty() {
+            return Err(LogError::AlreadyExists);
+        }
+        let salt_seed = salt_seed(env)?;
+        let segment = Segment::first(segment::clamp_segment_bytes(options.segment_bytes), salt_seed);
+        Log::start(folder, options, salt_seed, segment, Vec::new(), listing.spares, Vec::new())
+    }
+
+    /// Removes every file of a log, also of one half made. For a store whose creation did not finish, or that is dropped.
+    ///
+    /// # Errors
+    /// `Io`.
+    pub fn remove_files(folder: &dyn Folder) -> Result<(), LogError> {
+        let listing = segment::list(folder)?;
+        // Newest first: what a crash leaves is a log that lacks its end, not one that lacks its middle.
+        for number in listing.numbers.iter().rev() {
+            segment::remove(folder, &segment::name_of(*number))?;
+        }
+        for spare in &listing.spares {
+            segment::remove(folder, spare)?;
+        }
+        folder.sync().map_err(|error| io_failed("syncing the folder of the log".to_owned(), error))
+    }
+
+    /// A log that goes on in a fresh segment, whose file this makes.
+    pub(super) fn start(
+        folder: Arc<dyn Folder>,
+        options: &LogOptions,
+        salt_seed: u64,
+        segment: Segment,
+        mut segments: Vec<Segment>,
+        mut spares: Vec<String>,
+        chains: Vec<Chain>,
+    ) -> Result<Log, LogError> {
+        let segment_file_bytes = segment::clamp_segment_bytes(options.segment_bytes);
+        debug_assert_eq!(segment.file_bytes(), segment_file_bytes);
+        let file = segment::create(&*folder, &segment, spares.pop())?;
+        segments.push(segment);
+        let end = segment.previous_end;
+        let shared = Shared {
+            folder,
+            io: Mutex::new(Io { segment, file, segments, spares }),
+            tail: Mutex::new(Tail::new(segment, segment_file_bytes, salt_seed, chains)),
+            truncating: Mutex::new(()),
+            segment_file_bytes,
+            part_bytes_max: PART_BYTES_MAX
+                .min(usize::try_from(segment_file_bytes / 4).unwrap_or(PART_BYTES_MAX)),
+            buffer_bytes_max: options.buffer_bytes_max,
+            policy: AtomicU8::new(policy_number(options.flush_policy)),
+            end: AtomicU64::new(end),
+            written: AtomicU64::new(end),
+            durable: AtomicU64::new(end),
+            pending_bytes: AtomicUsize::new(0),
+            stopped: OnceLock::new(),
+            listeners: RwLock::new(Vec::new()),
+            requested: AtomicU64::new(0),
+            flusher: Sleeper::default(),
+            preparer: Preparer::default(),
+            ending: AtomicBool::new(false),
+            counts: Counts::default(),
+        };
+        Ok(Log { shared: Arc::new(shared), threads: Mutex::new(Vec::new()) })
+    }
+
+    /// Appends a transaction. Returns its position, which is also its commit number and what durability is asked by.
+    ///
+    /// `publish` runs with that position under the append mutex: commit numbers become visible in log order. It has to be
+    /// short, and takes no lock. If this fails, `publish` did not run and the transaction does not count.
+    ///
+    /// The caller holds no page latch: with a full buffer the appender writes it out first. A payload longer than a part is
+    /// split here; the mutex is never held for more than one part's copy.
+    ///
+    /// # Errors
+    /// `Stopped`.
+    pub fn append(&self, payload: &[u8], publish: impl FnOnce(Lsn)) -> Result<Lsn, LogError> {
+        self.append_with_parts(payload, Parts::default(), publish)
+    }
+
+    /// As [`Log::append`], for a transaction that moved parts of its buffer out before; `payload` is the rest.
+    ///
+    /// # Errors
+    /// `Stopped`; the parts are then abandoned.
+    pub fn append_with_parts(
+        &self,
+        payload: &[u8],
+        mut parts: Parts,
+        publish: impl FnOnce(Lsn),
+    ) -> Result<Lsn, LogError> {
+        let shared = &*self.shared;
+        let mut rest = payload;
+        while rest.len() > shared.part_bytes_max {
+            let (part, after) = rest.split_at(shared.part_bytes_max);
+            if let Err(error) = shared.append_one_part(part, &mut parts) {
+                self.abandon(parts);
+                return Err(error);
+            }
+            rest = after;
+        }
+        let crc = payload_crc(rest);
+        if let Err(error) = shared.make_room() {
+            self.abandon(parts);
+            return Err(error);
+        }
+        let mut tail = shared.tail.lock();
+        if let Some(error) = shared.stopped.get() {
+            drop(tail);
+            self.abandon(parts);
+            return Err(error.clone());
+        }
+        let durable = shared.durable.load(Ordering::Acquire);
+        let (start, end) = tail.push(Kind::Commit, rest, crc, parts.last, durable);
+        if parts.first != 0
+            && let Some(chain) = tail.chains.iter_mut().find(|chain| chain.first == parts.first)
+        {
+            chain.commit = Some(end);
+        }
+        publish(Lsn(end));
+        shared.end.store(end, Ordering::Release);
+        drop(tail);
+        shared.note_appended(start, end);
+        shared.counts.commits.fetch_add(1, Ordering::Relaxed);
+        Ok(Lsn(end))
+    }
+
+    /// Moves a part of an unfinished transaction's buffer into the log. It may end at any byte: replay gives all parts and
+    /// the commit's own payload as one. Counts for nothing until the commit.
+    ///
+    /// # Errors
+    /// `Stopped`.
+    pub fn append_part(&self, payload: &[u8], parts: &mut Parts) -> Result<(), LogError> {
+        for part in payload.chunks(self.shared.part_bytes_max) {
+            self.shared.append_one_part(part, parts)?;
+        }
+        Ok(())
+    }
+
+    /// Gives up the parts of a transaction that was rolled back.
+    #[allow(
+        clippy::needless_pass_by_value,
+        reason = "the parts are used up: nobody may append them afterwards"
+    )]
+    pub fn abandon(&self, parts: Parts) {
+        if parts.first != 0 {
+            self.shared.tail.lock().chains.retain(|chain| chain.first != parts.first);
+        }
+    }
+
+    /// Returns when the policy counts `position` as acknowledged: writes and syncs itself, or waits for whoever does.
+    ///
+    /// Does not tell [`env::blocking`] of its own I/O, because a caller that flushes inline is alone and would hand its place
+    /// to nobody; it does tell of a wait for another's.
+    ///
+    /// # Errors
+    /// `Stopped`: whether `position` is durable is unknown.
+    pub fn flush_inline(&self, position: Lsn) -> Result<(), LogError> {
+        self.shared.flush_to(position, false)
+    }
+
+    /// Returns when `position` is durable, whatever the policy.
+    ///
+    /// # Errors
+    /// `Stopped`.
+    pub fn sync_inline(&self, position: Lsn) -> Result<(), LogError> {
+        self.shared.flush_to(position, true)
+    }
+
+    /// Asks the flusher thread for `position`; the listeners hear when it is done. Costs two loads when the flusher is awake.
+    /// Without [`Log::start_threads`] nobody does it.
+    pub fn request_flush(&self, position: Lsn) {
+        self.shared.requested.fetch_max(position.0, Ordering::SeqCst);
+        self.shared.flusher.wake();
+    }
+
+    /// Adds a listener, for as long as the log is open.
+    pub fn register(&self, listener: Arc<dyn LogListener>) {
+        self.shared.listeners.write().push(listener);
+    }
+
+    /// Up to here commits are acknowledged under the policy.
+    #[must_use]
+    pub fn settled_lsn(&self) -> Lsn {
+        Lsn(self.shared.settled())
+    }
+
+    /// Up to here everything survives any crash.
+    #[must_use]
+    pub fn durable_lsn(&self) -> Lsn {
+        Lsn(self.shared.durable.load(Ordering::Acquire))
+    }
+
+    /// The position of the last record appended: every later commit has a greater one.
+    #[must_use]
+    pub fn end_lsn(&self) -> Lsn {
+        Lsn(self.shared.end.load(Ordering::Acquire))
+    }
+
+    /// When commits are acknowledged from now on.
+    pub fn set_policy(&self, policy: FlushPolicy) {
+        self.shared.policy.store(policy_number(policy), Ordering::SeqCst);
+        self.shared.flusher.wake();
+    }
+
+    /// When commits are acknowledged.
+    #[must_use]
+    pub fn policy(&self) -> FlushPolicy {
+        self.shared.policy()
+    }
+
+    /// Why the log has stopped, if it has.
+    #[must_use]
+    pub fn stopped(&self) -> Option<LogError> {
+        self.shared.stopped.get().cloned()
+    }
+
+    /// What has been done so far.
+    #[must_use]
+    pub fn counters(&self) -> LogCounters {
+        let counts = &self.shared.counts;
+        LogCounters {
+            commits: counts.commits.load(Ordering::Relaxed),
+            appended_bytes: counts.appended_bytes.load(Ordering::Relaxed),
+            written_bytes: counts.written_bytes.load(Ordering::Relaxed),
+            writes: counts.writes.load(Ordering::Relaxed),
+            syncs: counts.syncs.load(Ordering::Relaxed),
+            waits: counts.waits.load(Ordering::Relaxed),
+        }
+    }
+
+    /// Starts the thread that flushes on request and the one that makes segments ready ahead of need.
+    ///
+    /// # Errors
+    /// `Io` if this world has no threads.
+    pub fn start_threads(&self, env: &Env) -> Result<(), LogError> {
+        let mut threads = self.threads.lock();
+        if !threads.is_empty() {
+            return Ok(());
+        }
+        for (name, work) in
+            [("log-flush", Shared::run_flusher as fn(&Shared)), ("log-prepare", Shared::run_preparer)]
+        {
+            let shared = Arc::clone(&self.shared);
+            let thread = env
+                .threads
+                .spawn(name, Box::new(move || work(&shared)))
+                .map_err(|error| io_failed(format!("starting {name}"), error))?;
+            threads.push(thread);
+        }
+        Ok(())
+    }
+
+    /// Lets go of segments that no replay from `checkpoint` on needs; call it when the superblock naming that position is
+    /// durable. Parts of transactions that were unfinished at the checkpoint are kept.
+    ///
+    /// # Errors
+    /// `Stopped`.
+    pub fn truncate_below(&self, checkpoint: Lsn) -> Result<(), LogError> {
+        let shared = &*self.shared;
+        let _one_at_a_time = shared.truncating.lock();
+        shared.check_stopped()?;
+        let keep_from = {
+            let mut tail = shared.tail.lock();
+            tail.chains.retain(|chain| chain.commit.is_none_or(|commit| commit > checkpoint.0));
+            tail.chains.iter().map(|chain| chain.first).fold(checkpoint.0, u64::min)
+        };
+        let (retired, spare_count) = {
+            let mut io = shared.io.lock();
+            let count = io.segments.iter().take_while(|segment| segment.end <= keep_from).count();
+            let count = count.min(io.segments.len() - 1);
+            (io.segments.drain(..count).collect::<Vec<_>>(), io.spares.len())
+        };
+        if retired.is_empty() {
+            return Ok(());
+        }
+        // Outside the I/O mutex: flushes go on meanwhile. Oldest first, so that a crash leaves a row without gaps.
+        let mut spares = Vec::new();
+        let mut work = || -> Result<(), LogError> {
+            for segment in &retired {
+                if spare_count + spares.len() < SPARES_MAX
+                    && segment.file_bytes() == shared.segment_file_bytes
+                {
+                    spares.push(segment::retire(&*shared.folder, segment)?);
+                } else {
+                    segment::remove(&*shared.folder, &segment.name())?;
+                }
+            }
+            // Before a spare gets a new header its old name must be gone for good.
+            shared.folder.sync().map_err(|error| io_failed("syncing the folder of the log".to_owned(), error))
+        };
+        work().map_err(|error| shared.stop(&error))?;
+        shared.io.lock().spares.append(&mut spares);
+        Ok(())
+    }
+
+    /// Makes everything durable and ends the threads. A log that is dropped instead leaves what a crash would.
+    ///
+    /// # Errors
+    /// `Stopped`.
+    pub fn close(self) -> Result<(), LogError> {
+        self.sync_inline(self.end_lsn())
+    }
+}
+
+impl Drop for Log {
+    fn drop(&mut self) {
+        self.shared.ending.store(true, Ordering::SeqCst);
+        self.shared.flusher.wake();
+        self.shared.preparer.sleeper.wake();
+        for thread in self.threads.get_mut().drain(..) {
+            // A panic there has been reported by the panic hook; the log's own promises do not rest on that thread.
+            let _ended_well = thread.join();
+        }
+    }
+}
+
+const SPARES_MAX: usize = super::SPARE_SEGMENTS_MAX;
+
+impl Shared {
+    fn policy(&self) -> FlushPolicy {
+        match self.policy.load(Ordering::Relaxed) {
+            0 => FlushPolicy::Lazy,
+            2 => FlushPolicy::WriteAtCommit,
+            _ => FlushPolicy::AtCommit,
+        }
+    }
+
+    fn settled(&self) -> u64 {
+        match self.policy() {
+            FlushPolicy::Lazy => self.end.load(Ordering::Acquire),
+            FlushPolicy::AtCommit => self.durable.load(Ordering::Acquire),
+            FlushPolicy::WriteAtCommit => self.written.load(Ordering::Acquire),
+        }
+    }
+
+    fn check_stopped(&self) -> Result<(), LogError> {
+        self.stopped.get().map_or(Ok(()), |error| Err(error.clone()))
+    }
+
+    /// Stops the log for good. Returns the error to answer with.
+    #[cold]
+    fn stop(&self, cause: &LogError) -> LogError {
+        let why = match cause {
+            LogError::Stopped { why } => Arc::clone(why),
+            other => Arc::from(other.to_string()),
+        };
+        let error = self.stopped.get_or_init(|| LogError::Stopped { why }).clone();
+        // Whoever appends now has checked before; after this line nobody appends any more.
+        drop(self.tail.lock());
+        for listener in self.listeners.read().iter() {
+            listener.stopped(&error);
+        }
+        error
+    }
+
+    fn note_appended(&self, start: u64, end: u64) {
+        let bytes = end - start;
+        self.pending_bytes.fetch_add(usize::try_from(bytes).unwrap_or(usize::MAX), Ordering::Relaxed);
+        self.counts.appended_bytes.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    /// Writes out (without sync) if too much waits in memory.
+    fn make_room(&self) -> Result<(), LogError> {
+        if self.pending_bytes.load(Ordering::Relaxed) <= self.buffer_bytes_max {
+            return Ok(());
+        }
+        let _guard = env::blocking::enter();
+        let mut io = self.io.lock();
+        if self.pending_bytes.load(Ordering::Relaxed) <= self.buffer_bytes_max {
+            return Ok(());
+        }
+        self.write_batch(&mut io).map_err(|error| {
+            drop(io);
+            self.stop(&error)
+        })
+    }
+
+    fn append_one_part(&self, payload: &[u8], parts: &mut Parts) -> Result<(), LogError> {
+        let crc = payload_crc(payload);
+        self.make_room()?;
+        let mut tail = self.tail.lock();
+        self.check_stopped()?;
+        let durable = self.durable.load(Ordering::Acquire);
+        let (start, end) = tail.push(Kind::Part, payload, crc, parts.last, durable);
+        if parts.first == 0 {
+            parts.first = start;
+            tail.chains.push(Chain { first: start, commit: None });
+        }
+        parts.last = start;
+        self.end.store(end, Ordering::Release);
+        drop(tail);
+        self.note_appended(start, end);
+        Ok(())
+    }
+
+    fn flush_to(&self, position: Lsn, must_sync: bool) -> Result<(), LogError> {
+        loop {
+            // Read anew each time: the policy may change while somebody waits.
+            let policy = self.policy();
+            let sync = must_sync || policy == FlushPolicy::AtCommit;
+            let reached = || if must_sync { self.durable.load(Ordering::Acquire) } else { self.settled() };
+            if reached() >= position.0 {
+                return Ok(());
+            }
+            self.check_stopped()?;
+            assert!(position.0 <= self.end.load(Ordering::Acquire), "only what was appended can be flushed");
+            let Some(mut io) = self.io.try_lock() else {
+                self.counts.waits.fetch_add(1, Ordering::Relaxed);
+                let _guard = env::blocking::enter();
+                drop(self.io.lock());
+                continue;
+            };
+            if reached() >= position.0 {
+                return Ok(());
+            }
+            let result = self.flush(&mut io, sync);
+            drop(io);
+            self.finish_flush(result)?;
+            assert!(
+                position <= Lsn(self.end.load(Ordering::Acquire)),
+                "only what was appended can be flushed"
+            );
+        }
+    }
+
+    /// Tells the listeners how a flush went, outside the mutexes.
+    fn finish_flush(&self, result: Result<(), LogError>) -> Result<(), LogError> {
+        result.map_err(|error| self.stop(&error))?;
+        let settled = Lsn(self.settled());
+        for listener in self.listeners.read().iter() {
+            listener.settled(settled);
+        }
+        Ok(())
+    }
+
+    fn flush(&self, io: &mut Io, sync: bool) -> Result<(), LogError> {
+        self.write_batch(io)?;
+        let written = self.written.load(Ordering::Acquire);
+        if sync && self.durable.load(Ordering::Acquire) < written {
+            self.sync(io)?;
+            self.durable.store(written, Ordering::Release);
+        }
+        Ok(())
+    }
+
+    fn sync(&self, io: &Io) -> Result<(), LogError> {
+        self.counts.syncs.fetch_add(1, Ordering::Relaxed);
+        io.file.sync().map_err(|error| io_failed(format!("syncing {}", io.segment.name()), error))
+    }
+
+    /// Writes what waits in memory.
+    fn write_batch(&self, io: &mut Io) -> Result<(), LogError> {
+        self.check_stopped()?;
+        let batch = self.tail.lock().seal();
+        if batch.pieces.is_empty() {
+            return Ok(());
+        }
+        for piece in &batch.pieces {
+            if piece.segment.number != io.segment.number {
+                self.enter_segment(io, piece.segment)?;
+            }
+            let offset = piece.segment.offset_of(piece.start);
+            io.file
+                .write_at(offset, &piece.bytes)
+                .map_err(|error| io_failed(format!("writing {}", io.segment.name()), error))?;
+            self.counts.writes.fetch_add(1, Ordering::Relaxed);
+            self.counts.written_bytes.fetch_add(piece.bytes.len() as u64, Ordering::Relaxed);
+        }
+        self.written.store(batch.end, Ordering::Release);
+        let mut tail = self.tail.lock();
+        tail.reuse(batch);
+        self.pending_bytes.store(tail.pending_bytes(), Ordering::Relaxed);
+        drop(tail);
+        let used = self.written.load(Ordering::Relaxed).saturating_sub(io.segment.start);
+        if io.spares.is_empty() && used > (io.segment.end - io.segment.start) / 2 {
+            self.preparer.wanted.store(true, Ordering::SeqCst);
+            self.preparer.sleeper.wake();
+        }
+        Ok(())
+    }
+
+    fn enter_segment(&self, io: &mut Io, next: Segment) -> Result<(), LogError> {
+        debug_assert_eq!(next.number, io.segment.number + 1);
+        // The new header says that everything before it is durable.
+        self.sync(io)?;
+        io.file = segment::create(&*self.folder, &next, io.spares.pop())?;
+        io.segment = next;
+        io.segments.push(next);
+        Ok(())
+    }
+
+    fn run_flusher(&self) {
+        let mut overdue = false;
+        while !self.ending.load(Ordering::SeqCst) && self.stopped.get().is_none() {
+            let policy = self.policy();
+            let wanted = || {
+                let requested = self.requested.load(Ordering::SeqCst).min(self.end.load(Ordering::SeqCst));
+                self.settled() < requested || self.ending.load(Ordering::SeqCst) || policy != self.policy()
+            };
+            if wanted() || overdue {
+                let mut io = self.io.lock();
+                let result = self.flush(&mut io, policy == FlushPolicy::AtCommit || overdue);
+                drop(io);
+                overdue = false;
+                if self.finish_flush(result).is_err() {
+                    return; // Everybody has been told by `stop`.
+                }
+                continue;
+            }
+            let timeout = (policy != FlushPolicy::AtCommit).then_some(LAZY_SYNC_INTERVAL);
+            overdue = self.flusher.sleep_unless(wanted, timeout);
+        }
+    }
+
+    /// Keeps one zero-filled segment ready, so that no commit pays for filling one.
+    fn run_preparer(&self) {
+        while !self.ending.load(Ordering::SeqCst) && self.stopped.get().is_none() {
+            let before = self.preparer.wanted.swap(false, Ordering::SeqCst);
+            if before && self.io.lock().spares.is_empty() {
+                // If it fails, nothing has been promised by this file: when the segment is really needed, the flush tries
+                // itself, and stops the log if that fails, too.
+                if let Ok(spare) = segment::make_spare(&*self.folder, self.segment_file_bytes) {
+                    self.io.lock().spares.push(spare);
+                }
+                continue;
+            }
+            let ready = || self.preparer.wanted.load(Ordering::SeqCst) || self.ending.load(Ordering::SeqCst);
+            self.preparer.sleeper.sleep_unless(ready, None);
+        }
+    }
+}
+
+fn policy_number(policy: FlushPolicy) -> u8 {
+    match policy {
+        FlushPolicy::Lazy => 0,
+        FlushPolicy::AtCommit => 1,
+        FlushPolicy::WriteAtCommit => 2,
+    }
+}
+
+/// Random per opening: what tells this life of the segment files from all earlier ones.
+pub(super) fn salt_seed(env: &Env) -> Result<u64, LogError> {
+    env.random.next_u64().map_err(|error| io_failed("drawing a salt for the log".to_owned(), error))
+}

@@ -1,0 +1,277 @@
+//! Reading a log back, from a checkpoint to its end.
+
+use super::log::salt_seed;
+use super::record::{HEADER_BYTES, Header, Kind, payload_crc};
+use super::segment::{self, Segment};
+use super::tail::Chain;
+use super::{BLOCK_BYTES, Log, LogError, LogOptions, Lsn, align_up, io_failed};
+use env::Env;
+use env::disk::{File, Folder};
+use std::sync::Arc;
+
+/// Read ahead in pieces of this size.
+const WINDOW_BYTES: usize = 1 << 20;
+
+/// A committed transaction.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Commit {
+    /// Its position, which is its commit number.
+    pub position: Lsn,
+    /// What was appended for it, all parts joined.
+    pub payload: Vec<u8>,
+}
+
+/// A log being read. When [`Replay::next`] has given `None`, [`Replay::into_log`] makes it a log to append to.
+#[derive(Debug)]
+pub struct Replay {
+    env: Env,
+    folder: Arc<dyn Folder>,
+    files: Vec<(Segment, Arc<dyn File>)>,
+    spares: Vec<String>,
+    /// Index into `files`.
+    current: usize,
+    window: Window,
+    /// End of the last record accepted.
+    chain_end: u64,
+    /// Transactions in parts that were replayed: their parts may lie before the checkpoint and are needed again.
+    chains: Vec<Chain>,
+    ended: bool,
+}
+
+/// A piece of a file in memory.
+#[derive(Debug, Default)]
+struct Window {
+    bytes: Vec<u8>,
+    /// Position of the first byte.
+    start: u64,
+    /// Number of the segment it belongs to; 0 if none.
+    number: u64,
+}
+
+impl Window {
+    /// `len` bytes from `position`, which lie inside the segment.
+    fn get(
+        &mut self,
+        segment: &Segment,
+        file: &dyn File,
+        position: u64,
+        len: usize,
+    ) -> Result<&[u8], LogError> {
+        let end = position + len as u64;
+        debug_assert!(position >= segment.start && end <= segment.end);
+        let inside = self.number == segment.number
+            && position >= self.start
+            && end <= self.start + self.bytes.len() as u64;
+        if !inside {
+            let wanted = (segment.end - position).min(len.max(WINDOW_BYTES) as u64);
+            self.number = 0; // Until the read has succeeded.
+            self.bytes.resize(usize::try_from(wanted).unwrap_or(len), 0);
+            file.read_at(segment.offset_of(position), &mut self.bytes)
+                .map_err(|error| io_failed(format!("reading {}", segment.name()), error))?;
+            self.start = position;
+            self.number = segment.number;
+        }
+        let from = usize::try_from(position - self.start).unwrap_or(usize::MAX);
+        Ok(&self.bytes[from..from + len])
+    }
+}
+
+impl Replay {
+    /// Opens a folder's log to read what was committed after `after`: a commit's position, or [`Lsn::FIRST`] for all.
+    /// Changes nothing on the disk.
+    ///
+    /// # Errors
+    /// `Missing` if no file contains `after`, `Corrupt`, `NewerFormat`, `Io`.
+    pub fn open(env: &Env, folder: Arc<dyn Folder>, after: Lsn) -> Result<Replay, LogError> {
+        let listing = segment::list(&*folder)?;
+        let mut files = Vec::with_capacity(listing.numbers.len());
+        for &number in &listing.numbers {
+            let (segment, file) = segment::open(&*folder, number)?;
+            if let Some((before, _)) = files.last() {
+                let before: &Segment = before;
+                if before.number + 1 != segment.number {
+                    return Err(LogError::Missing { position: before.end });
+                }
+                let follows = segment.start >= before.end
+                    && (before.previous_end..=before.end).contains(&segment.previous_end);
+                if !follows {
+                    let what = "a segment does not follow the one before";
+                    return Err(LogError::Corrupt { position: segment.start, what });
+                }
+            }
+            files.push((segment, file));
+        }
+        // The last segment that begins at or before the position; its chain continues there.
+        let current = files
+            .iter()
+            .rposition(|(segment, _)| segment.start <= after.0 && after.0 <= segment.end)
+            .ok_or(LogError::Missing { position: after.0 })?;
+        Ok(Replay {
+            env: env.clone(),
+            folder,
+            files,
+            spares: listing.spares,
+            current,
+            window: Window::default(),
+            chain_end: after.0,
+            chains: Vec::new(),
+            ended: false,
+        })
+    }
+
+    /// The next commit in order of position; `None` at the end of the log, which may be a torn record.
+    ///
+    /// # Errors
+    /// `Corrupt` if bytes that had been durable are damaged; `Io`.
+    #[allow(clippy::should_implement_trait, reason = "an iterator of results would go on after an error")]
+    pub fn next(&mut self) -> Result<Option<Commit>, LogError> {
+        while !self.ended {
+            if let Some((next, _)) = self.files.get(self.current + 1)
+                && next.previous_end == self.chain_end
+            {
+                self.current += 1;
+                continue;
+            }
+            let Some(header) = self.next_record()? else {
+                self.check_really_ends()?;
+                self.ended = true;
+                break;
+            };
+            self.chain_end = header.end();
+            if header.kind == Kind::Commit {
+                let payload = self.joined_payload(&header)?;
+                return Ok(Some(Commit { position: Lsn(header.end()), payload }));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Where the log ends: the position of the last record read.
+    #[must_use]
+    pub fn position(&self) -> Lsn {
+        Lsn(self.chain_end)
+    }
+
+    /// Makes the replayed tail durable and goes on in a fresh segment, so that nothing behind the torn end can ever be
+    /// taken for part of this log.
+    ///
+    /// # Errors
+    /// `Io`.
+    ///
+    /// # Panics
+    /// If the end has not been reached: what is behind would be lost.
+    pub fn into_log(self, options: &LogOptions) -> Result<Log, LogError> {
+        assert!(self.ended, "a log is read to its end before it is appended to");
+        let (last, file) = self.files.last().expect("open found at least one file");
+        // What was read may so far be only in the system's cache; the new header will say that it is durable.
+        file.sync().map_err(|error| io_failed(format!("syncing {}", last.name()), error))?;
+        let salt_seed = salt_seed(&self.env)?;
+        let segment_bytes = segment::clamp_segment_bytes(options.segment_bytes);
+        let next = last.next(segment_bytes, self.chain_end, salt_seed);
+        let segments = self.files.iter().map(|(segment, _)| *segment).collect();
+        Log::start(self.folder, options, salt_seed, next, segments, self.spares, self.chains)
+    }
+
+    /// The record that continues the chain in the current segment: right behind the one before, or on the next block.
+    fn next_record(&mut self) -> Result<Option<Header>, LogError> {
+        let (segment, _) = self.files[self.current];
+        let near = self.chain_end.max(segment.start);
+        for position in [near, align_up(near)] {
+            if let Some(header) = self.record_at(self.current, position, Some(self.chain_end))? {
+                return Ok(Some(header));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The whole valid record at a position, whose chain continues `previous_end` if that is given.
+    fn record_at(
+        &mut self,
+        index: usize,
+        position: u64,
+        previous_end: Option<u64>,
+    ) -> Result<Option<Header>, LogError> {
+        let (segment, file) = &self.files[index];
+        if position < segment.start || position + HEADER_BYTES as u64 > segment.end {
+            return Ok(None);
+        }
+        let bytes = self.window.get(segment, &**file, position, HEADER_BYTES)?;
+        let Some(header) = Header::decode(bytes, segment.salt) else {
+            return Ok(None);
+        };
+        let fits = header.start == position
+            && header.end() <= segment.end
+            && previous_end.is_none_or(|end| header.previous_end == end);
+        if !fits {
+            return Ok(None);
+        }
+        let payload = self.window.get(
+            segment,
+            &**file,
+            position + HEADER_BYTES as u64,
+            header.payload_bytes as usize,
+        )?;
+        Ok((payload_crc(payload) == header.payload_crc).then_some(header))
+    }
+
+    /// Nothing continues the chain. Looks whether anybody says that something did, durably.
+    fn check_really_ends(&mut self) -> Result<(), LogError> {
+        let damaged =
+            LogError::Corrupt { position: self.chain_end, what: "a record that was durable is not whole" };
+        if self.current + 1 < self.files.len() {
+            return Err(damaged);
+        }
+        let (segment, file) = &self.files[self.current];
+        let mut position = align_up(self.chain_end.max(segment.start));
+        while position < segment.end {
+            // Each flush begins on a block, so one look per block finds a record of each.
+            let bytes = self.window.get(segment, &**file, position, HEADER_BYTES)?;
+            if let Some(header) = Header::decode(bytes, segment.salt)
+                && header.start == position
+                && header.durable > self.chain_end
+            {
+                return Err(damaged);
+            }
+            position += BLOCK_BYTES as u64;
+        }
+        Ok(())
+    }
+
+    /// A commit's payload with those of its parts before it.
+    fn joined_payload(&mut self, commit: &Header) -> Result<Vec<u8>, LogError> {
+        let mut parts = Vec::new();
+        let mut start = commit.previous_part;
+        while start != 0 {
+            let damaged = LogError::Corrupt { position: start, what: "a part of a transaction is missing" };
+            let index = self
+                .files
+                .iter()
+                .rposition(|(segment, _)| (segment.start..segment.end).contains(&start))
+                .ok_or_else(|| damaged.clone())?;
+            let header = self.record_at(index, start, None)?.ok_or_else(|| damaged.clone())?;
+            if header.kind != Kind::Part {
+                return Err(damaged);
+            }
+            parts.push((index, header));
+            start = header.previous_part; // Smaller than this part's start, so this ends.
+        }
+        if let Some((_, first)) = parts.last() {
+            self.chains.push(Chain { first: first.start, commit: Some(commit.end()) });
+        }
+        parts.reverse();
+        parts.push((self.current, *commit));
+        let bytes = parts.iter().map(|(_, header)| header.payload_bytes as usize).sum();
+        let mut payload = Vec::with_capacity(bytes);
+        for (index, header) in parts {
+            let (segment, file) = &self.files[index];
+            let from = header.start + HEADER_BYTES as u64;
+            payload.extend_from_slice(self.window.get(
+                segment,
+                &**file,
+                from,
+                header.payload_bytes as usize,
+            )?);
+        }
+        Ok(payload)
+    }
+}

@@ -1,0 +1,147 @@
+//! The end of the log in memory: what was appended and not yet taken by a flush.
+
+use super::record::{HEADER_BYTES, Header, Kind};
+use super::segment::Segment;
+use super::{BLOCK_BYTES, align_up};
+
+/// The parts that one transaction has appended so far. The default has none.
+///
+/// Invariant: goes back to the log by a commit or by [`super::Log::abandon`]; until then the log keeps the parts' segments.
+#[derive(Debug, Default)]
+#[must_use = "parts end by a commit or by being abandoned, else their segments are kept for ever"]
+pub struct Parts {
+    pub(super) first: u64,
+    pub(super) last: u64,
+}
+
+impl Parts {
+    /// Whether nothing was appended yet.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.first == 0
+    }
+}
+
+/// Parts that a replay may need although a checkpoint has passed them.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) struct Chain {
+    /// Start of the first part.
+    pub(super) first: u64,
+    /// Position of the commit, once there is one.
+    pub(super) commit: Option<u64>,
+}
+
+/// Bytes for one segment, whole blocks once sealed.
+#[derive(Debug)]
+pub(super) struct Piece {
+    pub(super) segment: Segment,
+    pub(super) start: u64,
+    pub(super) bytes: Vec<u8>,
+}
+
+/// What one flush writes.
+#[derive(Debug)]
+pub(super) struct Batch {
+    pub(super) pieces: Vec<Piece>,
+    /// End of the last record in it, or before it if it is empty.
+    pub(super) end: u64,
+}
+
+/// See the module. Behind the append mutex.
+#[derive(Debug)]
+pub(super) struct Tail {
+    segment: Segment,
+    segment_bytes: u64,
+    salt_seed: u64,
+    /// Where the next record starts, if the segment has room.
+    next: u64,
+    /// End of the last record.
+    chain_end: u64,
+    pieces: Vec<Piece>,
+    /// Emptied buffers for use again.
+    buffers: Vec<Vec<u8>>,
+    pub(super) chains: Vec<Chain>,
+}
+
+/// Buffers larger than this are given back to the allocator after a flush.
+const KEPT_BUFFER_BYTES_MAX: usize = 4 << 20;
+/// One fills while another is written.
+const KEPT_BUFFERS_MAX: usize = 2;
+
+impl Tail {
+    /// A tail at the beginning of an empty segment whose file exists.
+    pub(super) fn new(segment: Segment, segment_bytes: u64, salt_seed: u64, chains: Vec<Chain>) -> Tail {
+        Tail {
+            segment,
+            segment_bytes,
+            salt_seed,
+            next: segment.start,
+            chain_end: segment.previous_end,
+            pieces: Vec::new(),
+            buffers: Vec::new(),
+            chains,
+        }
+    }
+
+    /// Bytes waiting for a flush.
+    pub(super) fn pending_bytes(&self) -> usize {
+        self.pieces.iter().map(|piece| piece.bytes.len()).sum()
+    }
+
+    /// Appends one record; returns its start and end.
+    pub(super) fn push(
+        &mut self,
+        kind: Kind,
+        payload: &[u8],
+        payload_crc: u32,
+        previous_part: u64,
+        durable: u64,
+    ) -> (u64, u64) {
+        let record_bytes = (HEADER_BYTES + payload.len()) as u64;
+        if self.next + record_bytes > self.segment.end {
+            self.segment = self.segment.next(self.segment_bytes, self.chain_end, self.salt_seed);
+            self.next = self.segment.start;
+            assert!(record_bytes <= self.segment.end - self.segment.start, "a part fits a segment");
+        }
+        let header = Header {
+            kind,
+            payload_crc,
+            payload_bytes: u32::try_from(payload.len()).expect("parts are far below 4 GiB"),
+            start: self.next,
+            previous_end: self.chain_end,
+            previous_part,
+            durable,
+        };
+        if self.pieces.last().is_none_or(|piece| piece.segment.number != self.segment.number) {
+            let bytes = self.buffers.pop().unwrap_or_default();
+            self.pieces.push(Piece { segment: self.segment, start: self.next, bytes });
+        }
+        let piece = self.pieces.last_mut().expect("pushed above");
+        debug_assert_eq!(piece.start + piece.bytes.len() as u64, self.next);
+        piece.bytes.extend_from_slice(&header.encode(self.segment.salt));
+        piece.bytes.extend_from_slice(payload);
+        self.next = header.end();
+        self.chain_end = header.end();
+        (header.start, header.end())
+    }
+
+    /// Takes what waits, padded to whole blocks; the next record starts on a fresh one.
+    pub(super) fn seal(&mut self) -> Batch {
+        let mut pieces = std::mem::take(&mut self.pieces);
+        for piece in &mut pieces {
+            piece.bytes.resize(piece.bytes.len().next_multiple_of(BLOCK_BYTES), 0);
+        }
+        self.next = align_up(self.next);
+        Batch { pieces, end: self.chain_end }
+    }
+
+    /// Gives a batch's buffers back.
+    pub(super) fn reuse(&mut self, batch: Batch) {
+        for mut piece in batch.pieces {
+            if self.buffers.len() < KEPT_BUFFERS_MAX && piece.bytes.capacity() <= KEPT_BUFFER_BYTES_MAX {
+                piece.bytes.clear();
+                self.buffers.push(piece.bytes);
+            }
+        }
+    }
+}
