@@ -1,0 +1,5 @@
+//! Values, rows and keys as bytes.
+
+pub mod field;
+pub mod key;
+pub mod row;

@@ -1,0 +1,573 @@
+//! A row as bytes, with every column reachable in constant time.
+//!
+//! ```text
+//! u16 header | null bitmap | fixed columns | u16 end offset per variable column | variable data | [external bitmap]
+//! ```
+//!
+//! The header holds the version of the layout (14 bits), whether an external bitmap follows, and whether the row is
+//! *spilled*: then a 24-byte reference follows the header and the rest stands among the large values. Fixed columns lie
+//! at constant offsets (a NULL takes its place too), in the forms of [`super::field`]. End offsets count from the start
+//! of the variable data. A variable value marked in the external bitmap is a 24-byte [`LargeReference`] and the value's
+//! first bytes.
+//!
+//! Columns that stand at a constant place of the record's key are read from there and not repeated in the row; a
+//! secondary entry's covered columns are read from its key, from the row locator, or from a body of this same format.
+//!
+//! Invariants:
+//! 1. Layout version `v` holds the columns with `since_version <= v`; a later column is answered from its instant
+//!    default without touching the row.
+//! 2. End offsets ascend; a NULL variable column is empty.
+
+use catalog::{ColumnDefinition, StoredValue};
+use types::{Cell, Column, Decimal};
+
+use super::field::Field;
+use crate::zone::TimestampZone;
+
+/// Header bits for the version.
+const VERSION_MASK: u16 = (1 << 14) - 1;
+/// Header bit: an external bitmap ends the row.
+const HAS_EXTERNAL: u16 = 1 << 14;
+/// Header bit: only a reference to the row follows.
+const SPILLED: u16 = 1 << 15;
+/// Bytes of the header.
+const HEADER_BYTES: usize = 2;
+/// Bytes of a [`LargeReference`].
+pub const REFERENCE_BYTES: usize = 24;
+/// First bytes of an external value that stay in the row.
+pub const PREFIX_BYTES: usize = 32;
+/// Most versions of a layout; the next instant change rebuilds the table.
+pub const VERSIONS_MAX: u32 = VERSION_MASK as u32;
+
+/// Where a large value's bytes are: a stream of chunks, and a part of it.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct LargeReference {
+    /// The stream.
+    pub stream: u64,
+    /// First byte.
+    pub offset: u64,
+    /// Bytes.
+    pub length: u64,
+}
+
+impl LargeReference {
+    /// Appends its 24 bytes.
+    pub fn write(self, out: &mut Vec<u8>) {
+        for word in [self.stream, self.offset, self.length] {
+            out.extend_from_slice(&word.to_le_bytes());
+        }
+    }
+
+    /// Reads its 24 bytes.
+    #[must_use]
+    pub fn read(bytes: &[u8]) -> Option<Self> {
+        let word = |at: usize| Some(u64::from_le_bytes(bytes.get(at..at + 8)?.try_into().ok()?));
+        Some(Self { stream: word(0)?, offset: word(8)?, length: word(16)? })
+    }
+}
+
+/// A variable value as a row holds it.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum BytesRef<'a> {
+    /// The value itself.
+    Inline(&'a [u8]),
+    /// The value stands among the large values; its first bytes are here.
+    External {
+        /// Where.
+        reference: LargeReference,
+        /// Up to [`PREFIX_BYTES`] first bytes.
+        prefix: &'a [u8],
+    },
+}
+
+impl BytesRef<'_> {
+    /// Bytes of the whole value.
+    #[must_use]
+    pub fn len(&self) -> u64 {
+        match self {
+            Self::Inline(bytes) => bytes.len() as u64,
+            Self::External { reference, .. } => reference.length,
+        }
+    }
+
+    /// Whether the value is empty.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+/// Where a column's bytes are.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Place {
+    /// Not here: answered from the instant default.
+    Missing,
+    /// In the key at this offset, all bits inverted if DESC.
+    Key { offset: u32, inverted: bool, null_marker: bool },
+    /// In the locator (the key of the row that a secondary entry belongs to).
+    Locator { offset: u32, inverted: bool },
+    /// In the body at this offset.
+    Fixed { offset: u32 },
+    /// Variable column of this number.
+    Variable { ordinal: u32 },
+}
+
+/// One column's place and form.
+#[derive(Clone, Debug)]
+struct Slot {
+    field: Field,
+    place: Place,
+    /// Bit in the null bitmap.
+    null_bit: Option<u32>,
+    /// For `Place::Missing`.
+    instant_default: StoredValue,
+}
+
+/// Where a column can be found without the body.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct KeyPlace {
+    /// Offset of the value, behind a null marker if there is one.
+    pub offset: usize,
+    /// The bytes are inverted (DESC).
+    pub inverted: bool,
+    /// A null marker stands before the value.
+    pub null_marker: bool,
+    /// In the locator rather than in the key itself.
+    pub in_locator: bool,
+}
+
+/// The layout of one version of a table's rows, or of the bodies of an index's entries.
+#[derive(Clone, Debug)]
+pub struct Layout {
+    version: u16,
+    /// By table ordinal.
+    slots: Vec<Slot>,
+    /// Table ordinals of the variable columns, in body order.
+    variable: Vec<u32>,
+    fixed_start: usize,
+    /// Where the end offsets begin.
+    ends_start: usize,
+    /// Where the variable data begins.
+    data_start: usize,
+    null_bytes: usize,
+}
+
+impl Layout {
+    /// The layout of `columns` (all of the table's). `place` says which columns need not be in the body, and
+    /// `included` which belong to it at all.
+    pub fn new(
+        columns: &[ColumnDefinition],
+        version: u32,
+        place: impl Fn(usize) -> Option<KeyPlace>,
+        included: impl Fn(usize) -> bool,
+    ) -> Self {
+        let in_body = |ordinal: usize, column: &ColumnDefinition| {
+            included(ordinal) && column.since_version <= version && place(ordinal).is_none()
+        };
+        let null_count = columns.iter().enumerate().filter(|(i, c)| in_body(*i, c) && c.nullable).count();
+        let null_bytes = null_count.div_ceil(8);
+        let fixed_start = HEADER_BYTES + null_bytes;
+        let mut offset = fixed_start;
+        let mut null_bit = 0;
+        let mut variable = Vec::new();
+        let slots = columns
+            .iter()
+            .enumerate()
+            .map(|(ordinal, column)| {
+                let field = Field::of(&column.data_type);
+                let at = if let Some(place) = place(ordinal).filter(|_| included(ordinal)) {
+                    let offset = place.offset as u32;
+                    if place.in_locator {
+                        Place::Locator { offset, inverted: place.inverted }
+                    } else {
+                        Place::Key { offset, inverted: place.inverted, null_marker: place.null_marker }
+                    }
+                } else if !in_body(ordinal, column) {
+                    Place::Missing
+                } else if let Some(width) = field.width() {
+                    offset += width;
+                    Place::Fixed { offset: (offset - width) as u32 }
+                } else {
+                    variable.push(ordinal as u32);
+                    Place::Variable { ordinal: variable.len() as u32 - 1 }
+                };
+                let bit = (in_body(ordinal, column) && column.nullable).then(|| {
+                    null_bit += 1;
+                    null_bit - 1
+                });
+                Slot { field, place: at, null_bit: bit, instant_default: column.instant_default.clone() }
+            })
+            .collect();
+        let ends_start = offset;
+        let data_start = ends_start + 2 * variable.len();
+        Self { version: version as u16, slots, variable, fixed_start, ends_start, data_start, null_bytes }
+    }
+
+    /// Whether the body holds nothing: then it is not written at all.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.data_start == HEADER_BYTES
+    }
+
+    /// Bytes before the variable data.
+    #[must_use]
+    pub fn data_start(&self) -> usize {
+        self.data_start
+    }
+
+    /// Table ordinals of the variable columns, in body order.
+    #[must_use]
+    pub fn variable_columns(&self) -> &[u32] {
+        &self.variable
+    }
+
+    /// Whether column `ordinal` can be read from a record of this layout.
+    #[must_use]
+    pub fn has(&self, ordinal: usize) -> bool {
+        self.slots[ordinal].place != Place::Missing
+    }
+
+    /// Whether column `ordinal` stands in the body (and not in the key).
+    #[must_use]
+    pub fn in_body(&self, ordinal: usize) -> bool {
+        matches!(self.slots[ordinal].place, Place::Fixed { .. } | Place::Variable { .. })
+    }
+
+    /// Appends the body: `cell(ordinal)` gives the columns, `variable(number)` the variable ones as they are to stand
+    /// in the row. `version_bits` is this layout's version.
+    pub fn write<'a>(
+        &self,
+        cell: impl Fn(usize) -> Cell<'a>,
+        variable: impl Fn(usize) -> BytesRef<'a>,
+        zone: &dyn TimestampZone,
+        out: &mut Vec<u8>,
+    ) {
+        let start = out.len();
+        out.resize(start + self.fixed_start, 0);
+        for (ordinal, slot) in self.slots.iter().enumerate() {
+            if let Place::Fixed { .. } = slot.place {
+                let value = cell(ordinal);
+                slot.field.write_fixed(value, zone, out);
+                if value == Cell::Null {
+                    self.mark_null(slot, &mut out[start..]);
+                }
+            }
+        }
+        self.write_variable(start, |ordinal| cell(ordinal) == Cell::Null, variable, out);
+    }
+
+    /// Appends the body of `old` (same layout, not spilled) with the columns changed that `changed` gives a cell for.
+    /// What is not changed is copied as it is, so that a TIMESTAMP keeps its instant whatever the zone.
+    pub fn write_changed<'a>(
+        &self,
+        old: &RowView<'a>,
+        changed: impl Fn(usize) -> Option<Cell<'a>>,
+        variable: impl Fn(usize) -> BytesRef<'a>,
+        zone: &dyn TimestampZone,
+        out: &mut Vec<u8>,
+    ) {
+        let start = out.len();
+        out.extend_from_slice(&old.body[..self.ends_start]);
+        let mut scratch = Vec::new();
+        for (ordinal, slot) in self.slots.iter().enumerate() {
+            let (true, Some(value)) = (self.in_body(ordinal), changed(ordinal)) else { continue };
+            if let Some(bit) = slot.null_bit {
+                out[start + HEADER_BYTES + (bit / 8) as usize] &= !(1 << (bit % 8));
+            }
+            if value == Cell::Null {
+                self.mark_null(slot, &mut out[start..]);
+            }
+            if let Place::Fixed { offset } = slot.place {
+                scratch.clear();
+                slot.field.write_fixed(value, zone, &mut scratch);
+                let at = start + offset as usize;
+                out[at..at + scratch.len()].copy_from_slice(&scratch);
+            }
+        }
+        self.write_variable(
+            start,
+            |ordinal| match changed(ordinal) {
+                Some(value) => value == Cell::Null,
+                None => old.is_null(ordinal),
+            },
+            variable,
+            out,
+        );
+    }
+
+    fn mark_null(&self, slot: &Slot, body: &mut [u8]) {
+        if let Some(bit) = slot.null_bit {
+            body[HEADER_BYTES + (bit / 8) as usize] |= 1 << (bit % 8);
+        }
+    }
+
+    /// Appends end offsets, variable data and external bitmap to a body whose first part starts at `start`, and sets
+    /// its header.
+    fn write_variable<'a>(
+        &self,
+        start: usize,
+        is_null: impl Fn(usize) -> bool,
+        variable: impl Fn(usize) -> BytesRef<'a>,
+        out: &mut Vec<u8>,
+    ) {
+        let ends = out.len();
+        out.resize(ends + 2 * self.variable.len(), 0);
+        let data = out.len();
+        let mut external = false;
+        for (number, &ordinal) in self.variable.iter().enumerate() {
+            let ordinal = ordinal as usize;
+            if is_null(ordinal) {
+                self.mark_null(&self.slots[ordinal], &mut out[start..]);
+            } else {
+                match variable(number) {
+                    BytesRef::Inline(bytes) => out.extend_from_slice(bytes),
+                    BytesRef::External { reference, prefix } => {
+                        reference.write(out);
+                        out.extend_from_slice(prefix);
+                        external = true;
+                    }
+                }
+            }
+            let end = (out.len() - data) as u16;
+            out[ends + 2 * number..ends + 2 * number + 2].copy_from_slice(&end.to_le_bytes());
+        }
+        let mut header = self.version;
+        if external {
+            header |= HAS_EXTERNAL;
+            let bitmap = out.len();
+            out.resize(bitmap + self.variable.len().div_ceil(8), 0);
+            for (number, &ordinal) in self.variable.iter().enumerate() {
+                if !is_null(ordinal as usize) && matches!(variable(number), BytesRef::External { .. }) {
+                    out[bitmap + number / 8] |= 1 << (number % 8);
+                }
+            }
+        }
+        out[start..start + HEADER_BYTES].copy_from_slice(&header.to_le_bytes());
+    }
+}
+
+/// The layout version of a row's bytes.
+#[must_use]
+pub fn version_of(body: &[u8]) -> u32 {
+    u32::from(header_of(body) & VERSION_MASK)
+}
+
+/// The reference of a spilled row, or `None` if the row is whole.
+#[must_use]
+pub fn spilled_reference(body: &[u8]) -> Option<LargeReference> {
+    if header_of(body) & SPILLED == 0 {
+        return None;
+    }
+    LargeReference::read(&body[HEADER_BYTES..])
+}
+
+/// Appends a spilled row of layout `version`.
+pub fn write_spilled(version: u32, reference: LargeReference, out: &mut Vec<u8>) {
+    out.extend_from_slice(&(version as u16 | SPILLED).to_le_bytes());
+    reference.write(out);
+}
+
+fn header_of(body: &[u8]) -> u16 {
+    match *body {
+        [low, high, ..] => u16::from_le_bytes([low, high]),
+        _ => 0,
+    }
+}
+
+/// A row or an index entry as it lies in the store, with its layout. Not spilled.
+#[derive(Clone, Copy, Debug)]
+pub struct RowView<'a> {
+    layout: &'a Layout,
+    key: &'a [u8],
+    locator: &'a [u8],
+    body: &'a [u8],
+}
+
+impl<'a> RowView<'a> {
+    /// A record with its layout. A body shorter than its layout (which no writer makes) reads as all NULL and zero.
+    #[must_use]
+    pub fn new(layout: &'a Layout, key: &'a [u8], locator: &'a [u8], body: &'a [u8]) -> Self {
+        debug_assert!(body.len() >= layout.data_start || layout.is_empty());
+        Self { layout, key, locator, body }
+    }
+
+    /// The row's locator: the key of its record in the tree of rows.
+    #[must_use]
+    pub fn locator(&self) -> &'a [u8] {
+        self.locator
+    }
+
+    /// The body's bytes.
+    #[must_use]
+    pub fn body(&self) -> &'a [u8] {
+        self.body
+    }
+
+    /// Whether column `ordinal` is NULL.
+    #[inline]
+    #[must_use]
+    pub fn is_null(&self, ordinal: usize) -> bool {
+        let slot = &self.layout.slots[ordinal];
+        if let Some(bit) = slot.null_bit {
+            return self.body.get(HEADER_BYTES + (bit / 8) as usize).is_none_or(|byte| byte >> (bit % 8) & 1 == 1);
+        }
+        match slot.place {
+            Place::Key { offset, inverted, null_marker: true } => {
+                let marker = self.key.get(offset as usize - 1).copied().unwrap_or(0);
+                (if inverted { !marker } else { marker }) == 0
+            }
+            Place::Missing => slot.instant_default == StoredValue::Null,
+            _ => false,
+        }
+    }
+
+    /// An integer, or a packed temporal (a TIMESTAMP in `zone`). The column is not NULL.
+    #[inline]
+    #[must_use]
+    pub fn int(&self, ordinal: usize, zone: &dyn TimestampZone) -> i64 {
+        let slot = &self.layout.slots[ordinal];
+        match slot.place {
+            Place::Fixed { offset } => slot.field.read_int(self.fixed(offset, slot.field), zone),
+            Place::Missing => match slot.instant_default {
+                StoredValue::Int(micros) if matches!(slot.field, Field::Timestamp { .. }) => {
+                    if micros == 0 { 0 } else { zone.local(micros).pack() }
+                }
+                StoredValue::Int(value) => value,
+                _ => 0,
+            },
+            _ => self.with_key_bytes(slot, |bytes| slot.field.read_int(bytes, zone)),
+        }
+    }
+
+    /// A FLOAT or DOUBLE. The column is not NULL.
+    #[inline]
+    #[must_use]
+    pub fn double(&self, ordinal: usize) -> f64 {
+        let slot = &self.layout.slots[ordinal];
+        match slot.place {
+            Place::Fixed { offset } => slot.field.read_double(self.fixed(offset, slot.field)),
+            Place::Missing => match slot.instant_default {
+                StoredValue::Double(value) => value,
+                _ => 0.0,
+            },
+            _ => self.with_key_bytes(slot, |bytes| slot.field.read_double(bytes)),
+        }
+    }
+
+    /// A DECIMAL. The column is not NULL.
+    #[inline]
+    #[must_use]
+    pub fn decimal(&self, ordinal: usize) -> Decimal {
+        let slot = &self.layout.slots[ordinal];
+        match slot.place {
+            Place::Fixed { offset } => slot.field.read_decimal(self.fixed(offset, slot.field)),
+            Place::Missing => match slot.instant_default {
+                StoredValue::Decimal(value) => value,
+                _ => Decimal::ZERO,
+            },
+            _ => self.with_key_bytes(slot, |bytes| slot.field.read_decimal(bytes)),
+        }
+    }
+
+    /// A string or JSON document. The column is not NULL.
+    #[inline]
+    #[must_use]
+    pub fn bytes(&self, ordinal: usize) -> BytesRef<'a> {
+        let slot = &self.layout.slots[ordinal];
+        match slot.place {
+            Place::Variable { ordinal } => self.variable(ordinal as usize),
+            Place::Missing => match &slot.instant_default {
+                StoredValue::Bytes(bytes) => BytesRef::Inline(bytes),
+                _ => BytesRef::Inline(&[]),
+            },
+            // Strings are never read from keys.
+            _ => BytesRef::Inline(&[]),
+        }
+    }
+
+    /// Variable column `number` of the body.
+    #[inline]
+    #[must_use]
+    pub fn variable(&self, number: usize) -> BytesRef<'a> {
+        let end = |number: usize| {
+            let at = self.layout.ends_start + 2 * number;
+            self.body.get(at..at + 2).map_or(0, |bytes| usize::from(u16::from_le_bytes([bytes[0], bytes[1]])))
+        };
+        let from = if number == 0 { 0 } else { end(number - 1) };
+        let data = self.layout.data_start;
+        let bytes = self.body.get(data + from..data + end(number)).unwrap_or(&[]);
+        if self.is_external(number)
+            && let Some(reference) = LargeReference::read(bytes)
+        {
+            return BytesRef::External { reference, prefix: &bytes[REFERENCE_BYTES..] };
+        }
+        BytesRef::Inline(bytes)
+    }
+
+    /// Whether any value stands among the large values.
+    #[inline]
+    #[must_use]
+    pub fn has_external(&self) -> bool {
+        header_of(self.body) & HAS_EXTERNAL != 0
+    }
+
+    fn is_external(&self, number: usize) -> bool {
+        if !self.has_external() {
+            return false;
+        }
+        let bitmap = self.body.len() - self.layout.variable.len().div_ceil(8);
+        self.body[bitmap + number / 8] >> (number % 8) & 1 == 1
+    }
+
+    /// Whether column `ordinal` stands among the large values.
+    #[inline]
+    #[must_use]
+    pub fn column_is_external(&self, ordinal: usize) -> bool {
+        match self.layout.slots[ordinal].place {
+            Place::Variable { ordinal } => self.is_external(ordinal as usize),
+            _ => false,
+        }
+    }
+
+    /// Appends column `ordinal` to a vector of its shape. An external value appends only its prefix: callers look at
+    /// [`RowView::column_is_external`] first.
+    #[inline]
+    pub fn push_to(&self, ordinal: usize, zone: &dyn TimestampZone, column: &mut Column) {
+        if self.is_null(ordinal) {
+            column.push_null();
+            return;
+        }
+        match self.layout.slots[ordinal].field {
+            Field::Int { .. } | Field::Timestamp { .. } => column.push_int(self.int(ordinal, zone)),
+            Field::Float | Field::Double => column.push_double(self.double(ordinal)),
+            Field::Decimal { .. } => column.push_decimal(self.decimal(ordinal)),
+            Field::Bytes { .. } => match self.bytes(ordinal) {
+                BytesRef::Inline(bytes) => column.push_bytes(bytes),
+                BytesRef::External { prefix, .. } => column.push_bytes(prefix),
+            },
+        }
+    }
+
+    fn fixed(&self, offset: u32, field: Field) -> &'a [u8] {
+        let offset = offset as usize;
+        self.body.get(offset..offset + field.width().unwrap_or(0)).unwrap_or(&[0; 8])
+    }
+
+    fn with_key_bytes<R>(&self, slot: &Slot, read: impl FnOnce(&[u8]) -> R) -> R {
+        let (source, offset, inverted) = match slot.place {
+            Place::Key { offset, inverted, .. } => (self.key, offset, inverted),
+            Place::Locator { offset, inverted } => (self.locator, offset, inverted),
+            _ => (self.body, 0, false),
+        };
+        let width = slot.field.width().unwrap_or(0);
+        let bytes = source.get(offset as usize..offset as usize + width).unwrap_or(&[0; 8]);
+        if !inverted {
+            return read(bytes);
+        }
+        let mut plain = [0_u8; 32];
+        for (to, from) in plain.iter_mut().zip(bytes) {
+            *to = !from;
+        }
+        read(&plain[..width])
+    }
+}

@@ -1,0 +1,27 @@
+//! What rows need of a time zone: a TIMESTAMP is UTC in a row and local time in a vector.
+
+use types::temporal::calendar::UNIX_EPOCH_DAY;
+use types::temporal::{DateTime, MICROS_PER_DAY};
+
+/// The session's time zone as rows use it.
+pub trait TimestampZone: Sync {
+    /// Local fields of microseconds since 1970 UTC.
+    fn local(&self, utc_micros: i64) -> DateTime;
+
+    /// Microseconds since 1970 UTC of local fields; a time that the zone skips gives the end of the gap.
+    fn utc_micros(&self, local: DateTime) -> i64;
+}
+
+/// UTC.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Utc;
+
+impl TimestampZone for Utc {
+    fn local(&self, utc_micros: i64) -> DateTime {
+        DateTime::from_linear_micros(utc_micros + UNIX_EPOCH_DAY * MICROS_PER_DAY).unwrap_or(DateTime::ZERO)
+    }
+
+    fn utc_micros(&self, local: DateTime) -> i64 {
+        local.linear_micros() - UNIX_EPOCH_DAY * MICROS_PER_DAY
+    }
+}
