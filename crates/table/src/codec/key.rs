@@ -58,7 +58,8 @@ impl KeyCodec {
                 }
             })
             .collect();
-        let fixed_bytes = parts.iter().map(|part| Some(part.field.width()? + usize::from(part.nullable))).sum();
+        let fixed_bytes =
+            parts.iter().map(|part| Some(part.field.width()? + usize::from(part.nullable))).sum();
         Self { parts, fixed_bytes }
     }
 

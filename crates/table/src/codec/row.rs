@@ -149,7 +149,6 @@ pub struct Layout {
     ends_start: usize,
     /// Where the variable data begins.
     data_start: usize,
-    null_bytes: usize,
 }
 
 impl Layout {
@@ -200,7 +199,7 @@ impl Layout {
             .collect();
         let ends_start = offset;
         let data_start = ends_start + 2 * variable.len();
-        Self { version: version as u16, slots, variable, fixed_start, ends_start, data_start, null_bytes }
+        Self { version: version as u16, slots, variable, fixed_start, ends_start, data_start }
     }
 
     /// Whether the body holds nothing: then it is not written at all.
@@ -409,7 +408,10 @@ impl<'a> RowView<'a> {
     pub fn is_null(&self, ordinal: usize) -> bool {
         let slot = &self.layout.slots[ordinal];
         if let Some(bit) = slot.null_bit {
-            return self.body.get(HEADER_BYTES + (bit / 8) as usize).is_none_or(|byte| byte >> (bit % 8) & 1 == 1);
+            return self
+                .body
+                .get(HEADER_BYTES + (bit / 8) as usize)
+                .is_none_or(|byte| byte >> (bit % 8) & 1 == 1);
         }
         match slot.place {
             Place::Key { offset, inverted, null_marker: true } => {
@@ -428,13 +430,15 @@ impl<'a> RowView<'a> {
         let slot = &self.layout.slots[ordinal];
         match slot.place {
             Place::Fixed { offset } => slot.field.read_int(self.fixed(offset, slot.field), zone),
-            Place::Missing => match slot.instant_default {
-                StoredValue::Int(micros) if matches!(slot.field, Field::Timestamp { .. }) => {
-                    if micros == 0 { 0 } else { zone.local(micros).pack() }
+            Place::Missing => {
+                match slot.instant_default {
+                    StoredValue::Int(micros) if matches!(slot.field, Field::Timestamp { .. }) => {
+                        if micros == 0 { 0 } else { zone.local(micros).pack() }
+                    }
+                    StoredValue::Int(value) => value,
+                    _ => 0,
                 }
-                StoredValue::Int(value) => value,
-                _ => 0,
-            },
+            }
             _ => self.with_key_bytes(slot, |bytes| slot.field.read_int(bytes, zone)),
         }
     }
