@@ -1,0 +1,1038 @@
+//! Result types, by MySQL's rules: kind, length, scale, sign, NULL, collation.
+//!
+//! Lengths are in the units of [`DataType::length`]; an integer expression counts its sign.
+
+use super::collate::{self, Purpose};
+use super::{FunctionId, TypeContext};
+use crate::error::{PlanError, PlanResult};
+use crate::expr::{CallOption, Coercibility, Expr, ExprKind};
+use syntax::ast::{AggregateFunc, IntervalUnit};
+use types::data_type::{DECIMAL_SCALE_MAX, SCALE_NOT_FIXED};
+use types::{CollationId, DataType, TypeKind, Value};
+
+/// What a call yields.
+pub(super) struct Typed {
+    pub(super) data_type: DataType,
+    pub(super) nullable: bool,
+    pub(super) coercibility: Coercibility,
+}
+
+/// Width MySQL gives an integer expression of unknown size: 20 digits and a sign.
+const INT_WIDTH: u32 = 21;
+/// Characters of a string result of unknown length.
+const UNKNOWN_CHARS: u32 = 67_108_864;
+
+fn int(length: u32) -> DataType {
+    DataType { length, ..DataType::BIGINT }
+}
+
+fn uint(length: u32) -> DataType {
+    DataType { length, ..DataType::BIGINT_UNSIGNED }
+}
+
+/// A string of at most so many characters: VARCHAR while it fits one, else a TEXT.
+pub(super) fn string_type(chars: u32, collation: CollationId) -> DataType {
+    let bytes = u64::from(chars) * collation.charset().max_bytes_per_char() as u64;
+    match bytes {
+        0..=65_535 => DataType::varchar(chars, collation),
+        65_536..=16_777_215 => {
+            DataType { length: bytes as u32, ..DataType::text(TypeKind::MediumText, collation) }
+        }
+        _ => {
+            let length = u32::try_from(bytes).unwrap_or(u32::MAX);
+            DataType { length, ..DataType::text(TypeKind::LongText, collation) }
+        }
+    }
+}
+
+/// Most characters a value has as text.
+pub(super) fn text_chars(data_type: &DataType) -> u32 {
+    match data_type.kind {
+        TypeKind::TinyText | TypeKind::Text | TypeKind::MediumText | TypeKind::LongText => {
+            data_type.length / data_type.collation.charset().max_bytes_per_char() as u32
+        }
+        TypeKind::Decimal => {
+            data_type.length + u32::from(data_type.scale > 0) + u32::from(!data_type.unsigned)
+        }
+        TypeKind::Float | TypeKind::Double if data_type.scale == SCALE_NOT_FIXED => data_type.length.max(23),
+        TypeKind::Bit => data_type.length.div_ceil(8),
+        TypeKind::Json => 1 << 30,
+        _ => data_type.length,
+    }
+}
+
+/// Digits before the point of a number, or of what a value is as a number.
+fn integer_digits(data_type: &DataType) -> u32 {
+    match data_type.kind {
+        TypeKind::Decimal => data_type.length - u32::from(data_type.scale),
+        TypeKind::Bit => data_type.length.div_ceil(3).max(1),
+        TypeKind::Date => 8,
+        TypeKind::Time => 7,
+        TypeKind::DateTime | TypeKind::Timestamp => 14,
+        TypeKind::Null => 0,
+        _ if data_type.is_integer() => (data_type.length - u32::from(!data_type.unsigned)).max(1),
+        _ => 65,
+    }
+}
+
+/// How a value takes part in arithmetic.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+enum Numeric {
+    Int,
+    Decimal,
+    Double,
+}
+
+fn numeric(data_type: &DataType) -> Numeric {
+    match data_type.kind {
+        TypeKind::Decimal => Numeric::Decimal,
+        TypeKind::Date => Numeric::Int,
+        TypeKind::Time | TypeKind::DateTime | TypeKind::Timestamp => {
+            if data_type.scale > 0 {
+                Numeric::Decimal
+            } else {
+                Numeric::Int
+            }
+        }
+        _ if data_type.is_integer() => Numeric::Int,
+        _ => Numeric::Double,
+    }
+}
+
+fn scale(data_type: &DataType) -> u32 {
+    match numeric(data_type) {
+        Numeric::Int => 0,
+        _ => u32::from(data_type.scale),
+    }
+}
+
+fn precision(data_type: &DataType) -> u32 {
+    integer_digits(data_type) + scale(data_type).min(30)
+}
+
+fn decimal(integer: u32, scale: u32) -> DataType {
+    let scale = scale.min(u32::from(DECIMAL_SCALE_MAX));
+    DataType::decimal((integer + scale).max(1), scale as u8)
+}
+
+fn double_of(args: &[Expr]) -> DataType {
+    let fixed: Option<u8> = args
+        .iter()
+        .map(|arg| match numeric(&arg.data_type) {
+            Numeric::Double if arg.data_type.scale >= SCALE_NOT_FIXED || !arg.data_type.is_numeric() => None,
+            _ => Some(scale(&arg.data_type) as u8),
+        })
+        .try_fold(0, |most, scale| scale.map(|scale| most.max(scale)));
+    match fixed {
+        Some(scale)
+            if args
+                .iter()
+                .any(|arg| arg.data_type.scale != SCALE_NOT_FIXED && arg.data_type.is_numeric()) =>
+        {
+            DataType { scale, ..DataType::DOUBLE }
+        }
+        _ => DataType::DOUBLE,
+    }
+}
+
+fn widest(args: &[Expr]) -> Numeric {
+    args.iter().map(|arg| numeric(&arg.data_type)).max().unwrap_or(Numeric::Double)
+}
+
+fn arithmetic(function: FunctionId, args: &[Expr], context: &TypeContext) -> DataType {
+    let (a, b) = (&args[0].data_type, &args[1].data_type);
+    let class = if function == FunctionId::Div { widest(args).max(Numeric::Decimal) } else { widest(args) };
+    let unsigned = match function {
+        FunctionId::Mod => a.unsigned,
+        FunctionId::Sub if context.no_unsigned_subtraction => false,
+        _ => a.unsigned || b.unsigned,
+    };
+    match class {
+        Numeric::Double => double_of(args),
+        Numeric::Int => {
+            let digits = match function {
+                FunctionId::Mul => integer_digits(a) + integer_digits(b),
+                FunctionId::Mod => integer_digits(a).max(integer_digits(b)),
+                _ => integer_digits(a).max(integer_digits(b)) + 1,
+            };
+            DataType { unsigned, ..int((digits + 1).min(INT_WIDTH + 1)) }
+        }
+        Numeric::Decimal => {
+            let result = match function {
+                FunctionId::Mul => decimal(integer_digits(a) + integer_digits(b), scale(a) + scale(b)),
+                FunctionId::Div => {
+                    let increment = u32::from(context.div_precision_increment);
+                    let result_scale = (scale(a) + increment).min(u32::from(DECIMAL_SCALE_MAX));
+                    decimal((precision(a) + scale(b) + increment).saturating_sub(result_scale), result_scale)
+                }
+                FunctionId::Mod => decimal(integer_digits(a).max(integer_digits(b)), scale(a).max(scale(b))),
+                _ => decimal(integer_digits(a).max(integer_digits(b)) + 1, scale(a).max(scale(b))),
+            };
+            DataType { unsigned: a.unsigned && b.unsigned, ..result }
+        }
+    }
+}
+
+/// The number literal an argument is, if it is one.
+fn constant(expr: Option<&Expr>) -> Option<i64> {
+    match &expr?.kind {
+        ExprKind::Literal(Value::Int(value)) => Some(*value),
+        ExprKind::Literal(Value::UInt(value)) => i64::try_from(*value).ok(),
+        ExprKind::Call { function: FunctionId::Neg, args, .. } => constant(args.first()).map(|value| -value),
+        _ => None,
+    }
+}
+
+fn literal_bytes(expr: &Expr) -> Option<&[u8]> {
+    match &expr.kind {
+        ExprKind::Literal(Value::Bytes { bytes, .. }) => Some(bytes),
+        _ => None,
+    }
+}
+
+/// Fraction digits a value has as a temporal.
+fn fraction_digits(expr: &Expr) -> u8 {
+    match expr.data_type.kind {
+        TypeKind::Time | TypeKind::DateTime | TypeKind::Timestamp | TypeKind::Decimal => {
+            expr.data_type.scale.min(6)
+        }
+        TypeKind::Float | TypeKind::Double => 6,
+        _ if expr.data_type.is_string() => match literal_bytes(expr) {
+            Some(text) => match text.iter().rposition(|&byte| byte == b'.') {
+                Some(point) => {
+                    text[point + 1..].iter().take_while(|byte| byte.is_ascii_digit()).count().min(6) as u8
+                }
+                None => 0,
+            },
+            None => 6,
+        },
+        _ => 0,
+    }
+}
+
+/// As [`fraction_digits`], but texts that are no literals count as without fraction (DATETIME casts).
+fn unit_has_micros(unit: IntervalUnit) -> bool {
+    use IntervalUnit as U;
+    matches!(
+        unit,
+        U::Microsecond | U::SecondMicrosecond | U::MinuteMicrosecond | U::HourMicrosecond | U::DayMicrosecond
+    )
+}
+
+fn unit_has_time(unit: IntervalUnit) -> bool {
+    use IntervalUnit as U;
+    !matches!(unit, U::Day | U::Week | U::Month | U::Quarter | U::Year | U::YearMonth)
+}
+
+/// Brings the arms of a choice to one type; see [`super::case`].
+pub(super) fn infer_arms(arms: &mut [Expr], operation: &str, context: &TypeContext) -> PlanResult<Typed> {
+    let nullable = arms.iter().any(|arm| arm.nullable);
+    let mut data_type = merge_all(arms.iter().map(|arm| &arm.data_type));
+    let mut coercibility = Coercibility::Numeric;
+    if data_type.is_string() {
+        let (collation, strength) = collate::aggregate(arms, operation, context, Purpose::Build)?;
+        let chars = arms.iter().map(|arm| text_chars(&arm.data_type)).max().unwrap_or(0);
+        let all_char = arms.iter().all(|arm| matches!(arm.data_type.kind, TypeKind::Char | TypeKind::Null));
+        coercibility = strength;
+        data_type = if all_char && !arms.is_empty() {
+            DataType::char(chars, collation)
+        } else if data_type.kind == TypeKind::VarChar {
+            string_type(chars, collation)
+        } else {
+            DataType { collation, ..data_type }
+        };
+    } else if data_type.kind == TypeKind::Null {
+        coercibility = Coercibility::Ignorable;
+    }
+    for arm in arms.iter_mut() {
+        convert_arm(arm, &data_type);
+    }
+    Ok(Typed { data_type, nullable, coercibility })
+}
+
+/// Converts one arm to the common type where the physical values would differ.
+fn convert_arm(arm: &mut Expr, to: &DataType) {
+    let from = &arm.data_type;
+    if matches!(arm.kind, ExprKind::Literal(Value::Null)) {
+        arm.data_type = to.clone();
+        return;
+    }
+    let same = match to.kind {
+        TypeKind::Decimal => from.kind == TypeKind::Decimal && from.scale == to.scale,
+        TypeKind::Float | TypeKind::Double => matches!(from.kind, TypeKind::Float | TypeKind::Double),
+        TypeKind::DateTime | TypeKind::Timestamp | TypeKind::Date => from.has_date(),
+        _ if to.is_integer() => from.is_integer(),
+        _ if to.is_string() => from.is_string(),
+        _ => from.kind == to.kind,
+    };
+    if !same {
+        let inner = std::mem::replace(arm, Expr::null());
+        *arm = super::cast(inner, to.clone());
+    }
+}
+
+/// The type that holds values of both, collations aside (MySQL's result type of UNION, CASE, COALESCE).
+pub(super) fn merge(a: &DataType, b: &DataType) -> DataType {
+    use TypeKind as K;
+    if a.kind == K::Null {
+        return b.clone();
+    }
+    if b.kind == K::Null {
+        return a.clone();
+    }
+    let text = |kind: K| {
+        let chars = text_chars(a).max(text_chars(b));
+        let collation = if collate::is_text(a) { a.collation } else { b.collation };
+        match kind {
+            K::VarChar => string_type(chars, collation),
+            K::Char => DataType::char(chars, collation),
+            _ => {
+                let largest = DataType::text(kind, collation);
+                DataType { length: largest.length.max(a.length).max(b.length), ..largest }
+            }
+        }
+    };
+    if a.is_numeric() && b.is_numeric() {
+        let class = numeric(a).max(numeric(b));
+        return match class {
+            Numeric::Double => {
+                if (a.kind == K::Float && b.kind == K::Float)
+                    || (a.kind == K::Float && matches!(b.kind, K::TinyInt | K::SmallInt))
+                    || (b.kind == K::Float && matches!(a.kind, K::TinyInt | K::SmallInt))
+                {
+                    DataType { scale: a.scale.max(b.scale), ..DataType::FLOAT }
+                } else {
+                    DataType::DOUBLE
+                }
+            }
+            Numeric::Decimal => decimal(integer_digits(a).max(integer_digits(b)), scale(a).max(scale(b))),
+            Numeric::Int if a.kind == K::Bit && b.kind == K::Bit => DataType::bit(a.length.max(b.length)),
+            Numeric::Int if a.kind == K::Year && b.kind == K::Year => a.clone(),
+            Numeric::Int => {
+                let bytes = |t: &DataType| match t.kind {
+                    K::Year => 2,
+                    K::Bit => 8,
+                    _ => t.integer_bytes().unwrap_or(8),
+                };
+                let needed = if a.unsigned == b.unsigned {
+                    bytes(a).max(bytes(b))
+                } else {
+                    let (unsigned, signed) = if a.unsigned { (a, b) } else { (b, a) };
+                    let next = match bytes(unsigned) {
+                        4.. => 2 * bytes(unsigned),
+                        few => few + 1,
+                    };
+                    next.max(bytes(signed))
+                };
+                let unsigned = a.unsigned && b.unsigned;
+                let kind = match needed {
+                    1 => K::TinyInt,
+                    2 => K::SmallInt,
+                    3 => K::MediumInt,
+                    4 => K::Int,
+                    8 => K::BigInt,
+                    // BIGINT UNSIGNED beside a signed integer: only a decimal holds both.
+                    _ => return decimal(integer_digits(a).max(integer_digits(b)), 0),
+                };
+                DataType { unsigned, length: a.length.max(b.length), ..DataType::integer(kind, unsigned) }
+            }
+        };
+    }
+    if a.is_temporal() && b.is_temporal() {
+        let scale = a.scale.max(b.scale);
+        return match (a.kind, b.kind) {
+            (K::Date, K::Date) => DataType::DATE,
+            (K::Time, K::Time) => DataType::time(scale),
+            (K::Timestamp, K::Timestamp) => DataType::timestamp(scale),
+            _ => DataType::datetime(scale),
+        };
+    }
+    match (a.kind, b.kind) {
+        (K::Json, K::Json) => DataType::JSON,
+        (K::Json, _) | (_, K::Json) => DataType::text(K::LongText, CollationId::UTF8MB4_BIN),
+        (K::Enum, K::Enum) | (K::Set, K::Set) if a.members == b.members => a.clone(),
+        (K::Char, K::Char) => text(K::Char),
+        _ => {
+            let rank = |t: &DataType| match t.kind {
+                K::TinyText => 1,
+                K::Text => 2,
+                K::MediumText => 3,
+                K::LongText => 4,
+                _ => 0,
+            };
+            match rank(a).max(rank(b)) {
+                0 => text(K::VarChar),
+                1 => text(K::TinyText),
+                2 => text(K::Text),
+                3 => text(K::MediumText),
+                _ => text(K::LongText),
+            }
+        }
+    }
+}
+
+fn merge_all<'t>(types: impl Iterator<Item = &'t DataType>) -> DataType {
+    types.fold(DataType::NULL, |merged, next| merge(&merged, next))
+}
+
+/// The common type of several values (UNION, VALUES rows): the binder converts each to it.
+///
+/// # Errors
+/// 1267, 1271: collations that cannot be mixed.
+pub fn common_type(exprs: &[&Expr]) -> PlanResult<DataType> {
+    let mut copies: Vec<Expr> = exprs.iter().map(|expr| (*expr).clone()).collect();
+    Ok(infer_arms(&mut copies, "UNION", &TypeContext::default())?.data_type)
+}
+
+/// The type of an aggregate function's result, and whether it may be NULL.
+///
+/// # Errors
+/// 1235 for aggregates that do not run yet.
+pub fn aggregate_type(function: AggregateFunc, args: &[Expr]) -> PlanResult<(DataType, bool)> {
+    use AggregateFunc as A;
+    let first = || args.first().map_or(DataType::NULL, |arg| arg.data_type.clone());
+    Ok(match function {
+        A::CountStar | A::Count => (int(INT_WIDTH), false),
+        A::BitAnd | A::BitOr | A::BitXor => {
+            let argument = first();
+            if argument.is_binary_string() { (argument, false) } else { (uint(INT_WIDTH), false) }
+        }
+        A::Sum => {
+            let argument = first();
+            match numeric(&argument) {
+                Numeric::Double => (DataType::DOUBLE, true),
+                _ => (decimal(integer_digits(&argument) + 22, scale(&argument)), true),
+            }
+        }
+        A::Avg => {
+            let argument = first();
+            match numeric(&argument) {
+                Numeric::Double => (DataType::DOUBLE, true),
+                _ => (decimal(integer_digits(&argument), scale(&argument) + 4), true),
+            }
+        }
+        A::Min | A::Max => {
+            let argument = first();
+            let data_type = match argument.kind {
+                TypeKind::Enum | TypeKind::Set => string_type(argument.length, argument.collation),
+                TypeKind::Null => DataType::varchar(0, CollationId::BINARY),
+                _ => argument,
+            };
+            (data_type, true)
+        }
+        A::StdPop | A::StdSamp | A::VarPop | A::VarSamp => (DataType::DOUBLE, true),
+        A::GroupConcat => {
+            let collation = args
+                .iter()
+                .map(|arg| &arg.data_type)
+                .find(|data_type| collate::is_text(data_type))
+                .map_or(CollationId::UTF8MB4_0900_AI_CI, |data_type| data_type.collation);
+            let bytes = collation.charset().max_bytes_per_char() as u32;
+            (DataType { length: 16_384 * bytes, ..DataType::text(TypeKind::Text, collation) }, true)
+        }
+        A::JsonArrayAgg | A::JsonObjectAgg => (DataType::JSON, true),
+        A::StCollect => return Err(PlanError::not_supported("ST_COLLECT")),
+    })
+}
+
+/// Brings the arguments of a comparison to a common collation, if they compare as strings.
+fn compare_strings(args: &mut [Expr], operation: &str, context: &TypeContext) -> PlanResult<()> {
+    let texts = args.iter().filter(|arg| collate::is_text(&arg.data_type)).count();
+    let others = args
+        .iter()
+        .filter(|arg| !collate::is_text(&arg.data_type) && arg.data_type.kind != TypeKind::Null)
+        .count();
+    if texts >= 2 && others == 0 {
+        collate::aggregate(args, operation, context, Purpose::Compare)?;
+    }
+    Ok(())
+}
+
+pub(super) fn infer(
+    function: FunctionId,
+    args: &mut Vec<Expr>,
+    option: &CallOption,
+    context: &TypeContext,
+) -> PlanResult<Typed> {
+    use FunctionId as F;
+    let any_nullable = args.iter().any(|arg| arg.nullable);
+    let plain = |data_type: DataType, nullable: bool| Typed {
+        data_type,
+        nullable,
+        coercibility: Coercibility::Numeric,
+    };
+    let connection = context.connection_collation;
+    // A text made from no text argument.
+    let fresh = |chars: u32| Typed {
+        data_type: string_type(chars, connection),
+        nullable: true,
+        coercibility: Coercibility::Literal,
+    };
+    let binary = |bytes: u32| Typed {
+        data_type: string_type(bytes, CollationId::BINARY),
+        nullable: true,
+        coercibility: Coercibility::Implicit,
+    };
+    let system = |chars: u32, nullable: bool| Typed {
+        data_type: DataType::varchar(chars, CollationId::UTF8MB3_GENERAL_CI),
+        nullable,
+        coercibility: Coercibility::SystemConstant,
+    };
+    let chars_of = |args: &[Expr], index: usize| args.get(index).map_or(0, |arg| text_chars(&arg.data_type));
+    let name = function.name();
+    // A text made from the texts among `range` of the arguments, so many characters long.
+    let build = |args: &mut [Expr], chars: u64| -> PlanResult<Typed> {
+        let (collation, coercibility) = collate::aggregate(args, name, context, Purpose::Build)?;
+        let chars =
+            u32::try_from(chars).unwrap_or(u32::MAX).min(UNKNOWN_CHARS.max(chars.min(1 << 30) as u32));
+        Ok(Typed { data_type: string_type(chars, collation), nullable: true, coercibility })
+    };
+    Ok(match function {
+        F::Add | F::Sub | F::Mul => plain(arithmetic(function, args, context), any_nullable),
+        F::Div | F::Mod => plain(arithmetic(function, args, context), true),
+        F::IntDiv => {
+            let unsigned = args.iter().any(|arg| arg.data_type.unsigned);
+            let digits = match numeric(&args[0].data_type) {
+                Numeric::Double => 20,
+                _ => integer_digits(&args[0].data_type) + scale(&args[1].data_type),
+            };
+            plain(DataType { unsigned, ..int((digits + 1).min(INT_WIDTH)) }, true)
+        }
+        F::Neg => {
+            let of = &args[0].data_type;
+            let data_type = match numeric(of) {
+                Numeric::Int => int(integer_digits(of) + 1),
+                Numeric::Decimal => DataType { unsigned: false, ..decimal(integer_digits(of), scale(of)) },
+                Numeric::Double => double_of(args),
+            };
+            // -9223372036854775808 is written as a negated number too large for BIGINT.
+            let data_type = match &args[0].kind {
+                ExprKind::Literal(Value::UInt(value)) if *value > 1 << 63 => decimal(integer_digits(of), 0),
+                _ => data_type,
+            };
+            plain(data_type, any_nullable)
+        }
+        F::BitOr | F::BitAnd | F::BitXor | F::ShiftLeft | F::ShiftRight | F::BitNot => {
+            // Byte strings keep being byte strings, unless one side is a number or a hex literal.
+            let bytes = |arg: &Expr| arg.data_type.is_binary_string() && arg.as_literal().is_none();
+            let operands =
+                if matches!(function, F::ShiftLeft | F::ShiftRight) { &args[..1] } else { &args[..] };
+            if operands.iter().all(|arg| arg.data_type.is_binary_string()) && operands.iter().any(bytes) {
+                let length = operands.iter().map(|arg| arg.data_type.length).max().unwrap_or(0);
+                Typed { nullable: any_nullable, ..binary(length) }
+            } else {
+                plain(uint(INT_WIDTH), any_nullable)
+            }
+        }
+        F::Eq | F::Ne | F::Lt | F::Le | F::Gt | F::Ge => {
+            compare_strings(args, name, context)?;
+            plain(DataType::BOOL, any_nullable)
+        }
+        F::NullSafeEq => {
+            compare_strings(args, name, context)?;
+            plain(DataType::BOOL, false)
+        }
+        F::Between => {
+            compare_strings(args, "between", context)?;
+            plain(DataType::BOOL, any_nullable)
+        }
+        F::And | F::Or | F::Xor | F::Not => plain(DataType::BOOL, any_nullable),
+        F::IsNull | F::IsTrue | F::IsFalse | F::IsNullFunction => plain(DataType::BOOL, false),
+        F::Like => {
+            collate::aggregate(&mut args[..2], "like", context, Purpose::Compare)?;
+            plain(DataType::BOOL, any_nullable)
+        }
+        F::RegexpLike => {
+            collate::aggregate(&mut args[..2], "regexp_like", context, Purpose::Compare)?;
+            plain(DataType::BOOL, any_nullable)
+        }
+        F::RegexpInstr => {
+            collate::aggregate(&mut args[..2], name, context, Purpose::Compare)?;
+            plain(int(INT_WIDTH), any_nullable)
+        }
+        F::RegexpSubstr => {
+            let chars = chars_of(args, 0);
+            build(&mut args[..2], u64::from(chars))?
+        }
+        F::RegexpReplace => build(&mut args[..3], u64::from(UNKNOWN_CHARS / 4))?,
+        F::Cast | F::ConvertUsing | F::Collate => {
+            return Err(PlanError::new(1105, "Unknown error"));
+        }
+        F::MemberOf => plain(DataType::BOOL, any_nullable),
+
+        F::If => {
+            let typed = infer_arms(&mut args[1..], name, context)?;
+            Typed { nullable: args[1].nullable || args[2].nullable, ..typed }
+        }
+        F::IfNull | F::Coalesce => {
+            let all_nullable = args.iter().all(|arg| arg.nullable);
+            let typed = infer_arms(args, name, context)?;
+            Typed { nullable: all_nullable, ..typed }
+        }
+        F::NullIf => {
+            compare_strings(args, name, context)?;
+            let first = &args[0];
+            let data_type = match first.data_type.kind {
+                TypeKind::Enum | TypeKind::Set => {
+                    string_type(text_chars(&first.data_type), first.data_type.collation)
+                }
+                _ => first.data_type.clone(),
+            };
+            Typed { data_type, nullable: true, coercibility: first.coercibility }
+        }
+        F::Greatest | F::Least => {
+            // A temporal beside a text compares as a temporal but shows as text.
+            infer_arms(args, name, context)?
+        }
+        F::Interval => plain(int(2), false),
+        F::AnyValue => {
+            let arg = &args[0];
+            Typed { data_type: arg.data_type.clone(), nullable: arg.nullable, coercibility: arg.coercibility }
+        }
+        F::NameConst => {
+            let arg = &args[1];
+            Typed { data_type: arg.data_type.clone(), nullable: arg.nullable, coercibility: arg.coercibility }
+        }
+
+        F::Ascii => plain(int(4), any_nullable),
+        F::Ord | F::BitCount | F::Benchmark => plain(
+            int(if function == F::Benchmark { 1 } else { INT_WIDTH }),
+            any_nullable || function == F::Benchmark,
+        ),
+        F::BitLength | F::CharLength | F::Length | F::Crc32 => {
+            plain(if function == F::Crc32 { uint(10) } else { int(11) }, any_nullable)
+        }
+        F::Instr | F::FindInSet => {
+            collate::aggregate(args, name, context, Purpose::Compare)?;
+            plain(int(11), any_nullable)
+        }
+        F::Locate => {
+            collate::aggregate(&mut args[..2], name, context, Purpose::Compare)?;
+            plain(int(11), any_nullable)
+        }
+        F::Field => {
+            compare_strings(args, name, context)?;
+            plain(int(11), false)
+        }
+        F::Strcmp => {
+            collate::aggregate(args, name, context, Purpose::Compare)?;
+            plain(int(2), any_nullable)
+        }
+        F::Bin | F::Oct | F::Conv => fresh(65),
+        F::Char => binary(4 * args.len() as u32),
+        F::Charset | F::Collation => system(64, true),
+        F::Coercibility => plain(int(10), false),
+        F::Concat => {
+            let chars = args.iter().map(|arg| u64::from(text_chars(&arg.data_type))).sum();
+            build(args, chars)?
+        }
+        F::ConcatWs => {
+            let separators = u64::from(chars_of(args, 0)) * (args.len() as u64).saturating_sub(2);
+            let chars =
+                args[1..].iter().map(|arg| u64::from(text_chars(&arg.data_type))).sum::<u64>() + separators;
+            build(args, chars)?
+        }
+        F::Elt => {
+            let chars = args[1..].iter().map(|arg| u64::from(text_chars(&arg.data_type))).max().unwrap_or(0);
+            build(&mut args[1..], chars)?
+        }
+        F::MakeSet => {
+            let chars =
+                args[1..].iter().map(|arg| u64::from(text_chars(&arg.data_type)) + 1).sum::<u64>() - 1;
+            build(&mut args[1..], chars)?
+        }
+        F::ExportSet => {
+            let longest = chars_of(args, 1).max(chars_of(args, 2));
+            let separator = if args.len() > 3 { chars_of(args, 3) } else { 1 };
+            let end = args.len().min(4);
+            build(&mut args[1..end], u64::from(longest) * 64 + u64::from(separator) * 63)?
+        }
+        F::Format => fresh(chars_of(args, 0) + chars_of(args, 0) / 3 + 32),
+        F::FromBase64 => binary(chars_of(args, 0).saturating_mul(3)),
+        F::ToBase64 => fresh(chars_of(args, 0).saturating_mul(4).div_ceil(3).saturating_add(4)),
+        F::Hex => {
+            let bytes = if args[0].data_type.is_numeric() { 8 } else { args[0].data_type.bytes_max() };
+            fresh(u32::try_from(bytes * 2).unwrap_or(u32::MAX / 4))
+        }
+        F::Unhex => binary(chars_of(args, 0).div_ceil(2).saturating_mul(4)),
+        F::Insert => {
+            let chars = u64::from(chars_of(args, 0)) + u64::from(chars_of(args, 3));
+            let mut texts = vec![args[0].clone(), args[3].clone()];
+            let typed = build(&mut texts, chars)?;
+            args[3] = texts.swap_remove(1);
+            args[0] = texts.swap_remove(0);
+            typed
+        }
+        F::Left | F::Right => {
+            let most =
+                constant(args.get(1)).map_or(u32::MAX, |count| count.clamp(0, i64::from(u32::MAX)) as u32);
+            let chars = chars_of(args, 0).min(most);
+            build(&mut args[..1], u64::from(chars))?
+        }
+        F::Substring => {
+            let whole = i64::from(chars_of(args, 0));
+            let mut chars = whole;
+            match constant(args.get(1)) {
+                Some(start) if start > 0 => chars = (whole - start + 1).max(0),
+                Some(start) if start < 0 => chars = whole.min(-start),
+                Some(_) => chars = 0,
+                None => {}
+            }
+            if let Some(count) = constant(args.get(2)) {
+                chars = chars.min(count.max(0));
+            }
+            build(&mut args[..1], chars as u64)?
+        }
+        F::Lower | F::Upper | F::Reverse => {
+            let chars = chars_of(args, 0);
+            build(&mut args[..1], u64::from(chars))?
+        }
+        F::Trim | F::LTrim | F::RTrim => {
+            let chars = chars_of(args, 0);
+            build(args, u64::from(chars))?
+        }
+        F::SubstringIndex => {
+            let chars = chars_of(args, 0);
+            build(&mut args[..2], u64::from(chars))?
+        }
+        F::Replace => {
+            let (whole, from, to) = (chars_of(args, 0), chars_of(args, 1), chars_of(args, 2));
+            let growth = if to > from { u64::from(whole) * u64::from(to - from) } else { 0 };
+            let constant_from = literal_bytes(&args[1]).is_some();
+            let chars = if constant_from {
+                u64::from(whole) + growth / u64::from(from.max(1))
+            } else {
+                u64::from(whole) + growth
+            };
+            build(args, chars)?
+        }
+        F::Repeat => {
+            let chars = match constant(args.get(1)) {
+                Some(count) => u64::from(chars_of(args, 0)) * count.clamp(0, i64::from(i32::MAX)) as u64,
+                None => u64::from(UNKNOWN_CHARS),
+            };
+            build(&mut args[..1], chars)?
+        }
+        F::Lpad | F::Rpad => {
+            let chars = match constant(args.get(1)) {
+                Some(count) => count.clamp(0, i64::from(UNKNOWN_CHARS)) as u64,
+                None => u64::from(UNKNOWN_CHARS),
+            };
+            let mut texts = vec![args[0].clone(), args[2].clone()];
+            let typed = build(&mut texts, chars)?;
+            args[2] = texts.swap_remove(1);
+            args[0] = texts.swap_remove(0);
+            typed
+        }
+        F::Space => fresh(match constant(args.first()) {
+            Some(count) => count.clamp(0, i64::from(UNKNOWN_CHARS)) as u32,
+            None => UNKNOWN_CHARS,
+        }),
+        F::Quote => {
+            let chars = chars_of(args, 0);
+            build(args, u64::from(chars) * 2 + 2)?
+        }
+        F::Soundex => {
+            let chars = chars_of(args, 0).max(4);
+            build(args, u64::from(chars))?
+        }
+        F::WeightString => binary(chars_of(args, 0).saturating_mul(64)),
+
+        F::Abs => {
+            let of = args[0].data_type.clone();
+            let data_type = match numeric(&of) {
+                Numeric::Int => DataType { unsigned: of.unsigned, ..int(integer_digits(&of) + 1) },
+                Numeric::Decimal => decimal(integer_digits(&of), scale(&of)),
+                Numeric::Double => double_of(args),
+            };
+            plain(data_type, any_nullable)
+        }
+        F::Ceil | F::Floor => {
+            let of = &args[0].data_type;
+            let data_type = match numeric(of) {
+                Numeric::Int => DataType { unsigned: of.unsigned, ..int(INT_WIDTH) },
+                Numeric::Decimal if integer_digits(of) <= 17 => int(INT_WIDTH),
+                Numeric::Decimal => decimal(integer_digits(of) + 1, 0),
+                Numeric::Double => DataType::DOUBLE,
+            };
+            plain(data_type, any_nullable)
+        }
+        F::Round | F::Truncate => {
+            let of = &args[0].data_type;
+            let digits = if args.len() == 1 { Some(0) } else { constant(args.get(1)) };
+            let data_type = match numeric(of) {
+                Numeric::Int => DataType { unsigned: of.unsigned, ..int(INT_WIDTH) },
+                Numeric::Double => match digits {
+                    _ if of.scale != SCALE_NOT_FIXED && of.is_numeric() => {
+                        DataType { scale: of.scale, ..DataType::DOUBLE }
+                    }
+                    _ => DataType::DOUBLE,
+                },
+                Numeric::Decimal => {
+                    let wanted = digits.unwrap_or(i64::from(scale(of))).clamp(0, i64::from(scale(of))) as u32;
+                    let grows = u32::from(function == F::Round && wanted < scale(of));
+                    decimal(integer_digits(of) + grows, wanted)
+                }
+            };
+            plain(data_type, any_nullable)
+        }
+        F::Sign => plain(int(INT_WIDTH), any_nullable),
+        F::Pi => plain(DataType { length: 8, scale: 6, ..DataType::DOUBLE }, false),
+        F::Rand => plain(DataType::DOUBLE, false),
+        F::Acos
+        | F::Asin
+        | F::Atan
+        | F::Atan2
+        | F::Cos
+        | F::Cot
+        | F::Degrees
+        | F::Exp
+        | F::Ln
+        | F::Log
+        | F::Log10
+        | F::Log2
+        | F::Pow
+        | F::Radians
+        | F::Sin
+        | F::Sqrt
+        | F::Tan => plain(DataType::DOUBLE, true),
+
+        F::Now | F::Sysdate | F::UtcTimestamp | F::Curtime | F::UtcTime => {
+            let digits = constant(args.first()).unwrap_or(0);
+            if !(0..=6).contains(&digits) {
+                return Err(PlanError::new(
+                    1426,
+                    format!("Too-big precision {digits} specified for '{name}'. Maximum is 6."),
+                ));
+            }
+            args.clear();
+            if matches!(function, F::Curtime | F::UtcTime) {
+                let mut data_type = DataType::time(digits as u8);
+                data_type.length -= 2;
+                plain(data_type, false)
+            } else {
+                plain(DataType::datetime(digits as u8), false)
+            }
+        }
+        F::Curdate | F::UtcDate => plain(DataType::DATE, false),
+        F::Date | F::LastDay | F::FromDays | F::MakeDate => plain(DataType::DATE, true),
+        F::Time => plain(DataType::time(fraction_digits(&args[0])), true),
+        F::Timestamp => {
+            let digits = args.iter().map(fraction_digits).max().unwrap_or(0);
+            plain(DataType::datetime(digits), true)
+        }
+        F::Year => plain(DataType::YEAR, true),
+        F::Month | F::DayOfMonth | F::Hour | F::Minute | F::Second | F::Week | F::WeekOfYear => {
+            plain(int(3), true)
+        }
+        F::DayOfYear => plain(int(4), true),
+        F::DayOfWeek | F::Weekday | F::Quarter => plain(int(2), true),
+        F::Microsecond => plain(int(7), true),
+        F::YearWeek => plain(int(7), true),
+        F::DayName | F::MonthName => fresh(9),
+        F::DateDiff => plain(int(9), true),
+        F::ToDays => plain(int(8), true),
+        F::ToSeconds | F::TimestampDiff => plain(int(INT_WIDTH), true),
+        F::TimeToSec => plain(int(10), true),
+        F::PeriodAdd | F::PeriodDiff => plain(int(INT_WIDTH), any_nullable),
+        F::TimeDiff => plain(DataType::time(fraction_digits(&args[0]).max(fraction_digits(&args[1]))), true),
+        F::SecToTime => plain(DataType::time(fraction_digits(&args[0])), true),
+        F::MakeTime => plain(DataType::time(fraction_digits(&args[2])), true),
+        F::ConvertTz => plain(DataType::datetime(fraction_digits(&args[0])), true),
+        F::DateAdd | F::DateSub => {
+            let unit = match option {
+                CallOption::Unit(unit) => *unit,
+                _ => IntervalUnit::Day,
+            };
+            let amount_digits = match unit {
+                IntervalUnit::Second => fraction_digits(&args[1]),
+                _ if unit_has_micros(unit) => 6,
+                _ => 0,
+            };
+            let of = &args[0];
+            let digits = fraction_digits(of).max(amount_digits);
+            match of.data_type.kind {
+                TypeKind::DateTime | TypeKind::Timestamp => plain(DataType::datetime(digits), true),
+                TypeKind::Date if unit_has_time(unit) => plain(DataType::datetime(amount_digits), true),
+                TypeKind::Date => plain(DataType::DATE, true),
+                TypeKind::Time if unit_has_time(unit) => plain(DataType::time(digits), true),
+                TypeKind::Time => plain(DataType::datetime(digits), true),
+                _ => Typed { data_type: DataType::char(29, connection), ..fresh(29) },
+            }
+        }
+        F::AddTime | F::SubTime => {
+            let digits = fraction_digits(&args[0]).max(fraction_digits(&args[1]));
+            match args[0].data_type.kind {
+                TypeKind::Date | TypeKind::DateTime | TypeKind::Timestamp => {
+                    plain(DataType::datetime(digits), true)
+                }
+                TypeKind::Time => plain(DataType::time(digits), true),
+                _ => Typed { data_type: DataType::char(29, connection), ..fresh(29) },
+            }
+        }
+        F::Extract => {
+            use IntervalUnit as U;
+            let CallOption::Unit(unit) = option else {
+                return Err(PlanError::new(1105, "Unknown error"));
+            };
+            plain(
+                int(match unit {
+                    U::Year => 5,
+                    U::YearMonth => 7,
+                    U::Quarter => 2,
+                    U::Month | U::Week | U::Day | U::Hour | U::Minute | U::Second => 3,
+                    U::Microsecond => 7,
+                    U::DayHour | U::HourMinute | U::MinuteSecond => 5,
+                    U::DayMinute | U::HourSecond => 7,
+                    U::DaySecond => 9,
+                    U::DayMicrosecond => 20,
+                    U::HourMicrosecond => 14,
+                    U::MinuteMicrosecond => 11,
+                    U::SecondMicrosecond => 9,
+                }),
+                true,
+            )
+        }
+        F::DateFormat | F::TimeFormat => {
+            let chars = match literal_bytes(&args[1]) {
+                Some(format) => format_chars(format),
+                None => chars_of(args, 1).saturating_mul(10),
+            };
+            let collation =
+                if args[1].data_type.is_string() { args[1].data_type.collation } else { connection };
+            Typed { data_type: string_type(chars, collation), ..fresh(chars) }
+        }
+        F::GetFormat => fresh(17),
+        F::StrToDate => match literal_bytes(&args[1]) {
+            Some(format) => plain(str_to_date_type(format), true),
+            None => plain(DataType::datetime(6), true),
+        },
+        F::FromUnixtime => {
+            if args.len() == 2 {
+                let chars = literal_bytes(&args[1]).map_or(chars_of(args, 1) * 10, format_chars);
+                fresh(chars)
+            } else {
+                plain(DataType::datetime(fraction_digits(&args[0])), true)
+            }
+        }
+        F::UnixTimestamp => match args.first().map_or(0, fraction_digits) {
+            0 => plain(int(INT_WIDTH), any_nullable),
+            digits => plain(DataType::decimal(11 + u32::from(digits), digits), any_nullable),
+        },
+
+        F::JsonArray
+        | F::JsonArrayAppend
+        | F::JsonArrayInsert
+        | F::JsonExtract
+        | F::JsonInsert
+        | F::JsonKeys
+        | F::JsonMergePatch
+        | F::JsonMergePreserve
+        | F::JsonObject
+        | F::JsonRemove
+        | F::JsonReplace
+        | F::JsonSearch
+        | F::JsonSet => plain(DataType::JSON, true),
+        F::JsonContains
+        | F::JsonContainsPath
+        | F::JsonDepth
+        | F::JsonLength
+        | F::JsonOverlaps
+        | F::JsonValid
+        | F::JsonStorageFree
+        | F::JsonStorageSize => plain(int(INT_WIDTH), true),
+        F::JsonPretty => json_text(UNKNOWN_CHARS),
+        F::JsonQuote => json_text(chars_of(args, 0).saturating_mul(6).saturating_add(2)),
+        F::JsonType => json_text(17),
+        F::JsonUnquote => json_text(chars_of(args, 0).min(UNKNOWN_CHARS)),
+        F::JsonValue => json_text(512),
+
+        F::BinToUuid | F::Uuid => system(36, true),
+        F::UuidToBin | F::Inet6Aton => binary(16),
+        F::IsUuid => plain(DataType::BOOL, true),
+        F::Compress => binary(chars_of(args, 0).saturating_mul(4).saturating_add(12)),
+        F::Uncompress => binary(1 << 24),
+        F::UncompressedLength => plain(int(10), true),
+        F::Inet6Ntoa => fresh(39),
+        F::InetNtoa => fresh(31),
+        F::InetAton => plain(uint(INT_WIDTH), true),
+        F::IsIpv4 | F::IsIpv4Compat | F::IsIpv4Mapped | F::IsIpv6 => plain(DataType::BOOL, true),
+        F::Md5 => fresh(32),
+        F::Sha1 => fresh(40),
+        F::Sha2 => fresh(match constant(args.get(1)) {
+            Some(224) => 56,
+            Some(384) => 96,
+            Some(0 | 256) => 64,
+            _ => 128,
+        }),
+        F::RandomBytes => binary(1024),
+        F::UuidShort | F::ConnectionId | F::PsCurrentThreadId => plain(uint(INT_WIDTH), false),
+        F::LastInsertId => plain(uint(INT_WIDTH), any_nullable),
+        F::FoundRows | F::RowCount | F::Sleep => plain(int(INT_WIDTH), false),
+        F::GetLock | F::ReleaseLock | F::IsFreeLock => plain(int(1), true),
+        F::IsUsedLock | F::ReleaseAllLocks => plain(uint(INT_WIDTH), function == F::IsUsedLock),
+        F::Database => system(64, true),
+        F::User | F::CurrentUser => system(288, true),
+        F::CurrentRole => system(UNKNOWN_CHARS / 4096, true),
+        F::Version | F::IcuVersion => system(if function == F::Version { 7 } else { 5 }, false),
+    })
+}
+
+fn json_text(chars: u32) -> Typed {
+    Typed {
+        data_type: string_type(chars, CollationId::UTF8MB4_BIN),
+        nullable: true,
+        coercibility: Coercibility::Implicit,
+    }
+}
+
+/// Longest result of DATE_FORMAT with a constant format.
+fn format_chars(format: &[u8]) -> u32 {
+    let mut chars = 0;
+    let mut bytes = format.iter();
+    while let Some(&byte) = bytes.next() {
+        chars += match (byte, if byte == b'%' { bytes.next() } else { None }) {
+            (b'%', Some(b'M' | b'W')) => 64,
+            (b'%', Some(b'D' | b'Y' | b'x' | b'X')) => 4,
+            (b'%', Some(b'a' | b'b')) => 32,
+            (b'%', Some(b'j')) => 3,
+            (
+                b'%',
+                Some(
+                    b'u' | b'U' | b'v' | b'V' | b'y' | b'm' | b'd' | b'h' | b'i' | b'I' | b'l' | b'p' | b'S'
+                    | b's' | b'c' | b'e',
+                ),
+            ) => 2,
+            (b'%', Some(b'k' | b'H')) => 7,
+            (b'%', Some(b'r')) => 11,
+            (b'%', Some(b'T')) => 8,
+            (b'%', Some(b'f')) => 6,
+            (b'%', Some(b'w' | b'%')) => 1,
+            _ => 1,
+        };
+    }
+    chars
+}
+
+/// What STR_TO_DATE gives for a constant format: the parts named decide.
+fn str_to_date_type(format: &[u8]) -> DataType {
+    let (mut date, mut time, mut fraction) = (false, false, false);
+    let mut bytes = format.iter();
+    while let Some(&byte) = bytes.next() {
+        if byte != b'%' {
+            continue;
+        }
+        match bytes.next() {
+            Some(b'f') => fraction = true,
+            Some(b'H' | b'h' | b'I' | b'i' | b'k' | b'l' | b'p' | b'r' | b'S' | b's' | b'T') => time = true,
+            Some(b'%') | None => {}
+            Some(_) => date = true,
+        }
+    }
+    let digits = if fraction { 6 } else { 0 };
+    match (date, time || fraction) {
+        (true, true) => DataType::datetime(digits),
+        (false, true) => DataType::time(digits),
+        _ => DataType::DATE,
+    }
+}
