@@ -1,0 +1,412 @@
+#!/usr/bin/env python3
+"""Kills a server with SIGKILL in the middle of work and looks whether it kept its word.
+
+Several connections move money between accounts, each move also a row of `transfer`, some moved on to `archive`, some rolled
+back. A ledger outside the server notes each COMMIT before it is sent and again when it was acknowledged. At a random moment
+the server is killed; after its restart every acknowledged move must be there, whole, and nothing that was never committed:
+
+  1. each acknowledged transfer is present, in exactly the table the ledger says, with its own bytes;
+  2. every present transfer was sent to COMMIT (acknowledged or cut off in it), none was rolled back or made up;
+  3. balances and change counts of accounts follow from the present transfers alone (nothing is half there);
+  4. each batch has all of its rows or none;
+  5. indexes agree with tables.
+
+Works against any server that speaks MySQL's protocol; prints the start-up time after each kill. Needs PyMySQL.
+
+  kill9.py --rounds 50                                      # target/release/invar with a folder of its own
+  kill9.py --serve 'mysqld ... --datadir={data} --port={port} --socket={socket}' --prepare 'mysqld --initialize-insecure ...'
+"""
+
+import argparse
+import os
+import random
+import shlex
+import shutil
+import signal
+import statistics
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import zlib
+
+import pymysql
+
+DATABASE = "kill9"
+ACCOUNTS = 200
+START_BALANCE = 1000
+BATCH_ROWS = 7
+# What a transaction may be told and simply try again: lock wait timeout, deadlock.
+RETRY = {1205, 1213}
+# The connection is gone: the server was killed.
+GONE = (pymysql.err.OperationalError, pymysql.err.InterfaceError, ConnectionError, OSError)
+
+SCHEMA = [
+    f"CREATE DATABASE {DATABASE}",
+    f"USE {DATABASE}",
+    "CREATE TABLE account (id INT PRIMARY KEY, balance BIGINT NOT NULL, changes INT NOT NULL, KEY by_changes (changes))",
+    "CREATE TABLE transfer (id BIGINT PRIMARY KEY, source INT NOT NULL, target INT NOT NULL, amount INT NOT NULL,"
+    " note VARCHAR(2000) NOT NULL, KEY by_source (source), KEY by_target (target, amount))",
+    "CREATE TABLE archive (id BIGINT PRIMARY KEY, source INT NOT NULL, target INT NOT NULL, amount INT NOT NULL,"
+    " note VARCHAR(2000) NOT NULL, KEY by_source (source))",
+    "CREATE TABLE batch (batch_id BIGINT NOT NULL, number INT NOT NULL, note VARCHAR(200), PRIMARY KEY (batch_id, number))",
+]
+
+
+def note_for(transfer_id):
+    """The text that belongs to a transfer: derived from its id, so that any wrong byte shows."""
+    rng = random.Random(transfer_id)
+    return f"{transfer_id}:" + "".join(chr(97 + rng.randrange(26)) for _ in range(rng.choice([10, 100, 1500])))
+
+
+class Ledger:
+    """What was promised. One file, appended line by line, and the same in memory."""
+
+    def __init__(self, path):
+        self.file = open(path, "a", buffering=1)
+        self.lock = threading.Lock()
+        self.sent = {}  # id -> (source, target, amount): COMMIT was sent, outcome unknown
+        self.kept = {}  # id -> (source, target, amount): COMMIT was acknowledged
+        self.moving = set()  # id: COMMIT of its move to the archive was sent
+        self.archived = set()  # id: acknowledged to be in the archive
+        self.batches_sent = set()
+        self.batches_kept = set()
+        self.acknowledged = 0
+
+    def write(self, *words):
+        self.file.write(" ".join(map(str, words)) + "\n")
+
+    def acknowledge(self):
+        self.acknowledged += 1
+
+
+class Worker(threading.Thread):
+    """One connection doing transactions until the server goes away."""
+
+    def __init__(self, options, ledger, number, first_id, seed):
+        super().__init__(daemon=True)
+        self.options, self.ledger, self.number = options, ledger, number
+        self.next_id = first_id
+        self.rng = random.Random(seed)
+        self.own = []  # transfers of this worker that are acknowledged and not archived
+        self.problem = None
+        self.transactions = self.retries = 0
+
+    def run(self):
+        try:
+            connection = connect(self.options, DATABASE)
+            cursor = connection.cursor()
+            while True:
+                try:
+                    self.transaction(cursor)
+                    self.transactions += 1
+                except pymysql.err.OperationalError as error:
+                    if error.args[0] not in RETRY:
+                        raise
+                    self.retries += 1
+                    cursor.execute("ROLLBACK")
+        except GONE as error:
+            if isinstance(error, pymysql.err.OperationalError) and error.args[0] not in (2003, 2006, 2013, 1053, 1927):
+                self.problem = repr(error)
+        except Exception as error:  # pylint: disable=broad-except  # reported by the main thread, fails the run
+            self.problem = repr(error)
+
+    def transaction(self, cursor):
+        kind = self.rng.random()
+        if kind < 0.1 and self.own:
+            self.archive(cursor)
+        elif kind < 0.2:
+            self.batch(cursor)
+        else:
+            self.transfer(cursor, rolls_back=self.rng.random() < 0.1)
+
+    def transfer(self, cursor, rolls_back):
+        ledger, rng = self.ledger, self.rng
+        transfer_id = self.next_id
+        self.next_id += 1
+        source, target = rng.sample(range(1, ACCOUNTS + 1), 2)
+        amount = rng.randrange(1, 100)
+        cursor.execute("BEGIN")
+        for _ in range(4):
+            cursor.execute("SELECT balance FROM account WHERE id = %s", (rng.randrange(1, ACCOUNTS + 1),))
+            cursor.fetchall()
+        low = rng.randrange(1, ACCOUNTS - 20)
+        cursor.execute("SELECT SUM(balance) FROM account WHERE id BETWEEN %s AND %s", (low, low + 19))
+        cursor.fetchall()
+        cursor.execute("UPDATE account SET balance = balance - %s, changes = changes + 1 WHERE id = %s", (amount, source))
+        cursor.execute("UPDATE account SET balance = balance + %s, changes = changes + 1 WHERE id = %s", (amount, target))
+        cursor.execute(
+            "INSERT INTO transfer VALUES (%s, %s, %s, %s, %s)", (transfer_id, source, target, amount, note_for(transfer_id))
+        )
+        if rolls_back:
+            cursor.execute("ROLLBACK")
+            return
+        with ledger.lock:
+            ledger.sent[transfer_id] = (source, target, amount)
+            ledger.write("commit", transfer_id, source, target, amount)
+        cursor.execute("COMMIT")
+        with ledger.lock:
+            ledger.kept[transfer_id] = ledger.sent.pop(transfer_id)
+            ledger.write("acknowledged", transfer_id)
+            ledger.acknowledge()
+        self.own.append(transfer_id)
+
+    def archive(self, cursor):
+        ledger = self.ledger
+        transfer_id = self.own[self.rng.randrange(len(self.own))]
+        cursor.execute("BEGIN")
+        cursor.execute("SELECT source, target, amount, note FROM transfer WHERE id = %s FOR UPDATE", (transfer_id,))
+        row = cursor.fetchone()
+        cursor.execute("DELETE FROM transfer WHERE id = %s", (transfer_id,))
+        cursor.execute("INSERT INTO archive VALUES (%s, %s, %s, %s, %s)", (transfer_id, *row))
+        with ledger.lock:
+            ledger.moving.add(transfer_id)
+            ledger.write("move", transfer_id)
+        cursor.execute("COMMIT")
+        with ledger.lock:
+            ledger.moving.discard(transfer_id)
+            ledger.archived.add(transfer_id)
+            ledger.write("moved", transfer_id)
+            ledger.acknowledge()
+        self.own.remove(transfer_id)
+
+    def batch(self, cursor):
+        """One autocommitted statement of several rows."""
+        ledger = self.ledger
+        batch_id = self.next_id
+        self.next_id += 1
+        rows = ", ".join(f"({batch_id}, {number}, 'batch {batch_id} row {number}')" for number in range(BATCH_ROWS))
+        with ledger.lock:
+            ledger.batches_sent.add(batch_id)
+            ledger.write("batch", batch_id)
+        cursor.execute(f"INSERT INTO batch VALUES {rows}")
+        with ledger.lock:
+            ledger.batches_sent.discard(batch_id)
+            ledger.batches_kept.add(batch_id)
+            ledger.write("batch-kept", batch_id)
+            ledger.acknowledge()
+
+
+def connect(options, database=None):
+    where = {"unix_socket": options.connect_socket} if options.connect_socket else {"host": "127.0.0.1", "port": options.port}
+    return pymysql.connect(
+        user=options.user, password=options.password, database=database, autocommit=True, charset="utf8mb4", **where
+    )
+
+
+class Server:
+    """The server under test as a child process."""
+
+    def __init__(self, options):
+        self.options = options
+        self.process = None
+
+    def start(self):
+        """Starts it; returns the seconds until a query was answered."""
+        began = time.monotonic()
+        log = open(os.path.join(self.options.work, "server.log"), "ab")
+        self.process = subprocess.Popen(self.options.serve_command, stdout=log, stderr=log, stdin=subprocess.DEVNULL)
+        log.close()
+        while True:
+            if self.process.poll() is not None:
+                sys.exit(f"the server ended by itself with {self.process.returncode}; see {log.name}")
+            try:
+                connection = connect(self.options)
+                connection.cursor().execute("SELECT 1")
+                connection.close()
+                return time.monotonic() - began
+            except GONE:
+                if time.monotonic() - began > self.options.start_timeout:
+                    self.kill()
+                    sys.exit(f"the server did not answer within {self.options.start_timeout} s; see {log.name}")
+                time.sleep(0.005)
+
+    def kill(self):
+        self.process.send_signal(signal.SIGKILL)
+        self.process.wait()
+
+
+def verify(options, ledger):
+    """Compares the server's tables with the ledger; returns the list of what is wrong."""
+    wrong = []
+    connection = connect(options, DATABASE)
+    cursor = connection.cursor()
+
+    def rows(sql):
+        cursor.execute(sql)
+        return cursor.fetchall()
+
+    present = {}
+    places = {}
+    for table in ("transfer", "archive"):
+        for transfer_id, source, target, amount, note in rows(f"SELECT id, source, target, amount, note FROM {table}"):
+            if transfer_id in present:
+                wrong.append(f"transfer {transfer_id} is in both tables")
+            present[transfer_id] = (source, target, amount)
+            places[transfer_id] = table
+            if note != note_for(transfer_id):
+                wrong.append(f"transfer {transfer_id} has another note (crc {zlib.crc32(note.encode()):08x})")
+    for transfer_id, move in ledger.kept.items():
+        if present.get(transfer_id) != move:
+            wrong.append(f"acknowledged transfer {transfer_id} {move} is {present.get(transfer_id)}")
+    for transfer_id, move in present.items():
+        if transfer_id not in ledger.kept and ledger.sent.get(transfer_id) != move:
+            wrong.append(f"transfer {transfer_id} {move} was never committed")
+        if transfer_id in ledger.archived and places[transfer_id] != "archive":
+            wrong.append(f"transfer {transfer_id} was archived and is in {places[transfer_id]}")
+        if places[transfer_id] == "archive" and transfer_id not in ledger.archived | ledger.moving:
+            wrong.append(f"transfer {transfer_id} was never archived")
+
+    balance = {account: START_BALANCE for account in range(1, ACCOUNTS + 1)}
+    changes = dict.fromkeys(balance, 0)
+    for source, target, amount in present.values():
+        balance[source] -= amount
+        balance[target] += amount
+        changes[source] += 1
+        changes[target] += 1
+    accounts = rows("SELECT id, balance, changes FROM account ORDER BY id")
+    if len(accounts) != ACCOUNTS:
+        wrong.append(f"{len(accounts)} accounts")
+    for account, has, changed in accounts:
+        if (has, changed) != (balance.get(account), changes.get(account)):
+            wrong.append(
+                f"account {account} has {has} after {changed} changes;"
+                f" its transfers say {balance.get(account)} after {changes.get(account)}"
+            )
+
+    batches = dict(rows("SELECT batch_id, COUNT(*) FROM batch GROUP BY batch_id"))
+    for batch_id, count in batches.items():
+        if count != BATCH_ROWS:
+            wrong.append(f"batch {batch_id} has {count} of {BATCH_ROWS} rows")
+        if batch_id not in ledger.batches_kept | ledger.batches_sent:
+            wrong.append(f"batch {batch_id} was never sent")
+    for batch_id in ledger.batches_kept - batches.keys():
+        wrong.append(f"acknowledged batch {batch_id} is lost")
+
+    for table, index, column in (
+        ("transfer", "by_source", "source"),
+        ("transfer", "by_target", "target"),
+        ("archive", "by_source", "source"),
+        ("account", "by_changes", "changes"),
+    ):
+        by_index = rows(f"SELECT {column}, COUNT(*) FROM {table} FORCE INDEX ({index}) WHERE {column} >= 0 GROUP BY {column}")
+        by_table = rows(f"SELECT {column}, COUNT(*) FROM {table} IGNORE INDEX ({index}) GROUP BY {column}")
+        if sorted(by_index) != sorted(by_table):
+            wrong.append(f"index {index} of {table} does not agree with its table")
+
+    # What was cut off in its COMMIT is decided now, for good.
+    for transfer_id in list(ledger.sent):
+        move = ledger.sent.pop(transfer_id)
+        if transfer_id in present:
+            ledger.kept[transfer_id] = move
+    for transfer_id in list(ledger.moving):
+        ledger.moving.discard(transfer_id)
+        if places.get(transfer_id) == "archive":
+            ledger.archived.add(transfer_id)
+    for batch_id in list(ledger.batches_sent):
+        ledger.batches_sent.discard(batch_id)
+        if batch_id in batches:
+            ledger.batches_kept.add(batch_id)
+    connection.close()
+    return wrong, len(present)
+
+
+def arguments():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+    invar = os.path.join(root, "target", "release", "invar")
+    parser.add_argument("--serve", default=f"{invar} serve --data-dir {{data}} --port {{port}} --socket {{socket}}")
+    parser.add_argument("--prepare", help="run once before the first start")
+    parser.add_argument("--rounds", type=int, default=50)
+    parser.add_argument("--seconds", type=float, default=3.0, help="longest time between start and kill")
+    parser.add_argument("--connections", type=int, default=8)
+    parser.add_argument("--port", type=int, default=24399)
+    parser.add_argument("--connect-socket", help="connect by this Unix socket; may contain {socket}")
+    parser.add_argument("--user", default="root")
+    parser.add_argument("--password", default="")
+    parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1 << 32))
+    parser.add_argument("--start-timeout", type=float, default=120)
+    parser.add_argument("--work", help="folder for data, ledger and log (default: a temporary one)")
+    parser.add_argument("--keep", action="store_true", help="keep the folder after success, too")
+    options = parser.parse_args()
+    options.work = options.work or tempfile.mkdtemp(prefix="kill9-")
+    os.makedirs(options.work, exist_ok=True)
+    names = {
+        "data": os.path.join(options.work, "data"),
+        "socket": os.path.join(options.work, "sock"),
+        "port": options.port,
+        "work": options.work,
+    }
+    options.serve_command = shlex.split(options.serve.format(**names))
+    options.prepare_command = shlex.split(options.prepare.format(**names)) if options.prepare else None
+    if options.connect_socket:
+        options.connect_socket = options.connect_socket.format(**names)
+    return options
+
+
+def main():
+    options = arguments()
+    rng = random.Random(options.seed)
+    print(f"seed {options.seed}, {options.rounds} rounds, {options.connections} connections, folder {options.work}", flush=True)
+    if options.prepare_command:
+        subprocess.run(options.prepare_command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    ledger = Ledger(os.path.join(options.work, "ledger"))
+    server = Server(options)
+    first_start = server.start()
+    print(f"first start {first_start * 1000:.0f} ms", flush=True)
+    cursor = connect(options).cursor()
+    for statement in SCHEMA:
+        cursor.execute(statement)
+    values = ", ".join(f"({account}, {START_BALANCE}, 0)" for account in range(1, ACCOUNTS + 1))
+    cursor.execute(f"INSERT INTO account VALUES {values}")
+    starts = []
+    failed = False
+    for round_number in range(1, options.rounds + 1):
+        before = ledger.acknowledged
+        workers = [
+            Worker(options, ledger, number, (round_number << 40) | (number << 32), rng.random())
+            for number in range(options.connections)
+        ]
+        for worker in workers:
+            worker.start()
+        life = rng.uniform(0.1, options.seconds)
+        time.sleep(life)
+        server.kill()
+        for worker in workers:
+            worker.join(30)
+        problems = [worker.problem for worker in workers if worker.problem]
+        problems += ["a worker did not end" for worker in workers if worker.is_alive()]
+        unknown = len(ledger.sent) + len(ledger.moving) + len(ledger.batches_sent)
+        seconds = server.start()
+        starts.append(seconds)
+        wrong, count = verify(options, ledger)
+        retries = sum(worker.retries for worker in workers)
+        print(
+            f"round {round_number:3}: killed after {life:4.2f} s, {ledger.acknowledged - before} commits acknowledged"
+            f" ({unknown} cut off, {retries} retried), {count} transfers present, start-up {seconds * 1000:.0f} ms"
+            + ("" if not wrong + problems else f", {len(wrong)} WRONG, {len(problems)} PROBLEMS"),
+            flush=True,
+        )
+        for line in (wrong + problems)[:20]:
+            print("   ", line)
+        if wrong or problems:
+            failed = True
+            break
+    server.kill()
+    if starts:
+        print(
+            f"{len(starts)} kills, {ledger.acknowledged} acknowledged commits,"
+            f" start-up median {statistics.median(starts) * 1000:.0f} ms, longest {max(starts) * 1000:.0f} ms:"
+            f" {'FAILED' if failed else 'every one present, nothing half'}"
+        )
+    if failed:
+        print(f"folder kept: {options.work}; again with --seed {options.seed}")
+        return 1
+    if not options.keep:
+        shutil.rmtree(options.work)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
