@@ -10,6 +10,8 @@
 
 pub mod calendar;
 pub mod format;
+pub mod parse;
+pub mod zone;
 
 /// Microseconds of a second.
 pub const MICROS_PER_SECOND: i64 = 1_000_000;
