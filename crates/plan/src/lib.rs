@@ -16,12 +16,15 @@
 //!    expression (an `Apply` operator below computes it into a column).
 //! 3. A plan depends on the catalog version it was bound with, on `sql_mode` and on the types of its parameters.
 
+pub mod bind;
 pub mod error;
 pub mod expr;
 pub mod function;
 pub mod logical;
 pub mod physical;
+pub mod rewrite;
 
 pub use error::{PlanError, PlanResult};
 pub use expr::{ColumnId, Expr, ExprKind};
+pub use function::FunctionId;
 pub use physical::PhysicalPlan;

@@ -89,11 +89,85 @@ pub struct SortKey {
     pub descending: bool,
 }
 
+/// The aggregate functions that run.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+#[allow(missing_docs, reason = "MySQL's names")]
+pub enum AggregateFunction {
+    CountStar,
+    Count,
+    Sum,
+    Avg,
+    Min,
+    Max,
+    BitAnd,
+    BitOr,
+    BitXor,
+    StdPop,
+    StdSamp,
+    VarPop,
+    VarSamp,
+    GroupConcat,
+    JsonArrayAgg,
+    JsonObjectAgg,
+    /// The value of some row of the group: columns that are the same in all of them, `ANY_VALUE`.
+    AnyValue,
+}
+
+impl From<AggregateFunc> for AggregateFunction {
+    fn from(function: AggregateFunc) -> AggregateFunction {
+        match function {
+            AggregateFunc::CountStar => AggregateFunction::CountStar,
+            AggregateFunc::Count => AggregateFunction::Count,
+            AggregateFunc::Sum => AggregateFunction::Sum,
+            AggregateFunc::Avg => AggregateFunction::Avg,
+            AggregateFunc::Min => AggregateFunction::Min,
+            AggregateFunc::Max => AggregateFunction::Max,
+            AggregateFunc::BitAnd => AggregateFunction::BitAnd,
+            AggregateFunc::BitOr => AggregateFunction::BitOr,
+            AggregateFunc::BitXor => AggregateFunction::BitXor,
+            AggregateFunc::StdPop => AggregateFunction::StdPop,
+            AggregateFunc::StdSamp => AggregateFunction::StdSamp,
+            AggregateFunc::VarPop => AggregateFunction::VarPop,
+            AggregateFunc::VarSamp => AggregateFunction::VarSamp,
+            AggregateFunc::GroupConcat => AggregateFunction::GroupConcat,
+            AggregateFunc::JsonArrayAgg => AggregateFunction::JsonArrayAgg,
+            AggregateFunc::JsonObjectAgg => AggregateFunction::JsonObjectAgg,
+            // Refused before, by its type.
+            AggregateFunc::StCollect => AggregateFunction::AnyValue,
+        }
+    }
+}
+
+impl AggregateFunction {
+    /// As EXPLAIN prints it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            AggregateFunction::CountStar | AggregateFunction::Count => "count",
+            AggregateFunction::Sum => "sum",
+            AggregateFunction::Avg => "avg",
+            AggregateFunction::Min => "min",
+            AggregateFunction::Max => "max",
+            AggregateFunction::BitAnd => "bit_and",
+            AggregateFunction::BitOr => "bit_or",
+            AggregateFunction::BitXor => "bit_xor",
+            AggregateFunction::StdPop => "std",
+            AggregateFunction::StdSamp => "stddev_samp",
+            AggregateFunction::VarPop => "variance",
+            AggregateFunction::VarSamp => "var_samp",
+            AggregateFunction::GroupConcat => "group_concat",
+            AggregateFunction::JsonArrayAgg => "json_arrayagg",
+            AggregateFunction::JsonObjectAgg => "json_objectagg",
+            AggregateFunction::AnyValue => "any_value",
+        }
+    }
+}
+
 /// An aggregate over the rows of a group.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AggregateCall {
     /// Which.
-    pub function: AggregateFunc,
+    pub function: AggregateFunction,
     /// DISTINCT.
     pub distinct: bool,
     /// Arguments; empty for COUNT(*).
@@ -256,11 +330,29 @@ pub enum Logical {
     },
 }
 
-/// Rows of INSERT, one cell per written column; literals stay compact until they are stored.
+/// A cell of VALUES.
+#[derive(Clone, Debug, PartialEq)]
+pub enum InsertCell {
+    /// A literal.
+    Value(types::Value),
+    /// DEFAULT.
+    Default,
+    /// A parameter.
+    Param(u32),
+    /// Anything else; columns are those of the new row (`INSERT INTO t (a, b) VALUES (1, a + 1)`).
+    Expr(Box<Expr>),
+}
+
+/// Rows of INSERT; literals stay compact until they are stored.
 #[derive(Clone, Debug)]
 pub enum InsertRows {
-    /// VALUES and SET: rows of expressions (literals among them), `None` for DEFAULT.
-    Values(Vec<Vec<Option<Expr>>>),
+    /// VALUES and SET: cells row by row, as many per row as columns are written.
+    Values {
+        /// Rows; each may be empty.
+        row_count: usize,
+        /// Cells.
+        cells: Vec<InsertCell>,
+    },
     /// A query and its columns, in order.
     Query(Box<Logical>, Vec<ColumnId>),
 }

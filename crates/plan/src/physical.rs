@@ -13,11 +13,11 @@
 use std::sync::Arc;
 
 use catalog::{LockWait, TableEntry};
-use syntax::ast::{AggregateFunc, SetOp};
+use syntax::ast::SetOp;
 use types::{DataType, Physical};
 
 use crate::expr::{ColumnId, Expr};
-use crate::logical::{JoinKind, NeededPrivilege, OutputColumn, TableIndex};
+use crate::logical::{AggregateFunction, InsertCell, JoinKind, NeededPrivilege, OutputColumn, TableIndex};
 
 /// A whole statement, ready to run.
 #[derive(Clone, Debug)]
@@ -347,7 +347,7 @@ pub struct RangeEnd {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Aggregate {
     /// Which.
-    pub function: AggregateFunc,
+    pub function: AggregateFunction,
     /// DISTINCT.
     pub distinct: bool,
     /// Over the input.
@@ -394,8 +394,14 @@ pub struct InsertPlan {
 /// Where inserted rows come from.
 #[derive(Clone, Debug)]
 pub enum InsertSource {
-    /// Rows of expressions without input; `None` is DEFAULT.
-    Values(Vec<Vec<Option<Expr>>>),
+    /// Cells row by row, `columns.len()` per row (one empty row if no column is written); expressions read the new
+    /// row by ordinal.
+    Values {
+        /// Rows.
+        row_count: usize,
+        /// Cells.
+        cells: Vec<InsertCell>,
+    },
     /// A query; its output is the cells.
     Query(Node),
 }

@@ -1,0 +1,553 @@
+//! INSERT, REPLACE, UPDATE, DELETE.
+
+use std::sync::Arc;
+
+use catalog::{ColumnDefault, TableEntry};
+use syntax::ast::{
+    self, Cell, CellKind, Delete, ExprKind as Ast, Insert, InsertSource, TableRef, Update, ValuesRows,
+};
+use types::Value;
+
+use super::scope::{AliasRule, Block, ScopeColumns, written_name};
+use super::{Binder, utf8};
+use crate::error::{PlanError, PlanResult};
+use crate::expr::{ColumnId, Expr};
+use crate::logical::{
+    BoundAssignment, BoundDelete, BoundInsert, BoundUpdate, InsertCell, InsertRows, Logical, NeededPrivilege,
+    SortKey, TableIndex,
+};
+
+impl<'a> Binder<'a> {
+    pub(crate) fn insert(&mut self, insert: &'a Insert<'a>) -> PlanResult<BoundInsert> {
+        if !insert.partitions.is_empty() {
+            return Err(PlanError::new(1747, "PARTITION () clause on non partitioned table"));
+        }
+        let entry = self.find_table(&insert.table)?;
+        let name = entry.definition.name.clone();
+        let table = self.add_table(entry.clone(), name.clone());
+        self.blocks.push(Block::new("field list"));
+        self.show_table(table, name.clone());
+
+        let columns = self.insert_columns(&entry, insert)?;
+        // The row that is being inserted: VALUES(c), the row alias, and columns in later cells.
+        let new_row = ColumnId(self.columns.len() as u32);
+        for column in &entry.definition.columns {
+            self.new_column(&column.name, column.data_type.clone(), true);
+        }
+
+        let rows = match &insert.source {
+            InsertSource::Values(values) => {
+                self.privileges.push((table, NeededPrivilege::Insert, ordinals(&columns)));
+                if let Some(row) =
+                    values.ragged_row.filter(|_| values.row_count > 0 || values.column_count > 0)
+                {
+                    let wrong = if values.column_count as usize == columns.len() { row + 1 } else { 1 };
+                    return Err(count_mismatch(wrong));
+                }
+                // `()` with a column list, and rows of another width than the list.
+                let empty_row = values.column_count == 0 && insert.columns.is_none_or(<[_]>::is_empty);
+                if values.column_count as usize != columns.len() && !empty_row {
+                    return Err(count_mismatch(1));
+                }
+                let width = values.column_count as usize;
+                let shown = std::mem::replace(&mut self.block().tables, Vec::new());
+                self.show_new_row(&entry, &name, new_row)?;
+                let mut cells = Vec::with_capacity(values.cells.len());
+                for cell in values.cells {
+                    cells.push(self.insert_cell(values, cell)?);
+                }
+                self.block().tables = shown;
+                let columns_written = if width == 0 { Vec::new() } else { columns };
+                return self.finish_insert(
+                    insert,
+                    &entry,
+                    table,
+                    columns_written,
+                    InsertRows::Values { row_count: values.row_count as usize, cells },
+                    new_row,
+                    Vec::new(),
+                );
+            }
+            InsertSource::Query(query) => {
+                self.privileges.push((table, NeededPrivilege::Insert, ordinals(&columns)));
+                let shown = self.blocks.pop();
+                let bound = self.query(query)?;
+                self.blocks.extend(shown);
+                if bound.output.len() != columns.len() {
+                    return Err(count_mismatch(1));
+                }
+                let ids: Vec<ColumnId> = bound.output.iter().map(|column| column.id).collect();
+                let named = bound.output.iter().map(|column| (column.name.clone(), column.id)).collect();
+                (InsertRows::Query(Box::new(bound.plan), ids), named)
+            }
+        };
+        let (rows, selected) = rows;
+        self.finish_insert(insert, &entry, table, columns, rows, new_row, selected)
+    }
+
+    fn insert_columns(&mut self, entry: &Arc<TableEntry>, insert: &Insert<'_>) -> PlanResult<Vec<usize>> {
+        let definition = &entry.definition;
+        let Some(names) = insert.columns.filter(|names| !names.is_empty()) else {
+            return Ok((0..definition.columns.len())
+                .filter(|&at| !definition.columns[at].invisible)
+                .collect());
+        };
+        let mut seen = vec![false; definition.columns.len()];
+        let mut columns = Vec::with_capacity(names.len());
+        for name in names {
+            let text = utf8(name.name.text);
+            let Some(ordinal) = definition.column_ordinal(&text) else {
+                return Err(PlanError::new(
+                    1054,
+                    format!("Unknown column '{}' in 'field list'", written_name(name)),
+                ));
+            };
+            if std::mem::replace(&mut seen[ordinal], true) {
+                return Err(PlanError::new(1110, format!("Column '{text}' specified twice")));
+            }
+            columns.push(ordinal);
+        }
+        Ok(columns)
+    }
+
+    /// Shows the row being inserted as a table.
+    fn show_new_row(&mut self, entry: &Arc<TableEntry>, alias: &str, new_row: ColumnId) -> PlanResult<()> {
+        let columns = entry
+            .definition
+            .columns
+            .iter()
+            .enumerate()
+            .map(|(ordinal, column)| (column.name.clone(), ColumnId(new_row.0 + ordinal as u32)))
+            .collect();
+        self.show_derived(alias, columns)
+    }
+
+    fn finish_insert(
+        &mut self,
+        insert: &'a Insert<'a>,
+        entry: &Arc<TableEntry>,
+        table: TableIndex,
+        columns: Vec<usize>,
+        rows: InsertRows,
+        new_row: ColumnId,
+        selected: Vec<(Arc<str>, ColumnId)>,
+    ) -> PlanResult<BoundInsert> {
+        for &column in &columns {
+            if let Some(generated) = &entry.definition.columns[column].generated {
+                let _ = generated;
+                let only_default = match &rows {
+                    InsertRows::Values { cells, .. } => {
+                        let at = columns.iter().position(|other| *other == column).unwrap_or(0);
+                        cells.iter().skip(at).step_by(columns.len()).all(|cell| *cell == InsertCell::Default)
+                    }
+                    InsertRows::Query(..) => false,
+                };
+                if !only_default {
+                    let (column, table) = (&entry.definition.columns[column].name, &entry.definition.name);
+                    let text = format!(
+                        "The value specified for generated column '{column}' in table '{table}' is not allowed."
+                    );
+                    return Err(PlanError::new(3105, text));
+                }
+            }
+        }
+        let mut on_duplicate = Vec::new();
+        if !insert.on_duplicate.is_empty() {
+            if let Some(alias) = &insert.row_alias {
+                let names: Vec<Arc<str>> = if alias.columns.is_empty() {
+                    columns.iter().map(|&ordinal| entry.definition.columns[ordinal].name.clone()).collect()
+                } else if alias.columns.len() == columns.len() {
+                    alias.columns.iter().map(|name| utf8(name.text).into()).collect()
+                } else {
+                    return Err(count_mismatch(1));
+                };
+                let shown = names
+                    .into_iter()
+                    .zip(&columns)
+                    .map(|(name, &ordinal)| (name, ColumnId(new_row.0 + ordinal as u32)))
+                    .collect();
+                self.show_derived(&utf8(alias.name.text), shown)?;
+            }
+            if !selected.is_empty() {
+                // Columns of the SELECT are seen where no column of the table has the name.
+                let selected = selected
+                    .into_iter()
+                    .filter(|(name, _)| entry.definition.column_ordinal(name).is_none())
+                    .collect::<Vec<_>>();
+                let mut unique: Vec<(Arc<str>, ColumnId)> = Vec::new();
+                for (name, id) in selected {
+                    if !unique.iter().any(|(other, _)| *other == name) {
+                        unique.push((name, id));
+                    }
+                }
+                self.show_derived("", unique)?;
+            }
+            self.new_row = Some((table, new_row));
+            on_duplicate = self.assignments(insert.on_duplicate, &[(0, table)])?;
+            self.new_row = None;
+            let changed = on_duplicate.iter().map(|assignment| assignment.column as u32).collect();
+            self.privileges.push((table, NeededPrivilege::Update, changed));
+        }
+        self.blocks.pop();
+        if insert.replace {
+            self.privileges.push((table, NeededPrivilege::Delete, Vec::new()));
+        }
+        Ok(BoundInsert {
+            table,
+            replace: insert.replace,
+            ignore: insert.ignore,
+            columns,
+            rows,
+            default_exprs: Vec::new(),
+            new_row,
+            on_duplicate,
+        })
+    }
+
+    fn insert_cell(&mut self, values: &'a ValuesRows<'a>, cell: &Cell) -> PlanResult<InsertCell> {
+        if cell.kind == CellKind::Default {
+            return Ok(InsertCell::Default);
+        }
+        if let Some(value) = self.plain_cell(values, cell)? {
+            return Ok(value);
+        }
+        let expr = &values.exprs[cell.start as usize];
+        if matches!(expr.kind, Ast::Default) {
+            return Ok(InsertCell::Default);
+        }
+        let bound = self.expr(expr)?;
+        Ok(match bound.kind {
+            crate::ExprKind::Literal(value) => InsertCell::Value(value),
+            crate::ExprKind::Param(ordinal) => InsertCell::Param(ordinal),
+            _ => InsertCell::Expr(Box::new(bound)),
+        })
+    }
+
+    /// A cell that is a literal or a parameter.
+    fn plain_cell(&mut self, values: &ValuesRows<'_>, cell: &Cell) -> PlanResult<Option<InsertCell>> {
+        use ast::NumberKind as Kind;
+        let text = |start: u32, len: u32| &self.text[start as usize..(start + len) as usize];
+        if !matches!(cell.kind, CellKind::Param | CellKind::Expr | CellKind::Default)
+            && let Some(ordinal) = self.session.literal_parameter(cell.start)
+        {
+            self.parameter(ordinal);
+            return Ok(Some(InsertCell::Param(ordinal)));
+        }
+        let number =
+            |kind: Kind, negative: bool| super::literal::number(kind, text(cell.start, cell.len), negative);
+        let value = match cell.kind {
+            CellKind::Null => Value::Null,
+            CellKind::True => Value::Int(1),
+            CellKind::False => Value::Int(0),
+            CellKind::Integer => number(Kind::Integer, false)?,
+            CellKind::Decimal => number(Kind::Decimal, false)?,
+            CellKind::Float => number(Kind::Float, false)?,
+            CellKind::NegInteger => number(Kind::Integer, true)?,
+            CellKind::NegDecimal => number(Kind::Decimal, true)?,
+            CellKind::NegFloat => number(Kind::Float, true)?,
+            CellKind::String => Value::string(text(cell.start, cell.len), self.types.connection_collation),
+            CellKind::StringEscaped => {
+                let mut bytes = Vec::with_capacity(cell.len as usize);
+                let quote = self.text[cell.start as usize - 1];
+                unescape(text(cell.start, cell.len), quote, values.no_backslash_escapes, &mut bytes);
+                Value::string(bytes, self.types.connection_collation)
+            }
+            CellKind::Hex => Value::string(hex_bytes(text(cell.start, cell.len)), types::CollationId::BINARY),
+            CellKind::Param => {
+                self.parameter(cell.start);
+                return Ok(Some(InsertCell::Param(cell.start)));
+            }
+            CellKind::Default | CellKind::Expr => return Ok(None),
+        };
+        Ok(Some(InsertCell::Value(value)))
+    }
+
+    /// A cell of `VALUES ROW(..)` as a query; `None` for DEFAULT.
+    pub(crate) fn values_cell(
+        &mut self,
+        values: &'a ValuesRows<'a>,
+        cell: &Cell,
+    ) -> PlanResult<Option<Expr>> {
+        if cell.kind == CellKind::Default {
+            return Ok(None);
+        }
+        match self.plain_cell(values, cell)? {
+            Some(InsertCell::Value(value)) => Ok(Some(Expr::literal(value))),
+            Some(InsertCell::Param(ordinal)) => Ok(Some(self.parameter(ordinal))),
+            _ => {
+                let expr = &values.exprs[cell.start as usize];
+                if matches!(expr.kind, Ast::Default) { Ok(None) } else { self.expr(expr).map(Some) }
+            }
+        }
+    }
+
+    /// SET: names are looked up among `targets` (position in the block, table).
+    fn assignments(
+        &mut self,
+        assignments: &'a [ast::Assignment<'a>],
+        targets: &[(usize, TableIndex)],
+    ) -> PlanResult<Vec<BoundAssignment>> {
+        let mut bound = Vec::with_capacity(assignments.len());
+        for assignment in assignments {
+            let name = utf8(assignment.column.name.text);
+            let qualifier = assignment.column.table.map(|table| utf8(table.text));
+            let mut found = None;
+            for (position, table) in targets {
+                let alias = self.block().tables[*position].alias.clone();
+                if qualifier.as_ref().is_some_and(|qualifier| **qualifier != *alias) {
+                    continue;
+                }
+                let definition = self.tables[table.0 as usize].entry.definition.clone();
+                if let Some(ordinal) = definition.column_ordinal(&name) {
+                    if found.is_some() {
+                        let text = format!(
+                            "Column '{}' in field list is ambiguous",
+                            written_name(&assignment.column)
+                        );
+                        return Err(PlanError::new(1052, text));
+                    }
+                    found = Some((*table, ordinal));
+                }
+            }
+            let Some((table, column)) = found else {
+                let text = format!("Unknown column '{}' in 'field list'", written_name(&assignment.column));
+                return Err(PlanError::new(1054, text));
+            };
+            self.block().clause = "field list";
+            let value = match assignment.value.kind {
+                Ast::Default => None,
+                _ => Some(self.expr(&assignment.value)?),
+            };
+            let definition = &self.tables[table.0 as usize].entry.definition;
+            if definition.columns[column].generated.is_some() && value.is_some() {
+                let text = format!(
+                    "The value specified for generated column '{}' in table '{}' is not allowed.",
+                    definition.columns[column].name, definition.name
+                );
+                return Err(PlanError::new(3105, text));
+            }
+            bound.push(BoundAssignment { table, column, value });
+        }
+        Ok(bound)
+    }
+
+    pub(crate) fn update(&mut self, update: &'a Update<'a>) -> PlanResult<BoundUpdate> {
+        let ctes = self.enter_with(update.with)?;
+        self.blocks.push(Block::new("field list"));
+        let mut source = self.from(update.tables)?;
+        super::select::collect_scans(&source, &mut self.top_tables);
+        let multi_table = !matches!(update.tables, [TableRef::Table(_)]);
+        let mut bases = Vec::new();
+        for (position, table) in self.block().tables.iter().enumerate() {
+            if let ScopeColumns::Base { table, .. } = table.columns {
+                bases.push((position, table));
+            }
+        }
+        let assignments = self.assignments(update.assignments, &bases)?;
+        let mut targets: Vec<TableIndex> = assignments.iter().map(|assignment| assignment.table).collect();
+        targets.sort_unstable();
+        targets.dedup();
+        for &table in &targets {
+            let of_table = assignments.iter().filter(|assignment| assignment.table == table);
+            let changed = of_table.map(|assignment| assignment.column as u32).collect();
+            self.privileges.push((table, NeededPrivilege::Update, changed));
+        }
+        source = self.change_source(source, update.where_, update.order_by, update.limit.as_ref())?;
+        self.blocks.pop();
+        self.leave_with(ctes);
+        for &table in &targets {
+            self.tables[table.0 as usize].lock = Some((true, catalog::LockWait::Wait));
+            self.check_target_not_read(table)?;
+        }
+        Ok(BoundUpdate { source: Box::new(source), targets, assignments, ignore: update.ignore, multi_table })
+    }
+
+    pub(crate) fn delete(&mut self, delete: &'a Delete<'a>) -> PlanResult<BoundDelete> {
+        let ctes = self.enter_with(delete.with)?;
+        self.blocks.push(Block::new("field list"));
+        let mut source = self.from(delete.from)?;
+        super::select::collect_scans(&source, &mut self.top_tables);
+        let mut targets = Vec::new();
+        if delete.targets.is_empty() {
+            targets.push(TableIndex(self.tables.len() as u32 - 1));
+        }
+        for name in delete.targets {
+            let alias = utf8(name.name.text);
+            let schema = name.schema.map(|schema| utf8(schema.text));
+            let found = self.block().tables.iter().find_map(|table| match table.columns {
+                ScopeColumns::Base { table: index, .. }
+                    if *table.alias == *alias
+                        && schema.as_ref().is_none_or(|schema| table.schema.as_deref() == Some(schema)) =>
+                {
+                    Some(index)
+                }
+                _ => None,
+            });
+            let Some(table) = found else {
+                return Err(PlanError::new(1109, format!("Unknown table '{alias}' in MULTI DELETE")));
+            };
+            if targets.contains(&table) {
+                return Err(PlanError::new(1066, format!("Not unique table/alias: '{alias}'")));
+            }
+            targets.push(table);
+        }
+        source = self.change_source(source, delete.where_, delete.order_by, delete.limit.as_ref())?;
+        self.blocks.pop();
+        self.leave_with(ctes);
+        for &table in &targets {
+            self.privileges.push((table, NeededPrivilege::Delete, Vec::new()));
+            self.tables[table.0 as usize].lock = Some((true, catalog::LockWait::Wait));
+            self.check_target_not_read(table)?;
+        }
+        Ok(BoundDelete { source: Box::new(source), targets, ignore: delete.ignore })
+    }
+
+    /// WHERE, ORDER BY and LIMIT of a change.
+    fn change_source(
+        &mut self,
+        mut source: Logical,
+        where_: Option<&'a ast::Expr<'a>>,
+        order_by: &'a [ast::OrderItem<'a>],
+        limit: Option<&ast::Expr<'a>>,
+    ) -> PlanResult<Logical> {
+        if let Some(condition) = where_ {
+            self.block().clause = "where clause";
+            let conditions = self.condition(condition)?;
+            source = Logical::Filter { input: Box::new(source), conditions };
+        }
+        self.block().clause = "order clause";
+        self.block().alias_rule = AliasRule::Never;
+        let mut keys = Vec::new();
+        for item in order_by {
+            keys.push(SortKey { expr: self.expr(&item.expr)?, descending: item.desc == Some(true) });
+        }
+        if !keys.is_empty() {
+            source = Logical::Sort { input: Box::new(source), keys };
+        }
+        if let Some(limit) = limit {
+            let count = Some(self.limit_value(limit)?);
+            source = Logical::Limit { input: Box::new(source), count, offset: None };
+        }
+        Ok(source)
+    }
+
+    /// 1093: the changed table is read by a subquery as well.
+    fn check_target_not_read(&self, target: TableIndex) -> PlanResult<()> {
+        let changed = &self.tables[target.0 as usize];
+        let in_from = |index: usize| {
+            // Mentions in the statement's own FROM are the change's own sources.
+            index == target.0 as usize || self.top_tables.contains(&TableIndex(index as u32))
+        };
+        for (index, table) in self.tables.iter().enumerate() {
+            if !in_from(index) && table.entry.definition.id == changed.entry.definition.id {
+                return Err(PlanError::new(
+                    1093,
+                    format!("You can't specify target table '{}' for update in FROM clause", changed.alias),
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// `DEFAULT(column)`.
+    pub(crate) fn default_of(&mut self, name: &ast::ColumnRef<'_>) -> PlanResult<Expr> {
+        let column = self.column(name)?;
+        let origin = column.as_column().and_then(|id| self.columns[id.0 as usize].origin);
+        let Some((table, ordinal)) = origin else {
+            return Err(PlanError::new(
+                1054,
+                format!("Unknown column '{}' in 'field list'", written_name(name)),
+            ));
+        };
+        let definition = &self.tables[table.0 as usize].entry.definition;
+        let column = &definition.columns[ordinal as usize];
+        match &column.default {
+            ColumnDefault::None => {
+                Err(PlanError::new(1364, format!("Field '{}' doesn't have a default value", column.name)))
+            }
+            ColumnDefault::Null => Ok(Expr::null()),
+            ColumnDefault::Literal { text, .. } => {
+                let collation = match column.data_type.is_string() {
+                    true => column.data_type.collation,
+                    false => self.types.connection_collation,
+                };
+                let text = Expr::literal(Value::string(text.to_vec(), collation));
+                let data_type = column.data_type.clone();
+                if data_type.is_string() || data_type.members.is_some() {
+                    return Ok(text);
+                }
+                crate::function::build_typed(
+                    crate::FunctionId::Cast,
+                    vec![text],
+                    data_type,
+                    crate::expr::CallOption::None,
+                    &self.types,
+                )
+            }
+            ColumnDefault::CurrentTimestamp => self.call(crate::FunctionId::Now, Vec::new()),
+            ColumnDefault::Expression(_) => Err(PlanError::new(
+                3773,
+                format!("DEFAULT function cannot be used with default value expressions"),
+            )),
+        }
+    }
+
+    /// `VALUES(column)`.
+    pub(crate) fn values_of(&mut self, name: &ast::ColumnRef<'_>) -> PlanResult<Expr> {
+        let Some((table, new_row)) = self.new_row else {
+            // Outside ON DUPLICATE KEY UPDATE it is NULL, but the column must exist.
+            self.column(name)?;
+            return Ok(Expr::null());
+        };
+        let definition = &self.tables[table.0 as usize].entry.definition;
+        match definition.column_ordinal(&utf8(name.name.text)) {
+            Some(ordinal) => Ok(self.column_expr(ColumnId(new_row.0 + ordinal as u32))),
+            None => {
+                Err(PlanError::new(1054, format!("Unknown column '{}' in 'field list'", written_name(name))))
+            }
+        }
+    }
+}
+
+fn ordinals(columns: &[usize]) -> Vec<u32> {
+    columns.iter().map(|&ordinal| ordinal as u32).collect()
+}
+
+fn count_mismatch(row: u32) -> Box<PlanError> {
+    PlanError::new(1136, format!("Column count doesn't match value count at row {row}"))
+}
+
+/// The bytes of hexadecimal digits, padded on the left.
+fn hex_bytes(digits: &[u8]) -> Vec<u8> {
+    let value = |digit: u8| (digit as char).to_digit(16).unwrap_or(0) as u8;
+    let (first, pairs) = if digits.len() % 2 == 1 { digits.split_at(1) } else { digits.split_at(0) };
+    let mut bytes: Vec<u8> = first.iter().map(|&digit| value(digit)).collect();
+    bytes.extend(pairs.chunks(2).map(|pair| value(pair[0]) << 4 | value(pair[1])));
+    bytes
+}
+
+/// Undoes escapes and doubled quotes of a string's text.
+fn unescape(raw: &[u8], quote: u8, no_backslash_escapes: bool, out: &mut Vec<u8>) {
+    let mut rest = raw.iter().copied();
+    while let Some(byte) = rest.next() {
+        if byte == quote {
+            out.push(quote);
+            rest.next(); // The second of two quotes.
+        } else if byte == b'\\' && !no_backslash_escapes {
+            match rest.next() {
+                Some(b'0') => out.push(0),
+                Some(b'b') => out.push(8),
+                Some(b'n') => out.push(b'\n'),
+                Some(b'r') => out.push(b'\r'),
+                Some(b't') => out.push(b'\t'),
+                Some(b'Z') => out.push(26),
+                // Kept for LIKE patterns.
+                Some(kept @ (b'%' | b'_')) => out.extend_from_slice(&[b'\\', kept]),
+                Some(other) => out.push(other),
+                None => out.push(b'\\'),
+            }
+        } else {
+            out.push(byte);
+        }
+    }
+}

@@ -1,0 +1,663 @@
+//! Expressions.
+
+use std::sync::Arc;
+
+use syntax::ast::{
+    self, AggregateFunc, BinaryOp, CastType, CompareOp, ExprKind as Ast, IsTest, JsonOn, Query, UnaryOp,
+};
+use types::{CollationId, DataType, TypeKind, Value};
+
+use super::{Binder, utf8};
+use crate::error::{PlanError, PlanResult};
+use crate::expr::{CallOption, Coercibility, Expr, ExprKind, JsonAnswer, Subquery, SubqueryKind};
+use crate::function::{self, FunctionId};
+use crate::logical::{AggregateCall, SortKey};
+
+impl<'a> Binder<'a> {
+    /// Makes a call.
+    pub(crate) fn call(&self, function: FunctionId, args: Vec<Expr>) -> PlanResult<Expr> {
+        function::build(function, args, CallOption::None, &self.types)
+    }
+
+    fn call_with(&self, function: FunctionId, args: Vec<Expr>, option: CallOption) -> PlanResult<Expr> {
+        function::build(function, args, option, &self.types)
+    }
+
+    fn typed(&self, function: FunctionId, arg: Expr, data_type: DataType) -> PlanResult<Expr> {
+        function::build_typed(function, vec![arg], data_type, CallOption::None, &self.types)
+    }
+
+    fn negate(&self, expr: Expr, negated: bool) -> PlanResult<Expr> {
+        if negated { self.call(FunctionId::Not, vec![expr]) } else { Ok(expr) }
+    }
+
+    pub(crate) fn exprs(&mut self, exprs: &'a [ast::Expr<'a>]) -> PlanResult<Vec<Expr>> {
+        exprs.iter().map(|expr| self.expr(expr)).collect()
+    }
+
+    /// A condition: joined by AND, taken apart.
+    pub(crate) fn condition(&mut self, expr: &'a ast::Expr<'a>) -> PlanResult<Vec<Expr>> {
+        let mut conditions = Vec::new();
+        crate::rewrite::conjuncts(self.expr(expr)?, &mut conditions);
+        Ok(conditions)
+    }
+
+    /// An expression with one value.
+    pub(crate) fn expr(&mut self, expr: &'a ast::Expr<'a>) -> PlanResult<Expr> {
+        match &expr.kind {
+            Ast::Literal(literal) => self.literal(literal, expr.span.start),
+            Ast::Column(name) => self.column(name),
+            Ast::Param(ordinal) => Ok(self.parameter(*ordinal)),
+            Ast::UserVar(name) => Ok(self.user_variable(name)),
+            Ast::UserVarAssign { name, value } => {
+                let value = self.expr(value)?;
+                self.volatile = true;
+                let (data_type, nullable) = (value.data_type.clone(), value.nullable);
+                let name = utf8(name).to_lowercase().into();
+                Ok(Expr::new(ExprKind::UserVarAssign { name, value: Box::new(value) }, data_type, nullable))
+            }
+            Ast::SysVar(variable) => {
+                self.volatile = true;
+                let name = utf8(variable.name.text).to_ascii_lowercase();
+                let name = match variable.component {
+                    Some(component) => format!("{}.{name}", utf8(component.text).to_ascii_lowercase()),
+                    None => name,
+                };
+                Ok(Expr::literal(self.session.system_variable(variable.scope, &name)?))
+            }
+            Ast::Unary { op, expr: operand } => self.unary(*op, operand),
+            Ast::Binary { op, left, right } => self.binary(*op, left, right),
+            Ast::Compare { op, left, right } => self.compare(*op, left, right),
+            Ast::Quantified { op, all, left, query } => {
+                let left = self.row(left)?;
+                self.quantified(*op, *all, left, query)
+            }
+            Ast::Is { expr, test, negated } => {
+                let function = match test {
+                    IsTest::Null | IsTest::Unknown => FunctionId::IsNull,
+                    IsTest::True => FunctionId::IsTrue,
+                    IsTest::False => FunctionId::IsFalse,
+                };
+                let operand = self.expr(expr)?;
+                let call = self.call(function, vec![operand])?;
+                self.negate(call, *negated)
+            }
+            Ast::Like { expr, pattern, escape, negated } => {
+                let mut args = vec![self.expr(expr)?, self.expr(pattern)?];
+                if let Some(escape) = escape {
+                    args.push(self.expr(escape)?);
+                }
+                let call = self.call(FunctionId::Like, args)?;
+                self.negate(call, *negated)
+            }
+            Ast::Regexp { expr, pattern, negated } => {
+                let args = vec![self.expr(expr)?, self.expr(pattern)?];
+                let call = self.call(FunctionId::RegexpLike, args)?;
+                self.negate(call, *negated)
+            }
+            Ast::Between { expr, low, high, negated } => {
+                let args = vec![self.expr(expr)?, self.expr(low)?, self.expr(high)?];
+                let call = self.call(FunctionId::Between, args)?;
+                self.negate(call, *negated)
+            }
+            Ast::InList { expr, list, negated } => self.in_list(expr, list, *negated),
+            Ast::InSubquery { expr, query, negated } => {
+                if query.limit.is_some() {
+                    return Err(PlanError::not_supported("LIMIT & IN/ALL/ANY/SOME subquery"));
+                }
+                let left = self.row(expr)?;
+                let call = self.quantified(CompareOp::Eq, false, left, query)?;
+                self.negate(call, *negated)
+            }
+            Ast::Exists(query) => {
+                let (plan, columns, outer) = self.subquery(query)?;
+                let subquery = Subquery { kind: SubqueryKind::Exists, plan, columns, outer };
+                Ok(Expr::new(ExprKind::Subquery(Box::new(subquery)), DataType::BOOL, false))
+            }
+            Ast::Subquery(query) => {
+                let (plan, columns, outer) = self.subquery(query)?;
+                let [column] = columns[..] else { return Err(operand_columns(1)) };
+                let data_type = self.columns[column.0 as usize].data_type.clone();
+                let subquery = Subquery { kind: SubqueryKind::Scalar, plan, columns, outer };
+                Ok(Expr::new(ExprKind::Subquery(Box::new(subquery)), data_type, true))
+            }
+            Ast::Row(_) => Err(operand_columns(1)),
+            Ast::Case(case) => self.case(case),
+            Ast::Cast(cast) => {
+                if cast.array {
+                    return Err(PlanError::not_supported("CAST( .. AS .. ARRAY)"));
+                }
+                if cast.at_time_zone.is_some() {
+                    return Err(PlanError::not_supported("AT TIME ZONE"));
+                }
+                let operand = self.expr(&cast.expr)?;
+                let data_type = self.cast_type(&cast.to)?;
+                self.typed(FunctionId::Cast, operand, data_type)
+            }
+            Ast::ConvertUsing { expr, charset } => {
+                let operand = self.expr(expr)?;
+                let collation = self.charset_collation(charset)?;
+                let data_type = DataType::varchar(operand.data_type.length, collation);
+                self.typed(FunctionId::ConvertUsing, operand, data_type)
+            }
+            Ast::Collate { expr, collation } => self.collate(expr, collation),
+            Ast::Function(call) => self.function(call),
+            Ast::Aggregate(aggregate) => self.aggregate(aggregate),
+            Ast::Window(_) => Err(PlanError::not_supported("window functions")),
+            Ast::Grouping(_) => Err(PlanError::not_supported("GROUPING()")),
+            Ast::DateArith { date, interval, unit, subtract } => {
+                let args = vec![self.expr(date)?, self.expr(interval)?];
+                let function = if *subtract { FunctionId::DateSub } else { FunctionId::DateAdd };
+                self.call_with(function, args, CallOption::Unit(*unit))
+            }
+            Ast::Extract { unit, expr } => {
+                let operand = self.expr(expr)?;
+                self.call_with(FunctionId::Extract, vec![operand], CallOption::Unit(*unit))
+            }
+            Ast::TimestampDiff { unit, from, to } => {
+                let args = vec![self.expr(from)?, self.expr(to)?];
+                self.call_with(FunctionId::TimestampDiff, args, CallOption::Unit(*unit))
+            }
+            Ast::Trim { side, remove, expr } => {
+                let mut args = vec![self.expr(expr)?];
+                if let Some(remove) = remove {
+                    args.push(self.expr(remove)?);
+                }
+                let function = match side {
+                    ast::TrimSide::Both => FunctionId::Trim,
+                    ast::TrimSide::Leading => FunctionId::LTrim,
+                    ast::TrimSide::Trailing => FunctionId::RTrim,
+                };
+                self.call(function, args)
+            }
+            Ast::Char { args, charset } => {
+                let bound = self.exprs(args)?;
+                let collation = match charset {
+                    Some(name) => self.charset_collation(name)?,
+                    None => CollationId::BINARY,
+                };
+                let data_type = DataType::varchar(4 * bound.len() as u32, collation);
+                function::build_typed(FunctionId::Char, bound, data_type, CallOption::None, &self.types)
+            }
+            Ast::WeightString { expr, binary, length } => {
+                let mut operand = self.expr(expr)?;
+                if *binary || length.is_some() {
+                    let collation = if *binary { CollationId::BINARY } else { operand.data_type.collation };
+                    let chars = length.unwrap_or(u64::from(operand.data_type.length));
+                    let data_type = DataType::char(chars.min(u64::from(u32::MAX)) as u32, collation);
+                    operand = self.typed(FunctionId::Cast, operand, data_type)?;
+                }
+                self.call(FunctionId::WeightString, vec![operand])
+            }
+            Ast::GetFormat { kind, expr } => {
+                let style = match kind {
+                    ast::TemporalKind::Date => "DATE",
+                    ast::TemporalKind::Time => "TIME",
+                    ast::TemporalKind::DateTime => "DATETIME",
+                };
+                let operand = self.expr(expr)?;
+                let option = CallOption::Text(style.as_bytes().into());
+                self.call_with(FunctionId::GetFormat, vec![operand], option)
+            }
+            Ast::Match(_) => Err(PlanError::not_supported("FULLTEXT indexes")),
+            Ast::JsonExtract { column, path, unquote } => {
+                let path = Expr::literal(Value::string(*path, self.types.connection_collation));
+                let args = vec![self.expr(column)?, path];
+                let call = self.call(FunctionId::JsonExtract, args)?;
+                if *unquote { self.call(FunctionId::JsonUnquote, vec![call]) } else { Ok(call) }
+            }
+            Ast::JsonValue(call) => self.json_value(call),
+            Ast::MemberOf { value, array } => {
+                let args = vec![self.expr(value)?, self.expr(array)?];
+                self.call(FunctionId::MemberOf, args)
+            }
+            Ast::DefaultOf(name) => self.default_of(name),
+            Ast::ValuesOf(name) => self.values_of(name),
+            Ast::Default => {
+                Err(PlanError::new(1064, "You have an error in your SQL syntax; DEFAULT is no value here"))
+            }
+        }
+    }
+
+    /// The operands of a row, or one.
+    fn row(&mut self, expr: &'a ast::Expr<'a>) -> PlanResult<Vec<Expr>> {
+        match &expr.kind {
+            Ast::Row(parts) => self.exprs(parts),
+            _ => Ok(vec![self.expr(expr)?]),
+        }
+    }
+
+    pub(crate) fn user_variable(&mut self, name: &[u8]) -> Expr {
+        self.volatile = true;
+        let name: Arc<str> = utf8(name).to_lowercase().into();
+        let data_type = self
+            .session
+            .user_variable(&name)
+            .unwrap_or_else(|| DataType::text(TypeKind::MediumText, CollationId::BINARY));
+        Expr::new(ExprKind::UserVar(name), data_type, true)
+    }
+
+    fn unary(&mut self, op: UnaryOp, operand: &'a ast::Expr<'a>) -> PlanResult<Expr> {
+        if let (UnaryOp::Neg, Ast::Literal(ast::Literal::Number(kind, text))) = (op, &operand.kind)
+            && self.session.literal_parameter(operand.span.start).is_none()
+        {
+            return Ok(Expr::literal(super::literal::number(*kind, text, true)?));
+        }
+        let operand = self.expr(operand)?;
+        match op {
+            UnaryOp::Plus => Ok(operand),
+            UnaryOp::Neg => self.call(FunctionId::Neg, vec![operand]),
+            UnaryOp::BitNot => self.call(FunctionId::BitNot, vec![operand]),
+            UnaryOp::Not => self.call(FunctionId::Not, vec![operand]),
+        }
+    }
+
+    fn binary(
+        &mut self,
+        op: BinaryOp,
+        left: &'a ast::Expr<'a>,
+        right: &'a ast::Expr<'a>,
+    ) -> PlanResult<Expr> {
+        let function = match op {
+            BinaryOp::Add => FunctionId::Add,
+            BinaryOp::Sub => FunctionId::Sub,
+            BinaryOp::Mul => FunctionId::Mul,
+            BinaryOp::Div => FunctionId::Div,
+            BinaryOp::IntDiv => FunctionId::IntDiv,
+            BinaryOp::Mod => FunctionId::Mod,
+            BinaryOp::BitOr => FunctionId::BitOr,
+            BinaryOp::BitAnd => FunctionId::BitAnd,
+            BinaryOp::BitXor => FunctionId::BitXor,
+            BinaryOp::ShiftLeft => FunctionId::ShiftLeft,
+            BinaryOp::ShiftRight => FunctionId::ShiftRight,
+            BinaryOp::And => FunctionId::And,
+            BinaryOp::Or => FunctionId::Or,
+            BinaryOp::Xor => FunctionId::Xor,
+            BinaryOp::Concat => FunctionId::Concat,
+        };
+        // A long chain of AND or OR leans to the left: walk it instead of descending, and make one n-ary call.
+        if matches!(op, BinaryOp::And | BinaryOp::Or) {
+            let mut operands = vec![right];
+            let mut rest = left;
+            while let Ast::Binary { op: inner, left, right } = &rest.kind
+                && *inner == op
+            {
+                operands.push(right);
+                rest = left;
+            }
+            operands.push(rest);
+            let mut args = Vec::with_capacity(operands.len());
+            for operand in operands.into_iter().rev() {
+                let bound = self.expr(operand)?;
+                match bound.kind {
+                    ExprKind::Call { function: inner, args: inner_args, .. } if inner == function => {
+                        args.extend(inner_args);
+                    }
+                    _ => args.push(bound),
+                }
+            }
+            return self.call(function, args);
+        }
+        let args = vec![self.expr(left)?, self.expr(right)?];
+        self.call(function, args)
+    }
+
+    fn compare(
+        &mut self,
+        op: CompareOp,
+        left: &'a ast::Expr<'a>,
+        right: &'a ast::Expr<'a>,
+    ) -> PlanResult<Expr> {
+        if matches!(left.kind, Ast::Row(_)) || matches!(right.kind, Ast::Row(_)) {
+            if let (Ast::Row(_), Ast::Subquery(query)) = (&left.kind, &right.kind)
+                && op == CompareOp::Eq
+            {
+                let left = self.row(left)?;
+                return self.quantified(op, false, left, query);
+            }
+            let (left, right) = (self.row(left)?, self.row(right)?);
+            return self.compare_rows(op, left, right);
+        }
+        let args = vec![self.expr(left)?, self.expr(right)?];
+        self.call(compare_function(op), args)
+    }
+
+    fn compare_rows(&self, op: CompareOp, left: Vec<Expr>, right: Vec<Expr>) -> PlanResult<Expr> {
+        if left.len() != right.len() {
+            return Err(operand_columns(left.len()));
+        }
+        let pairs = left.into_iter().zip(right);
+        match op {
+            CompareOp::Eq | CompareOp::NullSafeEq => {
+                let parts = pairs
+                    .map(|(left, right)| self.call(compare_function(op), vec![left, right]))
+                    .collect::<PlanResult<Vec<_>>>()?;
+                self.all_of(parts)
+            }
+            CompareOp::Ne => {
+                let parts = pairs
+                    .map(|(left, right)| self.call(FunctionId::Ne, vec![left, right]))
+                    .collect::<PlanResult<Vec<_>>>()?;
+                self.call(FunctionId::Or, parts)
+            }
+            CompareOp::Lt | CompareOp::Le | CompareOp::Gt | CompareOp::Ge => {
+                // (a, b) < (c, d) is a < c OR (a = c AND b < d).
+                let strict = match op {
+                    CompareOp::Lt | CompareOp::Le => FunctionId::Lt,
+                    _ => FunctionId::Gt,
+                };
+                let mut result: Option<Expr> = None;
+                for (left, right) in pairs.rev() {
+                    result = Some(match result {
+                        None => self.call(compare_function(op), vec![left, right])?,
+                        Some(rest) => {
+                            let before = self.call(strict, vec![left.clone(), right.clone()])?;
+                            let equal = self.call(FunctionId::Eq, vec![left, right])?;
+                            let tail = self.call(FunctionId::And, vec![equal, rest])?;
+                            self.call(FunctionId::Or, vec![before, tail])?
+                        }
+                    });
+                }
+                result.ok_or_else(|| operand_columns(1))
+            }
+        }
+    }
+
+    fn all_of(&self, mut parts: Vec<Expr>) -> PlanResult<Expr> {
+        if parts.len() == 1 {
+            return Ok(parts.swap_remove(0));
+        }
+        self.call(FunctionId::And, parts)
+    }
+
+    fn in_list(
+        &mut self,
+        expr: &'a ast::Expr<'a>,
+        list: &'a [ast::Expr<'a>],
+        negated: bool,
+    ) -> PlanResult<Expr> {
+        if matches!(expr.kind, Ast::Row(_)) {
+            let left = self.row(expr)?;
+            let mut choices = Vec::with_capacity(list.len());
+            for item in list {
+                let right = self.row(item)?;
+                choices.push(self.compare_rows(CompareOp::Eq, left.clone(), right)?);
+            }
+            let call =
+                if choices.len() == 1 { choices.swap_remove(0) } else { self.call(FunctionId::Or, choices)? };
+            return self.negate(call, negated);
+        }
+        let expr = self.expr(expr)?;
+        let mut list = self.exprs(list)?;
+        let call = if list.len() == 1 {
+            self.call(FunctionId::Eq, vec![expr, list.swap_remove(0)])?
+        } else {
+            function::in_list(expr, list, &self.types)?
+        };
+        self.negate(call, negated)
+    }
+
+    /// Binds a query that stands inside an expression.
+    fn subquery(
+        &mut self,
+        query: &'a Query<'a>,
+    ) -> PlanResult<(crate::logical::Logical, Vec<crate::ColumnId>, Vec<crate::ColumnId>)> {
+        let bound = self.query(query)?;
+        let columns = bound.output.iter().map(|column| column.id).collect();
+        Ok((bound.plan, columns, bound.outer))
+    }
+
+    fn quantified(
+        &mut self,
+        op: CompareOp,
+        all: bool,
+        left: Vec<Expr>,
+        query: &'a Query<'a>,
+    ) -> PlanResult<Expr> {
+        let (plan, columns, outer) = self.subquery(query)?;
+        if columns.len() != left.len() {
+            return Err(operand_columns(left.len()));
+        }
+        if left.len() > 1 && !matches!(op, CompareOp::Eq) {
+            return Err(operand_columns(1));
+        }
+        let mut condition = Vec::new();
+        for (left, right) in left.into_iter().zip(&columns) {
+            let right = self.column_expr(*right);
+            condition.push(self.call(compare_function(op), vec![left, right])?);
+        }
+        let kind = SubqueryKind::Quantified { all, condition };
+        let subquery = Subquery { kind, plan, columns, outer };
+        Ok(Expr::new(ExprKind::Subquery(Box::new(subquery)), DataType::BOOL, true))
+    }
+
+    fn case(&mut self, case: &'a ast::Case<'a>) -> PlanResult<Expr> {
+        let operand = case.operand.as_ref().map(|operand| self.expr(operand)).transpose()?;
+        let mut whens = Vec::with_capacity(case.whens.len());
+        for (when, then) in case.whens {
+            let mut condition = self.expr(when)?;
+            if let Some(operand) = &operand {
+                condition = self.call(FunctionId::Eq, vec![operand.clone(), condition])?;
+            }
+            whens.push((condition, self.expr(then)?));
+        }
+        let otherwise = case.otherwise.as_ref().map(|otherwise| self.expr(otherwise)).transpose()?;
+        function::case(whens, otherwise, &self.types)
+    }
+
+    fn cast_type(&self, to: &CastType<'_>) -> PlanResult<DataType> {
+        let clip = |length: u64| length.min(u64::from(u32::MAX)) as u32;
+        let fraction = |digits: Option<u64>| match digits {
+            Some(digits) if digits > 6 => Err(PlanError::new(
+                1426,
+                format!("Too-big precision {digits} specified for 'CAST'. Maximum is 6."),
+            )),
+            digits => Ok(digits.unwrap_or(0) as u8),
+        };
+        Ok(match *to {
+            CastType::Binary(Some(length)) => DataType::char(clip(length), CollationId::BINARY),
+            CastType::Binary(None) => DataType::varchar(u32::MAX, CollationId::BINARY),
+            CastType::Char { length, charset, binary } => {
+                let mut collation = match charset {
+                    Some(name) => self.charset_collation(name)?,
+                    None => self.types.connection_collation,
+                };
+                if binary {
+                    let name = format!("{}_bin", collation.charset().name());
+                    collation = CollationId::from_name(&name).unwrap_or(collation);
+                }
+                DataType::varchar(length.map_or(u32::MAX, clip), collation)
+            }
+            CastType::Signed => DataType::BIGINT,
+            CastType::Unsigned => DataType::BIGINT_UNSIGNED,
+            CastType::Date => DataType::DATE,
+            CastType::Year => DataType::YEAR,
+            CastType::Time(digits) => DataType::time(fraction(digits)?),
+            CastType::DateTime(digits) => DataType::datetime(fraction(digits)?),
+            CastType::Decimal { precision, scale } => {
+                let (precision, scale) =
+                    (precision.unwrap_or(10).max(scale.unwrap_or(0).min(1)), scale.unwrap_or(0));
+                if precision > 65 {
+                    let text = format!("Too-big precision {precision} specified for 'CAST'. Maximum is 65.");
+                    return Err(PlanError::new(1426, text));
+                }
+                if scale > 30 {
+                    let text = format!("Too big scale {scale} specified for column 'CAST'. Maximum is 30.");
+                    return Err(PlanError::new(1425, text));
+                }
+                if precision < scale {
+                    let text = "For float(M,D), double(M,D) or decimal(M,D), M must be >= D (column 'CAST').";
+                    return Err(PlanError::new(1427, text));
+                }
+                DataType::decimal(if precision == 0 { 10 } else { precision as u32 }, scale as u8)
+            }
+            CastType::Json => DataType::JSON,
+            CastType::Float(precision) => match precision.unwrap_or(0) {
+                0..=24 => DataType::FLOAT,
+                25..=53 => DataType::DOUBLE,
+                precision => {
+                    let text = format!("Too-big precision {precision} specified for 'CAST'. Maximum is 53.");
+                    return Err(PlanError::new(1426, text));
+                }
+            },
+            CastType::Double => DataType::DOUBLE,
+            CastType::Spatial(_) => return Err(PlanError::not_supported("spatial types")),
+        })
+    }
+
+    fn collate(&mut self, expr: &'a ast::Expr<'a>, collation: &[u8]) -> PlanResult<Expr> {
+        let operand = self.expr(expr)?;
+        let name = utf8(collation);
+        let Some(collation) = CollationId::from_name(&name) else {
+            return Err(PlanError::new(1273, format!("Unknown collation: '{name}'")));
+        };
+        let charset = if operand.data_type.is_string() || operand.data_type.members.is_some() {
+            operand.data_type.collation.charset()
+        } else {
+            self.types.connection_collation.charset()
+        };
+        if charset != collation.charset() && operand.data_type.kind != TypeKind::Null {
+            return Err(PlanError::new(
+                1253,
+                format!("COLLATION '{name}' is not valid for CHARACTER SET '{}'", charset.name()),
+            ));
+        }
+        let data_type = DataType::varchar(operand.data_type.length, collation);
+        let mut call = self.typed(FunctionId::Collate, operand, data_type)?;
+        call.coercibility = Coercibility::Explicit;
+        Ok(call)
+    }
+
+    fn function(&mut self, call: &'a ast::FunctionCall<'a>) -> PlanResult<Expr> {
+        let name = call.name.name.text;
+        let unknown = |schema: &str| {
+            Err(PlanError::new(1305, format!("FUNCTION {schema}.{} does not exist", utf8(name))))
+        };
+        if let Some(schema) = call.name.schema {
+            return unknown(&utf8(schema.text));
+        }
+        if name.eq_ignore_ascii_case(b"any_value") && call.args.len() == 1 {
+            return self.any_value(&call.args[0]);
+        }
+        let Some(function) = function::lookup(name) else {
+            return match self.session.database() {
+                Some(database) => unknown(database),
+                None => Err(PlanError::new(1046, "No database selected")),
+            };
+        };
+        let args = self.exprs(call.args)?;
+        self.call(function, args)
+    }
+
+    /// ANY_VALUE: its argument escapes ONLY_FULL_GROUP_BY.
+    fn any_value(&mut self, arg: &'a ast::Expr<'a>) -> PlanResult<Expr> {
+        let bound = self.expr(arg)?;
+        let block = self.block();
+        bound.each_column(&mut |id| block.free_columns.push(id));
+        Ok(bound)
+    }
+
+    fn aggregate(&mut self, aggregate: &'a ast::Aggregate<'a>) -> PlanResult<Expr> {
+        if aggregate.over.is_some() {
+            return Err(PlanError::not_supported("window functions"));
+        }
+        let invalid = || Err(PlanError::new(1111, "Invalid use of group function"));
+        if !self.block().aggregates_allowed || self.block().in_aggregate {
+            return invalid();
+        }
+        self.block().in_aggregate = true;
+        let bound = self.aggregate_args(aggregate);
+        self.block().in_aggregate = false;
+        let (args, order_by) = bound?;
+        let (data_type, nullable) = function::aggregate_type(aggregate.func, &args)?;
+        let call = AggregateCall {
+            function: aggregate.func.into(),
+            distinct: aggregate.distinct,
+            args,
+            order_by,
+            separator: aggregate.separator.into(),
+            data_type: data_type.clone(),
+            nullable,
+        };
+        if let Some((id, _)) = self.block().aggregates.iter().find(|(_, other)| *other == call) {
+            return Ok(Expr::column(*id, data_type, nullable));
+        }
+        let name = aggregate_name(aggregate.func).into();
+        let id = self.new_column(&name, data_type.clone(), nullable);
+        self.block().aggregates.push((id, call));
+        Ok(Expr::column(id, data_type, nullable))
+    }
+
+    fn aggregate_args(&mut self, aggregate: &'a ast::Aggregate<'a>) -> PlanResult<(Vec<Expr>, Vec<SortKey>)> {
+        let args = self.exprs(aggregate.args)?;
+        let mut order_by = Vec::new();
+        for item in aggregate.order_by {
+            let mut expr = self.expr(&item.expr)?;
+            if let Some(Value::Int(position)) = expr.as_literal() {
+                match usize::try_from(*position - 1).ok().and_then(|position| args.get(position)) {
+                    Some(arg) => expr = arg.clone(),
+                    None => {
+                        return Err(PlanError::new(
+                            1054,
+                            format!("Unknown column '{position}' in 'order clause'"),
+                        ));
+                    }
+                }
+            }
+            order_by.push(SortKey { expr, descending: item.desc == Some(true) });
+        }
+        Ok((args, order_by))
+    }
+
+    fn json_value(&mut self, call: &'a ast::JsonValue<'a>) -> PlanResult<Expr> {
+        let doc = self.expr(&call.doc)?;
+        let data_type = match &call.returning {
+            Some(to) => self.cast_type(to)?,
+            None => DataType::varchar(512, self.charset_collation(b"utf8mb4")?),
+        };
+        let answer = |binder: &mut Self, on: &Option<JsonOn<'a>>| -> PlanResult<JsonAnswer> {
+            Ok(match on {
+                None | Some(JsonOn::Null) => JsonAnswer::Null,
+                Some(JsonOn::Error) => JsonAnswer::Error,
+                Some(JsonOn::Default(expr)) => match binder.bind_default_literal(expr)? {
+                    Some(value) => JsonAnswer::Default(value),
+                    None => return Err(PlanError::not_supported("DEFAULT that is no literal in JSON_VALUE")),
+                },
+            })
+        };
+        let on_empty = answer(self, &call.on_empty)?;
+        let on_error = answer(self, &call.on_error)?;
+        let option = CallOption::JsonValue { path: call.path.into(), on_empty, on_error };
+        function::build_typed(FunctionId::JsonValue, vec![doc], data_type, option, &self.types)
+    }
+
+    fn bind_default_literal(&mut self, expr: &ast::Expr<'_>) -> PlanResult<Option<Value>> {
+        Ok(match &expr.kind {
+            Ast::Literal(literal) => self.literal(literal, u32::MAX)?.as_literal().cloned(),
+            _ => None,
+        })
+    }
+}
+
+/// 1241.
+pub(crate) fn operand_columns(count: usize) -> Box<PlanError> {
+    PlanError::new(1241, format!("Operand should contain {count} column(s)"))
+}
+
+fn compare_function(op: CompareOp) -> FunctionId {
+    match op {
+        CompareOp::Eq => FunctionId::Eq,
+        CompareOp::NullSafeEq => FunctionId::NullSafeEq,
+        CompareOp::Ne => FunctionId::Ne,
+        CompareOp::Lt => FunctionId::Lt,
+        CompareOp::Le => FunctionId::Le,
+        CompareOp::Gt => FunctionId::Gt,
+        CompareOp::Ge => FunctionId::Ge,
+    }
+}
+
+/// An aggregate's name as EXPLAIN prints it.
+#[must_use]
+pub(crate) fn aggregate_name(function: AggregateFunc) -> &'static str {
+    crate::logical::AggregateFunction::from(function).name()
+}

@@ -1,0 +1,427 @@
+//! FROM: tables, derived tables, CTEs, joins.
+
+use std::sync::Arc;
+
+use catalog::NameMap;
+use syntax::ast::{
+    Ident, IndexHintKind, IndexHintScope, Join, JoinCondition, JoinKind as AstJoin, Query, TableFactor,
+    TableRef,
+};
+
+use super::scope::{Block, ScopeColumns, ScopeTable};
+use super::{Binder, JOIN_TABLES_MAX, VisibleCte, utf8};
+use crate::error::{PlanError, PlanResult};
+use crate::expr::{ColumnId, Expr};
+use crate::function::FunctionId;
+use crate::logical::{JoinKind, Logical, OutputColumn};
+
+/// Deepest nesting of CTEs in CTEs: each mention of a CTE binds its query anew.
+const CTE_DEPTH_MAX: u32 = 64;
+
+impl<'a> Binder<'a> {
+    /// Binds FROM into the current block and gives its tree.
+    pub(crate) fn from(&mut self, from: &'a [TableRef<'a>]) -> PlanResult<Logical> {
+        let mut tree: Option<Logical> = None;
+        let mut star = Vec::new();
+        for table in from {
+            let (right, columns) = self.table_ref(table)?;
+            star.extend(columns);
+            tree = Some(match tree {
+                None => right,
+                Some(left) => Logical::Join {
+                    kind: JoinKind::Inner,
+                    left: Box::new(left),
+                    right: Box::new(right),
+                    conditions: Vec::new(),
+                },
+            });
+        }
+        self.block().star = star;
+        if self.block().tables.len() > JOIN_TABLES_MAX {
+            let text = format!("Too many tables; MySQL can only use {JOIN_TABLES_MAX} tables in a join");
+            return Err(PlanError::new(1116, text));
+        }
+        Ok(tree.unwrap_or(Logical::OneRow))
+    }
+
+    /// One reference; also the columns `*` shows of it.
+    fn table_ref(&mut self, table: &'a TableRef<'a>) -> PlanResult<(Logical, Vec<(u32, u32)>)> {
+        match table {
+            TableRef::Table(factor) => self.table_factor(factor),
+            TableRef::Derived { lateral, query, alias, columns } => {
+                let Some(alias) = alias else {
+                    return Err(PlanError::new(1248, "Every derived table must have its own alias"));
+                };
+                if *lateral {
+                    return Err(PlanError::not_supported("LATERAL derived tables"));
+                }
+                self.derived(query, &utf8(alias.text), columns)
+            }
+            TableRef::JsonTable(_) => Err(PlanError::not_supported("JSON_TABLE")),
+            TableRef::Join(join) => self.join(join),
+            TableRef::List(list) => {
+                let mut tree: Option<Logical> = None;
+                let mut star = Vec::new();
+                for table in *list {
+                    let (right, columns) = self.table_ref(table)?;
+                    star.extend(columns);
+                    tree = Some(match tree {
+                        None => right,
+                        Some(left) => Logical::Join {
+                            kind: JoinKind::Inner,
+                            left: Box::new(left),
+                            right: Box::new(right),
+                            conditions: Vec::new(),
+                        },
+                    });
+                }
+                Ok((tree.unwrap_or(Logical::OneRow), star))
+            }
+        }
+    }
+
+    fn table_factor(&mut self, factor: &'a TableFactor<'a>) -> PlanResult<(Logical, Vec<(u32, u32)>)> {
+        if !factor.partitions.is_empty() {
+            return Err(PlanError::new(1747, "PARTITION () clause on non partitioned table"));
+        }
+        if factor.sample.is_some() {
+            return Err(PlanError::not_supported("TABLESAMPLE"));
+        }
+        if factor.name.schema.is_none()
+            && let Some(position) =
+                self.ctes.iter().rposition(|cte| cte.name.eq_ignore_ascii_case(factor.name.name.text))
+        {
+            let alias = factor.alias.unwrap_or(factor.name.name);
+            return self.cte(position, &utf8(alias.text));
+        }
+        let entry = self.find_table(&factor.name)?;
+        let alias: Arc<str> = match factor.alias {
+            Some(alias) => utf8(alias.text).into(),
+            None => entry.definition.name.clone(),
+        };
+        self.check_alias(&alias, Some(&entry.definition.schema))?;
+        let index = self.add_table(entry, alias.clone());
+        self.index_hints(index, factor)?;
+        self.show_table(index, alias);
+        Ok((Logical::Scan { table: index }, self.shown_last()))
+    }
+
+    fn index_hints(
+        &mut self,
+        index: crate::logical::TableIndex,
+        factor: &'a TableFactor<'a>,
+    ) -> PlanResult<()> {
+        let table = &mut self.tables[index.0 as usize];
+        let definition = table.entry.definition.clone();
+        let visible =
+            || (0..definition.indexes.len()).filter(|&index| definition.indexes[index].visible).collect();
+        for hint in factor.index_hints {
+            let mut named = Vec::new();
+            for name in hint.indexes {
+                let name = utf8(name.text);
+                match definition.index_ordinal(&name) {
+                    Some(ordinal) => named.push(ordinal),
+                    None => {
+                        let text = format!("Key '{name}' doesn't exist in table '{}'", table.alias);
+                        return Err(PlanError::new(1176, text));
+                    }
+                }
+            }
+            if !matches!(hint.scope, IndexHintScope::All | IndexHintScope::Join) {
+                continue;
+            }
+            match hint.kind {
+                IndexHintKind::Use | IndexHintKind::Force => {
+                    table.allowed_indexes.get_or_insert_default().extend(named);
+                    table.force_index |= hint.kind == IndexHintKind::Force;
+                }
+                IndexHintKind::Ignore => {
+                    table.allowed_indexes.get_or_insert_with(visible).retain(|index| !named.contains(index));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// 1066, if a table is already shown under this name.
+    pub(crate) fn check_alias(&mut self, alias: &str, schema: Option<&str>) -> PlanResult<()> {
+        let taken = self.block().tables.iter().any(|table| {
+            *table.alias == *alias
+                && (table.schema.is_none() || schema.is_none() || table.schema.as_deref() == schema)
+        });
+        if taken {
+            return Err(PlanError::new(1066, format!("Not unique table/alias: '{alias}'")));
+        }
+        Ok(())
+    }
+
+    /// What `*` shows of the table shown last.
+    fn shown_last(&mut self) -> Vec<(u32, u32)> {
+        let tables = &self.block().tables;
+        let position = tables.len() as u32 - 1;
+        tables[position as usize].shown().into_iter().map(|ordinal| (position, ordinal)).collect()
+    }
+
+    fn derived(
+        &mut self,
+        query: &'a Query<'a>,
+        alias: &str,
+        names: &'a [Ident<'a>],
+    ) -> PlanResult<(Logical, Vec<(u32, u32)>)> {
+        self.check_alias(alias, None)?;
+        let bound = self.query_in(query, true)?;
+        let columns = rename(&bound.output, names)?;
+        self.show_derived(alias, columns)?;
+        Ok((bound.plan, self.shown_last()))
+    }
+
+    /// Shows named columns as a table of the current block.
+    pub(crate) fn show_derived(&mut self, alias: &str, columns: Vec<(Arc<str>, ColumnId)>) -> PlanResult<()> {
+        let names = NameMap::new(columns.iter().map(|(name, _)| &**name));
+        for (position, (name, _)) in columns.iter().enumerate() {
+            if names.get(name) != Some(position) {
+                return Err(PlanError::new(1060, format!("Duplicate column name '{name}'")));
+            }
+        }
+        let columns = ScopeColumns::Derived { names, columns };
+        self.block().tables.push(ScopeTable { alias: alias.into(), schema: None, columns });
+        Ok(())
+    }
+
+    /// Makes the CTEs of a WITH visible; the answer is what to give to [`Binder::leave_with`].
+    pub(crate) fn enter_with(&mut self, with: Option<&'a syntax::ast::With<'a>>) -> PlanResult<usize> {
+        let before = self.ctes.len();
+        if let Some(with) = with {
+            for (position, cte) in with.ctes.iter().enumerate() {
+                if with.ctes[..position]
+                    .iter()
+                    .any(|other| other.name.text.eq_ignore_ascii_case(cte.name.text))
+                {
+                    let text = format!("Not unique table/alias: '{}'", utf8(cte.name.text));
+                    return Err(PlanError::new(1066, text));
+                }
+                self.ctes.push(VisibleCte {
+                    name: cte.name.text,
+                    columns: cte.columns,
+                    query: cte.query,
+                    working: None,
+                    recursive: with.recursive,
+                    position: before + position,
+                });
+            }
+        }
+        Ok(before)
+    }
+
+    pub(crate) fn leave_with(&mut self, before: usize) {
+        self.ctes.truncate(before);
+    }
+
+    /// A mention of a CTE: its query bound anew, seeing only the CTEs before it.
+    fn cte(&mut self, position: usize, alias: &str) -> PlanResult<(Logical, Vec<(u32, u32)>)> {
+        self.check_alias(alias, None)?;
+        if let Some((recursion, columns)) = &self.ctes[position].working {
+            let (recursion, columns) = (*recursion, columns.clone());
+            let mut fresh = Vec::with_capacity(columns.len());
+            for (name, id) in columns {
+                let info = self.columns[id.0 as usize].clone();
+                fresh.push((name.clone(), self.new_column(&name, info.data_type, true)));
+            }
+            let ids = fresh.iter().map(|(_, id)| *id).collect();
+            self.show_derived(alias, fresh)?;
+            return Ok((Logical::WorkingTable { recursion, columns: ids }, self.shown_last()));
+        }
+        self.view_depth += 1;
+        if self.view_depth > CTE_DEPTH_MAX {
+            return Err(PlanError::not_supported("common table expressions nested this deep"));
+        }
+        let cte = &self.ctes[position];
+        let (query, names, recursive) = (cte.query, cte.columns, cte.recursive);
+        let home = cte.position;
+        // Its own name is visible inside it only if it is recursive.
+        let later = self.ctes.split_off(if recursive { position + 1 } else { position });
+        debug_assert_eq!(home, position);
+        let outcome = self.cte_query(position, query, names, recursive);
+        self.ctes.extend(later);
+        if self.ctes.len() > position {
+            self.ctes[position].working = None;
+        }
+        self.view_depth -= 1;
+        let (plan, columns) = outcome?;
+        self.show_derived(alias, columns)?;
+        Ok((plan, self.shown_last()))
+    }
+
+    fn cte_query(
+        &mut self,
+        position: usize,
+        query: &'a Query<'a>,
+        names: &'a [Ident<'a>],
+        recursive: bool,
+    ) -> PlanResult<(Logical, Vec<(Arc<str>, ColumnId)>)> {
+        if recursive && super::select::mentions_table(query, self.ctes[position].name) {
+            return self.recursive_cte(position, query, names);
+        }
+        let bound = self.query_in(query, true)?;
+        let columns = rename(&bound.output, names)?;
+        Ok((bound.plan, columns))
+    }
+
+    fn join(&mut self, join: &'a Join<'a>) -> PlanResult<(Logical, Vec<(u32, u32)>)> {
+        let left_first = self.block().tables.len();
+        let (mut left, mut left_star) = self.table_ref(&join.left)?;
+        let right_first = self.block().tables.len();
+        let (mut right, mut right_star) = self.table_ref(&join.right)?;
+        let end = self.block().tables.len();
+
+        let mut conditions = Vec::new();
+        let mut star = Vec::new();
+        let common = match join.condition {
+            JoinCondition::Using(names) => {
+                let mut common = Vec::new();
+                for name in names {
+                    common.push(utf8(name.text).into_owned());
+                }
+                Some(common)
+            }
+            _ if join.natural => {
+                let block = self.block();
+                let mut common = Vec::new();
+                for &(table, ordinal) in &left_star {
+                    let name = block.tables[table as usize].name(ordinal);
+                    if right_star.iter().any(|&(table, ordinal)| {
+                        catalog::names_equal(&block.tables[table as usize].name(ordinal), &name)
+                    }) {
+                        common.push(name.to_string());
+                    }
+                }
+                Some(common)
+            }
+            _ => None,
+        };
+        if let Some(common) = common {
+            for name in common {
+                let left_column = self.find_common(&name, left_first..right_first)?;
+                let right_column = self.find_common(&name, right_first..end)?;
+                let left_expr = self.scope_column(left_column);
+                let right_expr = self.scope_column(right_column);
+                conditions.push(self.call(FunctionId::Eq, vec![left_expr, right_expr])?);
+                let (shown, hidden) = match join.kind {
+                    AstJoin::Right => (right_column, left_column),
+                    _ => (left_column, right_column),
+                };
+                self.block().hidden.push(hidden);
+                star.push(shown);
+                left_star.retain(|column| *column != left_column);
+                right_star.retain(|column| *column != right_column);
+            }
+        }
+        // The columns in common come first; then MySQL shows a RIGHT JOIN's right side before its left.
+        let natural = !star.is_empty();
+        if natural && join.kind == AstJoin::Right {
+            star.extend(right_star);
+            star.extend(left_star);
+        } else {
+            star.extend(left_star);
+            star.extend(right_star);
+        }
+        if let JoinCondition::On(condition) = join.condition {
+            conditions.extend(self.on_condition(condition, left_first, end)?);
+        }
+        let kind = match join.kind {
+            AstJoin::Inner => JoinKind::Inner,
+            AstJoin::Straight => JoinKind::Straight,
+            AstJoin::Left => JoinKind::Left,
+            AstJoin::Right => {
+                std::mem::swap(&mut left, &mut right);
+                JoinKind::Left
+            }
+        };
+        if kind == JoinKind::Left {
+            for id in right.output(&self.tables) {
+                self.columns[id.0 as usize].nullable = true;
+            }
+        }
+        Ok((Logical::Join { kind, left: Box::new(left), right: Box::new(right), conditions }, star))
+    }
+
+    /// ON sees the tables of its own join only.
+    fn on_condition(
+        &mut self,
+        condition: &'a syntax::ast::Expr<'a>,
+        first: usize,
+        end: usize,
+    ) -> PlanResult<Vec<Expr>> {
+        debug_assert_eq!(end, self.block().tables.len());
+        let block = self.block();
+        let clause = std::mem::replace(&mut block.clause, "on clause");
+        let before: Vec<ScopeTable> = block.tables.drain(..first).collect();
+        let hidden = std::mem::take(&mut block.hidden);
+        let shift = first as u32;
+        block.hidden = hidden
+            .iter()
+            .filter(|(table, _)| *table >= shift)
+            .map(|(table, o)| (table - shift, *o))
+            .collect();
+        let bound = self.condition(condition);
+        let block = self.block();
+        block.tables.splice(0..0, before);
+        block.hidden = hidden;
+        block.clause = clause;
+        bound
+    }
+
+    fn scope_column(&mut self, (table, ordinal): (u32, u32)) -> Expr {
+        let scope = &self.block().tables[table as usize];
+        let id = scope.column(ordinal);
+        if let ScopeColumns::Base { table, .. } = scope.columns {
+            self.used[table.0 as usize][ordinal as usize] = true;
+        }
+        self.column_expr(id)
+    }
+
+    /// The column of a JOIN USING on one side.
+    fn find_common(&mut self, name: &str, tables: std::ops::Range<usize>) -> PlanResult<(u32, u32)> {
+        let block = self.block();
+        let mut found = None;
+        for position in tables {
+            if let Some((ordinal, _)) = block.tables[position].find(name) {
+                let column = (position as u32, ordinal);
+                if block.hidden.contains(&column) {
+                    continue;
+                }
+                if found.is_some() {
+                    return Err(PlanError::new(1052, format!("Column '{name}' in from clause is ambiguous")));
+                }
+                found = Some(column);
+            }
+        }
+        found.ok_or_else(|| PlanError::new(1054, format!("Unknown column '{name}' in 'from clause'")))
+    }
+
+    /// A new block for a query inside FROM.
+    pub(crate) fn derived_block(derived: bool) -> Block {
+        let mut block = Block::new("field list");
+        block.skips_parent = derived;
+        block
+    }
+}
+
+/// Output columns under the names of a column list, if there is one.
+pub(crate) fn rename(output: &[OutputColumn], names: &[Ident<'_>]) -> PlanResult<Vec<(Arc<str>, ColumnId)>> {
+    if !names.is_empty() && names.len() != output.len() {
+        return Err(PlanError::new(
+            1353,
+            "In definition of view, derived table or common table expression, SELECT list and column names list \
+             have different column counts",
+        ));
+    }
+    Ok(output
+        .iter()
+        .enumerate()
+        .map(|(position, column)| match names.get(position) {
+            Some(name) => (utf8(name.text).into(), column.id),
+            None => (column.name.clone(), column.id),
+        })
+        .collect())
+}

@@ -1,0 +1,227 @@
+//! GROUP BY: what may be read above it.
+//!
+//! Above an aggregation only its keys and aggregates exist. A key that is a plain column keeps its number, so that
+//! references to it stay as they are; an expression equal to another key is replaced by that key's column. Any other
+//! column must be the same in all rows of a group (it depends on the keys through a unique key or an equality), or
+//! sql_mode must lack ONLY_FULL_GROUP_BY: it then becomes an aggregate that keeps some row's value, under its own number.
+
+use crate::error::{PlanError, PlanResult};
+use crate::expr::{ColumnId, Expr, ExprKind};
+use crate::function::FunctionId;
+use crate::logical::{AggregateCall, AggregateFunction, JoinKind, Logical, OutputColumn, SortKey};
+
+use super::Binder;
+
+/// What GROUP BY says.
+pub(crate) struct Group<'g> {
+    pub(crate) keys: Vec<(ColumnId, Expr)>,
+    pub(crate) rollup: bool,
+    /// GROUP BY was written.
+    pub(crate) grouped: bool,
+    /// WHERE.
+    pub(crate) conditions: &'g [Expr],
+}
+
+/// Where an expression stands, for messages.
+#[derive(Clone, Copy)]
+enum Place {
+    Select(usize),
+    Having,
+    Order(usize),
+}
+
+impl Binder<'_> {
+    /// Puts the aggregation on top of `tree` and makes the clauses above read it.
+    pub(crate) fn aggregate_node(
+        &mut self,
+        tree: Logical,
+        group: Group<'_>,
+        items: &mut [(ColumnId, Expr)],
+        output: &mut [OutputColumn],
+        having: &mut [Expr],
+        sort: &mut [SortKey],
+    ) -> PlanResult<Logical> {
+        let mut known: Vec<ColumnId> = group.keys.iter().map(|(id, _)| *id).collect();
+        known.extend(self.block().aggregates.iter().map(|(id, _)| *id));
+        known.extend(items.iter().map(|(id, _)| *id));
+        let block = self.block();
+        known.extend(&block.outer);
+        let free = std::mem::take(&mut block.free_columns);
+
+        let mut read: Vec<(ColumnId, Place)> = Vec::new();
+        for (position, column) in output.iter().enumerate() {
+            match items.iter_mut().find(|(id, _)| *id == column.id) {
+                Some((_, expr)) => {
+                    replace_keys(expr, &group.keys);
+                    expr.each_column(&mut |id| read.push((id, Place::Select(position))));
+                }
+                None => read.push((column.id, Place::Select(position))),
+            }
+        }
+        for condition in having.iter_mut() {
+            replace_keys(condition, &group.keys);
+            condition.each_column(&mut |id| read.push((id, Place::Having)));
+        }
+        for (position, key) in sort.iter_mut().enumerate() {
+            replace_keys(&mut key.expr, &group.keys);
+            key.expr.each_column(&mut |id| read.push((id, Place::Order(position))));
+        }
+
+        let mut determined = None;
+        let mut extra: Vec<(ColumnId, AggregateCall)> = Vec::new();
+        for (id, place) in read {
+            if known.contains(&id) {
+                continue;
+            }
+            known.push(id);
+            let checked = self.session.only_full_group_by() && !free.contains(&id);
+            if checked && self.columns[id.0 as usize].origin.is_some() {
+                let determined = determined.get_or_insert_with(|| self.determined(&tree, &group));
+                if !determined.contains(&id) {
+                    return Err(self.not_grouped(id, place, group.grouped));
+                }
+            }
+            let arg = self.column_expr(id);
+            let (data_type, nullable) = (arg.data_type.clone(), arg.nullable || !group.grouped);
+            extra.push((
+                id,
+                AggregateCall {
+                    function: AggregateFunction::AnyValue,
+                    distinct: false,
+                    args: vec![arg],
+                    order_by: Vec::new(),
+                    separator: (*b"").into(),
+                    data_type,
+                    nullable,
+                },
+            ));
+        }
+        if group.rollup {
+            // A super-aggregate row has NULL for the keys it sums over.
+            for (id, _) in &group.keys {
+                for column in output.iter_mut().filter(|column| column.id == *id) {
+                    column.nullable = true;
+                }
+            }
+        }
+        let mut calls = std::mem::take(&mut self.block().aggregates);
+        calls.extend(extra);
+        Ok(Logical::Aggregate { input: Box::new(tree), keys: group.keys, calls, rollup: group.rollup })
+    }
+
+    fn not_grouped(&self, id: ColumnId, place: Place, grouped: bool) -> Box<PlanError> {
+        let name = self.full_name(id);
+        let (position, list) = match place {
+            Place::Select(position) => (position + 1, "SELECT list"),
+            Place::Having => (1, "HAVING clause"),
+            Place::Order(position) => (position + 1, "ORDER BY"),
+        };
+        if grouped {
+            PlanError::new(
+                1055,
+                format!(
+                    "Expression #{position} of {list} is not in GROUP BY clause and contains nonaggregated column \
+                     '{name}' which is not functionally dependent on columns in GROUP BY clause; this is incompatible \
+                     with sql_mode=only_full_group_by"
+                ),
+            )
+        } else {
+            PlanError::new(
+                1140,
+                format!(
+                    "In aggregated query without GROUP BY, expression #{position} of {list} contains nonaggregated \
+                     column '{name}'; this is incompatible with sql_mode=only_full_group_by"
+                ),
+            )
+        }
+    }
+
+    /// Columns that are the same in all rows of a group.
+    fn determined(&self, tree: &Logical, group: &Group<'_>) -> Vec<ColumnId> {
+        let mut determined: Vec<ColumnId> =
+            group.keys.iter().filter_map(|(_, expr)| expr.as_column()).collect();
+        let mut equalities = Vec::new();
+        for condition in group.conditions {
+            equality(condition, &mut equalities);
+        }
+        join_equalities(tree, &mut equalities);
+        loop {
+            let before = determined.len();
+            for (column, other) in &equalities {
+                let fixed = other.is_none_or(|other| determined.contains(&other));
+                if fixed && !determined.contains(column) {
+                    determined.push(*column);
+                }
+            }
+            for table in &self.tables {
+                let definition = &table.entry.definition;
+                let unique = definition.indexes.iter().any(|index| {
+                    index.is_unique()
+                        && index.parts.iter().all(|part| {
+                            part.prefix_length.is_none()
+                                && !definition.columns[part.column].nullable
+                                && determined.contains(&table.column(part.column))
+                        })
+                });
+                if unique {
+                    for ordinal in 0..definition.columns.len() {
+                        let id = table.column(ordinal);
+                        if !determined.contains(&id) {
+                            determined.push(id);
+                        }
+                    }
+                }
+            }
+            if determined.len() == before {
+                return determined;
+            }
+        }
+    }
+}
+
+/// `a = constant` as (a, None), `a = b` as (a, Some(b)) and (b, Some(a)).
+fn equality(condition: &Expr, out: &mut Vec<(ColumnId, Option<ColumnId>)>) {
+    let Some((FunctionId::Eq, [left, right])) = condition.as_call() else { return };
+    let plain = |expr: &Expr| match &expr.kind {
+        ExprKind::Call { function: FunctionId::Cast | FunctionId::ConvertUsing, .. } => None,
+        _ => expr.as_column(),
+    };
+    match (plain(left), plain(right)) {
+        (Some(a), Some(b)) => {
+            out.push((a, Some(b)));
+            out.push((b, Some(a)));
+        }
+        (Some(a), None) if right.is_constant() => out.push((a, None)),
+        (None, Some(b)) if left.is_constant() => out.push((b, None)),
+        _ => {}
+    }
+}
+
+fn join_equalities(tree: &Logical, out: &mut Vec<(ColumnId, Option<ColumnId>)>) {
+    match tree {
+        Logical::Join { kind, left, right, conditions } => {
+            if matches!(kind, JoinKind::Inner | JoinKind::Straight) {
+                conditions.iter().for_each(|condition| equality(condition, out));
+            }
+            join_equalities(left, out);
+            if *kind != JoinKind::Left {
+                join_equalities(right, out);
+            }
+        }
+        Logical::Filter { input, .. } => join_equalities(input, out),
+        _ => {}
+    }
+}
+
+/// Puts the key's column in place of every expression that equals a key.
+fn replace_keys(expr: &mut Expr, keys: &[(ColumnId, Expr)]) {
+    if expr.as_column().is_none() {
+        for (id, key) in keys {
+            if key.as_column() != Some(*id) && key == expr {
+                expr.kind = ExprKind::Column(*id);
+                return;
+            }
+        }
+    }
+    expr.each_child_mut(&mut |child| replace_keys(child, keys));
+}

@@ -1,0 +1,103 @@
+//! Constants of the text.
+
+use syntax::ast::{Literal, NumberKind, TemporalKind};
+use types::charset::Charset;
+use types::{CollationId, DataType, Decimal, Value};
+
+use super::{Binder, utf8};
+use crate::error::{PlanError, PlanResult};
+use crate::expr::{CallOption, Coercibility, Expr, ExprKind};
+use crate::function::{self, FunctionId};
+
+impl Binder<'_> {
+    pub(crate) fn literal(&mut self, literal: &Literal<'_>, start: u32) -> PlanResult<Expr> {
+        if let Some(ordinal) = self.session.literal_parameter(start) {
+            return Ok(self.parameter(ordinal));
+        }
+        Ok(match *literal {
+            Literal::Null => Expr::null(),
+            Literal::True => Expr::bool(true),
+            Literal::False => Expr::bool(false),
+            Literal::Number(kind, text) => Expr::literal(number(kind, text, false)?),
+            Literal::String { value, charset } => {
+                let collation = match charset {
+                    Some(name) => self.charset_collation(name)?,
+                    None => self.types.connection_collation,
+                };
+                Expr::literal(Value::string(value, collation))
+            }
+            Literal::Bytes { value, charset, .. } => {
+                let collation = match charset {
+                    Some(name) => self.charset_collation(name)?,
+                    None => CollationId::BINARY,
+                };
+                Expr::literal(Value::string(value, collation))
+            }
+            Literal::Temporal { kind, value } => {
+                let data_type = match kind {
+                    TemporalKind::Date => DataType::DATE,
+                    TemporalKind::Time => DataType::time(fraction_digits(value)),
+                    TemporalKind::DateTime => DataType::datetime(fraction_digits(value)),
+                };
+                let text = Expr::literal(Value::string(value, self.types.connection_collation));
+                function::build_typed(FunctionId::Cast, vec![text], data_type, CallOption::None, &self.types)?
+            }
+        })
+    }
+
+    /// The default collation of a character set.
+    pub(crate) fn charset_collation(&self, name: &[u8]) -> PlanResult<CollationId> {
+        let name = utf8(name);
+        match Charset::from_name(&name) {
+            Some(charset) => Ok(charset.default_collation()),
+            None => Err(PlanError::new(1115, format!("Unknown character set: '{name}'"))),
+        }
+    }
+
+    pub(crate) fn parameter(&mut self, ordinal: u32) -> Expr {
+        let known = self.session.parameter_type(ordinal);
+        let position = ordinal as usize;
+        if self.parameters.len() <= position {
+            self.parameters.resize(position + 1, None);
+        }
+        if self.parameters[position].is_none() {
+            self.parameters[position].clone_from(&known);
+        }
+        let data_type = known.unwrap_or_else(|| DataType::varchar(0, self.types.connection_collation));
+        let mut expr = Expr::new(ExprKind::Param(ordinal), data_type, true);
+        expr.coercibility = Coercibility::Literal;
+        expr
+    }
+}
+
+/// Digits after the point of a temporal text.
+fn fraction_digits(text: &[u8]) -> u8 {
+    let digits = text.rsplit(|&byte| byte == b'.').next().filter(|tail| tail.len() < text.len());
+    digits.map_or(0, |tail| tail.iter().take_while(|byte| byte.is_ascii_digit()).count().min(6) as u8)
+}
+
+/// The value of a number as written.
+pub(crate) fn number(kind: NumberKind, text: &[u8], negative: bool) -> PlanResult<Value> {
+    let digits = std::str::from_utf8(text).unwrap_or("0");
+    let wrong = || PlanError::new(1367, format!("Illegal double '{digits}' value found during parsing"));
+    Ok(match kind {
+        NumberKind::Integer => match digits.parse::<u64>() {
+            Ok(value) if !negative && value <= i64::MAX as u64 => Value::Int(value as i64),
+            Ok(value) if negative && value <= i64::MAX as u64 + 1 => {
+                Value::Int((value as i64).wrapping_neg())
+            }
+            Ok(value) if !negative => Value::UInt(value),
+            _ => decimal(text, negative),
+        },
+        NumberKind::Decimal => decimal(text, negative),
+        NumberKind::Float => {
+            let value = digits.parse::<f64>().ok().filter(|value| value.is_finite()).ok_or_else(wrong)?;
+            Value::Double(if negative { -value } else { value })
+        }
+    })
+}
+
+fn decimal(text: &[u8], negative: bool) -> Value {
+    let value = Decimal::parse(text).value;
+    Value::Decimal(if negative { value.neg() } else { value })
+}

@@ -1,0 +1,313 @@
+//! Binding: names to columns, text to types, MySQL's rules on what may stand where.
+//!
+//! Each SELECT is a [`scope::Block`]; blocks nest as subqueries do. A name is looked up in the innermost block first;
+//! found in an outer one, its column is noted in every block between, which makes those subqueries correlated.
+//! Columns of a table are found through the table's own name hash: binding is linear in the text however wide the
+//! tables are.
+//!
+//! Read next: [`scope`] (names), [`expr`] (expressions), [`from`] (FROM), [`select`] (SELECT and set operations),
+//! [`group`] (GROUP BY and ONLY_FULL_GROUP_BY), [`change`] (INSERT, UPDATE, DELETE).
+
+mod change;
+mod expr;
+mod from;
+mod group;
+mod literal;
+mod scope;
+mod select;
+
+use std::sync::Arc;
+
+use catalog::{Catalog, TableEntry};
+use syntax::ast::{Statement, VarScope};
+use types::{CollationId, DataType, Value};
+
+use crate::error::{PlanError, PlanResult};
+use crate::expr::{ColumnId, Expr};
+use crate::function::TypeContext;
+use crate::logical::{Bound, BoundKind, BoundTable, ColumnInfo, Logical, NeededPrivilege, TableIndex};
+
+use scope::Block;
+
+/// Most tables one query block may join (MySQL's limit).
+pub const JOIN_TABLES_MAX: usize = 61;
+
+/// What binding asks of the session.
+pub trait Session {
+    /// The default database.
+    fn database(&self) -> Option<&str>;
+
+    /// `collation_connection`: of string literals without introducer.
+    fn connection_collation(&self) -> CollationId;
+
+    /// `sql_mode` has ONLY_FULL_GROUP_BY.
+    fn only_full_group_by(&self) -> bool;
+
+    /// For inference of result types.
+    fn type_context(&self) -> TypeContext;
+
+    /// The value of `@@name`.
+    ///
+    /// # Errors
+    /// 1193 unknown variable, 1238 wrong scope.
+    fn system_variable(&self, scope: VarScope, name: &str) -> PlanResult<Value>;
+
+    /// The type of `@name` as it is set now; `None`: never set.
+    fn user_variable(&self, name: &str) -> Option<DataType>;
+
+    /// A temporary table of this session.
+    fn temporary_table(&self, schema: &str, name: &str) -> Option<Arc<TableEntry>> {
+        let _ = (schema, name);
+        None
+    }
+
+    /// The type of a parameter as the client sent it; `None`: not known yet (PREPARE).
+    fn parameter_type(&self, ordinal: u32) -> Option<DataType> {
+        let _ = ordinal;
+        None
+    }
+
+    /// The parameter that stands for the literal at this offset of the text, if the plan is to be shared with texts
+    /// that differ in it; and the type of that parameter comes from [`Session::parameter_type`].
+    fn literal_parameter(&self, start: u32) -> Option<u32> {
+        let _ = start;
+        None
+    }
+}
+
+/// Binds a statement. `text` is what `statement` was parsed from.
+///
+/// # Errors
+/// MySQL's, for names, types and places.
+pub fn bind(
+    statement: &Statement<'_>,
+    text: &[u8],
+    catalog: &Catalog,
+    session: &dyn Session,
+) -> PlanResult<Bound> {
+    let mut binder = Binder::new(text, catalog, session);
+    let (kind, output) = match statement {
+        Statement::Query(query) => {
+            let bound = binder.query(query)?;
+            (BoundKind::Query(Box::new(bound.plan)), bound.output)
+        }
+        Statement::Insert(insert) => (BoundKind::Insert(binder.insert(insert)?), Vec::new()),
+        Statement::Update(update) => (BoundKind::Update(binder.update(update)?), Vec::new()),
+        Statement::Delete(delete) => (BoundKind::Delete(binder.delete(delete)?), Vec::new()),
+        Statement::Do(exprs) => (BoundKind::Do(Box::new(binder.do_exprs(exprs)?)), Vec::new()),
+        Statement::Empty => return Err(PlanError::new(1065, "Query was empty")),
+        Statement::Unsupported { what } => return Err(PlanError::not_supported(what)),
+        _ => return Err(PlanError::not_supported("this statement in a plan")),
+    };
+    Ok(binder.finish(kind, output))
+}
+
+/// Binds one expression that may read the columns of one table row (CHECK, DEFAULT (expr), generated columns): column
+/// `i` of the table is `ExprKind::Input(i)` in the answer.
+///
+/// # Errors
+/// MySQL's.
+pub fn bind_over_table(
+    expr: &syntax::ast::Expr<'_>,
+    text: &[u8],
+    table: &Arc<TableEntry>,
+    catalog: &Catalog,
+    session: &dyn Session,
+) -> PlanResult<Expr> {
+    let mut binder = Binder::new(text, catalog, session);
+    binder.blocks.push(Block::new("field list"));
+    let index = binder.add_table(table.clone(), table.definition.name.clone());
+    binder.show_table(index, table.definition.name.clone());
+    let mut bound = binder.expr(expr)?;
+    let first = binder.tables[0].first_column.0;
+    crate::rewrite::replace_columns(&mut bound, &mut |id| crate::ExprKind::Input(id.0 - first));
+    Ok(bound)
+}
+
+/// Binds an expression without tables: a SET value, a LIMIT, KILL's number.
+///
+/// # Errors
+/// MySQL's; a column is 1054 in 'field list'.
+pub fn bind_constant(
+    expr: &syntax::ast::Expr<'_>,
+    text: &[u8],
+    catalog: &Catalog,
+    session: &dyn Session,
+) -> PlanResult<Expr> {
+    let mut binder = Binder::new(text, catalog, session);
+    binder.blocks.push(Block::new("field list"));
+    binder.expr(expr)
+}
+
+/// A CTE in sight.
+struct VisibleCte<'a> {
+    name: &'a [u8],
+    columns: &'a [syntax::ast::Ident<'a>],
+    query: &'a syntax::ast::Query<'a>,
+    /// Inside a recursive CTE's own query: its number and columns.
+    working: Option<(u32, Vec<(Arc<str>, ColumnId)>)>,
+    recursive: bool,
+    /// CTEs with a smaller position are visible inside it.
+    position: usize,
+}
+
+pub(crate) struct Binder<'a> {
+    text: &'a [u8],
+    catalog: &'a Catalog,
+    session: &'a dyn Session,
+    types: TypeContext,
+    tables: Vec<BoundTable>,
+    columns: Vec<ColumnInfo>,
+    used: Vec<Vec<bool>>,
+    privileges: Vec<(TableIndex, NeededPrivilege, Vec<u32>)>,
+    blocks: Vec<Block>,
+    ctes: Vec<VisibleCte<'a>>,
+    parameters: Vec<Option<DataType>>,
+    volatile: bool,
+    recursion_count: u32,
+    calc_found_rows: bool,
+    /// Position of VALUES(col)'s row while ON DUPLICATE KEY UPDATE is bound.
+    new_row: Option<(TableIndex, ColumnId)>,
+    view_depth: u32,
+    /// The tables of the outermost FROM of UPDATE or DELETE.
+    top_tables: Vec<TableIndex>,
+}
+
+impl<'a> Binder<'a> {
+    fn new(text: &'a [u8], catalog: &'a Catalog, session: &'a dyn Session) -> Binder<'a> {
+        Binder {
+            text,
+            catalog,
+            session,
+            types: session.type_context(),
+            tables: Vec::new(),
+            columns: Vec::new(),
+            used: Vec::new(),
+            privileges: Vec::new(),
+            blocks: Vec::new(),
+            ctes: Vec::new(),
+            parameters: Vec::new(),
+            volatile: false,
+            recursion_count: 0,
+            calc_found_rows: false,
+            new_row: None,
+            view_depth: 0,
+            top_tables: Vec::new(),
+        }
+    }
+
+    fn finish(mut self, kind: BoundKind, output: Vec<crate::logical::OutputColumn>) -> Bound {
+        for (position, used) in self.used.iter().enumerate() {
+            let ordinals: Vec<u32> = used
+                .iter()
+                .enumerate()
+                .filter(|(_, used)| **used)
+                .map(|(ordinal, _)| ordinal as u32)
+                .collect();
+            let table = TableIndex(position as u32);
+            let changed = self
+                .privileges
+                .iter()
+                .any(|(other, privilege, _)| *other == table && *privilege != NeededPrivilege::Select);
+            if !changed || !ordinals.is_empty() {
+                self.privileges.push((table, NeededPrivilege::Select, ordinals));
+            }
+        }
+        let parameters = self
+            .parameters
+            .into_iter()
+            .map(|known| known.unwrap_or_else(|| DataType::varchar(0, self.types.connection_collation)))
+            .collect();
+        Bound {
+            kind,
+            tables: self.tables,
+            columns: self.columns,
+            output,
+            privileges: self.privileges,
+            parameters,
+            volatile: self.volatile,
+            recursion_count: self.recursion_count,
+            calc_found_rows: self.calc_found_rows,
+        }
+    }
+
+    /// A new column.
+    fn new_column(&mut self, name: &Arc<str>, data_type: DataType, nullable: bool) -> ColumnId {
+        let id = ColumnId(self.columns.len() as u32);
+        self.columns.push(ColumnInfo { name: name.clone(), data_type, nullable, origin: None });
+        id
+    }
+
+    fn column_expr(&self, id: ColumnId) -> Expr {
+        let info = &self.columns[id.0 as usize];
+        Expr::column(id, info.data_type.clone(), info.nullable)
+    }
+
+    /// Finds a table or view by name.
+    fn find_table(&self, name: &syntax::ast::ObjectName<'_>) -> PlanResult<Arc<TableEntry>> {
+        let table = utf8(name.name.text);
+        let schema = match name.schema {
+            Some(schema) => utf8(schema.text),
+            None => match self.session.database() {
+                Some(schema) => schema.into(),
+                None => return Err(PlanError::new(1046, "No database selected")),
+            },
+        };
+        if let Some(entry) = self.session.temporary_table(&schema, &table) {
+            return Ok(entry);
+        }
+        let Some(found) = self.catalog.schema(&schema) else {
+            return Err(PlanError::new(1049, format!("Unknown database '{schema}'")));
+        };
+        match found.table(&table) {
+            Some(entry) => Ok(entry.clone()),
+            None if found.system => Err(PlanError::new(
+                1109,
+                format!("Unknown table '{}' in {}", table.to_uppercase(), found.name),
+            )),
+            None => Err(PlanError::new(1146, format!("Table '{schema}.{table}' doesn't exist"))),
+        }
+    }
+
+    /// A mention of a table: numbers for its columns.
+    fn add_table(&mut self, entry: Arc<TableEntry>, alias: Arc<str>) -> TableIndex {
+        let index = TableIndex(self.tables.len() as u32);
+        let first_column = ColumnId(self.columns.len() as u32);
+        for (ordinal, column) in entry.definition.columns.iter().enumerate() {
+            self.columns.push(ColumnInfo {
+                name: column.name.clone(),
+                data_type: column.data_type.clone(),
+                nullable: column.nullable,
+                origin: Some((index, ordinal as u32)),
+            });
+        }
+        self.used.push(vec![false; entry.definition.columns.len()]);
+        self.tables.push(BoundTable {
+            entry,
+            alias,
+            first_column,
+            lock: None,
+            allowed_indexes: None,
+            force_index: false,
+        });
+        index
+    }
+
+    fn do_exprs(&mut self, exprs: &'a [syntax::ast::Expr<'a>]) -> PlanResult<Logical> {
+        self.blocks.push(Block::new("field list"));
+        let mut items = Vec::new();
+        for expr in exprs {
+            let bound = self.expr(expr)?;
+            let id = self.new_column(&"".into(), bound.data_type.clone(), bound.nullable);
+            items.push((id, bound));
+        }
+        self.blocks.pop();
+        Ok(Logical::Project { input: Box::new(Logical::OneRow), items })
+    }
+}
+
+/// A name as text. Names are UTF-8 once the connection's character set is; bytes that are not show as replacement
+/// characters and match nothing.
+fn utf8(bytes: &[u8]) -> std::borrow::Cow<'_, str> {
+    String::from_utf8_lossy(bytes)
+}

@@ -1,0 +1,821 @@
+//! SELECT, set operations, ORDER BY and LIMIT.
+//!
+//! ```text
+//! FROM -> Filter(WHERE) -> Aggregate -> Project(items) -> Filter(HAVING) -> Distinct -> Sort -> Limit
+//! ```
+//!
+//! A select item that is a plain column keeps that column's number; any other gets a new one. Clauses above the
+//! projection mean an item by its column, so that nothing is computed twice.
+
+use std::sync::Arc;
+
+use syntax::ast::{
+    self, Ident, Limit, OrderItem, Query, QueryBody, Select, SelectItem, SetOp, TableRef, ValuesRows,
+};
+use types::{DataType, TypeKind};
+
+use super::scope::{AliasRule, ScopeColumns};
+use super::{Binder, utf8};
+use crate::error::{PlanError, PlanResult};
+use crate::expr::{CallOption, ColumnId, Expr, ExprKind};
+use crate::function::{self, FunctionId};
+use crate::logical::{Logical, OutputColumn, SortKey};
+
+/// A bound query.
+pub(crate) struct BoundQuery {
+    pub(crate) plan: Logical,
+    pub(crate) output: Vec<OutputColumn>,
+    /// Columns of enclosing blocks it reads.
+    pub(crate) outer: Vec<ColumnId>,
+}
+
+impl<'a> Binder<'a> {
+    pub(crate) fn query(&mut self, query: &'a Query<'a>) -> PlanResult<BoundQuery> {
+        self.query_in(query, false)
+    }
+
+    /// Binds a query; `derived`: it stands in FROM and does not see the tables beside it.
+    pub(crate) fn query_in(&mut self, query: &'a Query<'a>, derived: bool) -> PlanResult<BoundQuery> {
+        let ctes = self.enter_with(query.with)?;
+        let bound = self.query_body(query, derived);
+        self.leave_with(ctes);
+        let bound = bound?;
+        for locking in query.locking {
+            self.lock_tables(&bound.plan, locking)?;
+        }
+        Ok(bound)
+    }
+
+    fn query_body(&mut self, query: &'a Query<'a>, derived: bool) -> PlanResult<BoundQuery> {
+        if let QueryBody::Select(select) = query.body {
+            return self.select(select, query.order_by, query.limit.as_ref(), derived);
+        }
+        let mut bound = self.body(&query.body, derived)?;
+        if !query.order_by.is_empty() {
+            let mut block = Self::derived_block(derived);
+            block.clause = "order clause";
+            self.blocks.push(block);
+            let keys = self.order_over_output(query.order_by, &bound.output);
+            let block = self.blocks.pop();
+            bound.outer.extend(block.map(|block| block.outer).unwrap_or_default());
+            bound.plan = Logical::Sort { input: Box::new(bound.plan), keys: keys? };
+        }
+        bound.plan = self.limit(bound.plan, query.limit.as_ref())?;
+        Ok(bound)
+    }
+
+    fn body(&mut self, body: &'a QueryBody<'a>, derived: bool) -> PlanResult<BoundQuery> {
+        match body {
+            QueryBody::Select(select) => self.select(select, &[], None, derived),
+            QueryBody::Nested(query) => self.query_in(query, derived),
+            QueryBody::Values(rows) => self.values(rows, derived),
+            QueryBody::Table(name) => {
+                self.blocks.push(Self::derived_block(derived));
+                let entry = self.find_table(name);
+                let bound = entry.map(|entry| {
+                    let alias = entry.definition.name.clone();
+                    let index = self.add_table(entry, alias.clone());
+                    self.show_table(index, alias);
+                    let shown = self.block().tables[0].shown();
+                    let output = shown.into_iter().map(|ordinal| self.output_of(0, ordinal)).collect();
+                    BoundQuery { plan: Logical::Scan { table: index }, output, outer: Vec::new() }
+                });
+                self.blocks.pop();
+                bound
+            }
+            QueryBody::SetOp { op, all, left, right } => {
+                let left = self.body(left, derived)?;
+                let right = self.body(right, derived)?;
+                self.set_op(*op, *all, left, right)
+            }
+        }
+    }
+
+    /// UNION and its like: common types, names of the left side.
+    pub(crate) fn set_op(
+        &mut self,
+        op: SetOp,
+        all: bool,
+        mut left: BoundQuery,
+        mut right: BoundQuery,
+    ) -> PlanResult<BoundQuery> {
+        if left.output.len() != right.output.len() {
+            return Err(PlanError::new(
+                1222,
+                "The used SELECT statements have a different number of columns",
+            ));
+        }
+        let mut output = Vec::with_capacity(left.output.len());
+        let mut casts: [Vec<(ColumnId, Expr)>; 2] = [Vec::new(), Vec::new()];
+        let mut sides: [Vec<ColumnId>; 2] = [Vec::new(), Vec::new()];
+        for (left, right) in left.output.iter().zip(&right.output) {
+            let exprs = [self.column_expr(left.id), self.column_expr(right.id)];
+            let data_type = function::common_type(&[&exprs[0], &exprs[1]])?;
+            let nullable = exprs.iter().any(|expr| expr.nullable);
+            for (side, expr) in exprs.into_iter().enumerate() {
+                if same_shape(&expr.data_type, &data_type) {
+                    sides[side].push(expr.as_column().unwrap_or(left.id));
+                } else {
+                    let args = vec![expr];
+                    let cast = function::build_typed(
+                        FunctionId::Cast,
+                        args,
+                        data_type.clone(),
+                        CallOption::None,
+                        &self.types,
+                    )?;
+                    let id = self.new_column(&left.name, data_type.clone(), nullable);
+                    casts[side].push((id, cast));
+                    sides[side].push(id);
+                }
+            }
+            let id = self.new_column(&left.name, data_type.clone(), nullable);
+            output.push(OutputColumn {
+                id,
+                name: left.name.clone(),
+                table: "".into(),
+                original_table: "".into(),
+                original_name: "".into(),
+                schema: "".into(),
+                data_type,
+                nullable,
+                flags: 0,
+            });
+        }
+        let [left_casts, right_casts] = casts;
+        let [left_columns, right_columns] = sides;
+        let project = |input: Logical, items: Vec<(ColumnId, Expr)>| {
+            if items.is_empty() { input } else { Logical::Project { input: Box::new(input), items } }
+        };
+        let mut outer = std::mem::take(&mut left.outer);
+        for id in std::mem::take(&mut right.outer) {
+            if !outer.contains(&id) {
+                outer.push(id);
+            }
+        }
+        let plan = Logical::SetOp {
+            op,
+            all,
+            left: Box::new(project(left.plan, left_casts)),
+            left_columns,
+            right: Box::new(project(right.plan, right_casts)),
+            right_columns,
+            columns: output.iter().map(|column: &OutputColumn| column.id).collect(),
+        };
+        Ok(BoundQuery { plan, output, outer })
+    }
+
+    /// `VALUES ROW(..), ..` as a query.
+    fn values(&mut self, values: &'a ValuesRows<'a>, derived: bool) -> PlanResult<BoundQuery> {
+        if let Some(row) = values.ragged_row {
+            return Err(PlanError::new(
+                1136,
+                format!("Column count doesn't match value count at row {}", row + 1),
+            ));
+        }
+        self.blocks.push(Self::derived_block(derived));
+        let mut rows: Vec<Vec<Expr>> = Vec::new();
+        let mut outcome = Ok(());
+        'rows: for row in 0..values.row_count {
+            let mut cells = Vec::new();
+            for cell in values.row(row) {
+                match self.values_cell(values, cell) {
+                    Ok(Some(expr)) => cells.push(expr),
+                    Ok(None) => {
+                        outcome = Err(PlanError::new(
+                            3957,
+                            "A VALUES clause cannot use DEFAULT values, unless used as a source in an INSERT statement.",
+                        ));
+                        break 'rows;
+                    }
+                    Err(error) => {
+                        outcome = Err(error);
+                        break 'rows;
+                    }
+                }
+            }
+            rows.push(cells);
+        }
+        let block = self.blocks.pop();
+        outcome?;
+        let mut output = Vec::new();
+        for position in 0..values.column_count as usize {
+            let cells: Vec<&Expr> = rows.iter().map(|row| &row[position]).collect();
+            let data_type = function::common_type(&cells)?;
+            let nullable = cells.iter().any(|cell| cell.nullable);
+            for row in &mut rows {
+                if !same_shape(&row[position].data_type, &data_type) {
+                    let cell = std::mem::replace(&mut row[position], Expr::null());
+                    row[position] = function::build_typed(
+                        FunctionId::Cast,
+                        vec![cell],
+                        data_type.clone(),
+                        CallOption::None,
+                        &self.types,
+                    )?;
+                }
+            }
+            let name: Arc<str> = format!("column_{position}").into();
+            let id = self.new_column(&name, data_type.clone(), nullable);
+            output.push(plain_output(id, name, data_type, nullable));
+        }
+        let columns = output.iter().map(|column| column.id).collect();
+        let outer = block.map(|block| block.outer).unwrap_or_default();
+        Ok(BoundQuery { plan: Logical::Values { columns, rows }, output, outer })
+    }
+
+    fn select(
+        &mut self,
+        select: &'a Select<'a>,
+        order_by: &'a [OrderItem<'a>],
+        limit: Option<&Limit<'a>>,
+        derived: bool,
+    ) -> PlanResult<BoundQuery> {
+        self.blocks.push(Self::derived_block(derived));
+        let bound = self.select_block(select, order_by, limit);
+        let block = self.blocks.pop();
+        let (plan, output) = bound?;
+        let outer = block.map(|block| block.outer).unwrap_or_default();
+        Ok(BoundQuery { plan, output, outer })
+    }
+
+    fn select_block(
+        &mut self,
+        select: &'a Select<'a>,
+        order_by: &'a [OrderItem<'a>],
+        limit: Option<&Limit<'a>>,
+    ) -> PlanResult<(Logical, Vec<OutputColumn>)> {
+        if !select.windows.is_empty() {
+            return Err(PlanError::not_supported("window functions"));
+        }
+        if select.qualify.is_some() {
+            return Err(PlanError::not_supported("QUALIFY"));
+        }
+        self.calc_found_rows |= select.options.calc_found_rows && self.blocks.len() == 1;
+        let mut tree = self.from(select.from)?;
+        if select.options.straight_join {
+            straighten(&mut tree);
+        }
+
+        let mut conditions = Vec::new();
+        if let Some(condition) = select.where_ {
+            self.block().clause = "where clause";
+            conditions = self.condition(condition)?;
+            tree = Logical::Filter { input: Box::new(tree), conditions: conditions.clone() };
+        }
+
+        // The select list.
+        self.block().clause = "field list";
+        self.block().aggregates_allowed = true;
+        let mut items: Vec<(ColumnId, Expr)> = Vec::new();
+        let mut output = Vec::new();
+        for item in select.items {
+            self.select_item(item, select.from.is_empty(), &mut items, &mut output)?;
+        }
+
+        // GROUP BY.
+        let grouped = !select.group_by.is_empty();
+        let rollup = match select.grouping {
+            ast::GroupingKind::Plain => false,
+            ast::GroupingKind::Rollup => true,
+            ast::GroupingKind::Cube => return Err(PlanError::not_supported("CUBE")),
+        };
+        let mut keys: Vec<(ColumnId, Expr)> = Vec::new();
+        self.block().clause = "group statement";
+        self.block().alias_rule = AliasRule::After;
+        for item in select.group_by {
+            let key = self.group_key(item, &items, &output)?;
+            if !keys.iter().any(|(_, other)| *other == key) {
+                let id = match key.as_column().filter(|id| !self.block().outer.contains(id)) {
+                    Some(id) => id,
+                    None => self.new_column(&"".into(), key.data_type.clone(), key.nullable),
+                };
+                keys.push((id, key));
+            }
+        }
+        let key_columns: Vec<ColumnId> = keys.iter().map(|(id, _)| *id).collect();
+        self.block().group_columns.extend(&key_columns);
+
+        // HAVING and ORDER BY.
+        let mut having = Vec::new();
+        if let Some(condition) = select.having {
+            self.block().clause = "having clause";
+            self.block().alias_rule = AliasRule::Having;
+            having = self.condition(condition)?;
+        }
+        self.block().clause = "order clause";
+        self.block().alias_rule = AliasRule::Before;
+        let mut sort = self.order_keys(order_by, &output)?;
+        self.block().alias_rule = AliasRule::Never;
+
+        let aggregated = grouped || !self.block().aggregates.is_empty();
+        if aggregated {
+            let group = super::group::Group { keys, rollup, grouped, conditions: &conditions };
+            tree = self.aggregate_node(tree, group, &mut items, &mut output, &mut having, &mut sort)?;
+        }
+        if !items.is_empty() {
+            tree = Logical::Project { input: Box::new(tree), items };
+        }
+        if !having.is_empty() {
+            tree = Logical::Filter { input: Box::new(tree), conditions: having };
+        }
+        if select.options.distinct {
+            let columns: Vec<ColumnId> = distinct_ids(&output);
+            self.check_distinct_order(&sort, &columns)?;
+            tree = Logical::Distinct { input: Box::new(tree), columns };
+        }
+        if !sort.is_empty() {
+            tree = Logical::Sort { input: Box::new(tree), keys: sort };
+        }
+        Ok((self.limit(tree, limit)?, output))
+    }
+
+    fn select_item(
+        &mut self,
+        item: &'a SelectItem<'a>,
+        no_from: bool,
+        items: &mut Vec<(ColumnId, Expr)>,
+        output: &mut Vec<OutputColumn>,
+    ) -> PlanResult<()> {
+        match item {
+            SelectItem::Star(_) => {
+                if no_from {
+                    return Err(PlanError::new(1096, "No tables used"));
+                }
+                for (table, ordinal) in self.block().star.clone() {
+                    let column = self.output_of(table, ordinal);
+                    self.add_output(column, output);
+                }
+                Ok(())
+            }
+            SelectItem::TableStar(name, _) => {
+                let alias = utf8(name.name.text);
+                let schema = name.schema.map(|schema| utf8(schema.text));
+                let position = self.block().tables.iter().position(|table| {
+                    *table.alias == *alias
+                        && schema.as_ref().is_none_or(|schema| table.schema.as_deref() == Some(schema))
+                });
+                let Some(position) = position else {
+                    return Err(PlanError::new(1051, format!("Unknown table '{alias}'")));
+                };
+                for ordinal in self.block().tables[position].shown() {
+                    let column = self.output_of(position as u32, ordinal);
+                    self.add_output(column, output);
+                }
+                Ok(())
+            }
+            SelectItem::Expr { expr, alias, source } => {
+                let bound = self.expr(expr)?;
+                let name: Arc<str> = match (alias, &expr.kind) {
+                    (Some(alias), _) => utf8(alias.text).into(),
+                    (None, ast::ExprKind::Column(name)) => utf8(name.name.text).into(),
+                    (None, ast::ExprKind::Literal(ast::Literal::Null)) => "NULL".into(),
+                    (None, ast::ExprKind::Literal(ast::Literal::String { value, .. })) => utf8(value).into(),
+                    (None, _) => utf8(source.of(self.text)).trim().into(),
+                };
+                let mut column = match bound.as_column() {
+                    // A column of this block keeps its number; an aggregate's too, but it is no table's column.
+                    Some(id) if !self.block().outer.contains(&id) => self.output_of_column(id, &bound),
+                    _ => {
+                        let id = self.new_column(&name, bound.data_type.clone(), bound.nullable);
+                        let column = plain_output(id, name.clone(), bound.data_type.clone(), bound.nullable);
+                        items.push((id, bound.clone()));
+                        column
+                    }
+                };
+                column.name = name.clone();
+                let shown = Expr {
+                    kind: ExprKind::Column(column.id),
+                    data_type: bound.data_type.clone(),
+                    nullable: bound.nullable,
+                    coercibility: bound.coercibility,
+                };
+                output.push(column);
+                self.block().aliases.push((name, shown, bound));
+                Ok(())
+            }
+        }
+    }
+
+    fn add_output(&mut self, column: OutputColumn, output: &mut Vec<OutputColumn>) {
+        let expr = Expr::column(column.id, column.data_type.clone(), column.nullable);
+        self.block().aliases.push((column.name.clone(), expr.clone(), expr));
+        output.push(column);
+    }
+
+    /// The output column for a column of the current block, with its table's names.
+    pub(crate) fn output_of(&mut self, table: u32, ordinal: u32) -> OutputColumn {
+        let scope = &self.block().tables[table as usize];
+        let (id, name) = (scope.column(ordinal), scope.name(ordinal));
+        if let ScopeColumns::Base { table, .. } = scope.columns {
+            self.used[table.0 as usize][ordinal as usize] = true;
+        }
+        let expr = self.column_expr(id);
+        OutputColumn { name, ..self.output_of_column(id, &expr) }
+    }
+
+    fn output_of_column(&mut self, id: ColumnId, expr: &Expr) -> OutputColumn {
+        let info = &self.columns[id.0 as usize];
+        let mut column = plain_output(id, info.name.clone(), expr.data_type.clone(), expr.nullable);
+        let scope_alias = self.blocks.last().and_then(|block| {
+            block.tables.iter().find(|table| match &table.columns {
+                ScopeColumns::Base { first, definition, .. } => {
+                    id.0.checked_sub(first.0)
+                        .is_some_and(|ordinal| (ordinal as usize) < definition.columns.len())
+                }
+                ScopeColumns::Derived { columns, .. } => columns.iter().any(|(_, other)| *other == id),
+            })
+        });
+        if let Some(table) = scope_alias {
+            column.table = table.alias.clone();
+        }
+        if let Some((table, ordinal)) = info.origin {
+            let table = &self.tables[table.0 as usize];
+            let definition = &table.entry.definition;
+            column.original_table = definition.name.clone();
+            column.schema = definition.schema.clone();
+            column.original_name = info.name.clone();
+            column.flags = column_flags(definition, ordinal as usize);
+        }
+        column
+    }
+
+    /// A key of GROUP BY: ordinal, column, alias or expression.
+    fn group_key(
+        &mut self,
+        item: &'a OrderItem<'a>,
+        items: &[(ColumnId, Expr)],
+        output: &[OutputColumn],
+    ) -> PlanResult<Expr> {
+        let key = match position_of(&item.expr) {
+            Some(position) => {
+                let column = position.and_then(|position| output.get(position)).ok_or_else(|| {
+                    let text = utf8(item.expr.span.of(self.text)).into_owned();
+                    PlanError::new(1054, format!("Unknown column '{text}' in 'group statement'"))
+                })?;
+                match items.iter().find(|(id, _)| *id == column.id) {
+                    Some((_, expr)) => expr.clone(),
+                    None => self.column_expr(column.id),
+                }
+            }
+            None => {
+                self.block().aggregates_allowed = false;
+                let bound = self.expr(&item.expr);
+                self.block().aggregates_allowed = true;
+                let bound = bound.map_err(|error| {
+                    if error.number == 1111 {
+                        let text = utf8(item.expr.span.of(self.text)).into_owned();
+                        PlanError::new(1056, format!("Can't group on '{text}'"))
+                    } else {
+                        error
+                    }
+                })?;
+                match bound.as_column().and_then(|id| items.iter().find(|(item, _)| *item == id)) {
+                    Some((_, expr)) => expr.clone(),
+                    None => bound,
+                }
+            }
+        };
+        let aggregates = &self.block().aggregates;
+        if key.any(&mut |node| {
+            node.as_column().is_some_and(|id| aggregates.iter().any(|(other, _)| *other == id))
+        }) {
+            let text = utf8(item.expr.span.of(self.text)).into_owned();
+            return Err(PlanError::new(1056, format!("Can't group on '{text}'")));
+        }
+        Ok(key)
+    }
+
+    fn order_keys(
+        &mut self,
+        order_by: &'a [OrderItem<'a>],
+        output: &[OutputColumn],
+    ) -> PlanResult<Vec<SortKey>> {
+        let mut keys: Vec<SortKey> = Vec::new();
+        for item in order_by {
+            let expr = match position_of(&item.expr) {
+                Some(position) => {
+                    let column = position.and_then(|position| output.get(position)).ok_or_else(|| {
+                        let text = utf8(item.expr.span.of(self.text)).into_owned();
+                        PlanError::new(1054, format!("Unknown column '{text}' in 'order clause'"))
+                    })?;
+                    self.column_expr(column.id)
+                }
+                None => self.expr(&item.expr)?,
+            };
+            // A constant orders nothing; a key that came before cannot order again.
+            if expr.as_literal().is_some() || keys.iter().any(|key| key.expr == expr) {
+                continue;
+            }
+            keys.push(SortKey { expr, descending: item.desc == Some(true) });
+        }
+        Ok(keys)
+    }
+
+    /// ORDER BY of a set operation: over its output columns.
+    fn order_over_output(
+        &mut self,
+        order_by: &'a [OrderItem<'a>],
+        output: &[OutputColumn],
+    ) -> PlanResult<Vec<SortKey>> {
+        self.block().alias_rule = AliasRule::Before;
+        for column in output {
+            let expr = self.column_expr(column.id);
+            self.block().aliases.push((column.name.clone(), expr.clone(), expr));
+        }
+        self.order_keys(order_by, output)
+    }
+
+    pub(crate) fn limit(&mut self, input: Logical, limit: Option<&Limit<'a>>) -> PlanResult<Logical> {
+        let Some(limit) = limit else { return Ok(input) };
+        let count = Some(self.limit_value(&limit.count)?);
+        let offset = limit.offset.as_ref().map(|offset| self.limit_value(offset)).transpose()?;
+        Ok(Logical::Limit { input: Box::new(input), count, offset })
+    }
+
+    pub(crate) fn limit_value(&mut self, expr: &ast::Expr<'_>) -> PlanResult<Expr> {
+        match &expr.kind {
+            ast::ExprKind::Param(ordinal) => Ok(self.parameter(*ordinal)),
+            ast::ExprKind::Literal(literal) => self.literal(literal, expr.span.start),
+            _ => Err(PlanError::new(1210, "Incorrect arguments to LIMIT")),
+        }
+    }
+
+    /// SELECT DISTINCT can only be ordered by what it selects.
+    fn check_distinct_order(&self, sort: &[SortKey], columns: &[ColumnId]) -> PlanResult<()> {
+        for (position, key) in sort.iter().enumerate() {
+            let mut missing = None;
+            key.expr.each_column(&mut |id| {
+                if !columns.contains(&id) && missing.is_none() {
+                    missing = Some(id);
+                }
+            });
+            if let Some(id) = missing {
+                return Err(PlanError::new(
+                    3065,
+                    format!(
+                        "Expression #{} of ORDER BY clause is not in SELECT list, references column '{}' which is \
+                         not in SELECT list; this is incompatible with DISTINCT",
+                        position + 1,
+                        self.full_name(id)
+                    ),
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    fn lock_tables(&mut self, plan: &Logical, locking: &ast::Locking<'_>) -> PlanResult<()> {
+        let wait = match locking.wait {
+            ast::LockWait::Wait => catalog::LockWait::Wait,
+            ast::LockWait::NoWait => catalog::LockWait::NoWait,
+            ast::LockWait::SkipLocked => catalog::LockWait::SkipLocked,
+        };
+        let mut scans = Vec::new();
+        collect_scans(plan, &mut scans);
+        let mut named = vec![false; locking.tables.len()];
+        for index in scans {
+            let table = &mut self.tables[index.0 as usize];
+            let position = locking.tables.iter().position(|name| *table.alias == *utf8(name.name.text));
+            if let Some(position) = position {
+                named[position] = true;
+            } else if !locking.tables.is_empty() {
+                continue;
+            }
+            table.lock = Some((locking.exclusive, wait));
+        }
+        if let Some(missing) = named.iter().position(|named| !named) {
+            let name = utf8(locking.tables[missing].name.text);
+            return Err(PlanError::new(3568, format!("Unresolved table name `{name}` in locking clause.")));
+        }
+        Ok(())
+    }
+
+    /// WITH RECURSIVE: a seed, then steps that read the rows of the step before.
+    pub(crate) fn recursive_cte(
+        &mut self,
+        position: usize,
+        query: &'a Query<'a>,
+        names: &'a [Ident<'a>],
+    ) -> PlanResult<(Logical, Vec<(Arc<str>, ColumnId)>)> {
+        let name = self.ctes[position].name;
+        let QueryBody::SetOp { op: SetOp::Union, all, left, right } = &query.body else {
+            return Err(PlanError::new(
+                3573,
+                format!("Recursive Common Table Expression '{}' should contain a UNION", utf8(name)),
+            ));
+        };
+        if !query.order_by.is_empty() {
+            return Err(PlanError::not_supported("ORDER BY over UNION in recursive Common Table Expression"));
+        }
+        if body_mentions(left, name) {
+            return Err(PlanError::new(
+                3574,
+                format!(
+                    "Recursive Common Table Expression '{}' should have one or more non-recursive query blocks \
+                     followed by one or more recursive ones",
+                    utf8(name)
+                ),
+            ));
+        }
+        let seed = self.body(left, true)?;
+        let named = super::from::rename(&seed.output, names)?;
+        let mut columns = Vec::new();
+        for (column, (name, _)) in seed.output.iter().zip(&named) {
+            columns.push((name.clone(), self.new_column(name, column.data_type.clone(), true)));
+        }
+        let recursion = self.recursion_count;
+        self.recursion_count += 1;
+        self.ctes[position].working = Some((recursion, columns.clone()));
+        let step = self.body(right, true);
+        self.ctes[position].working = None;
+        let mut step = step?;
+        if step.output.len() != columns.len() {
+            return Err(PlanError::new(
+                1222,
+                "The used SELECT statements have a different number of columns",
+            ));
+        }
+        // The seed's types hold; later rows are cast to them.
+        let mut items = Vec::new();
+        let mut step_columns = Vec::new();
+        for (column, (name, id)) in step.output.iter().zip(&columns) {
+            let wanted = self.columns[id.0 as usize].data_type.clone();
+            if same_shape(&column.data_type, &wanted) {
+                step_columns.push(column.id);
+            } else {
+                let args = vec![self.column_expr(column.id)];
+                let cast = function::build_typed(
+                    FunctionId::Cast,
+                    args,
+                    wanted.clone(),
+                    CallOption::None,
+                    &self.types,
+                )?;
+                let cast_id = self.new_column(name, wanted, true);
+                items.push((cast_id, cast));
+                step_columns.push(cast_id);
+            }
+        }
+        if !items.is_empty() {
+            step.plan = Logical::Project { input: Box::new(step.plan), items };
+        }
+        let plan = Logical::Recursive {
+            recursion,
+            seed_columns: seed.output.iter().map(|column| column.id).collect(),
+            seed: Box::new(seed.plan),
+            step: Box::new(step.plan),
+            step_columns,
+            distinct: !all,
+            columns: columns.iter().map(|(_, id)| *id).collect(),
+        };
+        let plan = self.limit(plan, query.limit.as_ref())?;
+        Ok((plan, columns))
+    }
+}
+
+/// Values of both types lie in memory alike and compare alike.
+pub(crate) fn same_shape(a: &DataType, b: &DataType) -> bool {
+    if a.kind == TypeKind::Null || b.kind == TypeKind::Null {
+        return a.kind == b.kind;
+    }
+    if a.physical() != b.physical() {
+        return false;
+    }
+    match a.physical() {
+        types::Physical::Int => {
+            if a.is_temporal() || b.is_temporal() {
+                a.is_temporal() && (a.kind == b.kind || (a.has_date() && b.has_date() && a.scale <= b.scale))
+            } else if a.members.is_some() || b.members.is_some() || is_bit(a) || is_bit(b) {
+                a == b
+            } else {
+                a.unsigned == b.unsigned
+            }
+        }
+        types::Physical::Double => true,
+        types::Physical::Decimal => a.scale == b.scale,
+        types::Physical::Bytes => {
+            (a.kind == TypeKind::Json) == (b.kind == TypeKind::Json)
+                && a.collation.charset() == b.collation.charset()
+        }
+    }
+}
+
+fn is_bit(data_type: &DataType) -> bool {
+    data_type.kind == TypeKind::Bit
+}
+
+/// An output column that is no table's.
+fn plain_output(id: ColumnId, name: Arc<str>, data_type: DataType, nullable: bool) -> OutputColumn {
+    let empty: Arc<str> = "".into();
+    OutputColumn {
+        id,
+        name,
+        table: empty.clone(),
+        original_table: empty.clone(),
+        original_name: empty.clone(),
+        schema: empty,
+        data_type,
+        nullable,
+        flags: 0,
+    }
+}
+
+/// The flags that a table's column has in its definition packet beside those of its type.
+fn column_flags(definition: &catalog::TableDefinition, ordinal: usize) -> u16 {
+    use types::data_type::column_flag as flag;
+    let column = &definition.columns[ordinal];
+    let mut flags = 0;
+    for index in &definition.indexes {
+        if index.is_primary() && index.parts.iter().any(|part| part.column == ordinal) {
+            flags |= flag::PRIMARY_KEY;
+        } else if index.parts.first().is_some_and(|part| part.column == ordinal) {
+            flags |= if index.is_unique() && index.parts.len() == 1 {
+                flag::UNIQUE_KEY
+            } else {
+                flag::MULTIPLE_KEY
+            };
+        }
+    }
+    if flags & flag::PRIMARY_KEY != 0 {
+        flags &= !flag::MULTIPLE_KEY;
+    }
+    if column.auto_increment {
+        flags |= flag::AUTO_INCREMENT;
+    }
+    if column.on_update_now {
+        flags |= flag::ON_UPDATE_NOW | flag::TIMESTAMP;
+    }
+    if !column.nullable && column.default == catalog::ColumnDefault::None && !column.auto_increment {
+        flags |= flag::NO_DEFAULT_VALUE;
+    }
+    flags
+}
+
+/// A bare integer in GROUP BY or ORDER BY is a position; inner `None`: not a possible one.
+fn position_of(expr: &ast::Expr<'_>) -> Option<Option<usize>> {
+    match expr.kind {
+        ast::ExprKind::Literal(ast::Literal::Number(ast::NumberKind::Integer, text)) => {
+            let position = std::str::from_utf8(text).ok().and_then(|text| text.parse::<usize>().ok());
+            Some(position.and_then(|position| position.checked_sub(1)))
+        }
+        _ => None,
+    }
+}
+
+/// Output columns without repetition.
+fn distinct_ids(output: &[OutputColumn]) -> Vec<ColumnId> {
+    let mut ids = Vec::with_capacity(output.len());
+    for column in output {
+        if !ids.contains(&column.id) {
+            ids.push(column.id);
+        }
+    }
+    ids
+}
+
+/// SELECT STRAIGHT_JOIN: every inner join keeps its order.
+fn straighten(tree: &mut Logical) {
+    if let Logical::Join { kind, left, right, .. } = tree {
+        if *kind == crate::logical::JoinKind::Inner {
+            *kind = crate::logical::JoinKind::Straight;
+        }
+        straighten(left);
+        straighten(right);
+    }
+}
+
+/// The tables of FROM, subqueries in expressions left out.
+pub(crate) fn collect_scans(plan: &Logical, out: &mut Vec<crate::logical::TableIndex>) {
+    if let Logical::Scan { table } = plan {
+        out.push(*table);
+    }
+    plan.each_input(&mut |input| collect_scans(input, out));
+}
+
+/// Whether a table of this name stands in FROM of the query or of a query in its FROM.
+pub(crate) fn mentions_table(query: &Query<'_>, name: &[u8]) -> bool {
+    body_mentions(&query.body, name)
+}
+
+fn body_mentions(body: &QueryBody<'_>, name: &[u8]) -> bool {
+    match body {
+        QueryBody::Select(select) => select.from.iter().any(|table| ref_mentions(table, name)),
+        QueryBody::Values(_) => false,
+        QueryBody::Table(table) => table.schema.is_none() && table.name.text.eq_ignore_ascii_case(name),
+        QueryBody::SetOp { left, right, .. } => body_mentions(left, name) || body_mentions(right, name),
+        QueryBody::Nested(query) => mentions_table(query, name),
+    }
+}
+
+fn ref_mentions(table: &TableRef<'_>, name: &[u8]) -> bool {
+    match table {
+        TableRef::Table(factor) => {
+            factor.name.schema.is_none() && factor.name.name.text.eq_ignore_ascii_case(name)
+        }
+        TableRef::Derived { query, .. } => mentions_table(query, name),
+        TableRef::JsonTable(_) => false,
+        TableRef::Join(join) => ref_mentions(&join.left, name) || ref_mentions(&join.right, name),
+        TableRef::List(list) => list.iter().any(|table| ref_mentions(table, name)),
+    }
+}

@@ -1,0 +1,115 @@
+//! Walks that change expressions and trees.
+
+use crate::expr::{ColumnId, Expr, ExprKind, SubqueryKind};
+use crate::logical::Logical;
+
+/// Puts what `with` says in place of every column reference of `expr` (not inside subqueries' trees).
+pub fn replace_columns(expr: &mut Expr, with: &mut dyn FnMut(ColumnId) -> ExprKind) {
+    if let ExprKind::Column(id) = expr.kind {
+        expr.kind = with(id);
+        return;
+    }
+    expr.each_child_mut(&mut |child| replace_columns(child, with));
+}
+
+/// Puts the expression that `with` gives in place of column references, inside subqueries' trees as well.
+pub fn substitute(expr: &mut Expr, with: &dyn Fn(ColumnId) -> Option<Expr>) {
+    if let ExprKind::Column(id) = expr.kind {
+        if let Some(new) = with(id) {
+            *expr = new;
+        }
+        return;
+    }
+    if let ExprKind::Subquery(subquery) = &mut expr.kind {
+        substitute_in_tree(&mut subquery.plan, with);
+        let mut outer = Vec::new();
+        for id in &subquery.outer {
+            match with(*id) {
+                Some(new) => new.each_column(&mut |id| outer.push(id)),
+                None => outer.push(*id),
+            }
+        }
+        outer.sort_unstable();
+        outer.dedup();
+        subquery.outer = outer;
+    }
+    expr.each_child_mut(&mut |child| substitute(child, with));
+}
+
+/// As [`substitute`], for every expression of a tree.
+pub fn substitute_in_tree(tree: &mut Logical, with: &dyn Fn(ColumnId) -> Option<Expr>) {
+    tree.each_expr_mut(&mut |expr| substitute(expr, with));
+    if let Logical::Apply { subquery, .. } = tree {
+        substitute_in_tree(&mut subquery.plan, with);
+        let mut outer = Vec::new();
+        for id in &subquery.outer {
+            match with(*id) {
+                Some(new) => new.each_column(&mut |id| outer.push(id)),
+                None => outer.push(*id),
+            }
+        }
+        subquery.outer = outer;
+    }
+    tree.each_input_mut(&mut |input| substitute_in_tree(input, with));
+}
+
+/// Splits `a AND b AND c` into its parts.
+pub fn conjuncts(expr: Expr, out: &mut Vec<Expr>) {
+    match expr.kind {
+        ExprKind::Call { function: crate::function::FunctionId::And, args, .. } => {
+            for arg in args {
+                conjuncts(arg, out);
+            }
+        }
+        _ => out.push(expr),
+    }
+}
+
+/// Every column that a tree reads and does not make itself.
+pub fn free_columns(tree: &Logical, tables: &[crate::logical::BoundTable], out: &mut Vec<ColumnId>) {
+    let mut made = Vec::new();
+    let mut read = Vec::new();
+    collect(tree, tables, &mut made, &mut read);
+    made.sort_unstable();
+    for id in read {
+        if made.binary_search(&id).is_err() && !out.contains(&id) {
+            out.push(id);
+        }
+    }
+}
+
+fn collect(
+    tree: &Logical,
+    tables: &[crate::logical::BoundTable],
+    made: &mut Vec<ColumnId>,
+    read: &mut Vec<ColumnId>,
+) {
+    match tree {
+        Logical::Scan { .. }
+        | Logical::Values { .. }
+        | Logical::Empty { .. }
+        | Logical::WorkingTable { .. }
+        | Logical::Recursive { .. }
+        | Logical::SetOp { .. } => made.extend(tree.output(tables)),
+        Logical::Project { items, .. } => made.extend(items.iter().map(|(id, _)| *id)),
+        Logical::Aggregate { keys, calls, .. } => {
+            made.extend(keys.iter().map(|(id, _)| *id));
+            made.extend(calls.iter().map(|(id, _)| *id));
+        }
+        Logical::Apply { subquery, column, .. } => {
+            made.push(*column);
+            made.extend(&subquery.columns);
+            read.extend(&subquery.outer);
+        }
+        _ => {}
+    }
+    tree.each_expr(&mut |expr| {
+        expr.each_column(&mut |id| read.push(id));
+        if let ExprKind::Subquery(subquery) = &expr.kind
+            && let SubqueryKind::Quantified { .. } = subquery.kind
+        {
+            made.extend(&subquery.columns);
+        }
+    });
+    tree.each_input(&mut |input| collect(input, tables, made, read));
+}
