@@ -2,32 +2,44 @@
 """Generates the tables of `types::collation`.
 
     pip install pymysql pyuca
-    tools/collation_tables.py mysql://user:password@host:port
+    tools/collation_tables.py mysql://user:password@host:port [bytes|general|uca900|uca520|uca400|cases ...]
 
-Weights of the 0900 collations come from Unicode's allkeys.txt 9.0.0, those of unicode_520_ci from 5.2.0 (both as the
-package pyuca carries them). The rest is what a MySQL 9.7 server answers when asked: single-byte weights, general_ci,
-unicode_ci (UCA 4.0.0), and the case mappings. tests/collation_oracle.rs compares all of it with a server.
+Weights of the 0900 collations are Unicode's allkeys.txt 9.0.0, those of unicode_520_ci 5.2.0 (both as the package
+pyuca carries them); where a MySQL 9.7 server answers otherwise (its few departures are printed) its answer is taken.
+The rest is what the server answers when asked: single-byte weights, general_ci, unicode_ci (UCA 4.0.0), and the case
+mappings. tests/collation_oracle.rs compares the result with a server over all code points.
 
-Writes src/collation/byte_tables.rs and data/*.bin; the layout of the latter is described in src/collation/data.rs.
+Writes src/collation/byte_tables.rs and data/*.bin; the layout of the latter stands in src/collation/plane.rs.
+Takes about three minutes.
 """
 import os
+import re
 import struct
+import subprocess
 import sys
 from urllib.parse import urlparse
 
 import pymysql
+import pyuca
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(HERE)
 
 BYTE_TABLES = ["ascii_general_ci", "latin1_danish_ci", "latin1_general_ci", "latin1_general_cs", "latin1_german1_ci",
                "latin1_spanish_ci", "latin1_swedish_ci"]
+CODE_END = 0x110000
+
+# Entries of a weight plane; see plane.rs.
+POOL = 0x8000
+HANGUL, TANGUT, HAN_EXTENSION, HAN, UNASSIGNED = 0xFFFB, 0xFFFC, 0xFFFD, 0xFFFE, 0xFFFF
 
 
 def connect(address):
     url = urlparse(address)
-    return pymysql.connect(host=url.hostname, port=url.port, user=url.username, password=url.password or "",
-                           charset="utf8mb4").cursor()
+    server = pymysql.connect(host=url.hostname, port=url.port, user=url.username, password=url.password or "",
+                             charset="utf8mb4").cursor()
+    server.execute("SET SESSION cte_max_recursion_depth = 2000000")
+    return server
 
 
 def ask(server, sql):
@@ -40,6 +52,16 @@ def ask_each_byte(server, expression):
     row = ask(server, "SELECT " + ",".join(expression.format("%02X" % byte) for byte in range(256)))[0]
     return list(row)
 
+
+def ask_each_code(server, expression):
+    """{code point: answer} over all Unicode; the character is `c` in `expression`."""
+    rows = ask(server, "WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < %d) SELECT i, %s FROM "
+               "(SELECT i, CONVERT(CHAR(i USING utf32) USING utf8mb4) c FROM n WHERE i NOT BETWEEN 0xD800 AND 0xDFFF) t"
+               % (CODE_END - 1, expression))
+    return dict(rows)
+
+
+# --- Single bytes -----------------------------------------------------------------------------------------------------
 
 def byte_array(name, doc, values):
     lines = ["/// " + doc, "pub(super) static %s: [u8; 256] = [" % name]
@@ -61,8 +83,10 @@ def write_byte_tables(server):
         for name in BYTE_TABLES[1:] + ["latin1_bin"]:
             assert mapped == ask_each_byte(server, "ORD(%s(_latin1 X'{}' COLLATE %s))" % (case, name)), name
         parts.append(byte_array("LATIN1_" + case, "%s of each latin1 character." % case, mapped))
-    with open(os.path.join(ROOT, "src/collation/byte_tables.rs"), "w") as file:
+    path = os.path.join(ROOT, "src/collation/byte_tables.rs")
+    with open(path, "w") as file:
         file.write("\n".join(parts))
+    subprocess.check_call(["rustfmt", "--edition", "2024", path])
 
 
 def ord_ascii(server, byte, name):
@@ -72,9 +96,191 @@ def ord_ascii(server, byte, name):
     return byte if answer is None else answer
 
 
+# --- Unicode's own tables ---------------------------------------------------------------------------------------------
+
+def read_allkeys(version):
+    """{code point: [(primary, secondary, tertiary), ...]}; MySQL uses none of the contractions."""
+    keys = {}
+    path = os.path.join(os.path.dirname(pyuca.__file__), "allkeys-%s.txt" % version)
+    for line in open(path):
+        line = line.split("#")[0].strip()
+        if not line or line[0] == "@":
+            continue
+        codes, elements = line.split(";")
+        codes = codes.split()
+        if len(codes) == 1:
+            keys[int(codes[0], 16)] = [tuple(int(weight, 16) for weight in element[1:].split("."))
+                                       for element in re.findall(r"\[([^\]]*)\]", elements)]
+    return keys
+
+
+HAN_COMPATIBLE = {0xFA0E, 0xFA0F, 0xFA11, 0xFA13, 0xFA14, 0xFA1F, 0xFA21, 0xFA23, 0xFA24, 0xFA27, 0xFA28, 0xFA29}
+HAN_LAST = {"4.0.0": 0x9FA5, "5.2.0": 0x9FA5, "9.0.0": 0x9FD5}
+HAN_EXTENSIONS = {"4.0.0": [(0x3400, 0x4DB5)], "5.2.0": [(0x3400, 0x4DB5)],
+                  "9.0.0": [(0x3400, 0x4DB5), (0x20000, 0x2A6D6), (0x2A700, 0x2B734), (0x2B740, 0x2B81D),
+                            (0x2B820, 0x2CEA1)]}
+
+
+def implicit_kind(code, version):
+    if 0x4E00 <= code <= HAN_LAST[version] or code in HAN_COMPATIBLE:
+        return HAN
+    if any(first <= code <= last for first, last in HAN_EXTENSIONS[version]):
+        return HAN_EXTENSION
+    if version == "9.0.0" and 0x17000 <= code <= 0x18AFF:
+        return TANGUT
+    return UNASSIGNED
+
+
+def implicit_weights(code, kind):
+    if kind == TANGUT:
+        return [0xFB00, (code - 0x17000) | 0x8000]
+    base = {HAN: 0xFB40, HAN_EXTENSION: 0xFB80, UNASSIGNED: 0xFBC0}[kind]
+    return [base + (code >> 15), (code & 0x7FFF) | 0x8000]
+
+
+def hangul_parts(code):
+    index = code - 0xAC00
+    parts = [0x1100 + index // 588, 0x1161 + index % 588 // 28]
+    return parts + ([0x11A7 + index % 28] if index % 28 else [])
+
+
+# --- Planes -----------------------------------------------------------------------------------------------------------
+
+class Plane:
+    """A page table over code points; see plane.rs."""
+
+    def __init__(self):
+        self.entries = [0] * CODE_END
+        self.pool, self.pool_index, self.weight_max = [], {}, 0
+
+    def put_weights(self, code, weights):
+        assert all(0 < weight <= 0xFFFF for weight in weights)
+        rest = list(weights)
+        while rest:
+            weight = rest.pop(0)
+            if weight < 0xFB00:
+                self.weight_max = max(self.weight_max, weight)
+            elif weight < 0xFC00:
+                assert rest.pop(0) >= 0x8000, hex(code)  # The key codec writes the second of a pair as it is.
+        if not weights:
+            self.entries[code] = 0
+        elif len(weights) == 1 and weights[0] < POOL:
+            self.entries[code] = weights[0]
+        else:
+            weights = tuple(weights)
+            if weights not in self.pool_index:
+                self.pool_index[weights] = len(self.pool)
+                self.pool += [len(weights), *weights]
+            assert self.pool_index[weights] < HANGUL - POOL
+            self.entries[code] = POOL | self.pool_index[weights]
+
+    def write(self, name):
+        pages, page_numbers, index = [], {}, []
+        for start in range(0, CODE_END, 256):
+            page = tuple(self.entries[start:start + 256])
+            if page not in page_numbers:
+                page_numbers[page] = len(pages)
+                pages.append(page)
+            index.append(page_numbers[page])
+        assert len(pages) <= 256, (name, len(pages))
+        data = struct.pack("<4H", len(pages), len(self.pool), self.weight_max, 0) + bytes(index)
+        for page in pages:
+            data += struct.pack("<256H", *page)
+        data += struct.pack("<%dH" % len(self.pool), *self.pool)
+        with open(os.path.join(ROOT, "data", name + ".bin"), "wb") as file:
+            file.write(data)
+        print("%s: %d pages, %d bytes" % (name, len(pages), len(data)))
+
+
+def codes():
+    return (code for code in range(CODE_END) if not 0xD800 <= code <= 0xDFFF)
+
+
+def units(weight_string):
+    return list(struct.unpack(">%dH" % (len(weight_string) // 2), weight_string))
+
+
+def write_uca(server, name, version, collation, levels):
+    observed = ask_each_code(server, "WEIGHT_STRING(c COLLATE %s)" % collation)
+    keys = read_allkeys(version) if version != "4.0.0" else {}
+    planes, departures = [Plane() for _ in range(levels)], []
+    for code in range(0xD800, 0xE000):
+        for plane, entry in zip(planes, (UNASSIGNED, 0x20, 0x02)):
+            plane.entries[code] = entry  # Never asked for: no text holds a surrogate.
+    for code in codes():
+        weights, kind = [], None
+        seen = units(observed[code])
+        if code in keys:
+            elements = keys[code]
+            weights = [[element[level] for element in elements if element[level]] for level in range(levels)]
+        elif version == "9.0.0" and 0xAC00 <= code <= 0xD7A3:
+            elements = [element for part in hangul_parts(code) for element in keys[part]]
+            weights, kind = [[element[level] for element in elements] for level in range(levels)], HANGUL
+        else:
+            kind = implicit_kind(code, version)
+            weights = [implicit_weights(code, kind), [0x20], [0x02]][:levels]
+        expected = weights[0]
+        for level in weights[1:]:
+            expected = expected + [0] + level
+        if seen != expected:
+            if version != "4.0.0":
+                departures.append("%04X" % code)
+            kind, weights, rest = None, [], seen
+            for _ in range(levels - 1):
+                weights.append(rest[:rest.index(0)])
+                rest = rest[rest.index(0) + 1:]
+            weights.append(rest)
+        for number, (plane, level) in enumerate(zip(planes, weights)):
+            if number == 0 and kind is not None:
+                plane.entries[code] = kind
+            else:
+                plane.put_weights(code, level)
+    print(name, "departs from allkeys at", *departures)
+    for level, plane in enumerate(planes):
+        plane.write("%s_%d" % (name, level + 1))
+
+
+def delta_plane(mapping):
+    """Entries are target minus source in the low 16 bits; the high bits must not change."""
+    plane = Plane()
+    for code, target in mapping.items():
+        assert code >> 16 == target >> 16, hex(code)
+        plane.entries[code] = (target - code) & 0xFFFF
+    return plane
+
+
+def write_general(server):
+    observed = ask_each_code(server, "WEIGHT_STRING(c COLLATE utf8mb4_general_ci)")
+    assert all(units(observed[code]) == [0xFFFD] for code in codes() if code > 0xFFFF)
+    delta_plane({code: units(observed[code])[0] for code in codes() if code <= 0xFFFF}).write("general")
+
+
+def write_cases(server):
+    for name, collation, alike in [
+            ("general", "utf8mb4_general_ci", ["utf8mb4_unicode_ci", "utf8mb4_bin"]),
+            ("uca520", "utf8mb4_unicode_520_ci", []),
+            ("uca900", "utf8mb4_0900_ai_ci", ["utf8mb4_0900_as_cs", "utf8mb4_0900_bin"])]:
+        for case in ("upper", "lower"):
+            # The server cuts the result at the argument's length in bytes, which is too short for a few letters.
+            ask_case = lambda collation: ask_each_code(server, "%s(CONCAT(c, '  ') COLLATE %s)" % (case, collation))
+            observed = ask_case(collation)
+            for other in alike:
+                assert observed == ask_case(other), other
+            delta_plane({code: ord(observed[code][0]) for code in codes()}).write("%s_%s" % (case, name))
+
+
 def main():
     server = connect(sys.argv[1])
-    write_byte_tables(server)
+    parts = {
+        "bytes": lambda: write_byte_tables(server),
+        "general": lambda: write_general(server),
+        "uca900": lambda: write_uca(server, "uca900", "9.0.0", "utf8mb4_0900_as_cs", 3),
+        "uca520": lambda: write_uca(server, "uca520", "5.2.0", "utf8mb4_unicode_520_ci", 1),
+        "uca400": lambda: write_uca(server, "uca400", "4.0.0", "utf8mb4_unicode_ci", 1),
+        "cases": lambda: write_cases(server),
+    }
+    for name in sys.argv[2:] or parts:
+        parts[name]()
 
 
 if __name__ == "__main__":

@@ -186,15 +186,24 @@ impl Charset {
     /// Appends the character with code point `code`; `false`, and nothing appended, if this set has no such character
     /// (or `code` is a surrogate or above 0x10FFFF). In `binary`, code points 0 to 255 are the bytes.
     pub fn encode(self, code: u32, out: &mut Vec<u8>) -> bool {
-        let byte = match self {
+        match self {
+            Self::Utf8mb3 => code <= 0xFFFF && encode_utf8(code, out),
+            Self::Utf8mb4 => encode_utf8(code, out),
+            Self::Binary | Self::Ascii | Self::Latin1 => {
+                let byte = self.single_byte(code);
+                out.extend(byte);
+                byte.is_some()
+            }
+        }
+    }
+
+    /// The byte of a character, if it is one byte.
+    pub(crate) fn single_byte(self, code: u32) -> Option<u8> {
+        match self {
             Self::Binary => u8::try_from(code).ok(),
-            Self::Ascii => u8::try_from(code).ok().filter(u8::is_ascii),
             Self::Latin1 => latin1::from_unicode(code),
-            Self::Utf8mb3 => return code <= 0xFFFF && encode_utf8(code, out),
-            Self::Utf8mb4 => return encode_utf8(code, out),
-        };
-        out.extend(byte);
-        byte.is_some()
+            Self::Ascii | Self::Utf8mb3 | Self::Utf8mb4 => u8::try_from(code).ok().filter(u8::is_ascii),
+        }
     }
 
     /// The characters of `bytes` from the front: [`Decoded::Char`] and [`Decoded::Bad`], never [`Decoded::End`].

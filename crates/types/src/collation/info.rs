@@ -63,6 +63,10 @@ impl CollationInfo {
     pub fn is_default(&self) -> bool {
         self.charset.default_collation() == self.id
     }
+
+    pub(super) fn is_no_pad(&self) -> bool {
+        self.padding == Padding::NoPad
+    }
 }
 
 macro_rules! collations {
@@ -141,7 +145,11 @@ impl CollationId {
     /// Finds a collation by name, in any letter case. `utf8_...` means `utf8mb3_...`, as in MySQL 9.7.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
-        let is = |info: &&CollationInfo| info.name.eq_ignore_ascii_case(name);
+        let old_name = name.get(..5).filter(|front| front.eq_ignore_ascii_case("utf8_")).map(|_| &name[4..]);
+        let is = |info: &&CollationInfo| match old_name {
+            None => info.name.eq_ignore_ascii_case(name),
+            Some(rest) => info.charset == Charset::Utf8mb3 && info.name[7..].eq_ignore_ascii_case(rest),
+        };
         ALL.iter().find(is).map(|info| info.id)
     }
 

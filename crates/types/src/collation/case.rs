@@ -1,0 +1,64 @@
+//! UPPER and LOWER: one character for one, as MySQL maps them (so `ß` stays `ß`).
+
+use super::byte_tables::{LATIN1_LOWER, LATIN1_UPPER};
+use super::info::{CollationInfo, Rules};
+use super::plane::{self, Plane};
+use crate::charset::{Charset, Decoded, decode_utf8, encode_utf8};
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Case {
+    Upper,
+    Lower,
+}
+
+/// Appends `text` in the case wanted. Malformed bytes stay as they are.
+pub(super) fn map(info: &CollationInfo, case: Case, text: &[u8], out: &mut Vec<u8>) {
+    match info.charset {
+        Charset::Binary => out.extend_from_slice(text),
+        Charset::Ascii => map_ascii(case, text, out),
+        Charset::Latin1 => {
+            let table = if case == Case::Upper { &LATIN1_UPPER } else { &LATIN1_LOWER };
+            out.extend(text.iter().map(|&byte| table[usize::from(byte)]));
+        }
+        Charset::Utf8mb3 => map_utf8::<3>(case_plane(info, case), case, text, out),
+        Charset::Utf8mb4 => map_utf8::<4>(case_plane(info, case), case, text, out),
+    }
+}
+
+fn case_plane(info: &CollationInfo, case: Case) -> &'static Plane {
+    let (upper, lower) = match info.rules {
+        Rules::Uca900 { .. } => (&plane::UPPER_UCA900, &plane::LOWER_UCA900),
+        Rules::Bytes if info.is_no_pad() => (&plane::UPPER_UCA900, &plane::LOWER_UCA900), // utf8mb4_0900_bin
+        Rules::Uca520 => (&plane::UPPER_UCA520, &plane::LOWER_UCA520),
+        Rules::Bytes | Rules::ByteTable(_) | Rules::General | Rules::Uca400 => {
+            (&plane::UPPER_GENERAL, &plane::LOWER_GENERAL)
+        }
+    };
+    if case == Case::Upper { upper } else { lower }
+}
+
+fn map_ascii(case: Case, text: &[u8], out: &mut Vec<u8>) {
+    let start = out.len();
+    out.extend_from_slice(text);
+    if case == Case::Upper {
+        out[start..].make_ascii_uppercase();
+    } else {
+        out[start..].make_ascii_lowercase();
+    }
+}
+
+fn map_utf8<const MAX: usize>(plane: &Plane, case: Case, text: &[u8], out: &mut Vec<u8>) {
+    let mut rest = text;
+    while !rest.is_empty() {
+        let ascii = rest.iter().position(|byte| !byte.is_ascii()).unwrap_or(rest.len());
+        map_ascii(case, &rest[..ascii], out);
+        rest = &rest[ascii..];
+        let decoded = decode_utf8::<MAX>(rest);
+        let kept = &rest[..decoded.byte_count()];
+        rest = &rest[decoded.byte_count()..];
+        match decoded {
+            Decoded::Char { code, .. } if encode_utf8(plane.shifted(code), out) => {}
+            _ => out.extend_from_slice(kept),
+        }
+    }
+}

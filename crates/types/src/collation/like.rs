@@ -1,0 +1,206 @@
+//! LIKE: `%` stands for any characters, `_` for one, all others for themselves under the collation.
+//!
+//! MySQL compares character with character: `'ß' LIKE 'ss'` is false although `'ß' = 'ss'`, and a combining accent is
+//! a character of its own. Two characters are the same if their weights are, at all levels.
+
+use super::chars::{CharRules, with_char_rules};
+use super::{CollationId, LikePattern};
+use crate::charset::Decoded;
+
+/// What is recognised of a pattern, so that most texts need no backtracking.
+#[derive(Clone, Debug)]
+pub(super) enum Shape {
+    /// No wildcard.
+    Exact,
+    /// `literal%`
+    Prefix,
+    /// `%literal`
+    Suffix,
+    /// `%literal%`
+    Contains(Box<memchr::memmem::Finder<'static>>),
+    /// Anything else.
+    General,
+}
+
+/// One element of a pattern.
+enum Token {
+    Any,
+    One,
+    Literal(Decoded),
+}
+
+/// The element at the front of a pattern and its length in bytes; `None` at the end.
+#[inline]
+fn token<R: CharRules>(rules: R, pattern: &[u8], escape: Option<u32>) -> Option<(Token, usize)> {
+    let front = rules.decode(pattern);
+    let bytes = front.byte_count();
+    let Decoded::Char { code, .. } = front else {
+        return (bytes > 0).then_some((Token::Literal(front), bytes));
+    };
+    if Some(code) == escape && bytes < pattern.len() {
+        let escaped = rules.decode(&pattern[bytes..]);
+        return Some((Token::Literal(escaped), bytes + escaped.byte_count()));
+    }
+    let token = match char::from_u32(code) {
+        Some('%') => Token::Any,
+        Some('_') => Token::One,
+        _ => Token::Literal(front),
+    };
+    Some((token, bytes))
+}
+
+/// Matches without having looked at the pattern before.
+pub(super) fn matches(collation: CollationId, text: &[u8], pattern: &[u8], escape: Option<u32>) -> bool {
+    with_char_rules!(collation.info(), rules => matches_general(rules, text, pattern, escape))
+}
+
+fn matches_general<R: CharRules>(rules: R, text: &[u8], pattern: &[u8], escape: Option<u32>) -> bool {
+    let (mut text_at, mut pattern_at) = (0, 0);
+    // The last `%`: what follows it in the pattern, and where in the text that is tried. Trying a later place than
+    // this is enough: an earlier `%` could not find more.
+    let mut retry = None;
+    loop {
+        let rest = &text[text_at..];
+        let is_done = match token(rules, &pattern[pattern_at..], escape) {
+            None => rest.is_empty(),
+            Some((Token::Any, bytes)) => {
+                pattern_at += bytes;
+                if pattern_at == pattern.len() {
+                    return true;
+                }
+                retry = Some((pattern_at, text_at));
+                continue;
+            }
+            Some((Token::One, bytes)) => {
+                if !rest.is_empty() {
+                    pattern_at += bytes;
+                    text_at += rules.decode(rest).byte_count();
+                    continue;
+                }
+                false
+            }
+            Some((Token::Literal(literal), bytes)) => {
+                let found = rules.decode(rest);
+                if found != Decoded::End && rules.same(found, literal) {
+                    pattern_at += bytes;
+                    text_at += found.byte_count();
+                    continue;
+                }
+                false
+            }
+        };
+        if is_done {
+            return true;
+        }
+        let Some((pattern_start, text_start)) = retry else { return false };
+        if text_start >= text.len() {
+            return false;
+        }
+        text_at = text_start + rules.decode(&text[text_start..]).byte_count();
+        pattern_at = pattern_start;
+        retry = Some((pattern_at, text_at));
+    }
+}
+
+/// The length of the front of `text` that is `literal`, character by character.
+#[inline]
+fn match_front<R: CharRules>(rules: R, text: &[u8], literal: &[u8]) -> Option<usize> {
+    let (mut text_at, mut literal_at) = (0, 0);
+    while let Some(&wanted) = literal.get(literal_at) {
+        let &found = text.get(text_at)?;
+        if (wanted | found).is_ascii() {
+            if !rules.same_ascii(wanted, found) {
+                return None;
+            }
+            (text_at, literal_at) = (text_at + 1, literal_at + 1);
+            continue;
+        }
+        let (found, wanted) = (rules.decode(&text[text_at..]), rules.decode(&literal[literal_at..]));
+        if !rules.same(found, wanted) {
+            return None;
+        }
+        (text_at, literal_at) = (text_at + found.byte_count(), literal_at + wanted.byte_count());
+    }
+    Some(text_at)
+}
+
+impl LikePattern {
+    /// Prepares `pattern`; `escape` as in [`CollationId::like`].
+    #[must_use]
+    pub fn new(collation: CollationId, pattern: &[u8], escape: Option<u32>) -> Self {
+        let mut literal = Vec::new(); // The characters up to the first wildcard behind a leading `%`.
+        let (mut prefix_bytes, mut leading_any, mut trailing_any, mut general) = (None, false, false, false);
+        with_char_rules!(collation.info(), rules => {
+            let mut at = 0;
+            while let Some((token, bytes)) = token(rules, &pattern[at..], escape) {
+                match token {
+                    Token::Literal(decoded) => {
+                        general |= trailing_any;
+                        let end = at + bytes;
+                        literal.extend_from_slice(&pattern[end - decoded.byte_count()..end]);
+                    }
+                    Token::Any => {
+                        prefix_bytes.get_or_insert(literal.len());
+                        if literal.is_empty() { leading_any = true } else { trailing_any = true }
+                    }
+                    Token::One => {
+                        prefix_bytes.get_or_insert(literal.len());
+                        general = true;
+                    }
+                }
+                at += bytes;
+            }
+        });
+        let shape = match (leading_any, trailing_any) {
+            _ if general => Shape::General,
+            (false, false) => Shape::Exact,
+            (false, true) => Shape::Prefix,
+            (true, false) => Shape::Suffix,
+            (true, true) => Shape::Contains(Box::new(memchr::memmem::Finder::new(&literal).into_owned())),
+        };
+        let prefix_bytes = prefix_bytes.unwrap_or(literal.len());
+        Self { collation, pattern: pattern.to_vec(), escape, shape, literal, prefix_bytes }
+    }
+
+    /// Whether `text` matches.
+    #[must_use]
+    pub fn matches(&self, text: &[u8]) -> bool {
+        with_char_rules!(self.collation.info(), rules => self.matches_under(rules, text))
+    }
+
+    fn matches_under<R: CharRules>(&self, rules: R, text: &[u8]) -> bool {
+        let literal = self.literal.as_slice();
+        match &self.shape {
+            Shape::Exact => match_front(rules, text, literal) == Some(text.len()),
+            Shape::Prefix => match_front(rules, text, literal).is_some(),
+            Shape::Suffix if R::IS_PLAIN => text.ends_with(literal),
+            Shape::Suffix if R::IS_SINGLE_BYTE || text.is_ascii() && literal.is_ascii() => {
+                let Some(start) = text.len().checked_sub(literal.len()) else { return false };
+                match_front(rules, &text[start..], literal).is_some()
+            }
+            Shape::Contains(finder) if R::IS_PLAIN => finder.find(text).is_some(),
+            Shape::Contains(_) if text.is_ascii() && literal.is_ascii() => {
+                contains_ascii(rules, text, literal)
+            }
+            _ => matches_general(rules, text, &self.pattern, self.escape),
+        }
+    }
+
+    /// The characters every matching text begins with (up to the first wildcard, escapes taken out), for
+    /// [`CollationId::sort_key_prefix`]; and whether the pattern has no wildcard at all.
+    #[must_use]
+    pub fn literal_prefix(&self) -> (&[u8], bool) {
+        (&self.literal[..self.prefix_bytes], matches!(self.shape, Shape::Exact))
+    }
+}
+
+/// Finds an ASCII literal in an ASCII text.
+fn contains_ascii<R: CharRules>(rules: R, text: &[u8], literal: &[u8]) -> bool {
+    let Some(&first) = literal.first() else { return true };
+    // The characters that are the same as a printable one are its two cases; a control character may have others.
+    if !(b' '..=b'~').contains(&first) {
+        return (0..text.len()).any(|at| match_front(rules, &text[at..], literal).is_some());
+    }
+    let (lower, upper) = (first.to_ascii_lowercase(), first.to_ascii_uppercase());
+    memchr::memchr2_iter(lower, upper, text).any(|at| match_front(rules, &text[at..], literal).is_some())
+}

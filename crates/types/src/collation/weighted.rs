@@ -1,0 +1,206 @@
+//! Comparing, hashing and keys for the UTF-8 collations that go by weights, at the primary level: `general_ci`,
+//! `unicode_ci`, `unicode_520_ci`, and the first level of the 0900 collations (`levels` adds the others).
+//!
+//! Each has a fast way through ASCII, eight bytes at a time where it can, and one through everything.
+
+use std::cmp::Ordering;
+
+use super::family::{Family, Scan};
+use super::info::Padding;
+use super::key::SpaceRuns;
+use super::swar::{self, StreamHasher};
+use crate::charset::Decoded;
+
+/// Orders by primary weights.
+pub(super) fn compare<F: Family>(family: F, padding: Padding, a: &[u8], b: &[u8]) -> Ordering {
+    let front = swar::same_front(a, b, true);
+    let codes = family.ascii_codes();
+    let (mut i, mut j) = (front, front);
+    while let (Some(&x), Some(&y)) = (a.get(i), b.get(j)) {
+        if !(x | y).is_ascii() {
+            break;
+        }
+        let (code_x, code_y) = (codes[usize::from(x)], codes[usize::from(y)]);
+        if code_x == code_y {
+            (i, j) = (i + 1, j + 1);
+        } else if F::IGNORES && code_x == 0 {
+            i += 1;
+        } else if F::IGNORES && code_y == 0 {
+            j += 1;
+        } else {
+            return code_x.cmp(&code_y);
+        }
+    }
+    compare_scanning(family, padding, &a[i..], &b[j..])
+}
+
+fn compare_scanning<F: Family>(family: F, padding: Padding, a: &[u8], b: &[u8]) -> Ordering {
+    let (mut a, mut b) = (Scan::new(family, a), Scan::new(family, b));
+    loop {
+        return match (a.next(), b.next()) {
+            (Some(x), Some(y)) if x == y => continue,
+            (Some(x), Some(y)) => x.cmp(&y),
+            (None, None) => Ordering::Equal,
+            (Some(x), None) => compare_to_end(family, padding, x, a),
+            (None, Some(y)) => compare_to_end(family, padding, y, b).reverse(),
+        };
+    }
+}
+
+/// Orders the weights that one text has left against the end of the other.
+fn compare_to_end<F: Family>(family: F, padding: Padding, first: u16, rest: Scan<'_, F>) -> Ordering {
+    if padding == Padding::NoPad {
+        return Ordering::Greater;
+    }
+    let space = family.space();
+    std::iter::once(first)
+        .chain(rest)
+        .find(|&weight| weight != space)
+        .map_or(Ordering::Equal, |weight| weight.cmp(&space))
+}
+
+/// Hashes the primary weights.
+///
+/// Goes by a stream of bytes in which a weight that an ASCII character has is that character, made small, and any
+/// other is two bytes: so ASCII goes eight bytes at a time without a table.
+pub(super) fn hash<F: Family>(family: F, padding: Padding, text: &[u8], seed: u64) -> u64 {
+    let pads = padding == Padding::PadSpace;
+    let mut hasher = StreamHasher::new(seed);
+    let mut spaces = 0_usize; // Held back: they may be padding.
+    let mut put = |hasher: &mut StreamHasher, symbol: Symbol| {
+        if pads && symbol == Symbol::Ascii(b' ') {
+            spaces += 1;
+            return;
+        }
+        for _ in 0..std::mem::take(&mut spaces) {
+            hasher.push(b' ');
+        }
+        match symbol {
+            Symbol::Ascii(byte) => hasher.push(byte),
+            Symbol::Weight(weight) => {
+                hasher.push(weight as u8);
+                hasher.push((weight >> 8) as u8);
+            }
+            Symbol::Chunk(chunk) => hasher.push_chunk(chunk),
+        }
+    };
+    let codes = family.ascii_codes();
+    let mut at = 0;
+    while let Some(&byte) = text.get(at) {
+        if let Some(chunk) = swar::chunk(text, at) {
+            let is_plain = if F::IGNORES { swar::is_printable_ascii(chunk) } else { swar::is_ascii(chunk) };
+            if is_plain && !(pads && chunk >> 56 == u64::from(b' ')) {
+                put(&mut hasher, Symbol::Chunk(swar::to_lower(chunk)));
+                at += 8;
+                continue;
+            }
+        }
+        if byte.is_ascii() {
+            if !F::IGNORES || codes[usize::from(byte)] != 0 {
+                put(&mut hasher, Symbol::Ascii(byte.to_ascii_lowercase()));
+            }
+            at += 1;
+            continue;
+        }
+        let decoded = super::family::decode(&text[at..]);
+        for weight in weights_of(family, decoded) {
+            let symbol = family.ascii_of(weight).map_or(Symbol::Weight(weight), Symbol::Ascii);
+            put(&mut hasher, symbol);
+        }
+        at += decoded.byte_count();
+    }
+    hasher.finish()
+}
+
+#[derive(Clone, Copy, Eq, PartialEq)]
+enum Symbol {
+    Ascii(u8),
+    Weight(u16),
+    Chunk(u64), // Eight ASCII characters, the last no space if spaces pad.
+}
+
+/// The weights of what was decoded.
+#[inline]
+pub(super) fn weights_of<F: Family>(family: F, decoded: Decoded) -> F::Weights {
+    match decoded {
+        Decoded::Char { code, .. } => family.weights(code),
+        Decoded::Bad { .. } | Decoded::End => family.bad_weights(),
+    }
+}
+
+/// Appends the key of the primary level, with its end.
+pub(super) fn sort_key<F: Family>(family: F, padding: Padding, text: &[u8], key: &mut Vec<u8>) {
+    let mut spaces = space_runs(family);
+    key.reserve(text.len() + 2);
+    write_codes(family, padding, text, &mut spaces, key);
+    match padding {
+        Padding::PadSpace => spaces.end(key),
+        Padding::NoPad => key.push(0),
+    }
+}
+
+/// Appends what begins the keys of all texts that begin with `prefix`.
+pub(super) fn sort_key_prefix<F: Family>(family: F, padding: Padding, prefix: &[u8], key: &mut Vec<u8>) {
+    // Spaces at its end may be part of a longer run: they are left out.
+    write_codes(family, padding, prefix, &mut space_runs(family), key);
+}
+
+fn space_runs<F: Family>(family: F) -> SpaceRuns {
+    SpaceRuns::new(family.ascii_codes()[usize::from(b' ')])
+}
+
+fn write_codes<F: Family>(
+    family: F,
+    padding: Padding,
+    text: &[u8],
+    spaces: &mut SpaceRuns,
+    key: &mut Vec<u8>,
+) {
+    let pads = padding == Padding::PadSpace;
+    let codes = family.ascii_codes();
+    let space_code = codes[usize::from(b' ')];
+    let mut at = 0;
+    while let Some(&byte) = text.get(at) {
+        if let Some(chunk) = text[at..].first_chunk::<8>()
+            && chunk.is_ascii()
+            && !spaces.is_pending()
+        {
+            let chunk_codes = chunk.map(|byte| codes[usize::from(byte & 0x7F)]);
+            let is_plain = |code: u8| !(F::IGNORES && code == 0 || pads && code == space_code);
+            if chunk_codes.iter().fold(true, |all, &code| all & is_plain(code)) {
+                key.extend_from_slice(&chunk_codes);
+                at += 8;
+                continue;
+            }
+        }
+        if byte.is_ascii() {
+            let code = codes[usize::from(byte)];
+            at += 1;
+            if pads && code == space_code {
+                spaces.count_one();
+            } else if !F::IGNORES || code != 0 {
+                spaces.flush(code > space_code, key);
+                key.push(code);
+            }
+            continue;
+        }
+        let decoded = super::family::decode(&text[at..]);
+        let mut in_pair = false;
+        for weight in weights_of(family, decoded) {
+            if pads && !in_pair && weight == family.space() {
+                spaces.count_one();
+            } else {
+                spaces.flush(weight > family.space(), key);
+                family.write(weight, &mut in_pair, key);
+            }
+        }
+        at += decoded.byte_count();
+    }
+}
+
+/// Appends MySQL's weights, two bytes each.
+pub(super) fn weight_string<F: Family>(family: F, text: &[u8], out: &mut Vec<u8>) {
+    for weight in Scan::new(family, text) {
+        out.extend(weight.to_be_bytes());
+    }
+}

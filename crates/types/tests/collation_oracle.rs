@@ -1,0 +1,304 @@
+//! Compares every collation with a real MySQL server: weights and letter cases of all code points, then random texts
+//! compared, searched and matched.
+//!
+//! Runs when `INVAR_ORACLE=mysql://user:password@host:port` names a MySQL 9.7, through the `mysql` command; says so
+//! otherwise. `tests/collation_sums.rs` holds sums of the same weights for when there is no server.
+
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Command, Stdio};
+
+use types::charset::Charset;
+use types::collation::CollationId;
+
+struct Oracle {
+    arguments: Vec<String>,
+}
+
+impl Oracle {
+    fn from_environment() -> Option<Self> {
+        let Ok(address) = std::env::var("INVAR_ORACLE") else {
+            eprintln!(
+                "LEFT OUT: set INVAR_ORACLE=mysql://user:password@host:port to compare with a real MySQL"
+            );
+            return None;
+        };
+        let parse = || {
+            let (account, place) = address.strip_prefix("mysql://")?.split_once('@')?;
+            let (user, password) = account.split_once(':')?;
+            let (host, port) = place.trim_end_matches('/').split_once(':')?;
+            Some(vec![format!("-h{host}"), format!("-P{port}"), format!("-u{user}"), format!("-p{password}")])
+        };
+        Some(Self { arguments: parse().expect("INVAR_ORACLE is mysql://user:password@host:port") })
+    }
+
+    /// Runs `sql` and hands each row to `each`, column by column as text.
+    fn ask(&self, sql: &str, mut each: impl FnMut(&[&str])) {
+        let mut mysql = Command::new("mysql")
+            .args(&self.arguments)
+            .args([
+                "--protocol=tcp",
+                "--default-character-set=utf8mb4",
+                "-N",
+                "-B",
+                "-q",
+                "--max-allowed-packet=64M",
+            ])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("the mysql command runs");
+        let mut stdin = mysql.stdin.take().unwrap();
+        let text = format!("SET SESSION cte_max_recursion_depth = 2000000, NAMES utf8mb4;\n{sql};\n");
+        let writer = std::thread::spawn(move || stdin.write_all(text.as_bytes()));
+        for line in BufReader::new(mysql.stdout.take().unwrap()).lines() {
+            each(&line.unwrap().split('\t').collect::<Vec<_>>());
+        }
+        writer.join().unwrap().unwrap();
+        assert!(mysql.wait().unwrap().success());
+    }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02X}")).collect()
+}
+
+/// All characters of a set: (what the server calls it, the bytes).
+fn characters(charset: Charset) -> Vec<(u32, Vec<u8>)> {
+    let codes = match charset {
+        Charset::Ascii => 0..0x80,
+        Charset::Binary | Charset::Latin1 => 0..0x100,
+        Charset::Utf8mb3 => 0..0x1_0000,
+        Charset::Utf8mb4 => 0..0x11_0000,
+    };
+    let bytes = |code: u32| {
+        if charset.is_single_byte() {
+            return Some(vec![code as u8]);
+        }
+        Some(char::from_u32(code)?.to_string().into_bytes())
+    };
+    codes.filter_map(|code| Some((code, bytes(code)?))).collect()
+}
+
+/// The server's answers to `expression` for every character `c` of the set.
+fn ask_all(oracle: &Oracle, charset: Charset, expression: &str, mut each: impl FnMut(u32, &str)) {
+    let last = characters(charset).last().unwrap().0;
+    let name = charset.name();
+    let character = if charset.is_single_byte() {
+        format!("CONVERT(CAST(CHAR(i) AS BINARY) USING {name})")
+    } else {
+        format!("CONVERT(CHAR(i USING utf32) USING {name})")
+    };
+    let sql = format!(
+        "WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < {last}) SELECT i, {expression} FROM \
+         (SELECT i, {character} c FROM n WHERE i NOT BETWEEN 0xD800 AND 0xDFFF) t"
+    );
+    oracle.ask(&sql, |row| each(row[0].parse().unwrap(), row[1]));
+}
+
+#[test]
+fn the_list_of_collations() {
+    let Some(oracle) = Oracle::from_environment() else { return };
+    let mut found = 0;
+    let sql = "SELECT id, collation_name, character_set_name, is_default, sortlen, pad_attribute \
+               FROM information_schema.collations";
+    oracle.ask(sql, |row| {
+        let Some(collation) = CollationId::from_id(row[0].parse().unwrap()) else { return };
+        let info = collation.info();
+        let default = if info.is_default() { "Yes" } else { "" };
+        let sort_length = info.sort_length.to_string();
+        let ours = [info.name, info.charset.name(), default, &sort_length, info.padding.name()];
+        assert_eq!(ours, row[1..]);
+        found += 1;
+    });
+    assert_eq!(found, CollationId::all().len());
+    for charset in Charset::ALL {
+        let sql = format!("SHOW CHARACTER SET LIKE '{}'", charset.name());
+        oracle.ask(&sql, |row| {
+            let max_bytes = charset.max_bytes_per_char().to_string();
+            let ours = [
+                charset.name(),
+                charset.description(),
+                charset.default_collation().name(),
+                max_bytes.as_str(),
+            ];
+            assert_eq!(ours, row);
+        });
+    }
+}
+
+#[test]
+fn weights_of_all_characters() {
+    let Some(oracle) = Oracle::from_environment() else { return };
+    for info in CollationId::all() {
+        let expected = characters(info.charset);
+        let (mut next, mut wrong, mut out) = (expected.iter(), 0, Vec::new());
+        ask_all(
+            &oracle,
+            info.charset,
+            &format!("HEX(WEIGHT_STRING(c COLLATE `{}`))", info.name),
+            |code, theirs| {
+                let (our_code, bytes) = next.next().unwrap();
+                assert_eq!(*our_code, code);
+                out.clear();
+                info.id.weight_string(bytes, &mut out);
+                if hex(&out) != theirs {
+                    wrong += 1;
+                    if wrong < 10 {
+                        eprintln!("{} U+{code:04X}: ours {} theirs {theirs}", info.name, hex(&out));
+                    }
+                }
+            },
+        );
+        assert!(next.next().is_none());
+        eprintln!("{}: {} characters, {wrong} wrong", info.name, expected.len());
+        assert_eq!(wrong, 0, "{}", info.name);
+    }
+}
+
+#[test]
+fn letter_cases_of_all_characters() {
+    let Some(oracle) = Oracle::from_environment() else { return };
+    for info in CollationId::all().iter().filter(|info| info.charset != Charset::Binary) {
+        for case in ["UPPER", "LOWER"] {
+            let expected = characters(info.charset);
+            let (mut next, mut wrong, mut out) = (expected.iter(), 0, Vec::new());
+            // The server cuts at the argument's length in bytes: the space makes room.
+            let expression = format!("HEX({case}(CONCAT(c, ' ') COLLATE `{}`))", info.name);
+            ask_all(&oracle, info.charset, &expression, |code, theirs| {
+                let (our_code, bytes) = next.next().unwrap();
+                assert_eq!(*our_code, code);
+                out.clear();
+                if case == "UPPER" {
+                    info.id.upper(bytes, &mut out);
+                } else {
+                    info.id.lower(bytes, &mut out);
+                }
+                let full = hex(&out) + "20";
+                if full != theirs && !(full.len() > theirs.len() && full.starts_with(theirs)) {
+                    wrong += 1;
+                    eprintln!("{case} {} U+{code:04X}: ours {full} theirs {theirs}", info.name);
+                }
+            });
+            assert_eq!(wrong, 0, "{}", info.name);
+        }
+    }
+}
+
+/// A small generator with a fixed seed (xorshift), so that a failure can be repeated.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, end: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 % end as u64) as usize
+    }
+}
+
+/// Characters that meet in interesting ways: cases, accents, combining marks, expansions, ignorables, Hangul and its
+/// parts, Thai, Han, unassigned and supplementary ones, spaces and what is below them.
+const ALPHABET: &str = "aaaAbBsS01 \t\u{1}ßæÆéÉe\u{301}\u{327}\u{a0}\u{2028}ﬁﬀiıİ가각ᄀ\u{1161}\u{11a8}เกل中丁㐀\u{378}\u{fdfa}😀😁𝐀𗀀𠀀\u{e0001}Ǆǆ½№㍿_%\\'";
+
+fn random_text(random: &mut Random, charset: Charset, length_end: usize) -> Vec<u8> {
+    let alphabet: Vec<char> = ALPHABET.chars().collect();
+    let mut text = Vec::new();
+    for _ in 0..random.below(length_end) {
+        while !charset.encode(u32::from(alphabet[random.below(alphabet.len())]), &mut text) {}
+    }
+    text
+}
+
+#[test]
+fn random_texts() {
+    let Some(oracle) = Oracle::from_environment() else { return };
+    const ROUNDS: usize = 10;
+    const PAIRS: usize = 2000;
+    let mut random = Random(0x1234_5678_9ABC_DEF1);
+    let mut wrong = 0;
+    for info in CollationId::all() {
+        for _ in 0..ROUNDS {
+            let pairs: Vec<(Vec<u8>, Vec<u8>)> = (0..PAIRS)
+                .map(|_| {
+                    let a = random_text(&mut random, info.charset, 7);
+                    (a, random_text(&mut random, info.charset, 5))
+                })
+                .collect();
+            let charset = info.charset.name();
+            let row = |(a, b): &(Vec<u8>, Vec<u8>)| {
+                format!("ROW(_{charset} X'{}', _{charset} X'{}')", hex(a), hex(b))
+            };
+            let rows = pairs.iter().map(row).collect::<Vec<_>>().join(",");
+            let name = info.name;
+            let sql = format!(
+                "SELECT STRCMP(a COLLATE `{name}`, b), HEX(WEIGHT_STRING(CONCAT(a, b) COLLATE `{name}`)), \
+                 INSTR(a COLLATE `{name}`, b), LOCATE(b, a COLLATE `{name}`, 3), a LIKE b COLLATE `{name}`, \
+                 a LIKE b COLLATE `{name}` ESCAPE 'b', a LIKE CONCAT('%', b) COLLATE `{name}`, \
+                 a LIKE CONCAT(b, '%') COLLATE `{name}`, a LIKE CONCAT('%', b, '%') COLLATE `{name}`, \
+                 CONCAT(a, b) LIKE CONCAT('%', b, '_') COLLATE `{name}` \
+                 FROM (VALUES {rows}) t(a, b)"
+            );
+            let mut next = pairs.iter();
+            oracle.ask(&sql, |row| {
+                let (a, b) = next.next().unwrap();
+                let ours = answers(info.id, a, b);
+                if ours != row {
+                    wrong += 1;
+                    if wrong < 40 {
+                        eprintln!("{name} a={} b={}\n  ours   {ours:?}\n  theirs {row:?}", hex(a), hex(b));
+                    }
+                }
+            });
+            assert!(next.next().is_none(), "{name}");
+        }
+    }
+    assert_eq!(wrong, 0);
+}
+
+fn answers(collation: CollationId, a: &[u8], b: &[u8]) -> Vec<String> {
+    let both = [a, b].concat();
+    let mut weights = Vec::new();
+    collation.weight_string(&both, &mut weights);
+    let position = |found: Option<usize>| found.map_or(0, |at| at + 1).to_string();
+    let like = |text: &[u8], parts: &[&[u8]], escape: char| {
+        let pattern = parts.concat();
+        let matches = collation.like(text, &pattern, Some(u32::from(escape)));
+        let prepared = types::collation::LikePattern::new(collation, &pattern, Some(u32::from(escape)));
+        assert_eq!(prepared.matches(text), matches, "{prepared:?} {}", hex(text));
+        u8::from(matches).to_string()
+    };
+    vec![
+        (collation.compare(a, b) as i8).to_string(),
+        hex(&weights),
+        position(collation.locate(b, a, 0)),
+        position(collation.locate(b, a, 2)),
+        like(a, &[b], '\\'),
+        like(a, &[b], 'b'),
+        like(a, &[b"%", b], '\\'),
+        like(a, &[b, b"%"], '\\'),
+        like(a, &[b"%", b, b"%"], '\\'),
+        like(&both, &[b"%", b, b"_"], '\\'),
+    ]
+}
+
+#[test]
+fn conversions_of_single_bytes() {
+    let Some(oracle) = Oracle::from_environment() else { return };
+    let mut wrong = 0;
+    ask_all(&oracle, Charset::Latin1, "HEX(CONVERT(c USING utf8mb4))", |byte, theirs| {
+        let mut out = Vec::new();
+        types::charset::convert_lossy(Charset::Latin1, &[byte as u8], Charset::Utf8mb4, &mut out);
+        wrong += usize::from(hex(&out) != theirs);
+    });
+    for target in [Charset::Latin1, Charset::Ascii, Charset::Utf8mb3] {
+        let expression = format!("HEX(CONVERT(c USING {}))", target.name());
+        ask_all(&oracle, Charset::Utf8mb4, &expression, |code, theirs| {
+            let Some(character) = char::from_u32(code) else { return };
+            let mut out = Vec::new();
+            let text = character.to_string();
+            types::charset::convert_lossy(Charset::Utf8mb4, text.as_bytes(), target, &mut out);
+            wrong += usize::from(hex(&out) != theirs);
+        });
+    }
+    assert_eq!(wrong, 0);
+}
