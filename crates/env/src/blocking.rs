@@ -19,6 +19,8 @@ pub trait BlockingHook {
     fn enter(&self);
     /// The wait is over; returns when the thread may go on (it may wait itself).
     fn leave(&self);
+    /// A long computation is still running; see [`tick`].
+    fn tick(&self) {}
 }
 
 thread_local! {
@@ -54,6 +56,17 @@ pub fn enter() -> BlockingGuard {
 pub fn around<R>(wait: impl FnOnce() -> R) -> R {
     let _guard = enter();
     wait()
+}
+
+/// Says that a computation which may be long is still running: operators call it once a batch (about 1,000 rows). The owner
+/// of the thread may give its place to another then; the computation goes on. Without a hook it costs one thread-local load.
+pub fn tick() {
+    if DEPTH.get() == 0 {
+        let hook = HOOK.with_borrow(Clone::clone);
+        if let Some(hook) = hook {
+            hook.tick();
+        }
+    }
 }
 
 /// From [`enter`] until dropped, this thread counts as waiting. Stays on its thread.

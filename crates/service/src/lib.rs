@@ -310,6 +310,11 @@ pub trait Session: Send {
         Err(error::ER_UNKNOWN_COM_ERROR.bare())
     }
 
+    /// State of the session, for the OK packet that ends a handshake.
+    fn status(&self) -> StatusFlags {
+        StatusFlags::AUTOCOMMIT
+    }
+
     /// `wait_timeout` or `interactive_timeout` of this session, seconds; asked only when the connection is idle for long.
     fn idle_timeout_s(&self) -> u64;
 

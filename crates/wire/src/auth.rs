@@ -234,22 +234,15 @@ fn sha_crypt(password: &[u8], salt: &[u8], rounds: usize) -> [u8; HASH_CHARS] {
 
     for round in 0..rounds {
         let mut hash = Sha256::new();
-        if round % 2 == 1 {
-            hash.update(&p)
-        } else {
-            hash.update(a)
-        }
+        let (first, last) = if round % 2 == 1 { (&p[..], &a[..]) } else { (&a[..], &p[..]) };
+        hash.update(first);
         if round % 3 != 0 {
             hash.update(&s);
         }
         if round % 7 != 0 {
             hash.update(&p);
         }
-        if round % 2 == 1 {
-            hash.update(a)
-        } else {
-            hash.update(&p)
-        }
+        hash.update(last);
         a = hash.finalize().into();
     }
 

@@ -27,6 +27,9 @@ pub const AUTH_SWITCH_HEADER: u8 = 0xfe;
 /// First byte of more authentication data.
 pub const AUTH_MORE_HEADER: u8 = 0x01;
 
+/// A connection attribute.
+pub type NameValue<'a> = (&'a [u8], &'a [u8]);
+
 /// The server's first packet, protocol version 10.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Greeting<'a> {
@@ -120,7 +123,7 @@ pub struct HandshakeResponse<'a> {
     /// Plugin that `auth_response` is made with.
     pub auth_plugin: Option<&'a [u8]>,
     /// Name-value pairs about the client.
-    pub attributes: Vec<(&'a [u8], &'a [u8])>,
+    pub attributes: Vec<NameValue<'a>>,
 }
 
 /// The first packet of a client.
@@ -232,7 +235,7 @@ pub fn encode_ssl_request(
     out.extend_from_slice(&[0; 23]);
 }
 
-fn read_attributes<'a>(reader: &mut Reader<'a>) -> Result<Vec<(&'a [u8], &'a [u8])>, Malformed> {
+fn read_attributes<'a>(reader: &mut Reader<'a>) -> Result<Vec<NameValue<'a>>, Malformed> {
     let bytes = reader.lenenc_bytes()?;
     if bytes.len() > ATTRIBUTE_BYTES_MAX {
         return malformed("connection attributes are too long");
@@ -245,7 +248,7 @@ fn read_attributes<'a>(reader: &mut Reader<'a>) -> Result<Vec<(&'a [u8], &'a [u8
     Ok(pairs)
 }
 
-fn put_attributes(out: &mut Vec<u8>, attributes: &[(&[u8], &[u8])]) {
+fn put_attributes(out: &mut Vec<u8>, attributes: &[NameValue<'_>]) {
     let string_bytes = |text: &[u8]| lenenc_int_bytes(text.len() as u64) + text.len();
     let bytes: usize = attributes.iter().map(|(name, value)| string_bytes(name) + string_bytes(value)).sum();
     put_lenenc_int(out, bytes as u64);
@@ -269,7 +272,7 @@ pub struct ChangeUser<'a> {
     /// Plugin that `auth_response` is made with.
     pub auth_plugin: Option<&'a [u8]>,
     /// Name-value pairs about the client.
-    pub attributes: Vec<(&'a [u8], &'a [u8])>,
+    pub attributes: Vec<NameValue<'a>>,
 }
 
 impl<'a> ChangeUser<'a> {

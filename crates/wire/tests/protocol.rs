@@ -68,7 +68,7 @@ fn payloads_of_every_length_around_the_frame_limit_come_back() {
         2 * FRAME_PAYLOAD_BYTES_MAX,
         40_000_000,
     ] {
-        let payload: Vec<u8> = (0..length).map(|at| (at * 31 >> 8) as u8).collect();
+        let payload: Vec<u8> = (0..length).map(|at| ((at * 31) >> 8) as u8).collect();
         let mut packets = PacketBuffer::new();
         packets.set_sequence(254);
         packets.put(b"before");
