@@ -1,1 +1,289 @@
-//! Sockets, worker groups, TLS, limits, shutdown.
+//! Sockets: who may come in, who is served by which thread, and how everything ends.
+//!
+//! ```no_run
+//! # fn service() -> std::sync::Arc<dyn service::Service> { unimplemented!() }
+//! let config = server::Config { bind: vec!["127.0.0.1:3306".parse().unwrap()], ..server::Config::default() };
+//! let server = server::Server::start(config, service())?;
+//! println!("ready on {:?}", server.tcp_addresses());
+//! server.stop(std::time::Duration::from_secs(10));
+//! # Ok::<(), server::StartError>(())
+//! ```
+//!
+//! The protocol is in `wire`, what statements mean is behind [`service::Service`]. Here are the worker groups ([`group`]),
+//! the state of each connection ([`connection`]), its socket with TLS and compression ([`io`]), proof of identity
+//! ([`authenticate`]), keys and certificates ([`secrets`]).
+
+mod authenticate;
+mod connection;
+mod group;
+mod io;
+mod secrets;
+
+use std::fmt;
+use std::net::{SocketAddr, TcpListener};
+use std::os::fd::AsRawFd;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
+use std::time::{Duration, Instant};
+
+use service::Service;
+
+pub use secrets::{TlsFiles, make_tls_files};
+
+use authenticate::{Authority, PasswordCache};
+use group::{Group, Listener};
+use secrets::RsaKeys;
+
+/// Connections that may wait to be accepted (`back_log`).
+const BACK_LOG: i32 = 4096;
+/// Connections get the rest of this after the server was told to stop and their statements were killed.
+const KILL_TIME: Duration = Duration::from_secs(5);
+
+/// What a server listens on and how.
+#[derive(Clone, Debug, Default)]
+pub struct Config {
+    /// TCP addresses; port 0 lets the kernel choose.
+    pub bind: Vec<SocketAddr>,
+    /// Path of the Unix socket.
+    pub socket: Option<PathBuf>,
+    /// Worker groups; 0 for one per core.
+    pub worker_groups: usize,
+    /// Certificate and key for TLS; without them the server does not offer it.
+    pub tls: Option<TlsFiles>,
+    /// Where the RSA key for passwords lies; without it one is made for each run, when first needed.
+    pub key_folder: Option<PathBuf>,
+}
+
+/// Why a server did not start.
+#[derive(Debug)]
+pub enum StartError {
+    /// An address cannot be listened on: taken, or not ours.
+    Bind {
+        /// The address.
+        address: SocketAddr,
+        /// Why.
+        error: std::io::Error,
+    },
+    /// The Unix socket cannot be made.
+    Socket {
+        /// Its path.
+        path: PathBuf,
+        /// Why.
+        error: std::io::Error,
+    },
+    /// Another server listens on the Unix socket.
+    SocketTaken {
+        /// Its path.
+        path: PathBuf,
+    },
+    /// Certificate or key cannot be used.
+    Tls(std::io::Error),
+    /// The system has no poller or no thread to give.
+    System(std::io::Error),
+}
+
+impl fmt::Display for StartError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            StartError::Bind { address, error } => write!(f, "cannot listen on {address}: {error}"),
+            StartError::Socket { path, error } => {
+                write!(f, "cannot make the socket {}: {error}", path.display())
+            }
+            StartError::SocketTaken { path } => {
+                write!(f, "another server listens on the socket {}", path.display())
+            }
+            StartError::Tls(error) => write!(f, "cannot use the TLS certificate: {error}"),
+            StartError::System(error) => write!(f, "cannot start worker threads: {error}"),
+        }
+    }
+}
+
+impl std::error::Error for StartError {}
+
+/// What all groups and connections share.
+pub(crate) struct Shared {
+    pub(crate) service: Arc<dyn Service>,
+    pub(crate) authority: Authority,
+    pub(crate) tls: Option<Arc<rustls::ServerConfig>>,
+    /// Held by the server; weak here, as each group holds this.
+    groups: OnceLock<Vec<Weak<Group>>>,
+    connections: AtomicUsize,
+    connection_ids: AtomicU64,
+    stopping: AtomicBool,
+    stop_time: Mutex<Duration>,
+}
+
+impl Shared {
+    pub(crate) fn connection_count(&self) -> usize {
+        self.connections.load(Ordering::Relaxed)
+    }
+
+    /// Counts one more connection; the count with it.
+    pub(crate) fn connection_opened(&self) -> usize {
+        self.connections.fetch_add(1, Ordering::Relaxed) + 1
+    }
+
+    pub(crate) fn connection_closed(&self) {
+        self.connections.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn next_connection_id(&self) -> u64 {
+        self.connection_ids.fetch_add(1, Ordering::Relaxed)
+    }
+
+    pub(crate) fn is_stopping(&self) -> bool {
+        self.stopping.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn stop_time(&self) -> Duration {
+        *self.stop_time.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn group(&self, index: usize) -> Option<&Weak<Group>> {
+        self.groups.get()?.get(index)
+    }
+
+    /// The group to give a new connection to; `None` when the server is gone.
+    pub(crate) fn emptiest_group(&self) -> Option<Arc<Group>> {
+        let groups = self.groups.get()?.iter().filter_map(Weak::upgrade);
+        groups.min_by_key(|group| group.connection_count.load(Ordering::Relaxed))
+    }
+}
+
+/// A running server.
+pub struct Server {
+    shared: Arc<Shared>,
+    groups: Vec<Arc<Group>>,
+    tcp_addresses: Vec<SocketAddr>,
+    socket: Option<PathBuf>,
+}
+
+impl fmt::Debug for Server {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Server")
+            .field("tcp_addresses", &self.tcp_addresses)
+            .field("socket", &self.socket)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Server {
+    /// Listens and serves until told to stop.
+    ///
+    /// # Errors
+    /// An address or socket is taken or not allowed, the certificate cannot be used, or no thread can be started.
+    pub fn start(config: Config, service: Arc<dyn Service>) -> Result<Server, StartError> {
+        let tls = match &config.tls {
+            Some(files) => Some(secrets::tls_config(files).map_err(StartError::Tls)?),
+            None => None,
+        };
+        let mut listeners = Vec::new();
+        let mut tcp_addresses = Vec::new();
+        for &address in &config.bind {
+            let bind_error = |error| StartError::Bind { address, error };
+            let listener = TcpListener::bind(address).map_err(bind_error)?;
+            prepare_listener(&listener).map_err(bind_error)?;
+            listener.set_nonblocking(true).map_err(bind_error)?;
+            tcp_addresses.push(listener.local_addr().map_err(bind_error)?);
+            listeners.push(Listener::Tcp(mio::net::TcpListener::from_std(listener)));
+        }
+        if let Some(path) = &config.socket {
+            let socket_error = |error| StartError::Socket { path: path.clone(), error };
+            if UnixStream::connect(path).is_ok() {
+                return Err(StartError::SocketTaken { path: path.clone() });
+            }
+            match std::fs::remove_file(path) {
+                Ok(()) => {} // Left behind by a server that was killed.
+                Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+                Err(error) => return Err(socket_error(error)),
+            }
+            let listener = UnixListener::bind(path).map_err(socket_error)?;
+            prepare_listener(&listener).map_err(socket_error)?;
+            listener.set_nonblocking(true).map_err(socket_error)?;
+            // Everybody may connect, and must then prove who they are.
+            let everybody = std::os::unix::fs::PermissionsExt::from_mode(0o777);
+            std::fs::set_permissions(path, everybody).map_err(socket_error)?;
+            listeners.push(Listener::Unix(mio::net::UnixListener::from_std(listener)));
+        }
+        let group_count = match config.worker_groups {
+            0 => std::thread::available_parallelism().map_or(1, usize::from),
+            count => count,
+        };
+        let shared = Arc::new(Shared {
+            authority: Authority {
+                service: Arc::clone(&service),
+                passwords: Arc::new(PasswordCache::default()),
+                rsa: Arc::new(RsaKeys::new(config.key_folder)),
+            },
+            service,
+            tls,
+            groups: OnceLock::new(),
+            connections: AtomicUsize::new(0),
+            connection_ids: AtomicU64::new(8), // Lower numbers are for threads of the server itself, as in MySQL.
+            stopping: AtomicBool::new(false),
+            stop_time: Mutex::new(Duration::ZERO),
+        });
+        let mut cores = Vec::new();
+        let mut groups = Vec::new();
+        for index in 0..group_count {
+            let (group, core) = Group::new(index, Arc::clone(&shared), std::mem::take(&mut listeners))
+                .map_err(StartError::System)?;
+            let listener = Arc::downgrade(&group);
+            shared.service.on_durable(Box::new(move || {
+                if let Some(group) = listener.upgrade() {
+                    group.log_moved();
+                }
+            }));
+            groups.push(group);
+            cores.push(core);
+        }
+        let weak = groups.iter().map(Arc::downgrade).collect();
+        shared.groups.set(weak).unwrap_or_else(|_| unreachable!("set once"));
+        for (group, core) in groups.iter().zip(cores) {
+            group.start(core).map_err(StartError::System)?;
+        }
+        Ok(Server { shared, groups, tcp_addresses, socket: config.socket })
+    }
+
+    /// The TCP addresses listened on, with the ports that the kernel chose.
+    #[must_use]
+    pub fn tcp_addresses(&self) -> &[SocketAddr] {
+        &self.tcp_addresses
+    }
+
+    /// Connections now, those in their handshake included.
+    #[must_use]
+    pub fn connection_count(&self) -> usize {
+        self.shared.connection_count()
+    }
+
+    /// Stops accepting, closes idle connections, gives running statements `time`, then kills them. Returns when all
+    /// sessions have ended; `false` if one did not even after it was killed.
+    #[must_use = "a session that did not end still uses the service"]
+    pub fn stop(&self, time: Duration) -> bool {
+        *self.shared.stop_time.lock().unwrap_or_else(PoisonError::into_inner) = time;
+        self.shared.stopping.store(true, Ordering::SeqCst);
+        for group in &self.groups {
+            group.wake();
+        }
+        let deadline = Instant::now() + time + KILL_TIME;
+        let ended = self.groups.iter().all(|group| group.join(deadline));
+        if let Some(path) = &self.socket {
+            let _ = std::fs::remove_file(path); // The next start replaces a leftover one.
+        }
+        ended
+    }
+}
+
+/// Lets more clients wait to be accepted than the standard library's 128.
+fn prepare_listener(listener: &impl AsRawFd) -> std::io::Result<()> {
+    #[allow(
+        unsafe_code,
+        reason = "listen(2) with another backlog has no safe wrapper among the crates in use"
+    )]
+    // SAFETY: the descriptor is a listening socket for the length of the call; listening again only changes the backlog.
+    let result = unsafe { libc::listen(listener.as_raw_fd(), BACK_LOG) };
+    if result == 0 { Ok(()) } else { Err(std::io::Error::last_os_error()) }
+}

@@ -1,0 +1,284 @@
+//! How a client proves who it is: the exchange after its handshake response or COM_CHANGE_USER, without sockets.
+//!
+//! ```text
+//! response made for the account's plugin?  no: auth switch request, and again with the answer
+//! mysql_native_password                    one answer is enough
+//! caching_sha2_password                    remembered and right: 3, OK
+//!                                          else 4, and the password itself: in the clear over TLS or a Unix socket,
+//!                                          under our RSA key elsewhere
+//! ```
+//!
+//! Somebody unknown goes through the same steps as somebody known and is refused at their end, so that names cannot be
+//! guessed from the conversation.
+
+use std::collections::HashMap;
+use std::sync::{Arc, PoisonError, RwLock};
+
+use service::error::{
+    ER_ACCESS_DENIED_ERROR, ER_ACCOUNT_HAS_BEEN_LOCKED, ER_HANDSHAKE_ERROR, ER_INTERNAL_ERROR,
+    ER_NOT_SUPPORTED_AUTH_MODE, ER_SECURE_TRANSPORT_REQUIRED,
+};
+use service::{Account, AuthPlugin, Capabilities, ClientHost, Service, SqlError, Transport};
+use wire::auth;
+use wire::handshake::{CHALLENGE_BYTES, encode_auth_more, encode_auth_switch};
+use wire::packet::PacketBuffer;
+
+use crate::secrets::{RsaKeys, random_bytes};
+
+/// Passwords that were right, by account, with what was stored then: a changed password is a miss.
+#[derive(Debug, Default)]
+pub(crate) struct PasswordCache {
+    entries: RwLock<HashMap<(String, String), CachedPassword>>,
+}
+
+#[derive(Clone, Debug)]
+struct CachedPassword {
+    stored: Vec<u8>,
+    remembered: [u8; 32],
+}
+
+impl PasswordCache {
+    fn get(&self, account: &Account) -> Option<[u8; 32]> {
+        let entries = self.entries.read().unwrap_or_else(PoisonError::into_inner);
+        let cached = entries.get(&(account.user.clone(), account.host.clone()))?;
+        (cached.stored == account.stored).then_some(cached.remembered)
+    }
+
+    fn put(&self, account: &Account, remembered: [u8; 32]) {
+        let cached = CachedPassword { stored: account.stored.clone(), remembered };
+        let mut entries = self.entries.write().unwrap_or_else(PoisonError::into_inner);
+        entries.insert((account.user.clone(), account.host.clone()), cached);
+    }
+}
+
+/// What checking needs from the server.
+#[derive(Clone)]
+pub(crate) struct Authority {
+    pub(crate) service: Arc<dyn Service>,
+    pub(crate) passwords: Arc<PasswordCache>,
+    pub(crate) rsa: Arc<RsaKeys>,
+}
+
+/// Random bytes for a greeting or an auth switch: 7-bit, and neither zero nor `$`, as clients treat them as text.
+pub(crate) fn new_challenge() -> [u8; CHALLENGE_BYTES] {
+    let mut challenge = [0; CHALLENGE_BYTES];
+    random_bytes(&mut challenge);
+    for byte in &mut challenge {
+        *byte &= 0x7f;
+        if matches!(*byte, 0 | b'$') {
+            *byte += 1;
+        }
+    }
+    challenge
+}
+
+/// An empty password is sent as nothing or as a lone zero byte.
+fn without_lone_zero(response: &[u8]) -> &[u8] {
+    if response == [0] { &[] } else { response }
+}
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Stage {
+    /// The next packet is a response to the challenge.
+    Response,
+    /// The next packet is the password, or a request for the public key.
+    Password { key_sent: bool },
+}
+
+/// Where an exchange stands after a packet.
+#[derive(Debug)]
+pub(crate) enum Step {
+    /// Packets were written; the client answers.
+    Continue,
+    /// The client is who it says.
+    Done(Box<Account>),
+    /// It is not, or may not.
+    Denied(Box<SqlError>),
+}
+
+/// One client proving itself.
+#[derive(Debug)]
+pub(crate) struct Exchange {
+    pub(crate) user: String,
+    pub(crate) host: ClientHost,
+    transport: Transport,
+    challenge: [u8; CHALLENGE_BYTES],
+    plugin: AuthPlugin,
+    account: Option<Account>,
+    stage: Stage,
+    used_password: bool,
+}
+
+impl Exchange {
+    /// Starts with the response that came with the user name, made by `client_plugin` for `challenge`.
+    #[allow(
+        clippy::too_many_arguments,
+        reason = "each is one field of the client's packet or of its connection"
+    )]
+    pub(crate) fn begin(
+        authority: &Authority,
+        user: String,
+        host: ClientHost,
+        transport: Transport,
+        capabilities: Capabilities,
+        challenge: [u8; CHALLENGE_BYTES],
+        client_plugin: Option<&[u8]>,
+        response: &[u8],
+        output: &mut PacketBuffer,
+    ) -> (Exchange, Step) {
+        let response = without_lone_zero(response);
+        let account = authority.service.find_account(&user, &host);
+        let plugin =
+            account.as_ref().map_or(authority.service.default_auth_plugin(), |account| account.plugin);
+        let mut exchange = Exchange {
+            user,
+            host,
+            transport,
+            challenge,
+            plugin,
+            account,
+            stage: Stage::Response,
+            used_password: !response.is_empty(),
+        };
+        let made_for = if capabilities.has(Capabilities::PLUGIN_AUTH) {
+            client_plugin.unwrap_or(b"mysql_native_password")
+        } else {
+            b"mysql_native_password"
+        };
+        let step = if made_for == plugin.name().as_bytes() {
+            exchange.response(authority, response, output)
+        } else if capabilities.has(Capabilities::PLUGIN_AUTH) {
+            exchange.challenge = new_challenge();
+            encode_auth_switch(plugin.name().as_bytes(), &exchange.challenge, output.begin());
+            output.end();
+            Step::Continue
+        } else {
+            Step::Denied(ER_NOT_SUPPORTED_AUTH_MODE.bare())
+        };
+        (exchange, step)
+    }
+
+    /// Takes the client's next packet.
+    pub(crate) fn packet(
+        &mut self,
+        authority: &Authority,
+        payload: &[u8],
+        output: &mut PacketBuffer,
+    ) -> Step {
+        match self.stage {
+            Stage::Response => {
+                let response = without_lone_zero(payload);
+                self.used_password = !response.is_empty();
+                self.response(authority, response, output)
+            }
+            Stage::Password { key_sent } => self.password(authority, payload, key_sent, output),
+        }
+    }
+
+    fn response(&mut self, authority: &Authority, response: &[u8], output: &mut PacketBuffer) -> Step {
+        match self.plugin {
+            AuthPlugin::Native => match &self.account {
+                Some(account) if auth::native_verify(&account.stored, response, &self.challenge) => {
+                    self.admit()
+                }
+                _ => self.deny(),
+            },
+            AuthPlugin::CachingSha2 => {
+                if response.is_empty() {
+                    return match &self.account {
+                        Some(account) if account.stored.is_empty() => self.admit(),
+                        _ => self.deny(),
+                    };
+                }
+                if let Some(account) = &self.account
+                    && let Some(remembered) = authority.passwords.get(account)
+                    && auth::sha2_verify_fast(&remembered, response, &self.challenge)
+                {
+                    encode_auth_more(&[auth::SHA2_FAST_AUTH_SUCCESS], output.begin());
+                    output.end();
+                    return self.admit();
+                }
+                encode_auth_more(&[auth::SHA2_FULL_AUTH], output.begin());
+                output.end();
+                self.stage = Stage::Password { key_sent: false };
+                Step::Continue
+            }
+        }
+    }
+
+    fn password(
+        &mut self,
+        authority: &Authority,
+        payload: &[u8],
+        key_sent: bool,
+        output: &mut PacketBuffer,
+    ) -> Step {
+        let decrypted;
+        let password = if self.transport.is_secure() {
+            payload
+        } else if payload == [auth::SHA2_REQUEST_PUBLIC_KEY] && !key_sent {
+            return match authority.rsa.public_pem() {
+                Ok(pem) => {
+                    encode_auth_more(pem.as_bytes(), output.begin());
+                    output.end();
+                    self.stage = Stage::Password { key_sent: true };
+                    Step::Continue
+                }
+                Err(error) => Step::Denied(ER_INTERNAL_ERROR.with(&[&format!("RSA key: {error}")])),
+            };
+        } else {
+            match authority.rsa.decrypt(payload) {
+                Ok(Some(mut hidden)) => {
+                    auth::xor_with_challenge(&mut hidden, &self.challenge);
+                    decrypted = hidden;
+                    &decrypted
+                }
+                Ok(None) => return self.deny(),
+                Err(error) => return Step::Denied(ER_INTERNAL_ERROR.with(&[&format!("RSA key: {error}")])),
+            }
+        };
+        let Some(password) = password.strip_suffix(&[0]) else { return self.deny() };
+        if password.len() > auth::PASSWORD_BYTES_MAX {
+            return self.deny();
+        }
+        let Some(account) = &self.account else {
+            // Somebody unknown takes as long as somebody known.
+            let _ = env::blocking::around(|| auth::sha2_stored(password, &[b'x'; auth::SALT_BYTES]));
+            return self.deny();
+        };
+        // Costs milliseconds on purpose: the worker serves others meanwhile.
+        if env::blocking::around(|| auth::sha2_verify_full(&account.stored, password)) {
+            authority.passwords.put(account, auth::sha2_remembered(password));
+            self.admit()
+        } else {
+            self.deny()
+        }
+    }
+
+    /// The password was right; may the account come in this way?
+    fn admit(&mut self) -> Step {
+        let Some(account) = self.account.take() else { return self.deny() };
+        if account.require_tls && !self.transport.is_tls() {
+            return self.deny();
+        }
+        if account.locked {
+            return Step::Denied(ER_ACCOUNT_HAS_BEEN_LOCKED.with(&[&self.user, &self.host.name]));
+        }
+        Step::Done(Box::new(account))
+    }
+
+    fn deny(&self) -> Step {
+        let used = if self.used_password { "YES" } else { "NO" };
+        Step::Denied(ER_ACCESS_DENIED_ERROR.with(&[&self.user, &self.host.name, &used]))
+    }
+}
+
+/// The error of a handshake packet that cannot be read.
+pub(crate) fn bad_handshake() -> Box<SqlError> {
+    ER_HANDSHAKE_ERROR.bare()
+}
+
+/// The error of a client without TLS where `require_secure_transport` is on.
+pub(crate) fn insecure() -> Box<SqlError> {
+    ER_SECURE_TRANSPORT_REQUIRED.bare()
+}

@@ -1,0 +1,1013 @@
+//! One client from its greeting to its end: bytes in, commands to the session, answers out.
+//!
+//! [`Connection::drive`] is called by whichever thread has the connection, when its socket may have something. It reads,
+//! executes and answers until there is nothing more to do without waiting, and says what the connection waits for.
+//!
+//! Invariants:
+//! 1. One thread has a connection at a time; nothing in it is locked.
+//! 2. A connection that waits for its client's next command holds no buffer: input and output are the thread's.
+//! 3. No command is executed while an earlier answer waits for the log or for the socket.
+
+use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use service::error::{
+    ER_CLIENT_INTERACTION_TIMEOUT, ER_CON_COUNT_ERROR, ER_MALFORMED_PACKET, ER_NET_ERROR_ON_WRITE,
+    ER_NET_PACKET_TOO_LARGE, ER_NET_PACKETS_OUT_OF_ORDER, ER_NET_READ_ERROR, ER_NET_READ_INTERRUPTED,
+    ER_NET_WRITE_INTERRUPTED, ER_UNKNOWN_COM_ERROR, ER_UNKNOWN_ERROR,
+};
+use service::{
+    Account, Capabilities, ChangeUserRequest, ClientHost, ConnectRequest, ConnectionControl, ConnectionEvent,
+    ExecuteRequest, Kill, Limits, Link, Outcome, Reply, RowFormat, Session, SetOption, SqlError, StatusFlags,
+    TlsDetails,
+};
+use wire::codec::Reader;
+use wire::command::Command;
+use wire::handshake::{
+    CHALLENGE_BYTES, ChangeUser, FirstPacket, Greeting, HANDSHAKE_BYTES_MAX, HandshakeResponse,
+};
+use wire::packet::{FRAME_PAYLOAD_BYTES_MAX, Incoming, PacketBuffer, PacketError, PacketReader, next_packet};
+use wire::{OkPacket, message, parameter};
+
+use crate::Shared;
+use crate::authenticate::{Exchange, Step, bad_handshake, insecure, new_challenge};
+use crate::io::{Io, READ_BYTES, Received, Stream};
+
+/// What we can do, before TLS and zlib are known to be there.
+const CAPABILITIES: Capabilities = Capabilities(
+    Capabilities::LONG_PASSWORD.0
+        | Capabilities::FOUND_ROWS.0
+        | Capabilities::LONG_FLAG.0
+        | Capabilities::CONNECT_WITH_DB.0
+        | Capabilities::NO_SCHEMA.0
+        | Capabilities::COMPRESS.0
+        | Capabilities::ODBC.0
+        | Capabilities::LOCAL_FILES.0
+        | Capabilities::IGNORE_SPACE.0
+        | Capabilities::PROTOCOL_41.0
+        | Capabilities::INTERACTIVE.0
+        | Capabilities::IGNORE_SIGPIPE.0
+        | Capabilities::TRANSACTIONS.0
+        | Capabilities::RESERVED.0
+        | Capabilities::SECURE_CONNECTION.0
+        | Capabilities::MULTI_STATEMENTS.0
+        | Capabilities::MULTI_RESULTS.0
+        | Capabilities::PS_MULTI_RESULTS.0
+        | Capabilities::PLUGIN_AUTH.0
+        | Capabilities::CONNECT_ATTRS.0
+        | Capabilities::PLUGIN_AUTH_LENENC_CLIENT_DATA.0
+        | Capabilities::CAN_HANDLE_EXPIRED_PASSWORDS.0
+        | Capabilities::SESSION_TRACK.0
+        | Capabilities::DEPRECATE_EOF.0
+        | Capabilities::QUERY_ATTRIBUTES.0
+        | Capabilities::REMEMBER_OPTIONS.0,
+);
+
+/// utf8mb4_0900_ai_ci, low byte: the collation of the greeting.
+const GREETING_COLLATION: u8 = 255;
+/// A thread keeps an output buffer up to this size for its next connection.
+const OUTPUT_KEPT_BYTES_MAX: usize = 256 * 1024;
+/// Packets up to this size are taken without asking the session for its limit.
+const PACKET_BYTES_UNASKED: usize = 16 * 1024;
+
+/// What a thread lends to the connection it drives.
+#[derive(Debug)]
+pub(crate) struct Scratch {
+    input: Box<[u8]>,
+    output: Vec<u8>,
+}
+
+impl Scratch {
+    pub(crate) fn new() -> Scratch {
+        Scratch { input: vec![0; READ_BYTES].into_boxed_slice(), output: Vec::with_capacity(READ_BYTES) }
+    }
+}
+
+/// What a connection waits for.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Next {
+    /// Its socket.
+    Socket,
+    /// The log, up to this position.
+    Durable(u64),
+    /// Nothing: it has ended.
+    Closed,
+}
+
+/// Why a connection ends.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum End {
+    /// The client said so, or we did and told it why.
+    Orderly,
+    /// The client is gone or unintelligible.
+    Aborted,
+}
+
+impl From<io::Error> for End {
+    fn from(_: io::Error) -> End {
+        End::Aborted
+    }
+}
+
+#[derive(Debug)]
+enum Phase {
+    /// Waiting for the first packet.
+    Greeted,
+    /// The client proves itself, for a new session.
+    Connecting { exchange: Box<Exchange>, start: Box<SessionStart> },
+    /// The client proves itself anew, for COM_CHANGE_USER.
+    ChangingUser { exchange: Box<Exchange>, start: Box<SessionStart> },
+    /// Waiting for a command.
+    Commands,
+}
+
+/// What a session will start with, once its client has proven itself.
+#[derive(Debug)]
+struct SessionStart {
+    database: Option<Vec<u8>>,
+    attributes: Vec<(Vec<u8>, Vec<u8>)>,
+    collation: Option<u16>,
+}
+
+fn owned(pairs: &[wire::handshake::NameValue<'_>]) -> Vec<(Vec<u8>, Vec<u8>)> {
+    pairs.iter().map(|(name, value)| (name.to_vec(), value.to_vec())).collect()
+}
+
+/// One client.
+pub(crate) struct Connection {
+    pub(crate) io: Io,
+    pub(crate) control: Arc<ConnectionControl>,
+    output: PacketBuffer,
+    session: Option<Box<dyn Session>>,
+    phase: Phase,
+    host: ClientHost,
+    capabilities: Capabilities,
+    challenge: [u8; CHALLENGE_BYTES],
+    long_packet: Option<Box<PacketReader>>,
+    next_handshake_sequence: u8,
+    wait_position: u64,
+    closing: bool,
+    drained: bool,
+    opened: Instant,
+    active: Instant,
+    idle_timeout_s: u64,
+    ended: bool,
+}
+
+impl Connection {
+    /// Greets a client that was just accepted.
+    pub(crate) fn open(
+        stream: Stream,
+        control: Arc<ConnectionControl>,
+        shared: &Shared,
+        scratch: &mut Scratch,
+        now: Instant,
+    ) -> Connection {
+        let host = match control.peer {
+            None => ClientHost { name: "localhost".to_owned(), address: None },
+            Some(peer) => {
+                let address = peer.ip().to_canonical().to_string();
+                // Names of other hosts are not looked up (`skip_name_resolve`); a loopback address is this host.
+                let name = if peer.ip().to_canonical().is_loopback() {
+                    "localhost".to_owned()
+                } else {
+                    address.clone()
+                };
+                ClientHost { name, address: Some(address) }
+            }
+        };
+        let mut connection = Connection {
+            io: Io::new(stream),
+            control,
+            output: PacketBuffer::new(),
+            session: None,
+            phase: Phase::Greeted,
+            host,
+            capabilities: CAPABILITIES.set(Capabilities::SSL, shared.tls.is_some()),
+            challenge: new_challenge(),
+            long_packet: None,
+            next_handshake_sequence: 1,
+            wait_position: 0,
+            closing: false,
+            drained: false,
+            opened: now,
+            active: now,
+            idle_timeout_s: 0,
+            ended: false,
+        };
+        let version = shared.service.server_version();
+        let greeting = Greeting {
+            server_version: version.as_bytes(),
+            connection_id: connection.control.connection_id as u32,
+            challenge: connection.challenge,
+            capabilities: connection.capabilities,
+            collation: GREETING_COLLATION,
+            status: StatusFlags::AUTOCOMMIT,
+            auth_plugin: shared.service.default_auth_plugin().name().as_bytes(),
+        };
+        connection.borrow_output(scratch);
+        greeting.encode(connection.output.begin());
+        connection.output.end();
+        if connection.flush(scratch).is_err() {
+            connection.end(End::Aborted, shared);
+        }
+        connection
+    }
+
+    /// Refuses a client that was just accepted: too many connections. It gets no greeting.
+    pub(crate) fn refuse(stream: Stream) {
+        let mut packets = PacketBuffer::new();
+        let error = ER_CON_COUNT_ERROR.bare();
+        message::encode_error(error.number, None, error.message.as_bytes(), packets.begin());
+        packets.end();
+        let _ = Io::new(stream).send(packets.frames()); // It is closed either way.
+    }
+
+    pub(crate) fn is_closed(&self) -> bool {
+        self.ended
+    }
+
+    /// Reads, executes and answers until nothing more can be done without waiting.
+    pub(crate) fn drive(&mut self, scratch: &mut Scratch, shared: &Shared, now: Instant) -> Next {
+        self.active = now;
+        self.idle_timeout_s = 0;
+        if let Err(end) = self.run(scratch, shared) {
+            self.end(end, shared);
+        }
+        self.next()
+    }
+
+    fn next(&self) -> Next {
+        if self.ended {
+            Next::Closed
+        } else if self.wait_position != 0 {
+            Next::Durable(self.wait_position)
+        } else {
+            Next::Socket
+        }
+    }
+
+    fn is_stalled(&self) -> bool {
+        self.wait_position != 0 || self.closing || self.io.has_unsent()
+    }
+
+    fn run(&mut self, scratch: &mut Scratch, shared: &Shared) -> Result<(), End> {
+        if self.wait_position != 0 {
+            return Ok(());
+        }
+        if self.control.kill_state() == Kill::Connection && !self.closing {
+            return Err(End::Orderly);
+        }
+        if self.io.has_unsent() && !self.io.flush()? {
+            return Ok(());
+        }
+        self.drained = false;
+        loop {
+            if !self.io.input.is_empty() && !self.is_stalled() {
+                let input = std::mem::take(&mut self.io.input);
+                let used = self.consume(&input, scratch, shared)?;
+                self.keep_rest(input, used);
+            }
+            if self.closing {
+                return if self.io.has_unsent() { Ok(()) } else { Err(End::Orderly) };
+            }
+            // A short read emptied the socket: what comes later makes a new event.
+            if self.is_stalled() || self.drained {
+                return Ok(());
+            }
+            // The buffer is out of the scratch while what lies in it is executed.
+            let mut buffer = std::mem::take(&mut scratch.input);
+            let received = self.receive(&mut buffer, scratch, shared);
+            scratch.input = buffer;
+            if !received? {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Reads once. From a plain socket, with nothing left over, commands are executed where they lie; otherwise what came is
+    /// added to the input. `false` if nothing was there.
+    fn receive(&mut self, buffer: &mut [u8], scratch: &mut Scratch, shared: &Shared) -> Result<bool, End> {
+        match self.io.receive(buffer)? {
+            Received::InScratch { bytes, drained } => {
+                self.drained = drained;
+                if self.io.input.is_empty() {
+                    let used = self.consume(&buffer[..bytes], scratch, shared)?;
+                    if used < bytes {
+                        self.io.input.splice(0..0, buffer[used..bytes].iter().copied());
+                    }
+                } else {
+                    self.io.input.extend_from_slice(&buffer[..bytes]);
+                }
+                Ok(true)
+            }
+            Received::InInput { drained } => {
+                self.drained = drained;
+                Ok(true)
+            }
+            Received::Nothing => {
+                self.drained = true;
+                Ok(false)
+            }
+            Received::Closed => Err(End::Aborted),
+        }
+    }
+
+    /// Keeps what was not used of the input, in front of what came since; gives the memory up when nothing is left.
+    fn keep_rest(&mut self, mut input: Vec<u8>, used: usize) {
+        if used < input.len() {
+            input.drain(..used);
+            input.append(&mut self.io.input);
+            self.io.input = input;
+        }
+    }
+
+    /// The most bytes a packet may have now.
+    fn packet_bytes_max(&self, shared: &Shared) -> usize {
+        match &self.session {
+            Some(session) => session.max_allowed_packet().max(1024) as usize,
+            None => HANDSHAKE_BYTES_MAX.min(shared.service.limits().max_allowed_packet.max(1024) as usize),
+        }
+    }
+
+    /// Executes the whole packets at the front of `bytes` and says how many bytes they took.
+    fn consume(&mut self, bytes: &[u8], scratch: &mut Scratch, shared: &Shared) -> Result<usize, End> {
+        let mut at = 0;
+        while at < bytes.len() && !self.is_stalled() {
+            let rest = &bytes[at..];
+            if let Some(mut reader) = self.long_packet.take() {
+                let (used, whole) = match reader.feed(rest, self.packet_bytes_max(shared)) {
+                    Ok(fed) => fed,
+                    Err(error) => return self.packet_error(error, scratch).map(|()| bytes.len()),
+                };
+                at += used;
+                if whole {
+                    let sequence = reader.next_sequence().wrapping_sub(1);
+                    let payload = reader.take_payload();
+                    self.packet(&payload, sequence, 0, &bytes[at..], scratch, shared)?;
+                } else {
+                    self.long_packet = Some(reader);
+                }
+                continue;
+            }
+            match next_packet(rest) {
+                Incoming::Packet { payload, sequence, consumed } => {
+                    if payload.len() > PACKET_BYTES_UNASKED && payload.len() > self.packet_bytes_max(shared) {
+                        let error = PacketError::TooLarge { bytes: payload.len(), bytes_max: 0 };
+                        return self.packet_error(error, scratch).map(|()| bytes.len());
+                    }
+                    at += consumed;
+                    let was_plain = self.io.is_plain();
+                    self.packet(payload, sequence, sequence, &bytes[at..], scratch, shared)?;
+                    if was_plain && !self.io.is_plain() && self.io.tls().is_some() {
+                        return Ok(bytes.len()); // The rest belonged to TLS.
+                    }
+                }
+                Incoming::Partial { bytes_wanted } => {
+                    if bytes_wanted > PACKET_BYTES_UNASKED && bytes_wanted > self.packet_bytes_max(shared) + 4
+                    {
+                        let error = PacketError::TooLarge { bytes: bytes_wanted, bytes_max: 0 };
+                        return self.packet_error(error, scratch).map(|()| bytes.len());
+                    }
+                    break;
+                }
+                Incoming::Continued => {
+                    if FRAME_PAYLOAD_BYTES_MAX > self.packet_bytes_max(shared) {
+                        let error = PacketError::TooLarge { bytes: FRAME_PAYLOAD_BYTES_MAX, bytes_max: 0 };
+                        return self.packet_error(error, scratch).map(|()| bytes.len());
+                    }
+                    self.long_packet = Some(Box::new(PacketReader::new(0)));
+                }
+            }
+        }
+        Ok(at)
+    }
+
+    /// Says why the bytes cannot be understood, and ends: nobody knows where the next packet starts.
+    fn packet_error(&mut self, error: PacketError, scratch: &mut Scratch) -> Result<(), End> {
+        let (error, sequence) = match error {
+            PacketError::TooLarge { .. } => (ER_NET_PACKET_TOO_LARGE.bare(), 1),
+            PacketError::OutOfOrder { .. } => (ER_NET_PACKETS_OUT_OF_ORDER.bare(), 0),
+        };
+        self.output.set_sequence(sequence);
+        self.put_error(&error, scratch);
+        self.closing = true;
+        self.flush(scratch)
+    }
+
+    fn put_error(&mut self, error: &SqlError, scratch: &mut Scratch) {
+        self.borrow_output(scratch);
+        message::encode_error(
+            error.number,
+            Some(&error.state),
+            error.message.as_bytes(),
+            self.output.begin(),
+        );
+        self.output.end();
+    }
+
+    fn borrow_output(&mut self, scratch: &mut Scratch) {
+        if self.output.is_empty() {
+            self.output.give(std::mem::take(&mut scratch.output));
+        }
+    }
+
+    /// Sends the output as far as the socket takes it and gives its memory back to the thread.
+    fn flush(&mut self, scratch: &mut Scratch) -> Result<(), End> {
+        if self.output.is_empty() {
+            return Ok(());
+        }
+        let sent = self.io.send(self.output.frames());
+        let buffer = self.output.take();
+        if scratch.output.capacity() == 0 && buffer.capacity() <= OUTPUT_KEPT_BYTES_MAX {
+            scratch.output = buffer;
+        }
+        sent?;
+        self.io.end_command();
+        Ok(())
+    }
+
+    /// One whole packet. `first` is the number of its first frame, `sequence` of its last; `rest` is what came behind it.
+    fn packet(
+        &mut self,
+        payload: &[u8],
+        sequence: u8,
+        first: u8,
+        rest: &[u8],
+        scratch: &mut Scratch,
+        shared: &Shared,
+    ) -> Result<(), End> {
+        let due = match self.phase {
+            Phase::Commands => 0,
+            _ => self.next_handshake_sequence,
+        };
+        if first != due {
+            return self.packet_error(PacketError::OutOfOrder { expected: due, found: first }, scratch);
+        }
+        self.output.set_sequence(sequence.wrapping_add(1));
+        match std::mem::replace(&mut self.phase, Phase::Commands) {
+            Phase::Commands => self.command(payload, scratch, shared),
+            Phase::Greeted => self.first_packet(payload, rest, scratch, shared),
+            Phase::Connecting { mut exchange, start } => {
+                self.borrow_output(scratch);
+                let step = exchange.packet(&shared.authority, payload, &mut self.output);
+                self.connecting(exchange, start, step, scratch, shared)
+            }
+            Phase::ChangingUser { mut exchange, start } => {
+                self.borrow_output(scratch);
+                let step = exchange.packet(&shared.authority, payload, &mut self.output);
+                self.changing_user(exchange, start, step, scratch, shared)
+            }
+        }
+    }
+
+    fn refuse_handshake(
+        &mut self,
+        error: &SqlError,
+        scratch: &mut Scratch,
+        shared: &Shared,
+    ) -> Result<(), End> {
+        shared.service.note(ConnectionEvent::AbortedConnect);
+        self.put_error(error, scratch);
+        self.closing = true;
+        self.flush(scratch)
+    }
+
+    fn first_packet(
+        &mut self,
+        payload: &[u8],
+        rest: &[u8],
+        scratch: &mut Scratch,
+        shared: &Shared,
+    ) -> Result<(), End> {
+        match FirstPacket::decode(payload) {
+            Ok(FirstPacket::SslRequest { .. }) if self.io.tls().is_none() => {
+                let Some(config) = &shared.tls else {
+                    return self.refuse_handshake(&bad_handshake(), scratch, shared);
+                };
+                let Ok(tls) = rustls::ServerConnection::new(Arc::clone(config)) else {
+                    return Err(End::Aborted);
+                };
+                self.phase = Phase::Greeted;
+                self.next_handshake_sequence = 2;
+                self.io.start_tls(tls, rest)?;
+                Ok(())
+            }
+            Ok(FirstPacket::Response(response)) => self.handshake_response(&response, scratch, shared),
+            Ok(FirstPacket::SslRequest { .. }) | Err(_) => {
+                // The client's capabilities are unknown, so the error goes without SQLSTATE.
+                shared.service.note(ConnectionEvent::AbortedConnect);
+                let error = bad_handshake();
+                self.borrow_output(scratch);
+                message::encode_error(error.number, None, error.message.as_bytes(), self.output.begin());
+                self.output.end();
+                self.closing = true;
+                self.flush(scratch)
+            }
+        }
+    }
+
+    fn handshake_response(
+        &mut self,
+        response: &HandshakeResponse<'_>,
+        scratch: &mut Scratch,
+        shared: &Shared,
+    ) -> Result<(), End> {
+        self.capabilities = self.capabilities & response.capabilities;
+        if shared.service.limits().require_secure_transport && !self.io.transport().is_secure() {
+            return self.refuse_handshake(&insecure(), scratch, shared);
+        }
+        let start = SessionStart {
+            database: response.database.map(<[u8]>::to_vec),
+            attributes: owned(&response.attributes),
+            collation: Some(response.collation),
+        };
+        self.borrow_output(scratch);
+        let (exchange, step) = Exchange::begin(
+            &shared.authority,
+            String::from_utf8_lossy(response.user).into_owned(),
+            self.host.clone(),
+            self.io.transport(),
+            self.capabilities,
+            self.challenge,
+            response.auth_plugin,
+            response.auth_response,
+            &mut self.output,
+        );
+        self.connecting(Box::new(exchange), Box::new(start), step, scratch, shared)
+    }
+
+    fn connecting(
+        &mut self,
+        exchange: Box<Exchange>,
+        start: Box<SessionStart>,
+        step: Step,
+        scratch: &mut Scratch,
+        shared: &Shared,
+    ) -> Result<(), End> {
+        let connected = match step {
+            Step::Continue => {
+                self.next_handshake_sequence = self.output.sequence();
+                self.phase = Phase::Connecting { exchange, start };
+                return self.flush(scratch);
+            }
+            Step::Denied(error) => Err(error),
+            Step::Done(account) => self.start_session(*account, exchange.user, *start, shared),
+        };
+        match connected {
+            Ok(session) => {
+                let ok = OkPacket { status: session.status(), ..OkPacket::default() };
+                self.session = Some(session);
+                ok.encode(message::OK_HEADER, self.capabilities, self.output.begin());
+                self.output.end();
+                self.flush(scratch)?;
+                if self.capabilities.has(Capabilities::COMPRESS) {
+                    self.io.start_zlib();
+                }
+                Ok(())
+            }
+            Err(error) => self.refuse_handshake(&error, scratch, shared),
+        }
+    }
+
+    fn start_session(
+        &mut self,
+        account: Account,
+        user: String,
+        start: SessionStart,
+        shared: &Shared,
+    ) -> Result<Box<dyn Session>, Box<SqlError>> {
+        // One more than the limit was let in for administrators; is this one?
+        if !account.connection_admin
+            && shared.connection_count() > shared.service.limits().max_connections as usize
+        {
+            return Err(ER_CON_COUNT_ERROR.bare());
+        }
+        let tls = self.io.tls().map(|tls| TlsDetails {
+            version: match tls.protocol_version() {
+                Some(rustls::ProtocolVersion::TLSv1_2) => "TLSv1.2",
+                _ => "TLSv1.3",
+            },
+            cipher: tls
+                .negotiated_cipher_suite()
+                .map(|suite| format!("{:?}", suite.suite()).replace("TLS13_", "TLS_"))
+                .unwrap_or_default(),
+        });
+        let request = ConnectRequest {
+            control: Arc::clone(&self.control),
+            account,
+            user,
+            host: self.host.clone(),
+            database: start.database,
+            attributes: start.attributes,
+            capabilities: self.capabilities,
+            collation: start.collation.unwrap_or(u16::from(GREETING_COLLATION)),
+            transport: self.io.transport(),
+            tls,
+        };
+        let service = &shared.service;
+        catch_unwind(AssertUnwindSafe(|| service.connect(request))).unwrap_or_else(|_| Err(broken_session()))
+    }
+
+    fn changing_user(
+        &mut self,
+        exchange: Box<Exchange>,
+        start: Box<SessionStart>,
+        step: Step,
+        scratch: &mut Scratch,
+        shared: &Shared,
+    ) -> Result<(), End> {
+        match step {
+            Step::Continue => {
+                self.next_handshake_sequence = self.output.sequence();
+                self.phase = Phase::ChangingUser { exchange, start };
+                self.flush(scratch)
+            }
+            Step::Denied(error) => {
+                self.put_error(&error, scratch);
+                self.closing = true;
+                self.flush(scratch)
+            }
+            Step::Done(account) => {
+                let start = *start;
+                let request = ChangeUserRequest {
+                    account: *account,
+                    user: exchange.user,
+                    database: start.database,
+                    attributes: start.attributes,
+                    collation: start.collation,
+                };
+                self.answer(RowFormat::Text, scratch, shared, |session, reply| {
+                    session.change_user(request, reply)
+                })
+            }
+        }
+    }
+
+    fn command(&mut self, payload: &[u8], scratch: &mut Scratch, shared: &Shared) -> Result<(), End> {
+        self.control.start_statement();
+        let command = match payload.first() {
+            // An empty packet and COM_SLEEP are no commands.
+            None | Some(0) => {
+                self.put_error(&ER_UNKNOWN_COM_ERROR.bare(), scratch);
+                return self.flush(scratch);
+            }
+            Some(_) => Command::decode(payload),
+        };
+        let Ok(command) = command else {
+            self.put_error(&ER_MALFORMED_PACKET.bare(), scratch);
+            return self.flush(scratch);
+        };
+        let capabilities = self.capabilities;
+        match command {
+            Command::Quit => Err(End::Orderly),
+            Command::Query(text) => self.answer(RowFormat::Text, scratch, shared, |session, reply| {
+                if capabilities.has(Capabilities::QUERY_ATTRIBUTES) {
+                    let mut reader = Reader::new(text);
+                    let Ok(attributes) = parameter::read_query_attributes(&mut reader) else {
+                        return Err(ER_MALFORMED_PACKET.bare());
+                    };
+                    if !attributes.is_empty() {
+                        session.query_attributes(&attributes);
+                    }
+                    session.query(reader.rest(), reply)
+                } else {
+                    session.query(text, reply)
+                }
+            }),
+            Command::Execute { statement_id, flags, iteration_count, parameters } => {
+                let request = ExecuteRequest {
+                    statement_id,
+                    flags,
+                    iteration_count,
+                    parameters,
+                    query_attributes: capabilities.has(Capabilities::QUERY_ATTRIBUTES),
+                };
+                self.answer(RowFormat::Binary, scratch, shared, |session, reply| {
+                    session.execute(request, reply)
+                })
+            }
+            Command::Prepare(sql) => {
+                self.answer(RowFormat::Text, scratch, shared, |session, reply| session.prepare(sql, reply))
+            }
+            Command::Fetch { statement_id, row_count } => {
+                self.answer(RowFormat::Binary, scratch, shared, |session, reply| {
+                    session.fetch(statement_id, row_count, reply)
+                })
+            }
+            Command::CloseStatement { statement_id } => {
+                self.tell(|session| session.close_statement(statement_id));
+                Ok(())
+            }
+            Command::SendLongData { statement_id, parameter, data } => {
+                self.tell(|session| session.send_long_data(statement_id, parameter, data));
+                Ok(())
+            }
+            Command::ResetStatement { statement_id } => {
+                self.answer(RowFormat::Text, scratch, shared, |session, reply| {
+                    session.reset_statement(statement_id, reply)
+                })
+            }
+            Command::InitDb(name) => {
+                self.answer(RowFormat::Text, scratch, shared, |session, reply| session.init_db(name, reply))
+            }
+            Command::FieldList { table, wildcard } => {
+                self.answer(RowFormat::Text, scratch, shared, |session, reply| {
+                    session.field_list(table, wildcard, reply)
+                })
+            }
+            Command::Statistics => {
+                self.answer(RowFormat::Text, scratch, shared, |session, reply| session.statistics(reply))
+            }
+            Command::Ping => {
+                self.answer(RowFormat::Text, scratch, shared, |session, reply| session.ping(reply))
+            }
+            Command::ProcessKill { connection_id } => {
+                self.answer(RowFormat::Text, scratch, shared, |session, reply| {
+                    session.process_kill(connection_id, reply)
+                })
+            }
+            Command::ResetConnection => self
+                .answer(RowFormat::Text, scratch, shared, |session, reply| session.reset_connection(reply)),
+            Command::SetOption { option } => {
+                self.answer(RowFormat::Text, scratch, shared, |session, reply| {
+                    let option = match option {
+                        0 => SetOption::MultiStatementsOn,
+                        1 => SetOption::MultiStatementsOff,
+                        _ => return Err(ER_UNKNOWN_COM_ERROR.bare()),
+                    };
+                    session.set_option(option, reply)
+                })
+            }
+            Command::ChangeUser(body) => match ChangeUser::decode(body, capabilities) {
+                Ok(change) => self.change_user(&change, scratch, shared),
+                Err(_) => {
+                    self.put_error(&ER_MALFORMED_PACKET.bare(), scratch);
+                    self.closing = true;
+                    self.flush(scratch)
+                }
+            },
+            Command::Other { command, payload } => {
+                self.answer(RowFormat::Text, scratch, shared, |session, reply| {
+                    session.other(command, payload, reply)
+                })
+            }
+        }
+    }
+
+    fn change_user(
+        &mut self,
+        change: &ChangeUser<'_>,
+        scratch: &mut Scratch,
+        shared: &Shared,
+    ) -> Result<(), End> {
+        let start = SessionStart {
+            database: change.database.map(<[u8]>::to_vec),
+            attributes: owned(&change.attributes),
+            collation: change.collation,
+        };
+        self.borrow_output(scratch);
+        let (exchange, step) = Exchange::begin(
+            &shared.authority,
+            String::from_utf8_lossy(change.user).into_owned(),
+            self.host.clone(),
+            self.io.transport(),
+            self.capabilities,
+            self.challenge,
+            change.auth_plugin,
+            change.auth_response,
+            &mut self.output,
+        );
+        self.changing_user(Box::new(exchange), Box::new(start), step, scratch, shared)
+    }
+
+    /// A command that is never answered. A session that breaks in it is gone, and so is the connection at its next command.
+    fn tell(&mut self, work: impl FnOnce(&mut dyn Session)) {
+        if let Some(session) = &mut self.session
+            && catch_unwind(AssertUnwindSafe(|| work(session.as_mut()))).is_err()
+        {
+            self.closing = true;
+        }
+        self.io.end_command();
+    }
+
+    /// Lets the session answer a command, and sends what it answered or keeps it until the log is durable.
+    fn answer(
+        &mut self,
+        format: RowFormat,
+        scratch: &mut Scratch,
+        shared: &Shared,
+        work: impl FnOnce(&mut dyn Session, &mut Reply<'_>) -> Outcome,
+    ) -> Result<(), End> {
+        self.borrow_output(scratch);
+        let Some(session) = self.session.as_deref_mut() else { return Err(End::Aborted) };
+        let mut link = SocketLink { io: &mut self.io, control: &self.control, shared, is_broken: false };
+        let mut reply = Reply::new(&mut self.output, &mut link, self.capabilities, format);
+        let outcome = catch_unwind(AssertUnwindSafe(|| work(session, &mut reply)))
+            .unwrap_or_else(|_| Err(broken_session()));
+        if let Err(error) = outcome {
+            if reply.finish_local_file().is_ok() {
+                reply.error(&error);
+            }
+        } else if reply.finished_count() == 0 {
+            reply.error(&broken_session());
+        }
+        let position = reply.position();
+        if link.is_broken {
+            return Err(End::Aborted);
+        }
+        if self.control.kill_state() == Kill::Connection {
+            self.closing = true;
+        }
+        if position > 0 && position > shared.service.durable_position() {
+            self.wait_position = position;
+            return Ok(());
+        }
+        self.flush(scratch)
+    }
+
+    /// The log is durable up to the position this connection waits for, or has failed (`error`).
+    pub(crate) fn durable(
+        &mut self,
+        error: Option<&SqlError>,
+        scratch: &mut Scratch,
+        shared: &Shared,
+    ) -> Next {
+        self.wait_position = 0;
+        if let Some(error) = error {
+            // What was answered may be lost with the log. Nothing of it has left.
+            let _ = self.output.take();
+            self.output.set_sequence(1);
+            self.put_error(error, scratch);
+            self.closing = true;
+        }
+        if let Err(end) = self.flush(scratch) {
+            self.end(end, shared);
+        } else if self.closing && !self.io.has_unsent() {
+            self.end(End::Orderly, shared);
+        }
+        self.next()
+    }
+
+    /// Whether there may be input that no event will announce: received and not executed, or not yet read.
+    pub(crate) fn wants_drive(&self) -> bool {
+        !self.ended && !self.is_stalled() && (!self.drained || !self.io.input.is_empty())
+    }
+
+    /// Looks for timeouts and kills of a connection that nobody drives.
+    pub(crate) fn sweep(
+        &mut self,
+        now: Instant,
+        limits: &Limits,
+        scratch: &mut Scratch,
+        shared: &Shared,
+    ) -> Next {
+        if self.wait_position != 0 {
+            return self.next();
+        }
+        if self.control.kill_state() == Kill::Connection {
+            self.end(End::Orderly, shared);
+            return Next::Closed;
+        }
+        let idle = now.saturating_duration_since(self.active);
+        let seconds = |s: u32| Duration::from_secs(u64::from(s));
+        if self.session.is_none() {
+            if now.saturating_duration_since(self.opened) >= seconds(limits.connect_timeout_s) {
+                self.end(End::Aborted, shared);
+            }
+        } else if self.io.has_unsent() {
+            if idle >= seconds(limits.net_write_timeout_s) {
+                self.end(End::Aborted, shared);
+            }
+        } else if !self.io.input.is_empty() || self.long_packet.is_some() {
+            if idle >= seconds(limits.net_read_timeout_s) {
+                self.end(End::Aborted, shared);
+            }
+        } else if idle.as_secs() > 0
+            && idle.as_secs() >= self.idle_timeout_s
+            && let Some(session) = &self.session
+        {
+            self.idle_timeout_s = session.idle_timeout_s().max(1);
+            if idle.as_secs() >= self.idle_timeout_s {
+                self.output.set_sequence(0);
+                self.put_error(&ER_CLIENT_INTERACTION_TIMEOUT.bare(), scratch);
+                let _ = self.flush(scratch); // It is closed either way.
+                self.end(End::Aborted, shared);
+            }
+        }
+        self.next()
+    }
+
+    /// Ends the session and the conversation; what the session does at its end may take time.
+    pub(crate) fn shut(&mut self, shared: &Shared) {
+        self.end(End::Orderly, shared);
+    }
+
+    fn end(&mut self, end: End, shared: &Shared) {
+        if self.ended {
+            return;
+        }
+        self.ended = true;
+        if end == End::Aborted {
+            let event = if self.session.is_some() {
+                ConnectionEvent::AbortedClient
+            } else {
+                ConnectionEvent::AbortedConnect
+            };
+            shared.service.note(event);
+        }
+        self.io.close();
+        // A session that breaks while it ends must not take the worker with it.
+        let session = self.session.take();
+        let _ = catch_unwind(AssertUnwindSafe(|| drop(session)));
+        shared.service.note(ConnectionEvent::Traffic {
+            received_bytes: self.io.received_bytes,
+            sent_bytes: self.io.sent_bytes,
+        });
+        shared.service.note(ConnectionEvent::Closed);
+    }
+}
+
+#[cold]
+fn broken_session() -> Box<SqlError> {
+    ER_UNKNOWN_ERROR.bare()
+}
+
+/// The way to the client for a statement that is being answered.
+struct SocketLink<'a> {
+    io: &'a mut Io,
+    control: &'a ConnectionControl,
+    shared: &'a Shared,
+    is_broken: bool,
+}
+
+impl SocketLink<'_> {
+    #[cold]
+    fn broken(&mut self, error: &io::Error, write: bool) -> Box<SqlError> {
+        self.is_broken = true;
+        match (error.kind() == io::ErrorKind::TimedOut, write) {
+            (false, true) => ER_NET_ERROR_ON_WRITE.bare(),
+            (true, true) => ER_NET_WRITE_INTERRUPTED.bare(),
+            (false, false) => ER_NET_READ_ERROR.bare(),
+            (true, false) => ER_NET_READ_INTERRUPTED.bare(),
+        }
+    }
+
+    fn send_all(&mut self, bytes: &[u8]) -> io::Result<()> {
+        let mut sent = self.io.send(bytes)?;
+        while !sent {
+            let timeout = Duration::from_secs(u64::from(self.shared.service.limits().net_write_timeout_s));
+            self.io.wait(true, timeout, self.control)?;
+            sent = self.io.flush()?;
+        }
+        Ok(())
+    }
+
+    fn receive_packet(&mut self, packets: &mut PacketBuffer, payload: &mut Vec<u8>) -> io::Result<()> {
+        let mut scratch = vec![0; READ_BYTES];
+        let mut reader = PacketReader::new(packets.sequence());
+        let limits = self.shared.service.limits();
+        loop {
+            if !self.io.input.is_empty() {
+                let input = std::mem::take(&mut self.io.input);
+                let (used, whole) = reader
+                    .feed(&input, limits.max_allowed_packet as usize)
+                    .map_err(|error| io::Error::new(io::ErrorKind::InvalidData, format!("{error:?}")))?;
+                if used < input.len() {
+                    self.io.input = input[used..].to_vec();
+                }
+                if whole {
+                    *payload = reader.take_payload();
+                    packets.set_sequence(reader.next_sequence());
+                    return Ok(());
+                }
+            }
+            match self.io.receive(&mut scratch)? {
+                Received::InScratch { bytes, .. } => self.io.input.extend_from_slice(&scratch[..bytes]),
+                Received::InInput { .. } => {}
+                Received::Nothing => {
+                    let timeout = Duration::from_secs(u64::from(limits.net_read_timeout_s));
+                    self.io.wait(false, timeout, self.control)?;
+                }
+                Received::Closed => return Err(io::ErrorKind::UnexpectedEof.into()),
+            }
+        }
+    }
+}
+
+impl Link for SocketLink<'_> {
+    fn send(&mut self, packets: &mut PacketBuffer, position: u64) -> Outcome {
+        if position > 0 && position > self.shared.service.durable_position() {
+            env::blocking::around(|| self.shared.service.sync_inline(position))?;
+        }
+        let sent = self.send_all(packets.frames());
+        packets.clear_frames();
+        sent.map_err(|error| self.broken(&error, true))
+    }
+
+    fn receive(&mut self, packets: &mut PacketBuffer, payload: &mut Vec<u8>) -> Outcome {
+        self.receive_packet(packets, payload).map_err(|error| self.broken(&error, false))
+    }
+}

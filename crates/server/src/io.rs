@@ -1,0 +1,356 @@
+//! One socket with what may lie on it: TLS, zlib frames, bytes that did not go out yet.
+//!
+//! Invariants:
+//! 1. The socket never blocks by itself; who must wait polls it and says so to `env::blocking`.
+//! 2. Bytes go out in the order they were given: nothing is written while older bytes are unsent.
+
+use std::io::{self, ErrorKind, Read, Write};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
+use std::time::{Duration, Instant};
+
+use mio::event::Source;
+use mio::net::{TcpStream, UnixStream};
+use rustls::ServerConnection;
+use service::{ConnectionControl, Kill, Transport};
+use wire::compress::{Compressor, Decompressor};
+
+/// Bytes read from a socket by one call.
+pub(crate) const READ_BYTES: usize = 64 * 1024;
+/// How often a thread that waits for a socket looks whether its connection was killed.
+const KILL_CHECK_INTERVAL: Duration = Duration::from_millis(200);
+
+/// A connected socket.
+#[derive(Debug)]
+pub(crate) enum Stream {
+    Tcp(TcpStream),
+    Unix(UnixStream),
+}
+
+impl Stream {
+    pub(crate) fn source(&mut self) -> &mut dyn Source {
+        match self {
+            Stream::Tcp(stream) => stream,
+            Stream::Unix(stream) => stream,
+        }
+    }
+
+    #[inline]
+    fn receive(&self, buffer: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Stream::Tcp(stream) => (&*stream).read(buffer),
+            Stream::Unix(stream) => (&*stream).read(buffer),
+        }
+    }
+
+    #[inline]
+    fn send(&self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            Stream::Tcp(stream) => (&*stream).write(bytes),
+            Stream::Unix(stream) => (&*stream).write(bytes),
+        }
+    }
+
+    fn fd(&self) -> BorrowedFd<'_> {
+        match self {
+            Stream::Tcp(stream) => stream.as_fd(),
+            Stream::Unix(stream) => stream.as_fd(),
+        }
+    }
+
+    fn raw_fd(&self) -> RawFd {
+        self.fd().as_raw_fd()
+    }
+}
+
+/// rustls reads and writes through this.
+struct SocketWrite<'a>(&'a Stream);
+
+impl Write for SocketWrite<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.send(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// zlib frames both ways; one counter numbers them.
+#[derive(Debug, Default)]
+struct Zlib {
+    compressor: Compressor,
+    decompressor: Decompressor,
+    packed: Vec<u8>,
+}
+
+/// What a try to read brought.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Received {
+    /// This many plain bytes lie at the front of the scratch buffer; `drained` if the socket has no more.
+    InScratch {
+        /// How many.
+        bytes: usize,
+        /// The socket was read empty.
+        drained: bool,
+    },
+    /// Bytes were added to [`Io::input`], perhaps none; `drained` if the socket has no more.
+    InInput {
+        /// The socket was read empty.
+        drained: bool,
+    },
+    /// Nothing there.
+    Nothing,
+    /// The client closed.
+    Closed,
+}
+
+/// The socket and everything on it.
+#[derive(Debug)]
+pub(crate) struct Io {
+    pub(crate) stream: Stream,
+    tls: Option<Box<ServerConnection>>,
+    zlib: Option<Box<Zlib>>,
+    /// Plain bytes received and not yet used. Empty, and without memory, while the connection is idle.
+    pub(crate) input: Vec<u8>,
+    /// Bytes for the socket that did not go out yet, from `unsent_at`.
+    unsent: Vec<u8>,
+    unsent_at: usize,
+    /// Counted since they were last taken.
+    pub(crate) received_bytes: u64,
+    pub(crate) sent_bytes: u64,
+}
+
+impl Io {
+    pub(crate) fn new(stream: Stream) -> Io {
+        Io {
+            stream,
+            tls: None,
+            zlib: None,
+            input: Vec::new(),
+            unsent: Vec::new(),
+            unsent_at: 0,
+            received_bytes: 0,
+            sent_bytes: 0,
+        }
+    }
+
+    pub(crate) fn transport(&self) -> Transport {
+        match (&self.stream, &self.tls) {
+            (Stream::Tcp(_), None) => Transport::Tcp,
+            (Stream::Tcp(_), Some(_)) => Transport::Tls,
+            (Stream::Unix(_), None) => Transport::Unix,
+            (Stream::Unix(_), Some(_)) => Transport::UnixTls,
+        }
+    }
+
+    /// Speaks TLS from now on; `early` came behind the request for it and belongs to it.
+    pub(crate) fn start_tls(&mut self, mut tls: ServerConnection, early: &[u8]) -> io::Result<()> {
+        tls.set_buffer_limit(None);
+        self.tls = Some(Box::new(tls));
+        self.feed_tls(early)?;
+        self.flush().map(|_| ())
+    }
+
+    pub(crate) fn tls(&self) -> Option<&ServerConnection> {
+        self.tls.as_deref()
+    }
+
+    /// Speaks zlib frames from now on.
+    pub(crate) fn start_zlib(&mut self) {
+        self.zlib = Some(Box::default());
+    }
+
+    /// A command is done with: the zlib frames of the next one are numbered from 0.
+    pub(crate) fn end_command(&mut self) {
+        if let Some(zlib) = &mut self.zlib
+            && zlib.decompressor.is_between_frames()
+        {
+            zlib.decompressor.set_sequence(0);
+        }
+    }
+
+    /// Whether bytes lie before the command reader without having come from the socket just now.
+    pub(crate) fn is_plain(&self) -> bool {
+        self.tls.is_none() && self.zlib.is_none()
+    }
+
+    /// Tries to read once.
+    pub(crate) fn receive(&mut self, scratch: &mut [u8]) -> io::Result<Received> {
+        let bytes = loop {
+            match self.stream.receive(scratch) {
+                Ok(0) => return Ok(Received::Closed),
+                Ok(bytes) => break bytes,
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(Received::Nothing),
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        };
+        self.received_bytes += bytes as u64;
+        let drained = bytes < scratch.len();
+        if self.is_plain() {
+            return Ok(Received::InScratch { bytes, drained });
+        }
+        if self.tls.is_some() {
+            self.feed_tls(&scratch[..bytes])?;
+            if self.tls.as_ref().is_some_and(|tls| tls.wants_write()) {
+                self.flush()?;
+            }
+        } else {
+            self.take_plain(&scratch[..bytes])?;
+        }
+        Ok(Received::InInput { drained })
+    }
+
+    fn feed_tls(&mut self, mut bytes: &[u8]) -> io::Result<()> {
+        let Some(mut tls) = self.tls.take() else { return Ok(()) };
+        let mut plain = Vec::new();
+        let fed = (|| {
+            while !bytes.is_empty() {
+                tls.read_tls(&mut bytes)?;
+                let state = tls
+                    .process_new_packets()
+                    .map_err(|error| io::Error::new(ErrorKind::InvalidData, error))?;
+                let at = plain.len();
+                plain.resize(at + state.plaintext_bytes_to_read(), 0);
+                tls.reader().read_exact(&mut plain[at..])?;
+            }
+            Ok(())
+        })();
+        self.tls = Some(tls);
+        self.take_plain(&plain)?;
+        fed
+    }
+
+    fn take_plain(&mut self, bytes: &[u8]) -> io::Result<()> {
+        match &mut self.zlib {
+            None => {
+                self.input.extend_from_slice(bytes);
+                Ok(())
+            }
+            Some(zlib) => zlib
+                .decompressor
+                .unpack(bytes, &mut self.input)
+                .map_err(|error| io::Error::new(ErrorKind::InvalidData, format!("{error:?}"))),
+        }
+    }
+
+    /// Sends `plain` after all that is unsent, as far as the socket takes it without waiting; `false` if something is left.
+    pub(crate) fn send(&mut self, plain: &[u8]) -> io::Result<bool> {
+        if let Some(zlib) = &mut self.zlib {
+            let mut sequence = zlib.decompressor.sequence();
+            let mut packed = std::mem::take(&mut zlib.packed);
+            packed.clear();
+            zlib.compressor.pack(plain, &mut sequence, &mut packed);
+            zlib.decompressor.set_sequence(sequence);
+            let sent = self.send_below_zlib(&packed);
+            if packed.capacity() <= READ_BYTES
+                && let Some(zlib) = &mut self.zlib
+            {
+                zlib.packed = packed;
+            }
+            return sent;
+        }
+        self.send_below_zlib(plain)
+    }
+
+    #[inline]
+    fn send_below_zlib(&mut self, bytes: &[u8]) -> io::Result<bool> {
+        if let Some(tls) = &mut self.tls {
+            tls.writer().write_all(bytes)?;
+            return self.flush();
+        }
+        if self.unsent_at < self.unsent.len() {
+            self.unsent.extend_from_slice(bytes);
+            return self.flush();
+        }
+        let mut at = 0;
+        while at < bytes.len() {
+            match self.stream.send(&bytes[at..]) {
+                Ok(sent) => at += sent,
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                    self.unsent.extend_from_slice(&bytes[at..]);
+                    self.sent_bytes += at as u64;
+                    return Ok(false);
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        self.sent_bytes += at as u64;
+        Ok(true)
+    }
+
+    /// Whether bytes wait for the socket to take them.
+    pub(crate) fn has_unsent(&self) -> bool {
+        self.unsent_at < self.unsent.len() || self.tls.as_ref().is_some_and(|tls| tls.wants_write())
+    }
+
+    /// Sends what is unsent as far as the socket takes it; `false` if something is left.
+    pub(crate) fn flush(&mut self) -> io::Result<bool> {
+        if let Some(tls) = &mut self.tls {
+            while tls.wants_write() {
+                match tls.write_tls(&mut SocketWrite(&self.stream)) {
+                    Ok(sent) => self.sent_bytes += sent as u64,
+                    Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                    Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(false),
+                    Err(error) => return Err(error),
+                }
+            }
+            return Ok(true);
+        }
+        while self.unsent_at < self.unsent.len() {
+            match self.stream.send(&self.unsent[self.unsent_at..]) {
+                Ok(sent) => {
+                    self.unsent_at += sent;
+                    self.sent_bytes += sent as u64;
+                }
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(false),
+                Err(error) => return Err(error),
+            }
+        }
+        self.unsent = Vec::new(); // An idle connection holds no buffer.
+        self.unsent_at = 0;
+        Ok(true)
+    }
+
+    /// Says to TLS and to the other side that nothing more comes.
+    pub(crate) fn close(&mut self) {
+        if let Some(tls) = &mut self.tls {
+            tls.send_close_notify();
+            let _ = self.flush(); // The client may be gone; the socket is closed either way.
+        }
+    }
+
+    /// Waits until the socket is readable (or writable), the connection is killed, or `timeout` is over.
+    pub(crate) fn wait(&self, write: bool, timeout: Duration, control: &ConnectionControl) -> io::Result<()> {
+        let _waiting = env::blocking::enter();
+        let end = Instant::now() + timeout;
+        loop {
+            if control.kill_state() == Kill::Connection {
+                return Err(io::Error::new(ErrorKind::ConnectionAborted, "killed"));
+            }
+            let left = end.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Err(io::Error::new(ErrorKind::TimedOut, "the client is too slow"));
+            }
+            if poll_socket(self.stream.raw_fd(), write, left.min(KILL_CHECK_INTERVAL))? {
+                return Ok(());
+            }
+        }
+    }
+}
+
+/// Waits for one socket; whether it became ready.
+fn poll_socket(fd: RawFd, write: bool, timeout: Duration) -> io::Result<bool> {
+    let mut entry = libc::pollfd { fd, events: if write { libc::POLLOUT } else { libc::POLLIN }, revents: 0 };
+    let millis = i32::try_from(timeout.as_millis()).unwrap_or(i32::MAX).max(1);
+    #[allow(unsafe_code, reason = "poll(2) has no safe wrapper among the crates in use")]
+    // SAFETY: one valid pollfd for the length of the call, and its count.
+    let ready = unsafe { libc::poll(&raw mut entry, 1, millis) };
+    if ready < 0 {
+        let error = io::Error::last_os_error();
+        return if error.kind() == ErrorKind::Interrupted { Ok(false) } else { Err(error) };
+    }
+    Ok(ready > 0)
+}
