@@ -50,6 +50,8 @@ pub struct Counts {
     pub written_bytes: u64,
     /// Syncs of files and folders.
     pub syncs: u64,
+    /// Planned failures that have come, and refusals for want of space; the power failure is not one.
+    pub faults: u64,
     /// Simulated time spent in all of them, in nanoseconds.
     pub busy_nanos: u64,
 }
@@ -153,6 +155,12 @@ impl SimDisk {
     #[must_use]
     pub fn is_crashed(&self) -> bool {
         self.state.lock().crashed
+    }
+
+    /// Whether any planned failure has come, the power failure aside.
+    #[must_use]
+    pub fn has_failed(&self) -> bool {
+        self.state.lock().counts.faults > 0
     }
 
     /// A file's bytes as a reader sees them now; none if there is no such file.
@@ -325,6 +333,7 @@ impl State {
         if self.faults.fail_reads_per_million > 0
             && self.rng.below(1_000_000) < self.faults.fail_reads_per_million
         {
+            self.counts.faults += 1;
             return Err(io::Error::from_raw_os_error(libc::EIO));
         }
         Ok(())
@@ -344,12 +353,17 @@ impl State {
     }
 
     /// Takes a planned failure if it is due.
-    fn due(at: &mut Option<u64>, changes: u64) -> bool {
-        if at.is_some_and(|at| at <= changes) {
+    fn due(at: &mut Option<u64>, counts: &mut Counts) -> bool {
+        if at.is_some_and(|at| at <= counts.changes) {
             *at = None;
+            counts.faults += 1;
             return true;
         }
         false
+    }
+
+    fn due_sync(&mut self) -> bool {
+        State::due(&mut self.faults.fail_sync_at_change, &mut self.counts)
     }
 
     fn space_for(&mut self, id: FileId, end: usize) -> io::Result<()> {
@@ -367,6 +381,7 @@ impl State {
             .map(|&id| self.files[id].current.len() as u64)
             .sum();
         if used + growth > max {
+            self.counts.faults += 1;
             return Err(io::Error::from_raw_os_error(libc::ENOSPC));
         }
         Ok(())
@@ -376,8 +391,7 @@ impl State {
         self.counts.writes += 1;
         self.counts.written_bytes += bytes.len() as u64;
         let step = self.begin_change(20_000)?;
-        let changes = self.counts.changes;
-        let fails = step == Step::Do && State::due(&mut self.faults.fail_write_at_change, changes);
+        let fails = step == Step::Do && State::due(&mut self.faults.fail_write_at_change, &mut self.counts);
         let no_space = self.space_for(id, offset + bytes.len());
         let done = if fails || no_space.is_err() { self.rng.index(bytes.len() + 1) } else { bytes.len() };
         let file = &mut self.files[id];
@@ -405,9 +419,8 @@ impl State {
     fn sync_file(&mut self, id: FileId) -> io::Result<()> {
         self.counts.syncs += 1;
         let step = self.begin_change(100_000)?;
-        let changes = self.counts.changes;
         let done_before_crash = step == Step::Crash && self.rng.chance(300);
-        let fails = step == Step::Do && State::due(&mut self.faults.fail_sync_at_change, changes);
+        let fails = step == Step::Do && State::due(&mut self.faults.fail_sync_at_change, &mut self.counts);
         if fails {
             let draw = Draw::choose(&mut self.rng);
             let image = survivors(&self.files[id], draw, &mut self.rng);
@@ -542,8 +555,7 @@ impl Folder for SimFolder {
         let mut state = self.state();
         state.counts.syncs += 1;
         let step = state.begin_change(100_000)?;
-        let changes = state.counts.changes;
-        let fails = step == Step::Do && State::due(&mut state.faults.fail_sync_at_change, changes);
+        let fails = step == Step::Do && state.due_sync();
         let done = match step {
             Step::Crash => state.rng.chance(300),
             Step::Do => !fails,
