@@ -209,19 +209,46 @@ fn random_text(random: &mut Random, charset: Charset, length_end: usize) -> Vec<
     text
 }
 
+/// A text and another that differs from it in a few characters, most often in their case.
+fn near_texts(random: &mut Random, charset: Charset, length_end: usize) -> (Vec<u8>, Vec<u8>) {
+    let a = random_text(random, charset, length_end);
+    let mut b = Vec::new();
+    for decoded in charset.chars(&a) {
+        let types::charset::Decoded::Char { code, .. } = decoded else { continue };
+        match (random.below(20), u8::try_from(code)) {
+            (0, _) => b.extend(random_text(random, charset, 3)),
+            (1..7, Ok(byte)) if byte.is_ascii() => {
+                b.push(byte ^ if byte.is_ascii_alphabetic() { 0x20 } else { 0 })
+            }
+            _ => assert!(charset.encode(code, &mut b)),
+        }
+    }
+    (a, b)
+}
+
 #[test]
 fn random_texts() {
     let Some(oracle) = Oracle::from_environment() else { return };
-    const ROUNDS: usize = 10;
+    const ROUNDS: usize = 12;
     const PAIRS: usize = 2000;
     let mut random = Random(0x1234_5678_9ABC_DEF1);
     let mut wrong = 0;
     for info in CollationId::all() {
-        for _ in 0..ROUNDS {
+        for round in 0..ROUNDS {
             let pairs: Vec<(Vec<u8>, Vec<u8>)> = (0..PAIRS)
-                .map(|_| {
-                    let a = random_text(&mut random, info.charset, 7);
-                    (a, random_text(&mut random, info.charset, 5))
+                .map(|_| match round % 3 {
+                    0 => {
+                        let a = random_text(&mut random, info.charset, 7);
+                        (a, random_text(&mut random, info.charset, 5))
+                    }
+                    1 => near_texts(&mut random, info.charset, 40),
+                    // A part of the text, so that LIKE and INSTR find it.
+                    _ => {
+                        let (a, b) = near_texts(&mut random, info.charset, 20);
+                        let start = info.charset.prefix_bytes(&b, random.below(10));
+                        let end = start + info.charset.prefix_bytes(&b[start..], random.below(10));
+                        (a, b[start..end].to_vec())
+                    }
                 })
                 .collect();
             let charset = info.charset.name();
@@ -233,9 +260,9 @@ fn random_texts() {
             let sql = format!(
                 "SELECT STRCMP(a COLLATE `{name}`, b), HEX(WEIGHT_STRING(CONCAT(a, b) COLLATE `{name}`)), \
                  INSTR(a COLLATE `{name}`, b), LOCATE(b, a COLLATE `{name}`, 3), a LIKE b COLLATE `{name}`, \
-                 a LIKE b COLLATE `{name}` ESCAPE 'b', a LIKE CONCAT('%', b) COLLATE `{name}`, \
-                 a LIKE CONCAT(b, '%') COLLATE `{name}`, a LIKE CONCAT('%', b, '%') COLLATE `{name}`, \
-                 CONCAT(a, b) LIKE CONCAT('%', b, '_') COLLATE `{name}` \
+                 a LIKE b COLLATE `{name}` ESCAPE 'b', a LIKE CONCAT(_{charset}'%', b) COLLATE `{name}`, \
+                 a LIKE CONCAT(b, _{charset}'%') COLLATE `{name}`, a LIKE CONCAT(_{charset}'%', b, _{charset}'%') COLLATE `{name}`, \
+                 CONCAT(a, b) LIKE CONCAT(_{charset}'%', b, _{charset}'_') COLLATE `{name}` \
                  FROM (VALUES {rows}) t(a, b)"
             );
             let mut next = pairs.iter();

@@ -152,7 +152,8 @@ impl LikePattern {
             }
         });
         let shape = match (leading_any, trailing_any) {
-            _ if general => Shape::General,
+            // Searching by bytes needs whole characters.
+            _ if general || collation.charset().validate(&literal).is_err() => Shape::General,
             (false, false) => Shape::Exact,
             (false, true) => Shape::Prefix,
             (true, false) => Shape::Suffix,
