@@ -1,0 +1,505 @@
+//! Descents, splits and merges.
+//!
+//! A reader walks down without latches: it reads a node, validates its version, and validates the parent once more after
+//! it has the child's version or latch, so the child was the right one at that moment. A writer latches only the leaf.
+//! A split latches parent and child, a merge the parent and two leaves, always from the top down and left to right; if
+//! something changed meanwhile it starts again. The root keeps its page: when it is full its content moves down.
+//!
+//! Structure changes happen inside the gate, so a checkpoint sees each of them whole; they are not logged.
+
+use super::Seek;
+use super::inner;
+use super::node;
+use crate::error::StoreError;
+use crate::ids::{PageId, TreeId};
+use crate::pager::Fault;
+use crate::pager::frame::{Body, ExclusiveGuard, SharedGuard};
+use crate::pager::pool::Pool;
+
+/// A tree: where it begins and whose pages they are.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Root {
+    pub(crate) tree: TreeId,
+    pub(crate) page: PageId,
+}
+
+/// A leaf fuller than this is left alone; an emptier one is merged with a neighbour if both fit.
+const MERGE_BELOW_BYTES: usize = node::RECORD_BYTES_MAX;
+/// A level deeper than any tree: 3 children a node at least, 2^64 records at most.
+const LEVELS_MAX: u8 = 64;
+
+/// A node found by its version: nothing read of it counts until validated.
+#[derive(Clone, Copy, Debug)]
+struct Seen {
+    frame: u32,
+    version: u64,
+}
+
+impl Seen {
+    fn still(self, pool: &Pool) -> bool {
+        pool.arena().validate(self.frame, self.version)
+    }
+}
+
+/// What a descent to one level found.
+struct Place {
+    /// The node above and which of its children was taken; `None` when the node is the root.
+    parent: Option<(Seen, usize)>,
+    page: PageId,
+}
+
+/// Makes an empty tree. Inside the gate only.
+pub(crate) fn create(pool: &Pool, tree: TreeId) -> Result<Root, Fault> {
+    let (page, mut guard) = pool.allocate()?;
+    node::init(pool.modify(&mut guard), 0, tree, &[], None);
+    Ok(Root { tree, page })
+}
+
+/// How the leaf is to be latched.
+pub(crate) trait Latch {
+    type Guard<'p>;
+    fn latch(pool: &Pool, page: PageId) -> Result<Self::Guard<'_>, Fault>;
+    fn body<'g>(guard: &'g Self::Guard<'_>) -> &'g Body;
+}
+
+/// For reading.
+pub(crate) struct Shared;
+/// For writing.
+pub(crate) struct Exclusive;
+
+impl Latch for Shared {
+    type Guard<'p> = SharedGuard<'p>;
+    #[inline]
+    fn latch(pool: &Pool, page: PageId) -> Result<SharedGuard<'_>, Fault> {
+        pool.shared(page)
+    }
+    fn body<'g>(guard: &'g SharedGuard<'_>) -> &'g Body {
+        guard.body()
+    }
+}
+
+impl Latch for Exclusive {
+    type Guard<'p> = ExclusiveGuard<'p>;
+    #[inline]
+    fn latch(pool: &Pool, page: PageId) -> Result<ExclusiveGuard<'_>, Fault> {
+        pool.exclusive(page)
+    }
+    fn body<'g>(guard: &'g ExclusiveGuard<'_>) -> &'g Body {
+        guard.body()
+    }
+}
+
+impl Root {
+    #[cold]
+    fn gone(self) -> Fault {
+        Fault::Store(StoreError::TreeGone(self.tree))
+    }
+
+    /// A page that a valid parent names does not exist.
+    #[cold]
+    fn dangling(self, page: PageId) -> Fault {
+        Fault::Store(StoreError::corrupt(format!("tree {}", self.tree), format!("page {page} is missing")))
+    }
+
+    fn see_root(self, pool: &Pool) -> Result<(Seen, u8), Fault> {
+        loop {
+            let (frame, version) = match pool.optimistic(self.page) {
+                Err(Fault::Gone) => return Err(self.gone()),
+                other => other?,
+            };
+            let seen = Seen { frame, version };
+            let racy = pool.arena().racy(frame);
+            let (level, tree) = (inner::level(racy), inner::tree_id(racy));
+            if !seen.still(pool) {
+                continue;
+            }
+            return if tree == self.tree { Ok((seen, level)) } else { Err(self.gone()) };
+        }
+    }
+
+    /// The node at `level` on the way to `seek`, and its parent, neither latched. `None`: start again.
+    fn find(self, pool: &Pool, seek: Seek<'_>, level: u8) -> Result<Option<Place>, Fault> {
+        let (mut seen, mut at_level) = self.see_root(pool)?;
+        if at_level <= level {
+            return Ok(Some(Place { parent: None, page: self.page }));
+        }
+        for _ in 0..LEVELS_MAX {
+            let racy = pool.arena().racy(seen.frame);
+            let index = inner::find(racy, seek);
+            let child = inner::child(racy, index);
+            if !seen.still(pool) {
+                return Ok(None);
+            }
+            if at_level == level + 1 {
+                return Ok(Some(Place { parent: Some((seen, index)), page: child }));
+            }
+            let (frame, version) = match pool.optimistic(child) {
+                Err(Fault::Gone) => {
+                    return if seen.still(pool) { Err(self.dangling(child)) } else { Ok(None) };
+                }
+                other => other?,
+            };
+            if !seen.still(pool) {
+                return Ok(None);
+            }
+            seen = Seen { frame, version };
+            at_level -= 1;
+        }
+        Ok(None)
+    }
+
+    /// Latches the leaf that `seek` leads to.
+    #[inline]
+    pub(crate) fn leaf<'p, L: Latch>(self, pool: &'p Pool, seek: Seek<'_>) -> Result<L::Guard<'p>, Fault> {
+        loop {
+            let Some(place) = self.find(pool, seek, 0)? else { continue };
+            let guard = match (L::latch(pool, place.page), &place.parent) {
+                (Err(Fault::Gone), None) => return Err(self.gone()),
+                (Err(Fault::Gone), Some((parent, _))) => {
+                    if parent.still(pool) {
+                        return Err(self.dangling(place.page));
+                    }
+                    continue;
+                }
+                (guard, _) => guard?,
+            };
+            let body = L::body(&guard);
+            let right = match place.parent {
+                Some((parent, _)) => parent.still(pool),
+                None => node::level(body) == 0,
+            };
+            if right && node::tree_id(body) == self.tree {
+                return Ok(guard);
+            }
+        }
+    }
+
+    /// Makes room for `key`'s record by splitting the leaf it belongs to. Inside the gate, no latch held.
+    #[cold]
+    pub(crate) fn split_leaf(self, pool: &Pool, key: &[u8]) -> Result<(), Fault> {
+        self.split(pool, key, 0)
+    }
+
+    fn split(self, pool: &Pool, key: &[u8], level: u8) -> Result<(), Fault> {
+        assert!(level < LEVELS_MAX);
+        loop {
+            let Some(place) = self.find(pool, Seek::At(key), level)? else { continue };
+            let Some((parent, index)) = place.parent else {
+                self.grow(pool, level)?;
+                continue;
+            };
+            let Some(mut parent) = pool.arena().upgrade(parent.frame, parent.version) else { continue };
+            let mut left = match pool.exclusive(place.page) {
+                Err(Fault::Gone) => return Err(self.dangling(place.page)),
+                other => other?,
+            };
+            if node::count(left.body()) < 2 {
+                return Ok(()); // Somebody else made room.
+            }
+            let (at, separator) = node::split_point(left.body(), key);
+            if !node::inner_fits(parent.body(), &separator) {
+                drop((parent, left));
+                self.split(pool, key, level + 1)?;
+                continue;
+            }
+            let (right_page, mut right) = pool.allocate()?;
+            node::split_into(pool.modify(&mut left), pool.modify(&mut right), at, &separator);
+            node::inner_insert(pool.modify(&mut parent), index + 1, &separator, right_page);
+            return Ok(());
+        }
+    }
+
+    /// Moves the root's content into a new page below it, if the root is still at `level`.
+    fn grow(self, pool: &Pool, level: u8) -> Result<(), Fault> {
+        let mut root = pool.exclusive(self.page)?;
+        if node::level(root.body()) != level || node::tree_id(root.body()) != self.tree {
+            return Ok(());
+        }
+        let (page, mut below) = pool.allocate()?;
+        pool.modify(&mut below).copy_from_slice(root.body());
+        node::init_inner(pool.modify(&mut root), level + 1, self.tree, &[], None, page);
+        Ok(())
+    }
+
+    /// Merges the leaf with `key` into a neighbour (or the neighbour into it) if it is nearly empty and both fit into one.
+    /// Inside the gate, no latch held. Gives up at the first obstacle: this is only housekeeping.
+    pub(crate) fn merge_leaf(self, pool: &Pool, key: &[u8]) -> Result<bool, Fault> {
+        let Some(place) = self.find(pool, Seek::At(key), 0)? else { return Ok(false) };
+        let Some((parent, index)) = place.parent else { return Ok(false) };
+        let Some(mut parent) = pool.arena().upgrade(parent.frame, parent.version) else { return Ok(false) };
+        let count = node::count(parent.body());
+        let pairs = [(index, index + 1), (index.wrapping_sub(1), index)];
+        for (left, right) in pairs {
+            if right >= count || left >= count {
+                continue;
+            }
+            let mut left_guard = pool.exclusive(node::child(parent.body(), left))?;
+            let right_guard = pool.exclusive(node::child(parent.body(), right))?;
+            if node::leaves_fit(left_guard.body(), right_guard.body()) {
+                node::merge_leaves(pool.modify(&mut left_guard), right_guard.body());
+                node::remove(pool.modify(&mut parent), right);
+                pool.free(right_guard);
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Frees all pages of the tree. Inside the gate only; readers that still come find it gone. Frees what it can per call
+    /// and says whether anything is left: `pending` holds what is still to be freed and its level.
+    pub(crate) fn free_pages(
+        pool: &Pool,
+        pending: &mut Vec<(PageId, u8)>,
+        budget: usize,
+    ) -> Result<bool, Fault> {
+        for _ in 0..budget {
+            let Some(&(page, level)) = pending.last() else { return Ok(false) };
+            if level == 0 {
+                pool.free_unread(page)?;
+                pending.pop();
+                continue;
+            }
+            let guard = pool.exclusive(page)?;
+            let body = guard.body();
+            pending.pop();
+            pending.extend((0..node::count(body)).map(|index| (node::child(body, index), level - 1)));
+            pool.free(guard);
+        }
+        Ok(!pending.is_empty())
+    }
+
+    /// The root's level: 0 when the tree is one leaf.
+    pub(crate) fn level(self, pool: &Pool) -> Result<u8, Fault> {
+        Ok(self.see_root(pool)?.1)
+    }
+
+    /// Where a key lies, as a share of the tree's children at each level from the root: `(child index, children)`.
+    pub(crate) fn path(
+        self,
+        pool: &Pool,
+        seek: Seek<'_>,
+        path: &mut Vec<(usize, usize)>,
+    ) -> Result<(), Fault> {
+        'restart: loop {
+            path.clear();
+            let (mut seen, mut level) = self.see_root(pool)?;
+            while level > 0 {
+                let racy = pool.arena().racy(seen.frame);
+                let (index, count) = (inner::find(racy, seek), inner::count(racy));
+                let child = inner::child(racy, index);
+                if !seen.still(pool) {
+                    continue 'restart;
+                }
+                path.push((index, count.max(1)));
+                level -= 1;
+                if level > 0 {
+                    let (frame, version) = match pool.optimistic(child) {
+                        Err(Fault::Gone) => continue 'restart,
+                        other => other?,
+                    };
+                    if !seen.still(pool) {
+                        continue 'restart;
+                    }
+                    seen = Seen { frame, version };
+                }
+            }
+            return Ok(());
+        }
+    }
+
+    /// Walks the whole tree and checks that it is one: fences meet, levels fall by one, every node is well-formed. Returns
+    /// the number of leaves and records (tombstones included). Nobody may be writing.
+    pub(crate) fn check(self, pool: &Pool) -> Result<(u64, u64), Fault> {
+        let level = self.level(pool)?;
+        self.check_node(pool, self.page, level, &[], None)
+    }
+
+    fn check_node(
+        self,
+        pool: &Pool,
+        page: PageId,
+        level: u8,
+        lower: &[u8],
+        upper: Option<&[u8]>,
+    ) -> Result<(u64, u64), Fault> {
+        let damaged = |why: &str| StoreError::corrupt(format!("tree {} page {page}", self.tree), why);
+        let body = Box::new(*pool.shared(page)?.body());
+        node::check(&body).map_err(damaged)?;
+        if node::level(&body) != level || node::tree_id(&body) != self.tree {
+            return Err(damaged("wrong level or tree").into());
+        }
+        if node::lower_fence(&body) != lower || node::upper_fence(&body) != upper {
+            return Err(damaged("fences do not meet").into());
+        }
+        let count = node::count(&body);
+        if level == 0 {
+            return Ok((1, count as u64));
+        }
+        let mut total = (0, 0);
+        for index in 0..count {
+            let child_lower = if index == 0 { lower.to_vec() } else { node::key(&body, index) };
+            let child_upper =
+                if index + 1 < count { Some(node::key(&body, index + 1)) } else { upper.map(<[u8]>::to_vec) };
+            let child = node::child(&body, index);
+            let found = self.check_node(pool, child, level - 1, &child_lower, child_upper.as_deref())?;
+            total = (total.0 + found.0, total.1 + found.1);
+        }
+        Ok(total)
+    }
+}
+
+/// Whether a leaf is empty enough to look for a neighbour to merge with.
+pub(crate) fn wants_merge(body: &Body) -> bool {
+    node::used_bytes(body) < MERGE_BELOW_BYTES
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::btree::node::Version;
+    use env::disk::{Disk, FileOptions};
+    use proptest::prelude::*;
+    use std::collections::BTreeMap;
+    use std::path::Path;
+
+    pub(crate) fn pool(frames: u32) -> Pool {
+        let world = env::simulated::SimWorld::new(1);
+        let folder = world.env().disk.folder(Path::new("/data"), true).unwrap();
+        Pool::new(folder.open("data", FileOptions::create()).unwrap(), frames).unwrap()
+    }
+
+    const V: Version = Version { stamp: 1, undo: 0 };
+
+    fn put(pool: &Pool, root: Root, key: &[u8], value: &[u8]) {
+        loop {
+            let mut leaf = root.leaf::<Exclusive>(pool, Seek::At(key)).unwrap();
+            let body = pool.modify(&mut leaf);
+            let done = match node::search(body, key) {
+                Ok(index) => node::leaf_replace(body, index, V, Some(value)),
+                Err(index) => node::leaf_insert(body, index, key, V, Some(value)),
+            };
+            if done {
+                return;
+            }
+            drop(leaf);
+            root.split_leaf(pool, key).unwrap();
+        }
+    }
+
+    fn delete(pool: &Pool, root: Root, key: &[u8]) {
+        let mut leaf = root.leaf::<Exclusive>(pool, Seek::At(key)).unwrap();
+        let body = pool.modify(&mut leaf);
+        if let Ok(index) = node::search(body, key) {
+            node::remove(body, index);
+        }
+        let merge = wants_merge(leaf.body());
+        drop(leaf);
+        if merge {
+            root.merge_leaf(pool, key).unwrap();
+        }
+    }
+
+    fn get(pool: &Pool, root: Root, key: &[u8]) -> Option<Vec<u8>> {
+        let leaf = root.leaf::<Shared>(pool, Seek::At(key)).unwrap();
+        let body = leaf.body();
+        node::search(body, key).ok().and_then(|index| node::value(body, index)).map(<[u8]>::to_vec)
+    }
+
+    fn backwards(pool: &Pool, root: Root) -> Vec<Vec<u8>> {
+        let mut keys = Vec::new();
+        let mut below: Option<Vec<u8>> = None;
+        loop {
+            let seek = below.as_deref().map_or(Seek::Last, Seek::Before);
+            let leaf = root.leaf::<Shared>(pool, seek).unwrap();
+            let body = leaf.body();
+            keys.extend((0..node::count(body)).rev().map(|index| node::key(body, index)));
+            if node::lower_fence(body).is_empty() {
+                return keys;
+            }
+            below = Some(node::lower_fence(body).to_vec());
+        }
+    }
+
+    #[test]
+    fn a_tree_grows_level_by_level_and_shrinks_again() {
+        let pool = pool(4096);
+        let root = create(&pool, TreeId(9)).unwrap();
+        let long = |number: u32| [&number.to_be_bytes()[..], &[7; 700]].concat();
+        for number in 0..20_000u32 {
+            put(&pool, root, &long(number.wrapping_mul(2_654_435_761)), &[number as u8; 9]);
+        }
+        assert_eq!(root.check(&pool).unwrap().1, 20_000);
+        assert!(root.level(&pool).unwrap() >= 2);
+        let leaves = root.check(&pool).unwrap().0;
+        for number in 0..19_990u32 {
+            delete(&pool, root, &long(number.wrapping_mul(2_654_435_761)));
+        }
+        let (leaves_now, records) = root.check(&pool).unwrap();
+        assert_eq!(records, 10);
+        assert!(leaves_now < leaves / 20, "{leaves_now} of {leaves} leaves are left");
+        for number in 19_990..20_000u32 {
+            assert_eq!(
+                get(&pool, root, &long(number.wrapping_mul(2_654_435_761))),
+                Some(vec![number as u8; 9])
+            );
+        }
+        let mut pending = vec![(root.page, root.level(&pool).unwrap())];
+        assert!(!Root::free_pages(&pool, &mut pending, usize::MAX).unwrap());
+        assert!(matches!(
+            root.leaf::<Shared>(&pool, Seek::Last),
+            Err(Fault::Store(StoreError::TreeGone(TreeId(9))))
+        ));
+        assert_eq!(pool.page_count(), 0);
+    }
+
+    #[test]
+    fn writers_in_many_threads_lose_nothing() {
+        let pool = pool(4096);
+        let root = create(&pool, TreeId(9)).unwrap();
+        std::thread::scope(|scope| {
+            for thread in 0..4u32 {
+                let pool = &pool;
+                scope.spawn(move || {
+                    for number in 0..5_000u32 {
+                        let number = number * 4 + thread;
+                        let key = number.wrapping_mul(2_654_435_761).to_be_bytes();
+                        put(pool, root, &key, &number.to_le_bytes());
+                        assert_eq!(get(pool, root, &key), Some(number.to_le_bytes().to_vec()));
+                        if number % 3 == 0 {
+                            delete(pool, root, &key);
+                        }
+                    }
+                });
+            }
+        });
+        let expected = (0..20_000u32).filter(|number| number % 3 != 0).count();
+        assert_eq!(root.check(&pool).unwrap().1, expected as u64);
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(48))]
+        /// A tree is a map, in both directions, whatever the key lengths.
+        #[test]
+        fn a_tree_is_a_map(
+            actions in prop::collection::vec((0..300u16, 0..600usize, 0..1200usize, 0..10u8), 1..600)
+        ) {
+            let pool = pool(1024);
+            let root = create(&pool, TreeId(9)).unwrap();
+            let mut model: BTreeMap<Vec<u8>, Vec<u8>> = BTreeMap::new();
+            for (number, key_len, value_len, action) in actions {
+                let key = [&(number / 10).to_be_bytes()[..], &vec![3; key_len / 2 * usize::from(number % 7)], &[number as u8]].concat();
+                if action < 3 {
+                    delete(&pool, root, &key);
+                    model.remove(&key);
+                } else {
+                    let value = vec![action; value_len];
+                    put(&pool, root, &key, &value);
+                    model.insert(key.clone(), value);
+                }
+                prop_assert_eq!(get(&pool, root, &key), model.get(&key).cloned());
+            }
+            prop_assert_eq!(root.check(&pool).unwrap().1, model.len() as u64);
+            prop_assert_eq!(backwards(&pool, root), model.keys().rev().cloned().collect::<Vec<_>>());
+        }
+    }
+}

@@ -1,0 +1,123 @@
+//! What can go wrong, one enum per boundary: opening, any operation, a write.
+
+use crate::ids::{TreeId, TxnId};
+use std::sync::Arc;
+
+/// Why an operation could not be done. The transaction should be rolled back.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum StoreError {
+    /// A write or sync failed earlier: memory and disk may disagree, so nothing more is written until the store is opened
+    /// again.
+    #[error("the store stopped: {why}")]
+    Stopped {
+        /// What failed first.
+        why: Arc<str>,
+    },
+    /// Reading the file failed.
+    #[error("reading {what} failed: {why}")]
+    Read {
+        /// Which part.
+        what: Arc<str>,
+        /// What the system said.
+        why: Arc<str>,
+    },
+    /// What was read is not what was written: a checksum, a number or a structure is wrong.
+    #[error("{what} is damaged: {why}")]
+    Corrupt {
+        /// Which part.
+        what: Arc<str>,
+        /// What is wrong with it.
+        why: Arc<str>,
+    },
+    /// The tree was never made or was dropped.
+    #[error("tree {0} does not exist")]
+    TreeGone(TreeId),
+    /// One of the named limits of `crate::limits` was reached.
+    #[error("limit reached: {0}")]
+    Limit(&'static str),
+    /// The pool's pages are all in use and cannot be written out.
+    #[error("no free page frame: the buffer pool is too small for what runs at once")]
+    PoolExhausted,
+}
+
+impl StoreError {
+    #[cold]
+    pub(crate) fn corrupt(what: impl AsRef<str>, why: impl AsRef<str>) -> StoreError {
+        StoreError::Corrupt { what: what.as_ref().into(), why: why.as_ref().into() }
+    }
+
+    #[cold]
+    pub(crate) fn read(what: impl AsRef<str>, error: &std::io::Error) -> StoreError {
+        StoreError::Read { what: what.as_ref().into(), why: error.to_string().into() }
+    }
+}
+
+/// Why a row could not be written or locked.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum WriteError {
+    /// A live row has this key. Undo the statement. Client sees 1062.
+    #[error("duplicate key")]
+    DuplicateKey,
+    /// Waiting would never end: a circle of transactions waits for each other. Roll the whole transaction back. 1213.
+    #[error("deadlock while waiting for transaction {waiting_for}")]
+    Deadlock {
+        /// Who holds the lock.
+        waiting_for: TxnId,
+    },
+    /// The lock was not given in time. Undo the statement. 1205.
+    #[error("lock wait timeout after {waited_ms} ms")]
+    LockWaitTimeout {
+        /// How long it waited.
+        waited_ms: u64,
+    },
+    /// Somebody else has the lock and the caller did not want to wait. 3572.
+    #[error("locked by transaction {holder}")]
+    Locked {
+        /// Who has it.
+        holder: TxnId,
+    },
+    /// The wait was broken off through [`crate::Interrupt`]. 1317.
+    #[error("interrupted")]
+    Interrupted,
+    /// Key or record longer than [`crate::KEY_BYTES_MAX`], [`crate::RECORD_BYTES_MAX`].
+    #[error("record too large: key {key_bytes}, value {value_bytes} bytes")]
+    TooLarge {
+        /// The key's length.
+        key_bytes: usize,
+        /// The value's length.
+        value_bytes: usize,
+    },
+    /// Not about this row.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// Why a store could not be opened. Nothing was changed.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// Another process (or another store in this one) uses the folder.
+    #[error("the data folder {folder} is in use by another server")]
+    InUse {
+        /// Where.
+        folder: String,
+    },
+    /// Written by a newer version of this program.
+    #[error("the data folder has format {found}, this program reads up to {supported}")]
+    NewerFormat {
+        /// What the folder says.
+        found: u32,
+        /// What this program can read.
+        supported: u32,
+    },
+    /// The system refused.
+    #[error("{what}: {source}")]
+    Io {
+        /// What was tried.
+        what: String,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// The content makes no sense.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}

@@ -1,0 +1,408 @@
+//! The buffer pool: finds a page's frame, loads and evicts, and lets a page be changed without losing what a running
+//! checkpoint still has to write.
+//!
+//! Invariants:
+//! 1. A page in a frame whose dirty epoch is 0 equals its block. Only such pages are evicted.
+//! 2. Before the first change of an epoch to a page that is dirty from an earlier one, its bytes are copied to `copies`:
+//!    the checkpoint of the earlier epoch writes them from there.
+//! 3. The epoch changes only while no change is under way (the gate, `crate::gate`), so it is constant inside one.
+//! 4. A freed page's number is given out again only after a checkpoint wrote a map without it.
+//! 5. Only one loader works on a page at a time (`loading`), and a frame belongs to a page when both say so under latch.
+
+use super::Fault;
+use super::frame::{Arena, Body, ExclusiveGuard, PAGE_BYTES, SharedGuard};
+use super::image::{self, Block, Kind};
+use super::table::{PAGE_ID_MAX, PageTable};
+use crate::error::StoreError;
+use crate::ids::PageId;
+use env::disk::File;
+use parking_lot::Mutex;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+/// The fewest frames a pool works with: enough for a few operations that each hold a path of latches.
+pub(crate) const FRAMES_MIN: u32 = 64;
+const LOADING_SHARDS: usize = 64;
+
+#[derive(Debug)]
+pub(crate) struct Pool {
+    arena: Arena,
+    table: PageTable,
+    file: Arc<dyn File>,
+    /// The running epoch, from 1. A checkpoint begins the next one.
+    epoch: AtomicU64,
+    /// Old contents for the running checkpoint (invariant 2).
+    copies: Mutex<Vec<(PageId, Box<Body>)>>,
+    numbers: Mutex<PageNumbers>,
+    free_frames: Mutex<Vec<u32>>,
+    /// Frames from here on were never used.
+    fresh_frame: AtomicU32,
+    clock_hand: AtomicU32,
+    loading: [Mutex<()>; LOADING_SHARDS],
+    /// How many frames hold changed pages.
+    dirty_count: AtomicU32,
+    counters: PoolCounters,
+}
+
+#[derive(Debug)]
+struct PageNumbers {
+    next: u64,
+    reusable: Vec<u64>,
+    freed: Vec<(PageId, u64)>,
+}
+
+/// What the pool did since it was opened.
+#[derive(Debug, Default)]
+pub(crate) struct PoolCounters {
+    pub(crate) pages_read: AtomicU64,
+    pub(crate) pages_evicted: AtomicU64,
+    pub(crate) pages_made: AtomicU64,
+    pub(crate) pages_freed: AtomicU64,
+}
+
+impl Pool {
+    /// # Errors
+    /// The system has no such memory.
+    pub(crate) fn new(file: Arc<dyn File>, frame_count: u32) -> std::io::Result<Pool> {
+        Ok(Pool {
+            arena: Arena::new(frame_count.max(FRAMES_MIN))?,
+            table: PageTable::new(),
+            file,
+            epoch: AtomicU64::new(1),
+            copies: Mutex::default(),
+            numbers: Mutex::new(PageNumbers { next: 1, reusable: Vec::new(), freed: Vec::new() }),
+            free_frames: Mutex::default(),
+            fresh_frame: AtomicU32::new(0),
+            clock_hand: AtomicU32::new(0),
+            loading: [const { Mutex::new(()) }; LOADING_SHARDS],
+            dirty_count: AtomicU32::new(0),
+            counters: PoolCounters::default(),
+        })
+    }
+
+    pub(crate) fn arena(&self) -> &Arena {
+        &self.arena
+    }
+
+    pub(crate) fn table(&self) -> &PageTable {
+        &self.table
+    }
+
+    pub(crate) fn counters(&self) -> &PoolCounters {
+        &self.counters
+    }
+
+    pub(crate) fn dirty_count(&self) -> u32 {
+        self.dirty_count.load(Ordering::Relaxed)
+    }
+
+    /// How many pages exist, about.
+    pub(crate) fn page_count(&self) -> u64 {
+        let numbers = self.numbers.lock();
+        numbers.next - 1 - numbers.reusable.len() as u64 - numbers.freed.len() as u64
+    }
+
+    /// The frame a page is in, loaded if need be. The page may leave again: look, then validate or latch and compare.
+    #[inline]
+    pub(crate) fn resolve(&self, page: PageId) -> Result<u32, Fault> {
+        let Some(entry) = self.table.get(page) else { return Err(Fault::Gone) };
+        match entry.frame() {
+            Some(frame) => Ok(frame),
+            None => self.load(page),
+        }
+    }
+
+    /// Finds the page and the version to validate what is read of it.
+    #[inline]
+    pub(crate) fn optimistic(&self, page: PageId) -> Result<(u32, u64), Fault> {
+        loop {
+            let frame = self.resolve(page)?;
+            let version = self.arena.optimistic(frame);
+            if self.arena.page_id(frame) == page.0 {
+                self.arena.touch(frame);
+                return Ok((frame, version));
+            }
+        }
+    }
+
+    /// Latches the page for reading.
+    #[inline]
+    pub(crate) fn shared(&self, page: PageId) -> Result<SharedGuard<'_>, Fault> {
+        loop {
+            let frame = self.resolve(page)?;
+            let guard = self.arena.shared(frame);
+            if self.arena.page_id(frame) == page.0 {
+                self.arena.touch(frame);
+                return Ok(guard);
+            }
+        }
+    }
+
+    /// Latches the page for writing.
+    #[inline]
+    pub(crate) fn exclusive(&self, page: PageId) -> Result<ExclusiveGuard<'_>, Fault> {
+        loop {
+            let frame = self.resolve(page)?;
+            let guard = self.arena.exclusive(frame);
+            if self.arena.page_id(frame) == page.0 {
+                self.arena.touch(frame);
+                return Ok(guard);
+            }
+        }
+    }
+
+    /// The body to change, after what a checkpoint needs of it was kept. Inside the gate only.
+    #[inline]
+    pub(crate) fn modify<'g>(&self, guard: &'g mut ExclusiveGuard<'_>) -> &'g mut Body {
+        let dirty = guard.dirty_epoch();
+        if dirty != self.epoch.load(Ordering::Relaxed) {
+            self.begin_change(guard, dirty);
+        }
+        guard.body_mut()
+    }
+
+    #[cold]
+    fn begin_change(&self, guard: &mut ExclusiveGuard<'_>, dirty: u64) {
+        let epoch = self.epoch.load(Ordering::Relaxed);
+        if dirty == 0 {
+            self.dirty_count.fetch_add(1, Ordering::Relaxed);
+        } else {
+            assert!(dirty < epoch);
+            let copy = Box::new(*guard.body());
+            self.copies.lock().push((PageId(guard.page_id()), copy));
+        }
+        guard.set_dirty_epoch(epoch);
+    }
+
+    /// A new page, latched, its body not yet written. Inside the gate only.
+    pub(crate) fn allocate(&self) -> Result<(PageId, ExclusiveGuard<'_>), Fault> {
+        let frame = self.take_frame()?;
+        let page = {
+            let mut numbers = self.numbers.lock();
+            match numbers.reusable.pop() {
+                Some(number) => PageId(number),
+                None if numbers.next > PAGE_ID_MAX => {
+                    drop(numbers);
+                    self.free_frames.lock().push(frame);
+                    return Err(Fault::Store(StoreError::Limit("pages")));
+                }
+                None => {
+                    numbers.next += 1;
+                    PageId(numbers.next - 1)
+                }
+            }
+        };
+        let mut guard = self.arena.exclusive(frame);
+        guard.set_page_id(page.0);
+        guard.set_dirty_epoch(self.epoch.load(Ordering::Relaxed));
+        self.arena.touch(frame);
+        let entry = self.table.get_or_grow(page);
+        assert!(entry.frame().is_none() && entry.block() == 0);
+        entry.set_frame(Some(frame));
+        self.dirty_count.fetch_add(1, Ordering::Relaxed);
+        self.counters.pages_made.fetch_add(1, Ordering::Relaxed);
+        Ok((page, guard))
+    }
+
+    /// Ends a page's life. Inside the gate only.
+    pub(crate) fn free(&self, mut guard: ExclusiveGuard<'_>) {
+        let page = PageId(guard.page_id());
+        let _ = self.modify(&mut guard); // Keeps the old content for a running checkpoint and makes the frame dirty.
+        let entry = self.table.get(page).expect("a latched page has an entry");
+        entry.set_frame(None);
+        guard.set_page_id(0);
+        guard.set_dirty_epoch(0);
+        self.dirty_count.fetch_sub(1, Ordering::Relaxed);
+        self.counters.pages_freed.fetch_add(1, Ordering::Relaxed);
+        let frame = guard.frame();
+        drop(guard);
+        self.free_frames.lock().push(frame);
+        self.numbers.lock().freed.push((page, self.epoch.load(Ordering::Relaxed)));
+    }
+
+    /// Ends the life of a page that need not be in memory: nothing is read. Inside the gate only.
+    pub(crate) fn free_unread(&self, page: PageId) -> Result<(), Fault> {
+        let shard = self.loading[page.0 as usize % LOADING_SHARDS].lock();
+        let Some(entry) = self.table.get(page) else { return Err(Fault::Gone) };
+        if entry.frame().is_some() {
+            drop(shard);
+            let guard = self.exclusive(page)?;
+            self.free(guard);
+        } else if entry.block() == 0 {
+            return Err(Fault::Gone);
+        } else {
+            self.numbers.lock().freed.push((page, self.epoch.load(Ordering::Relaxed)));
+            self.counters.pages_freed.fetch_add(1, Ordering::Relaxed);
+        }
+        Ok(())
+    }
+
+    #[cold]
+    fn load(&self, page: PageId) -> Result<u32, Fault> {
+        let _loading = self.loading[page.0 as usize % LOADING_SHARDS].lock();
+        let Some(entry) = self.table.get(page) else { return Err(Fault::Gone) };
+        if let Some(frame) = entry.frame() {
+            return Ok(frame);
+        }
+        let block_number = entry.block();
+        if block_number == 0 {
+            return Err(Fault::Gone);
+        }
+        let frame = self.take_frame()?;
+        let mut block: Box<Block> = vec![0; PAGE_BYTES].try_into().expect("one block");
+        let read = self
+            .file
+            .read_at(u64::from(block_number) * PAGE_BYTES as u64, &mut block[..])
+            .map_err(|error| StoreError::read(format!("page {page}"), &error))
+            .and_then(|()| image::check(&block, Kind::Page, page.0));
+        let body = match read {
+            Ok(body) => body,
+            Err(error) => {
+                self.free_frames.lock().push(frame);
+                return Err(Fault::Store(error));
+            }
+        };
+        let mut guard = self.arena.exclusive(frame);
+        guard.body_mut().copy_from_slice(body);
+        guard.set_page_id(page.0);
+        guard.set_dirty_epoch(0);
+        self.arena.touch(frame);
+        drop(guard);
+        entry.set_frame(Some(frame));
+        self.counters.pages_read.fetch_add(1, Ordering::Relaxed);
+        Ok(frame)
+    }
+
+    fn take_frame(&self) -> Result<u32, Fault> {
+        if let Some(frame) = self.free_frames.lock().pop() {
+            return Ok(frame);
+        }
+        let frame_count = self.arena.frame_count();
+        if self.fresh_frame.load(Ordering::Relaxed) < frame_count {
+            let frame = self.fresh_frame.fetch_add(1, Ordering::Relaxed);
+            if frame < frame_count {
+                return Ok(frame);
+            }
+            self.fresh_frame.fetch_sub(1, Ordering::Relaxed);
+        }
+        self.evict().ok_or(Fault::NoFrame)
+    }
+
+    /// Takes the frame of a clean page that was not used since the clock's hand last passed.
+    fn evict(&self) -> Option<u32> {
+        let frame_count = self.arena.frame_count();
+        for _ in 0..2 * u64::from(frame_count) {
+            let frame = self.clock_hand.fetch_add(1, Ordering::Relaxed) % frame_count;
+            if self.arena.page_id(frame) == 0
+                || self.arena.dirty_epoch(frame) != 0
+                || self.arena.take_referenced(frame)
+            {
+                continue;
+            }
+            let Some(mut guard) = self.arena.try_exclusive(frame) else { continue };
+            if guard.page_id() == 0 || guard.dirty_epoch() != 0 {
+                continue;
+            }
+            let entry = self.table.get(PageId(guard.page_id())).expect("a page in a frame has an entry");
+            if entry.frame() != Some(frame) {
+                continue; // Loaded but not yet announced.
+            }
+            assert!(entry.block() != 0);
+            entry.set_frame(None);
+            guard.set_page_id(0);
+            self.counters.pages_evicted.fetch_add(1, Ordering::Relaxed);
+            return Some(frame);
+        }
+        None
+    }
+
+    // What follows is for the checkpoint and recovery.
+
+    /// Begins the next epoch and returns the one that ended. Alone in the gate only.
+    pub(crate) fn begin_epoch(&self) -> u64 {
+        self.epoch.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// The running epoch.
+    pub(crate) fn epoch(&self) -> u64 {
+        self.epoch.load(Ordering::Relaxed)
+    }
+
+    /// One past the largest page number ever given out.
+    pub(crate) fn page_number_end(&self) -> u64 {
+        self.numbers.lock().next
+    }
+
+    /// Takes the pages freed up to `epoch`; [`Pool::reuse`] returns their numbers.
+    pub(crate) fn take_freed(&self, epoch: u64) -> Vec<PageId> {
+        let mut numbers = self.numbers.lock();
+        let (taken, kept) = numbers.freed.drain(..).partition::<Vec<_>, _>(|freed| freed.1 <= epoch);
+        numbers.freed = kept;
+        taken.into_iter().map(|freed| freed.0).collect()
+    }
+
+    /// Takes a freed page out of the map and returns the block it had. A reader that still held its number may have loaded
+    /// it again meanwhile; such a copy is dropped.
+    pub(crate) fn forget(&self, page: PageId) -> u32 {
+        let _loading = self.loading[page.0 as usize % LOADING_SHARDS].lock();
+        let entry = self.table.get_or_grow(page);
+        let block = entry.block();
+        entry.set_block(0);
+        if let Some(frame) = entry.frame() {
+            let mut guard = self.arena.exclusive(frame);
+            assert!(guard.page_id() == page.0 && guard.dirty_epoch() == 0);
+            entry.set_frame(None);
+            guard.set_page_id(0);
+            drop(guard);
+            self.free_frames.lock().push(frame);
+        }
+        block
+    }
+
+    /// Lets the numbers of freed pages be given out again.
+    pub(crate) fn reuse(&self, pages: &[PageId]) {
+        self.numbers.lock().reusable.extend(pages.iter().map(|page| page.0));
+    }
+
+    /// Takes the kept old contents.
+    pub(crate) fn take_copies(&self) -> Vec<(PageId, Box<Body>)> {
+        std::mem::take(&mut *self.copies.lock())
+    }
+
+    /// Copies the page of a frame if it was changed in `epoch` or before and not since; it then counts as clean.
+    ///
+    /// `write` gets the page and must have given it a new block when it returns, because the page may be evicted then.
+    pub(crate) fn copy_dirty<E>(
+        &self,
+        frame: u32,
+        epoch: u64,
+        write: impl FnOnce(PageId, &Body) -> Result<(), E>,
+    ) -> Result<bool, E> {
+        let dirty = self.arena.dirty_epoch(frame);
+        if dirty == 0 || dirty > epoch {
+            return Ok(false);
+        }
+        let guard = self.arena.shared(frame);
+        let dirty = self.arena.dirty_epoch(frame);
+        if dirty == 0 || dirty > epoch {
+            return Ok(false);
+        }
+        write(PageId(self.arena.page_id(frame)), guard.body())?;
+        assert!(guard.clean(dirty));
+        self.dirty_count.fetch_sub(1, Ordering::Relaxed);
+        Ok(true)
+    }
+
+    /// Enters what the map says, when opening: `blocks[i]` is page `i`'s block or 0.
+    pub(crate) fn restore_map(&self, blocks: &[u32]) {
+        let mut numbers = self.numbers.lock();
+        numbers.next = (blocks.len() as u64).max(1);
+        for (number, &block) in blocks.iter().enumerate().skip(1) {
+            if block == 0 {
+                numbers.reusable.push(number as u64);
+            }
+            self.table.get_or_grow(PageId(number as u64)).set_block(block);
+        }
+        numbers.reusable.reverse(); // Lowest first.
+    }
+}
