@@ -1,0 +1,20 @@
+//! Who waits for whom.
+//!
+//! An exclusive row lock nobody else asks for is no entry here: it is the running transaction's stamp in the row. Only
+//! shared locks and waiting make entries. The first who has to wait for a stamp enters its owner as the holder, then queues
+//! behind it. A tree counts its entries, so that a write looks here only if there are any.
+//!
+//! Order: entries are granted first come, first served. A holder of a shared lock who wants the exclusive one goes to the
+//! front. Whoever is about to wait enters its edges into the wait-for graph and looks for a circle through itself; the last
+//! one to close a circle finds it and does not wait.
+//!
+//! Invariants:
+//! 1. Mutexes are taken in this order: page latch, shard, slot's locks or graph. Nobody sleeps holding one.
+//! 2. An entry exists while it has a holder or a waiter; `Counted::lock_entries` of its tree counts it.
+//! 3. A key is noted in its holder's or waiter's slot before it holds or waits, so the end of the transaction finds it.
+
+mod graph;
+mod table;
+
+pub use table::{Interrupt, LockMode, LockWait};
+pub(crate) use table::{Acquired, HeldLocks, LockTable, Request};

@@ -1,0 +1,68 @@
+//! The trees there are, as the layer above holds them.
+
+use crate::btree::tree::Root;
+use crate::ids::TreeId;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, Ordering};
+
+/// A tree of ordered bytes. Cheap to clone; get it once and keep it.
+#[derive(Clone, Debug)]
+pub struct Tree {
+    pub(crate) state: Arc<TreeState>,
+}
+
+impl Tree {
+    /// The tree's number.
+    #[must_use]
+    pub fn id(&self) -> TreeId {
+        self.state.id()
+    }
+
+    /// About how many live records there are; it counts changes when they are made, not when they commit.
+    #[must_use]
+    pub fn record_count(&self) -> u64 {
+        u64::try_from(self.state.records.load(Ordering::Relaxed)).unwrap_or(0)
+    }
+}
+
+/// What is known about a tree while the store is open.
+#[derive(Debug)]
+pub(crate) struct TreeState {
+    pub(crate) root: Root,
+    lock_entries: AtomicU32,
+    pub(crate) records: AtomicI64,
+    dropped: AtomicBool,
+}
+
+impl TreeState {
+    pub(crate) fn new(root: Root, records: i64) -> Arc<TreeState> {
+        Arc::new(TreeState {
+            root,
+            lock_entries: AtomicU32::new(0),
+            records: AtomicI64::new(records),
+            dropped: AtomicBool::new(false),
+        })
+    }
+
+    pub(crate) fn id(&self) -> TreeId {
+        self.root.tree
+    }
+
+    /// How many entries of the lock table belong to this tree.
+    pub(crate) fn lock_entries(&self) -> &AtomicU32 {
+        &self.lock_entries
+    }
+
+    pub(crate) fn count(&self, change: i64) {
+        self.records.fetch_add(change, Ordering::Relaxed);
+    }
+
+    pub(crate) fn set_dropped(&self) {
+        self.dropped.store(true, Ordering::Release);
+    }
+
+    #[inline]
+    pub(crate) fn is_dropped(&self) -> bool {
+        self.dropped.load(Ordering::Acquire)
+    }
+}
