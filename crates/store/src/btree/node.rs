@@ -442,6 +442,18 @@ pub(crate) fn set_version(body: &mut Body, index: usize, version: Version) {
     body[at + 8..at + 16].copy_from_slice(&version.undo.to_le_bytes());
 }
 
+/// Takes out tombstones that nobody can look behind any more; says how many.
+pub(crate) fn remove_dead(body: &mut Body, seen_by_all: impl Fn(u64) -> bool) -> usize {
+    let before = count(body);
+    for index in (0..before).rev() {
+        let (version, _, value) = record(body, index);
+        if value.is_none() && seen_by_all(version.stamp) {
+            remove(body, index);
+        }
+    }
+    before - count(body)
+}
+
 // Inner nodes.
 
 pub(crate) fn child(body: &Body, index: usize) -> PageId {

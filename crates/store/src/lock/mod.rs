@@ -16,5 +16,5 @@
 mod graph;
 mod table;
 
-pub use table::{Interrupt, LockMode, LockWait};
 pub(crate) use table::{Acquired, HeldLocks, LockTable, Request};
+pub use table::{Interrupt, LockMode, LockWait};

@@ -116,7 +116,10 @@ struct Entry {
 
 impl Entry {
     fn blockers(&self, txn: TxnId, mode: LockMode) -> impl Iterator<Item = TxnId> {
-        self.holders.iter().filter(move |holder| holder.0 != txn && holder.1.excludes(mode)).map(|holder| holder.0)
+        self.holders
+            .iter()
+            .filter(move |holder| holder.0 != txn && holder.1.excludes(mode))
+            .map(|holder| holder.0)
     }
 
     fn held_by(&self, txn: TxnId) -> Option<LockMode> {
@@ -215,7 +218,12 @@ impl LockTable {
     }
 
     /// Takes a lock, waiting if the request says so. No latch is held.
-    pub(crate) fn acquire(&self, request: &Request<'_>) -> Result<Acquired, WriteError> {
+    /// `waits` is called if it has to.
+    pub(crate) fn acquire(
+        &self,
+        request: &Request<'_>,
+        waits: impl FnOnce(),
+    ) -> Result<Acquired, WriteError> {
         let Request { tree, key, txn, mode, .. } = *request;
         let full_key: Key = (tree.id(), Box::from(key));
         let mut shard = self.shard(tree.id(), key).lock();
@@ -264,6 +272,7 @@ impl LockTable {
             entry.queue.push_back(waiter);
         }
         drop(shard);
+        waits();
         self.sleep(request, &full_key, &waiting, limit)
     }
 

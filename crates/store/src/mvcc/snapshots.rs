@@ -53,7 +53,8 @@ pub(crate) fn thread_number() -> usize {
 
 impl Snapshots {
     pub(crate) fn new() -> Snapshots {
-        let snapshots = Snapshots { chunks: [const { OnceLock::new() }; CHUNKS], used_groups: AtomicU32::new(0) };
+        let snapshots =
+            Snapshots { chunks: [const { OnceLock::new() }; CHUNKS], used_groups: AtomicU32::new(0) };
         snapshots.chunks[0].get_or_init(|| std::iter::repeat_with(fresh_group).take(FIRST_GROUPS).collect());
         snapshots
     }

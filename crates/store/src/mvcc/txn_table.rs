@@ -57,7 +57,9 @@ impl TxnTable {
         TxnTable {
             next: AtomicU64::new(first.0),
             horizon: AtomicU64::new(first.0),
-            directory: std::iter::repeat_with(|| AtomicU32::new(NO_CHUNK)).take(WINDOW_CHUNKS as usize).collect(),
+            directory: std::iter::repeat_with(|| AtomicU32::new(NO_CHUNK))
+                .take(WINDOW_CHUNKS as usize)
+                .collect(),
             chunks: std::iter::repeat_with(OnceLock::new).take(WINDOW_CHUNKS as usize).collect(),
             spare: Mutex::default(),
             advancing: Mutex::new(()),

@@ -123,7 +123,12 @@ pub(crate) fn read(bytes: &[u8], at: usize) -> Result<Entry<'_>, StoreError> {
 /// How two values agree: lengths of their common start and, behind it, end.
 pub(crate) fn common(old: &[u8], new: &[u8]) -> (usize, usize) {
     let prefix = old.iter().zip(new).take_while(|(old, new)| old == new).count();
-    let suffix = old[prefix..].iter().rev().zip(new[prefix..].iter().rev()).take_while(|(old, new)| old == new).count();
+    let suffix = old[prefix..]
+        .iter()
+        .rev()
+        .zip(new[prefix..].iter().rev())
+        .take_while(|(old, new)| old == new)
+        .count();
     (prefix, suffix)
 }
 
@@ -132,8 +137,8 @@ pub(crate) fn common(old: &[u8], new: &[u8]) -> (usize, usize) {
 pub(crate) enum Before<'a> {
     Absent,
     Tombstone(Version),
-    /// The old value, and the new one if there is one to share bytes with.
-    Live(Version, &'a [u8], Option<&'a [u8]>),
+    /// The old value and, if there is a new one, how many bytes they share at the start and at the end.
+    Live(Version, &'a [u8], Option<(usize, usize)>),
     Same(Version),
 }
 
@@ -145,8 +150,7 @@ fn push(bytes: &mut Vec<u8>, last: u32, tree: TreeId, key: &[u8], before: Before
         Before::Tombstone(version) => (Kind::Tombstone, version, &[][..], 0, 0),
         Before::Same(version) => (Kind::Same, version, &[][..], 0, 0),
         Before::Live(version, old, None) => (Kind::Whole, version, old, 0, 0),
-        Before::Live(version, old, Some(new)) => {
-            let (prefix, suffix) = common(old, new);
+        Before::Live(version, old, Some((prefix, suffix))) => {
             (Kind::Diff, version, &old[prefix..old.len() - suffix], prefix, suffix)
         }
     };
@@ -222,7 +226,8 @@ impl UndoSlots {
         let (chunk, _) = UndoSlots::locate(slot as usize);
         self.chunks[chunk].get_or_init(|| {
             let count = if chunk == 0 { FIRST_SLOTS } else { FIRST_SLOTS << (chunk - 1) };
-            let empty = || Slot { owner: AtomicU64::new(0), bytes: RwLock::default(), locks: Mutex::default() };
+            let empty =
+                || Slot { owner: AtomicU64::new(0), bytes: RwLock::default(), locks: Mutex::default() };
             std::iter::repeat_with(empty).take(count).collect()
         });
         Ok(slot)
@@ -280,8 +285,7 @@ impl UndoSlots {
         }
     }
 
-    /// Writes an entry and calls `change` with the pointer to it; if `change` says no, the entry is taken out again. The
-    /// record's leaf must be latched exclusively. Returns the entry's offset.
+    /// Appends an entry and returns its offset. The record's leaf is latched exclusively.
     pub(crate) fn record(
         &self,
         slot: u32,
@@ -297,9 +301,9 @@ impl UndoSlots {
         Ok(push(&mut bytes, last, tree, key, before))
     }
 
-    /// Where the next entry of a slot will lie.
-    pub(crate) fn next_pointer(&self, slot: u32) -> u64 {
-        pointer(slot, self.get(slot).bytes.read().len() as u32)
+    /// Takes the last entry out again: the change it was for did not happen.
+    pub(crate) fn forget(&self, slot: u32, at: u32) {
+        self.get(slot).bytes.write().truncate(at as usize);
     }
 
     /// Says that a change was taken back in this epoch.
@@ -350,7 +354,9 @@ mod tests {
         let values = [&b"first value"[..], b"first longer value", b"", b"fiue"];
         let mut last = NONE;
         for pair in values.windows(2) {
-            last = slots.record(slot, last, tree, b"key", Before::Live(v(3), pair[0], Some(pair[1]))).unwrap();
+            last = slots
+                .record(slot, last, tree, b"key", Before::Live(v(3), pair[0], Some(common(pair[0], pair[1]))))
+                .unwrap();
         }
         let deleted = slots.record(slot, last, tree, b"key", Before::Live(v(4), values[3], None)).unwrap();
         let mut value = Vec::new();

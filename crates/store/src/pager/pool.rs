@@ -323,6 +323,11 @@ impl Pool {
         self.epoch.fetch_add(1, Ordering::Relaxed)
     }
 
+    /// Frames from 0 up to here were ever used.
+    pub(crate) fn used_frames(&self) -> u32 {
+        self.fresh_frame.load(Ordering::Relaxed).min(self.arena.frame_count())
+    }
+
     /// The running epoch.
     pub(crate) fn epoch(&self) -> u64 {
         self.epoch.load(Ordering::Relaxed)

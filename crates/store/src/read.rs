@@ -1,0 +1,390 @@
+//! Reading: one record, many, ranges, and estimates for the optimizer.
+//!
+//! Callbacks run while the record's leaf is latched for reading, on the bytes in the page. They must be short and must not
+//! call the store: a latch held across another operation could make two threads wait for each other.
+
+use crate::btree::Seek;
+use crate::btree::node;
+use crate::btree::tree::Shared;
+use crate::error::StoreError;
+use crate::mvcc::{self, Reader, Visible};
+use crate::pager::frame::SharedGuard;
+use crate::store::{Inner, Store};
+use crate::trees::{Tree, TreeState};
+use std::ops::{Bound, ControlFlow};
+use std::sync::Arc;
+
+/// Which way a scan goes.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum Direction {
+    /// Smallest key first.
+    #[default]
+    Forward,
+    /// Largest key first.
+    Backward,
+}
+
+/// A range of keys and which way to go through it.
+#[derive(Clone, Copy, Debug)]
+pub struct ScanRange<'k> {
+    /// Where the small keys begin.
+    pub lower: Bound<&'k [u8]>,
+    /// Where the large keys end.
+    pub upper: Bound<&'k [u8]>,
+    /// Which way.
+    pub direction: Direction,
+}
+
+impl<'k> ScanRange<'k> {
+    /// All keys, smallest first.
+    #[must_use]
+    pub fn all() -> ScanRange<'static> {
+        ScanRange { lower: Bound::Unbounded, upper: Bound::Unbounded, direction: Direction::Forward }
+    }
+
+    /// From `lower` up to, not including, `upper`.
+    #[must_use]
+    pub fn between(lower: &'k [u8], upper: &'k [u8]) -> ScanRange<'k> {
+        ScanRange {
+            lower: Bound::Included(lower),
+            upper: Bound::Excluded(upper),
+            direction: Direction::Forward,
+        }
+    }
+
+    /// The same keys, largest first.
+    #[must_use]
+    pub fn backward(self) -> ScanRange<'k> {
+        ScanRange { direction: Direction::Backward, ..self }
+    }
+}
+
+/// The first key that is not below the bound.
+fn first_key(bound: Bound<&[u8]>) -> Vec<u8> {
+    match bound {
+        Bound::Included(key) => key.to_vec(),
+        Bound::Excluded(key) => successor(key),
+        Bound::Unbounded => Vec::new(),
+    }
+}
+
+/// The first key that is above the bound, `None` if there is none.
+fn end_key(bound: Bound<&[u8]>) -> Option<Vec<u8>> {
+    match bound {
+        Bound::Included(key) => Some(successor(key)),
+        Bound::Excluded(key) => Some(key.to_vec()),
+        Bound::Unbounded => None,
+    }
+}
+
+/// The smallest key above this one.
+fn successor(key: &[u8]) -> Vec<u8> {
+    let mut next = Vec::with_capacity(key.len() + 1);
+    next.extend_from_slice(key);
+    next.push(0);
+    next
+}
+
+/// Where a walk over leaves stands: keys in `start .. end` are still to come.
+#[derive(Clone, Debug)]
+pub(crate) struct Walk {
+    start: Vec<u8>,
+    end: Option<Vec<u8>>,
+    direction: Direction,
+    done: bool,
+}
+
+impl Walk {
+    pub(crate) fn new(range: &ScanRange<'_>) -> Walk {
+        let (start, end) = (first_key(range.lower), end_key(range.upper));
+        let done = end.as_ref().is_some_and(|end| *end <= start);
+        Walk { start, end, direction: range.direction, done }
+    }
+
+    /// Latches the next leaf and says which of its records are meant; `None` at the end.
+    pub(crate) fn next_leaf<'s>(
+        &self,
+        inner: &'s Inner,
+        tree: &TreeState,
+    ) -> Result<Option<(SharedGuard<'s>, usize, usize)>, StoreError> {
+        if self.done {
+            return Ok(None);
+        }
+        let seek = match (self.direction, &self.end) {
+            (Direction::Forward, _) => Seek::At(&self.start),
+            (Direction::Backward, Some(end)) => Seek::Before(end),
+            (Direction::Backward, None) => Seek::Last,
+        };
+        let guard = inner.leaf(tree, seek)?;
+        let body = guard.body();
+        let from = node::lower_bound(body, &self.start);
+        let to = match (&self.end, node::upper_fence(body)) {
+            (None, _) => node::count(body),
+            (Some(end), Some(fence)) if fence <= end.as_slice() => node::count(body),
+            (Some(end), _) => node::lower_bound(body, end),
+        };
+        Ok(Some((guard, from, to)))
+    }
+
+    /// Goes on behind this leaf.
+    pub(crate) fn leave_leaf(&mut self, guard: &SharedGuard<'_>) {
+        let body = guard.body();
+        match self.direction {
+            Direction::Forward => match node::upper_fence(body) {
+                Some(fence) if self.end.as_ref().is_none_or(|end| fence < end.as_slice()) => {
+                    self.start.clear();
+                    self.start.extend_from_slice(fence);
+                }
+                _ => self.done = true,
+            },
+            Direction::Backward => {
+                let fence = node::lower_fence(body);
+                if fence.is_empty() || fence <= self.start.as_slice() {
+                    self.done = true;
+                } else {
+                    let end = self.end.get_or_insert_default();
+                    end.clear();
+                    end.extend_from_slice(fence);
+                }
+            }
+        }
+    }
+
+    /// Goes on behind this key.
+    pub(crate) fn leave_key(&mut self, key: &[u8]) {
+        match self.direction {
+            Direction::Forward => {
+                self.start.clear();
+                self.start.extend_from_slice(key);
+                self.start.push(0);
+            }
+            Direction::Backward => {
+                let end = self.end.get_or_insert_default();
+                end.clear();
+                end.extend_from_slice(key);
+            }
+        }
+    }
+
+    pub(crate) fn is_done(&self) -> bool {
+        self.done
+    }
+}
+
+impl Inner {
+    /// Latches a leaf for reading.
+    #[inline]
+    pub(crate) fn leaf(&self, tree: &TreeState, seek: Seek<'_>) -> Result<SharedGuard<'_>, StoreError> {
+        if tree.is_dropped() {
+            return Err(StoreError::TreeGone(tree.id()));
+        }
+        self.with_room(|| tree.root.leaf::<Shared>(&self.pool, seek))
+    }
+}
+
+impl Store {
+    /// Reads one record: `found` gets its value.
+    ///
+    /// # Errors
+    /// Reading a page failed; the tree is gone.
+    #[inline]
+    pub fn get<R>(
+        &self,
+        tree: &Tree,
+        key: &[u8],
+        reader: Reader<'_>,
+        found: impl FnOnce(&[u8]) -> R,
+    ) -> Result<Option<R>, StoreError> {
+        let inner = &*self.inner;
+        let guard = inner.leaf(&tree.state, Seek::At(key))?;
+        let body = guard.body();
+        let Ok(index) = node::search(body, key) else { return Ok(None) };
+        let (version, _, value) = node::record(body, index);
+        if reader.sees(version.stamp, &inner.txns) {
+            return Ok(value.map(found));
+        }
+        let mut scratch = Vec::new();
+        match mvcc::find_visible(reader, version, value, &inner.txns, &inner.undo, &mut scratch)? {
+            Visible::InScratch => Ok(Some(found(&scratch))),
+            _ => Ok(None),
+        }
+    }
+
+    /// Reads many records: `found` gets each key's index and its value, in any order.
+    ///
+    /// # Errors
+    /// Reading a page failed; the tree is gone.
+    pub fn get_many(
+        &self,
+        tree: &Tree,
+        keys: &[&[u8]],
+        reader: Reader<'_>,
+        mut found: impl FnMut(usize, Option<&[u8]>),
+    ) -> Result<(), StoreError> {
+        for (index, key) in keys.iter().enumerate() {
+            if self.get(tree, key, reader, |value| found(index, Some(value)))?.is_none() {
+                found(index, None);
+            }
+        }
+        Ok(())
+    }
+
+    /// Begins to read a range.
+    #[must_use]
+    pub fn scan(&self, tree: &Tree, range: &ScanRange<'_>) -> Scan {
+        Scan {
+            store: self.clone(),
+            tree: Arc::clone(&tree.state),
+            walk: Walk::new(range),
+            key: Vec::new(),
+            scratch: Vec::new(),
+        }
+    }
+
+    /// About how many records a range has, from two descents. Exact within a leaf.
+    ///
+    /// # Errors
+    /// Reading a page failed; the tree is gone.
+    pub fn estimate_rows(&self, tree: &Tree, range: &ScanRange<'_>) -> Result<u64, StoreError> {
+        let inner = &*self.inner;
+        let (start, end) = (first_key(range.lower), end_key(range.upper));
+        if end.as_ref().is_some_and(|end| *end <= start) {
+            return Ok(0);
+        }
+        let lower_seek = Seek::At(&start);
+        let upper_seek = end.as_deref().map_or(Seek::Last, Seek::At);
+        let (low_fence, low_rows, low_total) = {
+            let guard = inner.leaf(&tree.state, lower_seek)?;
+            let body = guard.body();
+            let at = node::lower_bound(body, &start);
+            (node::lower_fence(body).to_vec(), node::count(body) - at, node::count(body))
+        };
+        let (high_fence, high_rows, high_total) = {
+            let guard = inner.leaf(&tree.state, upper_seek)?;
+            let body = guard.body();
+            let at = end.as_ref().map_or(node::count(body), |end| node::lower_bound(body, end));
+            (node::lower_fence(body).to_vec(), at, node::count(body))
+        };
+        if low_fence == high_fence {
+            return Ok((low_rows + high_rows).saturating_sub(low_total) as u64);
+        }
+        let (mut low_path, mut high_path) = (Vec::new(), Vec::new());
+        inner.with_room(|| tree.state.root.path(&inner.pool, lower_seek, &mut low_path))?;
+        inner.with_room(|| tree.state.root.path(&inner.pool, upper_seek, &mut high_path))?;
+        let leaves = leaves_between(&low_path, &high_path);
+        let rows_per_leaf = (low_total + high_total) as f64 / 2.0;
+        let rows = low_rows as f64 + high_rows as f64 + leaves * rows_per_leaf;
+        Ok((rows as u64).min(tree.record_count().max(1)))
+    }
+
+    /// About how many pages a tree has.
+    ///
+    /// # Errors
+    /// Reading a page failed; the tree is gone.
+    pub fn tree_pages(&self, tree: &Tree) -> Result<u64, StoreError> {
+        let inner = &*self.inner;
+        let mut path = Vec::new();
+        inner.with_room(|| tree.state.root.path(&inner.pool, Seek::At(&[]), &mut path))?;
+        let mut last = Vec::new();
+        inner.with_room(|| tree.state.root.path(&inner.pool, Seek::Last, &mut last))?;
+        let mut nodes = 1.0;
+        let mut total = 1.0;
+        for (level, (first, last)) in path.iter().zip(&last).enumerate() {
+            // The root's count is exact, deeper nodes stand for their level.
+            nodes *= if level == 0 { first.1 as f64 } else { (first.1 + last.1) as f64 / 2.0 };
+            total += nodes;
+        }
+        Ok(total as u64)
+    }
+}
+
+/// Leaves strictly between two paths.
+fn leaves_between(low: &[(usize, usize)], high: &[(usize, usize)]) -> f64 {
+    let Some(split) = low.iter().zip(high).position(|(low, high)| low.0 != high.0) else { return 0.0 };
+    // Leaves under one child at each level below.
+    let under = |level: usize| -> f64 {
+        (level + 1..low.len().min(high.len()))
+            .map(|deeper| (low[deeper].1 + high[deeper].1) as f64 / 2.0)
+            .product()
+    };
+    let mut leaves = (high[split].0.saturating_sub(low[split].0 + 1)) as f64 * under(split);
+    for level in split + 1..low.len().min(high.len()) {
+        leaves += (low[level].1.saturating_sub(low[level].0 + 1) + high[level].0) as f64 * under(level);
+    }
+    leaves
+}
+
+/// A range being read, a leaf at a time. Holds nothing between calls; rows committed meanwhile stay unseen.
+#[derive(Debug)]
+pub struct Scan {
+    store: Store,
+    tree: Arc<TreeState>,
+    walk: Walk,
+    key: Vec<u8>,
+    scratch: Vec<u8>,
+}
+
+impl Scan {
+    /// Gives the visible records of the next leaf to `row`, in order. After `Break` the next call goes on behind that row.
+    /// False when the range is exhausted. Every call takes the same reader.
+    ///
+    /// # Errors
+    /// Reading a page failed; the tree is gone.
+    pub fn next_batch(
+        &mut self,
+        reader: Reader<'_>,
+        mut row: impl FnMut(&[u8], &[u8]) -> ControlFlow<()>,
+    ) -> Result<bool, StoreError> {
+        let Scan { store, tree, walk, key, scratch } = self;
+        let inner = &*store.inner;
+        let Some((guard, from, to)) = walk.next_leaf(inner, tree)? else { return Ok(false) };
+        let body = guard.body();
+        key.clear();
+        key.extend_from_slice(node::prefix(body));
+        let prefix_len = key.len();
+        for step in from..to {
+            let index = match walk.direction {
+                Direction::Forward => step,
+                Direction::Backward => to - 1 - (step - from),
+            };
+            let (version, suffix, value) = node::record(body, index);
+            let value = if reader.sees(version.stamp, &inner.txns) {
+                value
+            } else {
+                match mvcc::find_visible(reader, version, value, &inner.txns, &inner.undo, scratch)? {
+                    Visible::InScratch => Some(scratch.as_slice()),
+                    _ => None,
+                }
+            };
+            let Some(value) = value else { continue };
+            key.truncate(prefix_len);
+            key.extend_from_slice(suffix);
+            if row(key, value).is_break() {
+                walk.leave_key(key);
+                return Ok(true);
+            }
+        }
+        walk.leave_leaf(&guard);
+        Ok(!walk.is_done())
+    }
+
+    /// Calls `row` for all records that are left, until `Break`.
+    ///
+    /// # Errors
+    /// As [`Scan::next_batch`].
+    pub fn for_each(
+        &mut self,
+        reader: Reader<'_>,
+        mut row: impl FnMut(&[u8], &[u8]) -> ControlFlow<()>,
+    ) -> Result<(), StoreError> {
+        let mut broke = false;
+        while !broke
+            && self.next_batch(reader, |key, value| {
+                let flow = row(key, value);
+                broke = flow.is_break();
+                flow
+            })?
+        {}
+        Ok(())
+    }
+}

@@ -1,0 +1,540 @@
+//! The store as a whole: what is open, and the doors to it.
+
+use crate::btree::tree::{self, Root};
+use crate::error::{OpenError, StoreError};
+use crate::gate::Gate;
+use crate::ids::{CommitPosition, Csn, PageId, TreeId, TxnId};
+use crate::lock::LockTable;
+use crate::mvcc::Reader;
+use crate::mvcc::snapshots::{Place, Snapshots};
+use crate::mvcc::txn_table::TxnTable;
+use crate::mvcc::undo::UndoSlots;
+use crate::pager::Fault;
+use crate::pager::frame::PAGE_BYTES;
+use crate::pager::pool::Pool;
+use crate::trees::{Tree, TreeState};
+use crate::txn::Transaction;
+use crate::upkeep::checkpoint::Checkpointer;
+use crate::upkeep::purge::Purge;
+use crate::upkeep::worker::Worker;
+use crate::wal::{FlushPolicy, Log, LogError, LogListener, LogOptions, Lsn};
+use crossbeam_utils::CachePadded;
+use env::Env;
+use env::disk::FolderLock;
+use hashbrown::HashMap;
+use metrics::Counter;
+use parking_lot::RwLock;
+use std::marker::PhantomData;
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+/// How often an operation makes room in the pool before it gives up.
+const ROOM_ATTEMPTS: usize = 64;
+
+/// How to run a store.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Memory for pages, in bytes (`innodb_buffer_pool_size`).
+    pub buffer_pool_bytes: u64,
+    /// The log's own options.
+    pub log: LogOptions,
+    /// Run purge, checkpoints and log flushes on threads of their own. Without, they happen when told.
+    pub background_threads: bool,
+    /// Begin a checkpoint when the log grew by this much since the last.
+    pub checkpoint_log_bytes: u64,
+    /// Begin a checkpoint when this long passed since the last and something changed.
+    pub checkpoint_interval: Duration,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options {
+            buffer_pool_bytes: 128 << 20,
+            log: LogOptions::default(),
+            background_threads: true,
+            checkpoint_log_bytes: 512 << 20,
+            checkpoint_interval: Duration::from_secs(60),
+        }
+    }
+}
+
+/// A transactional store of ordered bytes. Cheap to clone; the last clone closes it as a crash would ([`Store::close`] is
+/// kinder to the next start).
+#[derive(Clone, Debug)]
+pub struct Store {
+    pub(crate) inner: Arc<Inner>,
+}
+
+pub(crate) struct Inner {
+    pub(crate) env: Env,
+    pub(crate) options: Options,
+    pub(crate) pool: Pool,
+    pub(crate) gate: Gate,
+    pub(crate) txns: TxnTable,
+    pub(crate) snapshots: Snapshots,
+    /// The newest commit: what a new snapshot sees.
+    pub(crate) newest: CachePadded<AtomicU64>,
+    pub(crate) undo: UndoSlots,
+    pub(crate) locks: LockTable,
+    pub(crate) trees: RwLock<HashMap<TreeId, Tree>>,
+    pub(crate) next_tree: AtomicU64,
+    pub(crate) purge: Purge,
+    pub(crate) checkpointer: Checkpointer,
+    /// Set when recovery is over.
+    pub(crate) log: OnceLock<Log>,
+    pub(crate) worker: Worker,
+    pub(crate) counters: Counters,
+    stopped: OnceLock<Arc<str>>,
+    _folder_lock: Box<dyn FolderLock>,
+}
+
+impl std::fmt::Debug for Inner {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Store").field("newest", &self.newest).finish_non_exhaustive()
+    }
+}
+
+/// What happened since the store was opened.
+#[derive(Debug, Default)]
+pub(crate) struct Counters {
+    pub(crate) commits: Counter,
+    pub(crate) rollbacks: Counter,
+    pub(crate) records_inserted: Counter,
+    pub(crate) records_updated: Counter,
+    pub(crate) records_deleted: Counter,
+    pub(crate) lock_waits: Counter,
+    pub(crate) deadlocks: Counter,
+    pub(crate) lock_timeouts: Counter,
+    pub(crate) checkpoints: Counter,
+    pub(crate) pages_written: Counter,
+    pub(crate) tombstones_purged: Counter,
+}
+
+/// Figures for SHOW STATUS and the console.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[allow(missing_docs, reason = "the names say it; counts since opening, gauges where so named")]
+pub struct Status {
+    pub commits: u64,
+    pub rollbacks: u64,
+    pub records_inserted: u64,
+    pub records_updated: u64,
+    pub records_deleted: u64,
+    pub lock_waits: u64,
+    pub deadlocks: u64,
+    pub lock_timeouts: u64,
+    pub checkpoints: u64,
+    pub pages_read: u64,
+    pub pages_written: u64,
+    pub pages_evicted: u64,
+    pub tombstones_purged: u64,
+    /// Now: pages of all trees.
+    pub page_count: u64,
+    /// Now: frames in the pool.
+    pub frame_count: u64,
+    /// Now: frames with changes a checkpoint has yet to write.
+    pub dirty_page_count: u64,
+    /// Now: transactions between the newest and the oldest not yet seen by every snapshot.
+    pub unpurged_transactions: u64,
+    /// Now: bytes of old versions.
+    pub undo_bytes: u64,
+    /// Now: position of the newest commit.
+    pub newest_commit: u64,
+    pub log_bytes_written: u64,
+    pub log_writes: u64,
+    pub log_syncs: u64,
+}
+
+impl Store {
+    /// Opens the store in a folder, makes it if it is not there, recovers it if it was not closed.
+    ///
+    /// # Errors
+    /// [`OpenError`]; the folder is then as it was.
+    pub fn open(env: &Env, path: &Path, options: Options) -> Result<Store, OpenError> {
+        let inner = Arc::new(crate::upkeep::recover::open(env, path, options)?);
+        let store = Store { inner };
+        crate::upkeep::recover::replay_log(&store, path)?;
+        if store.inner.options.background_threads {
+            let log = store.inner.log.get().expect("the log is open");
+            let failed = |error: LogError| OpenError::Store(log_failed(&error));
+            log.start_threads(env).map_err(failed)?;
+            crate::upkeep::worker::start(&store.inner)
+                .map_err(|source| OpenError::Io { what: "starting the upkeep thread".to_owned(), source })?;
+        }
+        Ok(store)
+    }
+
+    /// Writes everything out, so that the next opening has nothing to replay, and stops background work. Transactions still
+    /// running end as in a crash.
+    ///
+    /// # Errors
+    /// The store had stopped, or stops now.
+    pub fn close(&self) -> Result<(), StoreError> {
+        self.inner.worker.stop();
+        self.checkpoint_now()?;
+        self.inner
+            .log()?
+            .sync_inline(self.inner.log()?.end_lsn())
+            .map_err(|error| self.inner.stop(&error.to_string()))
+    }
+
+    /// Finds a tree.
+    ///
+    /// # Errors
+    /// [`StoreError::TreeGone`] if there is none of this number.
+    pub fn tree(&self, id: TreeId) -> Result<Tree, StoreError> {
+        self.inner.tree(id).ok_or(StoreError::TreeGone(id))
+    }
+
+    /// All trees there are, the dictionary included, the store's own not.
+    #[must_use]
+    pub fn tree_ids(&self) -> Vec<TreeId> {
+        let mut ids: Vec<TreeId> =
+            self.inner.trees.read().keys().copied().filter(|&id| id != TreeId::META).collect();
+        ids.sort_unstable();
+        ids
+    }
+
+    /// Begins a transaction. It costs nothing until it writes or locks.
+    #[must_use]
+    pub fn begin(&self) -> Transaction {
+        Transaction::new(self.clone())
+    }
+
+    /// A view of everything committed until now. Old versions it needs are kept until it is dropped or parked.
+    #[must_use]
+    pub fn read_view(&self) -> ReadView {
+        let mut view = ReadView { store: self.clone(), place: None, snapshot: Csn(0), horizon: 0 };
+        view.refresh();
+        view
+    }
+
+    /// A view that sees nothing until [`ReadView::refresh`]: for a session to keep and reuse.
+    #[must_use]
+    pub fn parked_view(&self) -> ReadView {
+        ReadView { store: self.clone(), place: None, snapshot: Csn(0), horizon: 0 }
+    }
+
+    /// Commits at or before this position survive any crash now (or, by the flush policy, are treated as if).
+    #[must_use]
+    pub fn durable_position(&self) -> CommitPosition {
+        Csn(self.inner.log.get().map_or(0, |log| log.settled_lsn().0))
+    }
+
+    /// The newest commit's position.
+    #[must_use]
+    pub fn newest_position(&self) -> CommitPosition {
+        Csn(self.inner.newest.load(Ordering::Acquire))
+    }
+
+    /// Waits until a commit is durable; does the writing itself if nobody else is at it.
+    ///
+    /// # Errors
+    /// The log failed: nobody knows whether the commit is durable until the store is opened again.
+    pub fn sync_to(&self, position: CommitPosition) -> Result<(), StoreError> {
+        self.inner.log()?.flush_inline(Lsn(position.0)).map_err(|error| self.inner.stop(&error.to_string()))
+    }
+
+    /// Asks the flusher thread to make a commit durable; listeners hear of it.
+    pub fn request_sync(&self, position: CommitPosition) {
+        if let Ok(log) = self.inner.log() {
+            log.request_flush(Lsn(position.0));
+        }
+    }
+
+    /// Adds somebody who hears what became durable.
+    pub fn on_durable(&self, listener: Arc<dyn LogListener>) {
+        if let Ok(log) = self.inner.log() {
+            log.register(listener);
+        }
+    }
+
+    /// Changes when a commit counts as durable (`innodb_flush_log_at_trx_commit`).
+    pub fn set_flush_policy(&self, policy: FlushPolicy) {
+        if let Ok(log) = self.inner.log() {
+            log.set_policy(policy);
+        }
+    }
+
+    /// Writes a checkpoint: afterwards a restart replays only later commits.
+    ///
+    /// # Errors
+    /// The store had stopped, or stops now because a write failed.
+    pub fn checkpoint_now(&self) -> Result<(), StoreError> {
+        self.inner.checkpoint()
+    }
+
+    /// Removes some of what no snapshot needs any more; says whether there may be more to do.
+    ///
+    /// # Errors
+    /// Reading a page failed.
+    pub fn purge_tick(&self) -> Result<bool, StoreError> {
+        self.inner.purge_tick()
+    }
+
+    /// Why the store no longer writes, if it does not.
+    #[must_use]
+    pub fn stopped(&self) -> Option<Arc<str>> {
+        self.inner.stopped.get().cloned()
+    }
+
+    /// Figures.
+    #[must_use]
+    pub fn status(&self) -> Status {
+        let inner = &*self.inner;
+        let counters = &inner.counters;
+        let pool = inner.pool.counters();
+        let log = inner.log.get().map(Log::counters).unwrap_or_default();
+        Status {
+            commits: counters.commits.get(),
+            rollbacks: counters.rollbacks.get(),
+            records_inserted: counters.records_inserted.get(),
+            records_updated: counters.records_updated.get(),
+            records_deleted: counters.records_deleted.get(),
+            lock_waits: counters.lock_waits.get(),
+            deadlocks: counters.deadlocks.get(),
+            lock_timeouts: counters.lock_timeouts.get(),
+            checkpoints: counters.checkpoints.get(),
+            pages_read: pool.pages_read.load(Ordering::Relaxed),
+            pages_written: counters.pages_written.get(),
+            pages_evicted: pool.pages_evicted.load(Ordering::Relaxed),
+            tombstones_purged: counters.tombstones_purged.get(),
+            page_count: inner.pool.page_count(),
+            frame_count: u64::from(inner.pool.arena().frame_count()),
+            dirty_page_count: u64::from(inner.pool.dirty_count()),
+            unpurged_transactions: inner.txns.next().0 - inner.txns.horizon(),
+            undo_bytes: inner.undo.size().0,
+            newest_commit: inner.newest.load(Ordering::Relaxed),
+            log_bytes_written: log.written_bytes,
+            log_writes: log.writes,
+            log_syncs: log.syncs,
+        }
+    }
+
+    /// Walks all trees and checks that their pages are well-formed and in order. Nobody may be writing. Returns the number of
+    /// leaves and records, tombstones included.
+    ///
+    /// # Errors
+    /// The first damage found.
+    pub fn check(&self) -> Result<(u64, u64), StoreError> {
+        let trees: Vec<Tree> = self.inner.trees.read().values().cloned().collect();
+        let mut total = (0, 0);
+        for tree in trees {
+            let found = self.inner.with_room(|| tree.state.root.check(&self.inner.pool))?;
+            total = (total.0 + found.0, total.1 + found.1);
+        }
+        Ok(total)
+    }
+}
+
+impl Inner {
+    pub(crate) fn new(
+        env: &Env,
+        options: Options,
+        pool: Pool,
+        checkpointer: Checkpointer,
+        first_txn: TxnId,
+        folder_lock: Box<dyn FolderLock>,
+    ) -> Inner {
+        Inner {
+            env: env.clone(),
+            options,
+            pool,
+            gate: Gate::new(),
+            txns: TxnTable::new(first_txn),
+            snapshots: Snapshots::new(),
+            newest: CachePadded::new(AtomicU64::new(Lsn::FIRST.0)),
+            undo: UndoSlots::new(),
+            locks: LockTable::new(Arc::clone(&env.clock)),
+            trees: RwLock::default(),
+            next_tree: AtomicU64::new(TreeId::FIRST_FREE.0),
+            purge: Purge::new(),
+            checkpointer,
+            log: OnceLock::new(),
+            worker: Worker::default(),
+            counters: Counters::default(),
+            stopped: OnceLock::new(),
+            _folder_lock: folder_lock,
+        }
+    }
+
+    pub(crate) fn tree(&self, id: TreeId) -> Option<Tree> {
+        self.trees.read().get(&id).cloned()
+    }
+
+    pub(crate) fn meta(&self) -> Tree {
+        self.tree(TreeId::META).expect("the tree of trees is always there")
+    }
+
+    pub(crate) fn add_tree(&self, root: Root, records: i64) -> Tree {
+        let tree = Tree { state: TreeState::new(root, records) };
+        self.trees.write().insert(root.tree, tree.clone());
+        tree
+    }
+
+    pub(crate) fn log(&self) -> Result<&Log, StoreError> {
+        self.log.get().ok_or_else(|| StoreError::Stopped { why: "it is being opened".into() })
+    }
+
+    /// Writes no more from now on.
+    #[cold]
+    pub(crate) fn stop(&self, why: &str) -> StoreError {
+        let why = self.stopped.get_or_init(|| why.into());
+        StoreError::Stopped { why: Arc::clone(why) }
+    }
+
+    #[inline]
+    pub(crate) fn check_writable(&self) -> Result<(), StoreError> {
+        match self.stopped.get() {
+            None => Ok(()),
+            Some(why) => Err(StoreError::Stopped { why: Arc::clone(why) }),
+        }
+    }
+
+    /// Runs a page operation, making room in the pool when it needs some. Call it outside the gate, without a latch.
+    #[inline]
+    pub(crate) fn with_room<R>(
+        &self,
+        mut operation: impl FnMut() -> Result<R, Fault>,
+    ) -> Result<R, StoreError> {
+        match operation() {
+            Ok(result) => Ok(result),
+            Err(fault) => self.with_room_made(fault, operation),
+        }
+    }
+
+    #[cold]
+    fn with_room_made<R>(
+        &self,
+        mut fault: Fault,
+        mut operation: impl FnMut() -> Result<R, Fault>,
+    ) -> Result<R, StoreError> {
+        for _ in 0..ROOM_ATTEMPTS {
+            match fault {
+                Fault::Store(error) => return Err(error),
+                Fault::Gone => {
+                    return Err(StoreError::corrupt("a tree", "it names a page that does not exist"));
+                }
+                Fault::NoFrame => self.checkpoint()?,
+            }
+            match operation() {
+                Ok(result) => return Ok(result),
+                Err(again) => fault = again,
+            }
+        }
+        Err(StoreError::PoolExhausted)
+    }
+
+    /// Makes an empty tree and enters its root nowhere yet. Inside the gate only.
+    pub(crate) fn create_root(&self, id: TreeId) -> Result<Root, Fault> {
+        tree::create(&self.pool, id)
+    }
+}
+
+/// Encodes what the tree of trees says about a tree: its root, and whether it is dropped and only kept for old snapshots.
+pub(crate) fn meta_value(root: PageId, dropped: bool) -> [u8; 9] {
+    let mut value = [0; 9];
+    value[..8].copy_from_slice(&root.0.to_le_bytes());
+    value[8] = u8::from(dropped);
+    value
+}
+
+/// Decodes a key and a value of the tree of trees.
+pub(crate) fn meta_root(key: &[u8], value: &[u8]) -> Result<(Root, bool), StoreError> {
+    let damaged = || StoreError::corrupt("the tree of trees", "a record has a wrong length");
+    let tree = TreeId(u64::from_be_bytes(key.try_into().map_err(|_| damaged())?));
+    let (page, dropped) = value.split_first_chunk::<8>().ok_or_else(damaged)?;
+    Ok((Root { tree, page: PageId(u64::from_le_bytes(*page)) }, dropped == [1]))
+}
+
+#[cold]
+pub(crate) fn log_failed(error: &LogError) -> StoreError {
+    match error {
+        LogError::Stopped { why } => StoreError::Stopped { why: Arc::clone(why) },
+        other => StoreError::corrupt("log", other.to_string()),
+    }
+}
+
+/// The pool's frames for so many bytes.
+pub(crate) fn frame_count(bytes: u64) -> u32 {
+    u32::try_from(bytes / PAGE_BYTES as u64).unwrap_or(u32::MAX)
+}
+
+/// A snapshot in use: everything committed until it was taken, and the old versions needed to read it.
+#[derive(Debug)]
+pub struct ReadView {
+    store: Store,
+    place: Option<Place>,
+    snapshot: Csn,
+    horizon: u64,
+}
+
+impl ReadView {
+    /// Moves the view to now.
+    #[inline]
+    pub fn refresh(&mut self) {
+        self.park();
+        let inner = &*self.store.inner;
+        let (snapshot, place) = inner.snapshots.publish(&inner.newest);
+        self.place = Some(place);
+        self.snapshot = snapshot;
+        self.horizon = inner.txns.horizon();
+    }
+
+    /// Stops seeing anything, so that no old version is kept for it.
+    #[inline]
+    pub fn park(&mut self) {
+        if let Some(place) = self.place.take() {
+            self.store.inner.snapshots.give_back(&place);
+        }
+    }
+
+    /// Whether it sees something.
+    #[must_use]
+    pub fn is_parked(&self) -> bool {
+        self.place.is_none()
+    }
+
+    /// The newest commit it sees. A reply that depends on it should wait until that commit is durable.
+    #[must_use]
+    pub fn csn(&self) -> Csn {
+        self.snapshot
+    }
+
+    /// Reads what was committed.
+    ///
+    /// # Panics
+    /// If the view is parked.
+    #[must_use]
+    #[inline]
+    pub fn reader(&self) -> Reader<'_> {
+        self.reader_for(TxnId(0))
+    }
+
+    /// Reads what was committed and what this transaction changed.
+    ///
+    /// # Panics
+    /// If the view is parked.
+    #[must_use]
+    #[inline]
+    pub fn reader_for(&self, own: TxnId) -> Reader<'_> {
+        assert!(self.place.is_some(), "a parked view keeps no versions to read");
+        Reader { snapshot: self.snapshot, horizon: self.horizon, own, uncommitted: false, view: PhantomData }
+    }
+
+    /// Reads the newest version of everything, committed or not (READ UNCOMMITTED).
+    ///
+    /// # Panics
+    /// If the view is parked.
+    #[must_use]
+    pub fn reader_uncommitted(&self) -> Reader<'_> {
+        Reader { uncommitted: true, ..self.reader() }
+    }
+}
+
+impl Drop for ReadView {
+    fn drop(&mut self) {
+        self.park();
+    }
+}

@@ -1,0 +1,523 @@
+//! Transactions: changes to current versions under row locks, taken back whole or in part, or committed.
+//!
+//! A write goes to the newest version of a record, as MySQL's do: it waits while another running transaction's stamp is on
+//! it, and then works on what it finds. Its old version goes to the undo, the new one gets the transaction's stamp, which is
+//! the row lock, and the change is noted in a private buffer that becomes the commit's log record.
+//!
+//! Read next: `write` (one change), `rollback`, `lock_scan`.
+
+mod lock_scan;
+pub(crate) mod rollback;
+mod write;
+
+pub use lock_scan::LockScan;
+
+use crate::btree::Seek;
+use crate::btree::node;
+use crate::error::{StoreError, WriteError};
+use crate::ids::{CommitPosition, Csn, TreeId, TxnId};
+use crate::lock::{Acquired, Interrupt, LockMode, LockWait, Request};
+use crate::mvcc::txn_table::State;
+use crate::mvcc::undo::NONE;
+use crate::mvcc::{self, Reader, Visible};
+use crate::oplog::Op;
+use crate::read::ScanRange;
+use crate::store::{Inner, ReadView, Store, log_failed, meta_root, meta_value};
+use crate::trees::Tree;
+use std::marker::PhantomData;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use write::{Change, Done};
+
+/// A transaction. Dropping it rolls it back.
+#[derive(Debug)]
+pub struct Transaction {
+    store: Store,
+    /// 0 until the first write or lock.
+    id: TxnId,
+    slot: u32,
+    /// The newest undo entry.
+    last: u32,
+    log: Vec<u8>,
+    change_count: u64,
+    interrupt: Option<Arc<Interrupt>>,
+    /// Recovery repeats what the log already holds.
+    replays: bool,
+}
+
+/// A point to roll back to.
+#[derive(Clone, Copy, Debug)]
+pub struct Savepoint {
+    txn: TxnId,
+    last: u32,
+    log_bytes: usize,
+    change_count: u64,
+}
+
+/// What locking a row found.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Locked<R> {
+    /// The row is locked; this was made of its current value.
+    Row(R),
+    /// There is no such row now. It is not locked (a shared request keeps others from inserting it).
+    Absent,
+    /// Somebody else has it and the caller wanted to skip such rows.
+    Skipped,
+}
+
+impl Transaction {
+    pub(crate) fn new(store: Store) -> Transaction {
+        Transaction {
+            store,
+            id: TxnId(0),
+            slot: 0,
+            last: NONE,
+            log: Vec::new(),
+            change_count: 0,
+            interrupt: None,
+            replays: false,
+        }
+    }
+
+    /// A transaction that is not logged: recovery repeats with it, bootstrap begins with it.
+    pub(crate) fn unlogged(store: Store) -> Transaction {
+        let mut txn = Transaction::new(store);
+        txn.replays = true;
+        txn
+    }
+
+    fn inner(&self) -> &Inner {
+        &self.store.inner
+    }
+
+    /// The store it belongs to.
+    #[must_use]
+    pub fn store(&self) -> &Store {
+        &self.store
+    }
+
+    /// Its number; 0 until it first writes or locks.
+    #[must_use]
+    pub fn id(&self) -> TxnId {
+        self.id
+    }
+
+    /// Whether it changed anything.
+    #[must_use]
+    pub fn has_changes(&self) -> bool {
+        self.change_count > 0
+    }
+
+    /// How many records it changed.
+    #[must_use]
+    pub fn change_count(&self) -> u64 {
+        self.change_count
+    }
+
+    /// Bytes its log record has so far.
+    #[must_use]
+    pub fn log_bytes(&self) -> usize {
+        self.log.len()
+    }
+
+    /// Lets this interrupt end the transaction's lock waits.
+    pub fn set_interrupt(&mut self, interrupt: Option<Arc<Interrupt>>) {
+        self.interrupt = interrupt;
+    }
+
+    /// Reads through `view` and sees this transaction's own changes.
+    #[must_use]
+    #[inline]
+    pub fn reader<'v>(&self, view: &'v ReadView) -> Reader<'v> {
+        view.reader_for(self.id)
+    }
+
+    fn begin_write(&mut self) -> Result<(), StoreError> {
+        if self.id != TxnId(0) {
+            return Ok(());
+        }
+        let inner = &*self.store.inner;
+        inner.check_writable()?;
+        let slot = inner.undo.acquire()?;
+        let id = match inner.txns.begin(slot) {
+            Ok(id) => id,
+            Err(error) => {
+                inner.undo.release(slot);
+                return Err(error);
+            }
+        };
+        inner.undo.own(slot, id);
+        self.id = id;
+        self.slot = slot;
+        Ok(())
+    }
+
+    /// Adds a record.
+    ///
+    /// # Errors
+    /// `DuplicateKey` if a live one has the key, and what waiting for a lock can end in.
+    pub fn insert(
+        &mut self,
+        tree: &Tree,
+        key: &[u8],
+        value: &[u8],
+        wait: LockWait,
+    ) -> Result<(), WriteError> {
+        match self.change(tree, key, &mut Change::Insert(value), wait)? {
+            Done::Duplicate => Err(WriteError::DuplicateKey),
+            _ => Ok(()),
+        }
+    }
+
+    /// Adds a record or gives it another value.
+    ///
+    /// # Errors
+    /// What waiting for a lock can end in.
+    pub fn put(&mut self, tree: &Tree, key: &[u8], value: &[u8], wait: LockWait) -> Result<(), WriteError> {
+        self.change(tree, key, &mut Change::Put(value), wait).map(|_| ())
+    }
+
+    /// Gives a record another value. False if there is none.
+    ///
+    /// # Errors
+    /// What waiting for a lock can end in.
+    pub fn update(
+        &mut self,
+        tree: &Tree,
+        key: &[u8],
+        value: &[u8],
+        wait: LockWait,
+    ) -> Result<bool, WriteError> {
+        Ok(self.change(tree, key, &mut Change::Update(value), wait)? != Done::Absent)
+    }
+
+    /// Deletes a record. False if there is none.
+    ///
+    /// # Errors
+    /// What waiting for a lock can end in.
+    pub fn delete(&mut self, tree: &Tree, key: &[u8], wait: LockWait) -> Result<bool, WriteError> {
+        Ok(self.change(tree, key, &mut Change::Delete, wait)? != Done::Absent)
+    }
+
+    /// Locks a record and reads its current value: the newest committed one, or this transaction's own.
+    ///
+    /// # Errors
+    /// What waiting for a lock can end in.
+    pub fn lock_current<R>(
+        &mut self,
+        tree: &Tree,
+        key: &[u8],
+        mode: LockMode,
+        wait: LockWait,
+        found: impl FnOnce(&[u8]) -> R,
+    ) -> Result<Locked<R>, WriteError> {
+        let mut found = Some(found);
+        let mut result = None;
+        let mut read = |value: &[u8]| result = found.take().map(|found| found(value));
+        let locked = match mode {
+            LockMode::Exclusive => {
+                self.change(tree, key, &mut Change::Lock(&mut read), wait).map(|done| done != Done::Absent)
+            }
+            LockMode::Shared => self.lock_shared(tree, key, wait, &mut read),
+        };
+        match (locked, result) {
+            (Ok(true), Some(result)) => Ok(Locked::Row(result)),
+            (Ok(_), _) => Ok(Locked::Absent),
+            (Err(WriteError::Locked { .. }), _) if wait == LockWait::Skip => Ok(Locked::Skipped),
+            (Err(error), _) => Err(error),
+        }
+    }
+
+    fn lock_shared(
+        &mut self,
+        tree: &Tree,
+        key: &[u8],
+        wait: LockWait,
+        found: &mut dyn FnMut(&[u8]),
+    ) -> Result<bool, WriteError> {
+        self.begin_write()?;
+        self.acquire(tree, key, LockMode::Shared, None, wait)?;
+        loop {
+            let inner = &*self.store.inner;
+            let guard = inner.leaf(&tree.state, Seek::At(key))?;
+            let body = guard.body();
+            let Ok(index) = node::search(body, key) else { return Ok(false) };
+            let (version, _, value) = node::record(body, index);
+            let stamp = TxnId(version.stamp);
+            if stamp == self.id || !matches!(inner.txns.state(stamp), State::Running(_)) {
+                if let Some(value) = value {
+                    found(value);
+                }
+                return Ok(value.is_some());
+            }
+            drop(guard);
+            // The stamp was there first: queue behind it.
+            inner.locks.give_up(tree.id(), key, self.id);
+            self.acquire(tree, key, LockMode::Shared, Some(stamp), wait)?;
+            // That may have found the stamp's owner gone without giving the lock: ask again, which changes nothing if it did.
+            self.acquire(tree, key, LockMode::Shared, None, wait)?;
+        }
+    }
+
+    /// Takes a lock in the table, waiting as told. Afterwards look at the row again.
+    fn acquire(
+        &self,
+        tree: &Tree,
+        key: &[u8],
+        mode: LockMode,
+        stamped_by: Option<TxnId>,
+        wait: LockWait,
+    ) -> Result<Acquired, WriteError> {
+        let inner = self.inner();
+        let stamped_by = match stamped_by.map(|holder| (holder, inner.txns.state(holder))) {
+            Some((holder, State::Running(slot))) => Some((holder, &inner.undo.get(slot).locks)),
+            Some(_) => return Ok(Acquired::LookAgain),
+            None => None,
+        };
+        let request = Request {
+            tree: &tree.state,
+            key,
+            txn: self.id,
+            mode,
+            wait,
+            own: &inner.undo.get(self.slot).locks,
+            stamped_by,
+            interrupt: self.interrupt.as_deref(),
+        };
+        let result = inner.locks.acquire(&request, || inner.counters.lock_waits.increment());
+        match result {
+            Err(WriteError::Deadlock { .. }) => inner.counters.deadlocks.increment(),
+            Err(WriteError::LockWaitTimeout { .. }) => inner.counters.lock_timeouts.increment(),
+            _ => {}
+        }
+        result
+    }
+
+    /// Reads the newest committed version of a record, or this transaction's own, without locking it.
+    ///
+    /// # Errors
+    /// Reading a page failed; the tree is gone.
+    pub fn get_current<R>(
+        &self,
+        tree: &Tree,
+        key: &[u8],
+        found: impl FnOnce(&[u8]) -> R,
+    ) -> Result<Option<R>, StoreError> {
+        // The view keeps the undo of what commits while we look.
+        let view = self.store.read_view();
+        let inner = self.inner();
+        let reader = Reader {
+            snapshot: Csn(u64::MAX >> 1),
+            horizon: inner.txns.horizon(),
+            own: self.id,
+            uncommitted: false,
+            view: PhantomData,
+        };
+        let guard = inner.leaf(&tree.state, Seek::At(key))?;
+        let body = guard.body();
+        let Ok(index) = node::search(body, key) else { return Ok(None) };
+        let (version, _, value) = node::record(body, index);
+        let mut scratch = Vec::new();
+        let result = match mvcc::find_visible(reader, version, value, &inner.txns, &inner.undo, &mut scratch)?
+        {
+            Visible::InLeaf => value.map(found),
+            Visible::InScratch => Some(found(&scratch)),
+            Visible::Absent => None,
+        };
+        drop((guard, view));
+        Ok(result)
+    }
+
+    /// Begins to lock and read a range, row by row.
+    #[must_use]
+    pub fn lock_scan(&self, tree: &Tree, range: &ScanRange<'_>, mode: LockMode, wait: LockWait) -> LockScan {
+        LockScan::new(tree, range, mode, wait)
+    }
+
+    /// Makes a tree. It is usable at once by this transaction; others should wait for its commit.
+    ///
+    /// # Errors
+    /// The pool is full, the store stopped.
+    pub fn create_tree(&mut self) -> Result<TreeId, WriteError> {
+        let id = TreeId(self.inner().next_tree.fetch_add(1, Ordering::SeqCst));
+        self.create_tree_as(id)?;
+        Ok(id)
+    }
+
+    pub(crate) fn create_tree_as(&mut self, id: TreeId) -> Result<(), WriteError> {
+        self.begin_write()?;
+        let meta = self.inner().meta();
+        let store = self.store.clone();
+        let inner = &*store.inner;
+        inner.check_writable()?;
+        let root = inner.with_room(|| {
+            // One step for a checkpoint: the root page and what the tree of trees says of it.
+            let inside = inner.gate.enter();
+            let root = inner.create_root(id)?;
+            let value = meta_value(root.page, false);
+            match self.change_inside(&inside, &meta, &id.0.to_be_bytes(), &mut Change::Insert(&value)) {
+                Ok(write::Step::Done(Done::Changed)) => Ok(root),
+                outcome => {
+                    inner.pool.free_unread(root.page)?;
+                    outcome?;
+                    Err(StoreError::corrupt("the tree of trees", format!("tree {id} is there already"))
+                        .into())
+                }
+            }
+        })?;
+        inner.add_tree(root, 0);
+        if !self.replays {
+            Op::Create { tree: id }.write(&mut self.log);
+        }
+        self.change_count += 1;
+        Ok(())
+    }
+
+    /// Drops a tree. Older snapshots can go on reading it; its pages are freed when none needs them.
+    ///
+    /// # Errors
+    /// `TreeGone`, and what waiting for a lock can end in.
+    pub fn drop_tree(&mut self, id: TreeId, wait: LockWait) -> Result<(), WriteError> {
+        if id < TreeId::FIRST_FREE {
+            return Err(StoreError::Limit("the reserved trees cannot be dropped").into());
+        }
+        let meta = self.inner().meta();
+        let key = id.0.to_be_bytes();
+        let current =
+            self.lock_current(&meta, &key, LockMode::Exclusive, wait, |value| meta_root(&key, value))?;
+        match current {
+            Locked::Row(Ok((root, false))) => self.update(&meta, &key, &meta_value(root.page, true), wait)?,
+            Locked::Row(Err(error)) => return Err(error.into()),
+            _ => return Err(StoreError::TreeGone(id).into()),
+        };
+        if !self.replays {
+            Op::Drop { tree: id }.write(&mut self.log);
+        }
+        Ok(())
+    }
+
+    /// A point to roll back to, also before the first change.
+    #[must_use]
+    pub fn savepoint(&self) -> Savepoint {
+        Savepoint {
+            txn: self.id,
+            last: self.last,
+            log_bytes: self.log.len(),
+            change_count: self.change_count,
+        }
+    }
+
+    /// Takes back everything since the savepoint. Row locks taken since are released where nobody waits for them.
+    ///
+    /// # Errors
+    /// Reading a page failed.
+    ///
+    /// # Panics
+    /// If the savepoint is another transaction's.
+    pub fn rollback_to(&mut self, savepoint: &Savepoint) -> Result<(), StoreError> {
+        assert!(
+            savepoint.txn == self.id || savepoint.txn == TxnId(0),
+            "a savepoint belongs to its transaction"
+        );
+        rollback::undo_until(&self.store.inner, self.id, self.slot, &mut self.last, savepoint.last)?;
+        self.log.truncate(savepoint.log_bytes);
+        self.change_count = savepoint.change_count;
+        Ok(())
+    }
+
+    /// Takes everything back.
+    ///
+    /// # Errors
+    /// Reading a page failed: what could not be taken back stays locked until the store is opened again.
+    pub fn rollback(mut self) -> Result<(), StoreError> {
+        self.roll_back()
+    }
+
+    fn roll_back(&mut self) -> Result<(), StoreError> {
+        if self.id == TxnId(0) {
+            return Ok(());
+        }
+        let id = std::mem::take(&mut self.id);
+        let inner = &*self.store.inner;
+        if let Err(error) = rollback::undo_until(inner, id, self.slot, &mut self.last, NONE) {
+            return Err(inner.stop(&format!("transaction {id} could not be rolled back: {error}")));
+        }
+        let inside = inner.gate.enter();
+        inner.undo.disown(self.slot);
+        inner.txns.roll_back(id);
+        drop(inside);
+        inner.locks.release_all(id, &inner.undo.get(self.slot).locks);
+        inner.undo.release(self.slot);
+        inner.counters.rollbacks.increment();
+        Ok(())
+    }
+
+    /// Makes the changes visible to later snapshots and releases the locks. They are durable when
+    /// [`Store::durable_position`] has reached the position returned; `None` if nothing was written.
+    ///
+    /// # Errors
+    /// The log stopped; everything is taken back.
+    pub fn commit(mut self) -> Result<Option<CommitPosition>, StoreError> {
+        if self.id == TxnId(0) {
+            return Ok(None);
+        }
+        self.commit_at(None)
+    }
+
+    /// Ends a repeated transaction with the number it had.
+    pub(crate) fn commit_replayed(mut self, position: Csn) -> Result<(), StoreError> {
+        if self.id != TxnId(0) {
+            self.commit_at(Some(position))?;
+        }
+        self.store.inner.newest.store(position.0, Ordering::SeqCst);
+        Ok(())
+    }
+
+    fn commit_at(&mut self, replayed: Option<Csn>) -> Result<Option<CommitPosition>, StoreError> {
+        let store = self.store.clone();
+        let inner = &*store.inner;
+        let id = self.id;
+        // Inside the gate, so that a checkpoint sees the transaction running or committed, nothing in between.
+        let inside = inner.gate.enter();
+        let position = if let Some(position) = replayed {
+            inner.txns.commit(id, position);
+            Some(position)
+        } else if self.log.is_empty() {
+            // Only locks: the new versions equal the old ones, so any number from theirs on will do.
+            inner.txns.commit(id, Csn(inner.newest.load(Ordering::SeqCst)));
+            None
+        } else {
+            let appended = inner.check_writable().and_then(|()| {
+                let publish = |position: crate::wal::Lsn| {
+                    inner.txns.commit(id, Csn(position.0));
+                    inner.newest.store(position.0, Ordering::SeqCst);
+                };
+                inner.log()?.append(&self.log, publish).map_err(|error| log_failed(&error))
+            });
+            match appended {
+                Ok(position) => Some(Csn(position.0)),
+                Err(error) => {
+                    drop(inside);
+                    let error = inner.stop(&error.to_string());
+                    self.roll_back()?;
+                    return Err(error);
+                }
+            }
+        };
+        inner.undo.disown(self.slot);
+        drop(inside);
+        self.id = TxnId(0);
+        inner.locks.release_all(id, &inner.undo.get(self.slot).locks);
+        inner.counters.commits.increment();
+        let seen_by_all_at = position.unwrap_or(Csn(inner.newest.load(Ordering::SeqCst)));
+        inner.purge_after_commit(seen_by_all_at, id, self.slot)?;
+        Ok(position)
+    }
+}
+
+impl Drop for Transaction {
+    fn drop(&mut self) {
+        // A failure has stopped the store, and everybody will hear of it.
+        let _stopped = self.roll_back();
+    }
+}

@@ -1,0 +1,239 @@
+//! One change of one record.
+
+use super::Transaction;
+use crate::btree::Seek;
+use crate::btree::node::{self, KEY_BYTES_MAX, RECORD_BYTES_MAX, Version};
+use crate::btree::tree::Exclusive;
+use crate::error::{StoreError, WriteError};
+use crate::gate::Inside;
+use crate::ids::{TreeId, TxnId};
+use crate::lock::{LockMode, LockWait};
+use crate::mvcc::txn_table::State;
+use crate::mvcc::undo::{self, Before};
+use crate::oplog::Op;
+use crate::pager::Fault;
+use crate::pager::frame::ExclusiveGuard;
+use crate::store::Inner;
+use crate::trees::Tree;
+use std::sync::atomic::Ordering;
+
+/// A difference is logged instead of the value if it saves at least this much.
+const DIFF_SAVES_BYTES_MIN: usize = 24;
+
+/// What to do to a record.
+pub(super) enum Change<'a> {
+    /// Add it; a live one is a duplicate.
+    Insert(&'a [u8]),
+    /// Add or replace it.
+    Put(&'a [u8]),
+    /// Replace it.
+    Update(&'a [u8]),
+    /// Delete it.
+    Delete,
+    /// Only lock it and read its value.
+    Lock(&'a mut dyn FnMut(&[u8])),
+}
+
+/// What became of it.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Done {
+    /// It was done.
+    Changed,
+    /// There is no such live record.
+    Absent,
+    /// There is one already.
+    Duplicate,
+}
+
+/// One attempt.
+pub(super) enum Step {
+    Done(Done),
+    /// Somebody else has the row; `stamped` if by a stamp in it.
+    Busy {
+        holder: TxnId,
+        stamped: bool,
+    },
+}
+
+impl Transaction {
+    /// Makes a change, waiting for whoever has the row.
+    pub(super) fn change(
+        &mut self,
+        tree: &Tree,
+        key: &[u8],
+        change: &mut Change<'_>,
+        wait: LockWait,
+    ) -> Result<Done, WriteError> {
+        let value_bytes = match change {
+            Change::Insert(value) | Change::Put(value) | Change::Update(value) => value.len(),
+            Change::Delete | Change::Lock(_) => 0,
+        };
+        if key.len() > KEY_BYTES_MAX || key.len() + value_bytes > RECORD_BYTES_MAX {
+            return Err(WriteError::TooLarge { key_bytes: key.len(), value_bytes });
+        }
+        self.begin_write()?;
+        let store = self.store.clone();
+        let inner = &*store.inner;
+        inner.check_writable()?;
+        if tree.state.is_dropped() {
+            return Err(StoreError::TreeGone(tree.id()).into());
+        }
+        loop {
+            let step = inner.with_room(|| {
+                let inside = inner.gate.enter();
+                self.change_inside(&inside, tree, key, change)
+            })?;
+            match step {
+                Step::Done(done) => {
+                    if done == Done::Changed {
+                        inner.count(change);
+                        if !matches!(change, Change::Lock(_)) {
+                            self.change_count += 1;
+                        }
+                    }
+                    return Ok(done);
+                }
+                Step::Busy { holder, stamped } => {
+                    let stamped_by = stamped.then_some(holder);
+                    self.acquire(tree, key, LockMode::Exclusive, stamped_by, wait)?;
+                }
+            }
+        }
+    }
+
+    /// One attempt, splitting leaves as needed.
+    pub(super) fn change_inside(
+        &mut self,
+        _inside: &Inside<'_>,
+        tree: &Tree,
+        key: &[u8],
+        change: &mut Change<'_>,
+    ) -> Result<Step, Fault> {
+        let store = self.store.clone();
+        let inner = &*store.inner;
+        let root = tree.state.root;
+        loop {
+            let leaf = root.leaf::<Exclusive>(&inner.pool, Seek::At(key))?;
+            match self.change_in_leaf(inner, leaf, tree, key, change)? {
+                Some(step) => return Ok(step),
+                None => root.split_leaf(&inner.pool, key)?,
+            }
+        }
+    }
+
+    /// `None`: the leaf has no room.
+    fn change_in_leaf(
+        &mut self,
+        inner: &Inner,
+        mut leaf: ExclusiveGuard<'_>,
+        tree: &Tree,
+        key: &[u8],
+        change: &mut Change<'_>,
+    ) -> Result<Option<Step>, Fault> {
+        let body = leaf.body();
+        let found = node::search(body, key);
+        let adds = matches!(change, Change::Insert(_) | Change::Put(_));
+        if (found.is_ok() || adds)
+            && tree.state.lock_entries().load(Ordering::SeqCst) != 0
+            && let Some(holder) = inner.locks.conflict(tree.id(), key, self.id, LockMode::Exclusive)
+        {
+            return Ok(Some(Step::Busy { holder, stamped: false }));
+        }
+        let old = match found {
+            Err(_) => None,
+            Ok(index) => {
+                let (version, _, value) = node::record(body, index);
+                let stamp = TxnId(version.stamp);
+                if stamp != self.id
+                    && version.stamp >= inner.txns.horizon()
+                    && matches!(inner.txns.state(stamp), State::Running(_))
+                {
+                    return Ok(Some(Step::Busy { holder: stamp, stamped: true }));
+                }
+                Some((version, value))
+            }
+        };
+        let old_live = old.and_then(|(_, value)| value);
+        let new = match change {
+            Change::Insert(_) if old_live.is_some() => return Ok(Some(Step::Done(Done::Duplicate))),
+            Change::Update(_) | Change::Delete | Change::Lock(_) if old_live.is_none() => {
+                return Ok(Some(Step::Done(Done::Absent)));
+            }
+            Change::Insert(value) | Change::Put(value) | Change::Update(value) => Some(*value),
+            Change::Delete => None,
+            Change::Lock(read) => {
+                let (Some((version, Some(value))), Ok(index)) = (old, found) else {
+                    unreachable!("it is live")
+                };
+                read(value);
+                if version.stamp != self.id.0 {
+                    let at =
+                        inner.undo.record(self.slot, self.last, tree.id(), key, Before::Same(version))?;
+                    self.last = at;
+                    let version = Version { stamp: self.id.0, undo: undo::pointer(self.slot, at) };
+                    node::set_version(inner.pool.modify(&mut leaf), index, version);
+                }
+                return Ok(Some(Step::Done(Done::Changed)));
+            }
+        };
+        let shared = match (old_live, new) {
+            (Some(old), Some(new)) => Some(undo::common(old, new)),
+            _ => None,
+        };
+        let before = match old {
+            None => Before::Absent,
+            Some((version, None)) => Before::Tombstone(version),
+            Some((version, Some(value))) => Before::Live(version, value, shared),
+        };
+        let was_live = old_live.is_some();
+        let at = inner.undo.record(self.slot, self.last, tree.id(), key, before)?;
+        let undo = if found.is_ok() { undo::pointer(self.slot, at) } else { 0 };
+        let version = Version { stamp: self.id.0, undo };
+        let horizon = inner.txns.horizon();
+        let body = inner.pool.modify(&mut leaf);
+        let fits = match found {
+            Ok(index) => node::leaf_replace(body, index, version, new),
+            Err(index) => node::leaf_insert(body, index, key, version, new),
+        };
+        if !fits {
+            inner.undo.forget(self.slot, at);
+            let removed = node::remove_dead(body, |stamp| stamp < horizon);
+            drop(leaf);
+            if removed == 0 {
+                return Ok(None);
+            }
+            let leaf = tree.state.root.leaf::<Exclusive>(&inner.pool, Seek::At(key))?;
+            return self.change_in_leaf(inner, leaf, tree, key, change);
+        }
+        self.last = at;
+        drop(leaf);
+        tree.state.count(i64::from(new.is_some()) - i64::from(was_live));
+        if !self.replays && tree.id() != TreeId::META {
+            self.note(tree.id(), key, new, shared);
+        }
+        Ok(Some(Step::Done(Done::Changed)))
+    }
+
+    /// Notes a change for the log.
+    fn note(&mut self, tree: TreeId, key: &[u8], new: Option<&[u8]>, shared: Option<(usize, usize)>) {
+        let op = match (new, shared) {
+            (None, _) => Op::Delete { tree, key },
+            (Some(value), Some((prefix, suffix))) if prefix + suffix >= DIFF_SAVES_BYTES_MIN => {
+                Op::Diff { tree, key, prefix, suffix, middle: &value[prefix..value.len() - suffix] }
+            }
+            (Some(value), _) => Op::Put { tree, key, value },
+        };
+        op.write(&mut self.log);
+    }
+}
+
+impl Inner {
+    fn count(&self, change: &Change<'_>) {
+        match change {
+            Change::Insert(_) | Change::Put(_) => self.counters.records_inserted.increment(),
+            Change::Update(_) => self.counters.records_updated.increment(),
+            Change::Delete => self.counters.records_deleted.increment(),
+            Change::Lock(_) => {}
+        }
+    }
+}

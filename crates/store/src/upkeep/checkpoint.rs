@@ -1,0 +1,342 @@
+//! Checkpoints: the state of the store at one log position, written without touching the one before.
+//!
+//! 1. Close the gate. Note the log's position, the transactions that run and how much undo they have, begin a new page
+//!    epoch. Open the gate. That takes microseconds; everything else happens beside the transactions.
+//! 2. Write every page that was changed in the ended epoch to a fresh block. Whoever changes such a page first copies it
+//!    aside (`pool`), and the copy is written instead.
+//! 3. Write the parts of the page map that changed, the list of the map's blocks, and the undo of the transactions that were
+//!    running, all to fresh blocks. Sync.
+//! 4. Make the log durable up to the position, then write one of the two superblocks. Sync.
+//! 5. Only now free the blocks that the new state no longer uses, and the log before the position.
+//!
+//! Invariants:
+//! 1. No block that the last durable superblock leads to is written.
+//! 2. A page counts as clean, and may be evicted, only when its new block is written and entered in the page table.
+//! 3. Only one checkpoint runs at a time, and only checkpoints change the page table's blocks.
+
+use super::superblock::Superblock;
+use crate::error::StoreError;
+use crate::ids::{Csn, PageId, TreeId, TxnId};
+use crate::mvcc::undo;
+use crate::pager::blocks::Blocks;
+use crate::pager::frame::{BODY_BYTES, Body, FRAME_HEADER_BYTES, PAGE_BYTES};
+use crate::pager::image::{self, Block, Kind};
+use crate::store::Inner;
+use crate::wal::Lsn;
+use env::clock::Monotonic;
+use env::disk::File;
+use parking_lot::Mutex;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Pages a block of the map speaks for.
+pub(crate) const MAP_PAGES: usize = BODY_BYTES / 4;
+/// Bytes of a list that a block holds besides the number of the next one.
+pub(crate) const CHAIN_BYTES: usize = BODY_BYTES - 8;
+
+#[derive(Debug)]
+pub(crate) struct Checkpointer {
+    file: Arc<dyn File>,
+    state: Mutex<State>,
+    /// Position of the last durable checkpoint.
+    position: AtomicU64,
+    /// While recovery repeats the log: what is contained in the pages so far.
+    replayed: AtomicU64,
+    /// When the last one ended, in nanoseconds of the clock.
+    ended: AtomicU64,
+}
+
+/// What the last durable superblock leads to.
+#[derive(Debug)]
+pub(crate) struct State {
+    pub(crate) number: u64,
+    pub(crate) blocks: Blocks,
+    pub(crate) map_blocks: Vec<u32>,
+    pub(crate) directory_blocks: Vec<u32>,
+    pub(crate) undo_blocks: Vec<u32>,
+}
+
+/// What was noted while the gate was closed.
+struct Cut {
+    epoch: u64,
+    position: Csn,
+    running: Vec<(u32, TxnId, usize)>,
+    next_txn: TxnId,
+    next_tree: TreeId,
+    page_end: u64,
+    records: Vec<(TreeId, i64)>,
+}
+
+fn write_failed(error: &std::io::Error) -> StoreError {
+    StoreError::Stopped { why: format!("writing the data file failed: {error}").into() }
+}
+
+impl Checkpointer {
+    pub(crate) fn new(file: Arc<dyn File>, state: State, position: Csn) -> Checkpointer {
+        Checkpointer {
+            file,
+            state: Mutex::new(state),
+            position: AtomicU64::new(position.0),
+            replayed: AtomicU64::new(position.0),
+            ended: AtomicU64::new(0),
+        }
+    }
+
+    /// Position of the last durable checkpoint.
+    pub(crate) fn position(&self) -> Csn {
+        Csn(self.position.load(Ordering::Relaxed))
+    }
+
+    pub(crate) fn ended(&self) -> Monotonic {
+        Monotonic { nanos: self.ended.load(Ordering::Relaxed) }
+    }
+
+    /// Recovery has repeated the log up to here.
+    pub(crate) fn set_replayed(&self, position: Csn) {
+        self.replayed.store(position.0, Ordering::SeqCst);
+    }
+
+    fn write_block(&self, number: u32, block: &Block) -> Result<(), StoreError> {
+        self.file.write_at(u64::from(number) * PAGE_BYTES as u64, block).map_err(|error| write_failed(&error))
+    }
+
+    fn sync(&self) -> Result<(), StoreError> {
+        self.file.sync().map_err(|error| write_failed(&error))
+    }
+
+    /// Writes bytes as a chain of fresh blocks; returns them, head first.
+    fn write_chain(
+        &self,
+        state: &mut State,
+        kind: Kind,
+        number: u64,
+        bytes: &[u8],
+    ) -> Result<Vec<u32>, StoreError> {
+        let pieces: Vec<&[u8]> =
+            if bytes.is_empty() { vec![&[]] } else { bytes.chunks(CHAIN_BYTES).collect() };
+        let blocks = pieces.iter().map(|_| state.allocate()).collect::<Result<Vec<u32>, _>>()?;
+        let mut block: Box<Block> = zero_block();
+        for (index, piece) in pieces.iter().enumerate() {
+            let next = blocks.get(index + 1).copied().unwrap_or(0);
+            let body = &mut block[FRAME_HEADER_BYTES..];
+            body[..4].copy_from_slice(&next.to_le_bytes());
+            body[4..8].copy_from_slice(&(piece.len() as u32).to_le_bytes());
+            body[8..8 + piece.len()].copy_from_slice(piece);
+            body[8 + piece.len()..].fill(0);
+            image::seal(&mut block, kind, u64::from(blocks[index]), number);
+            self.write_block(blocks[index], &block)?;
+        }
+        Ok(blocks)
+    }
+}
+
+pub(crate) fn zero_block() -> Box<Block> {
+    vec![0; PAGE_BYTES].try_into().expect("one block")
+}
+
+impl State {
+    fn allocate(&mut self) -> Result<u32, StoreError> {
+        self.blocks.allocate().ok_or(StoreError::Limit("blocks of the data file"))
+    }
+}
+
+impl Inner {
+    /// Writes a checkpoint. Call it outside the gate, without a latch.
+    pub(crate) fn checkpoint(&self) -> Result<(), StoreError> {
+        let mut state = self.checkpointer.state.lock();
+        self.check_writable()?;
+        let result = self.checkpoint_from(&mut state);
+        self.undo.unhold();
+        self.checkpointer.ended.store(self.env.clock.now().nanos, Ordering::Relaxed);
+        result.map_err(|error| self.stop(&error.to_string()))
+    }
+
+    fn cut(&self) -> Cut {
+        let _closed = self.gate.close();
+        let position = match self.log.get() {
+            Some(log) => Csn(log.end_lsn().0),
+            None => Csn(self.checkpointer.replayed.load(Ordering::SeqCst)),
+        };
+        Cut {
+            epoch: self.pool.begin_epoch(),
+            position,
+            running: self.undo.hold(),
+            next_txn: self.txns.next(),
+            next_tree: TreeId(self.next_tree.load(Ordering::SeqCst)),
+            page_end: self.pool.page_number_end(),
+            records: self
+                .trees
+                .read()
+                .values()
+                .map(|tree| (tree.id(), tree.state.records.load(Ordering::Relaxed)))
+                .collect(),
+        }
+    }
+
+    fn checkpoint_from(&self, state: &mut State) -> Result<(), StoreError> {
+        let checkpointer = &self.checkpointer;
+        let number = state.number + 1;
+        let cut = self.cut();
+        let undo_bytes = self.encode_undo(&cut);
+        self.undo.unhold();
+        let mut freed_blocks: Vec<u32> = Vec::new();
+        let mut changed_maps: BTreeSet<usize> = BTreeSet::new();
+
+        let mut block: Box<Block> = zero_block();
+        let mut write_page = |state: &mut State, page: PageId, body: &Body| -> Result<(), StoreError> {
+            let fresh = state.allocate()?;
+            image::seal_page(&mut block, body, page.0, number);
+            checkpointer.write_block(fresh, &block)?;
+            self.counters.pages_written.increment();
+            let entry = self.pool.table().get_or_grow(page);
+            let old = entry.block();
+            entry.set_block(fresh);
+            if old != 0 {
+                freed_blocks.push(old);
+            }
+            changed_maps.insert(page.0 as usize / MAP_PAGES);
+            Ok(())
+        };
+        for frame in 0..self.pool.used_frames() {
+            self.pool.copy_dirty(frame, cut.epoch, |page, body| write_page(state, page, body))?;
+        }
+        for (page, body) in self.pool.take_copies() {
+            write_page(state, page, &body)?;
+        }
+        let freed_pages = self.pool.take_freed(cut.epoch);
+        for &page in &freed_pages {
+            let old = self.pool.forget(page);
+            if old != 0 {
+                freed_blocks.push(old);
+                changed_maps.insert(page.0 as usize / MAP_PAGES);
+            }
+        }
+
+        let map_count = (cut.page_end as usize).div_ceil(MAP_PAGES);
+        for map in state.map_blocks.len()..map_count {
+            changed_maps.insert(map);
+        }
+        state.map_blocks.resize(map_count.max(state.map_blocks.len()), 0);
+        for map in changed_maps {
+            let fresh = state.allocate()?;
+            let first = map * MAP_PAGES;
+            for (index, place) in block[FRAME_HEADER_BYTES..].chunks_exact_mut(4).enumerate() {
+                let page = PageId((first + index) as u64);
+                let entry_block = self.pool.table().get(page).map_or(0, crate::pager::table::Entry::block);
+                place.copy_from_slice(&entry_block.to_le_bytes());
+            }
+            image::seal(&mut block, Kind::Map, u64::from(fresh), number);
+            checkpointer.write_block(fresh, &block)?;
+            let old = std::mem::replace(&mut state.map_blocks[map], fresh);
+            if old != 0 {
+                freed_blocks.push(old);
+            }
+        }
+        let directory: Vec<u8> = state.map_blocks.iter().flat_map(|block| block.to_le_bytes()).collect();
+        let directory_blocks = checkpointer.write_chain(state, Kind::Directory, number, &directory)?;
+        let undo_blocks = checkpointer.write_chain(state, Kind::Undo, number, &undo_bytes)?;
+        let superblock = Superblock {
+            checkpoint: number,
+            position: cut.position,
+            next_txn: cut.next_txn,
+            next_tree: cut.next_tree,
+            page_end: cut.page_end,
+            map_head: directory_blocks[0],
+            undo_head: undo_blocks[0],
+            undo_bytes: undo_bytes.len() as u64,
+        };
+        freed_blocks.extend(std::mem::replace(&mut state.directory_blocks, directory_blocks));
+        freed_blocks.extend(std::mem::replace(&mut state.undo_blocks, undo_blocks));
+        checkpointer.sync()?;
+        if let Some(log) = self.log.get() {
+            log.sync_inline(Lsn(cut.position.0)).map_err(|error| crate::store::log_failed(&error))?;
+        }
+        let at = u64::from(superblock.block()) * PAGE_BYTES as u64;
+        checkpointer.file.write_at(at, &superblock.encode()).map_err(|error| write_failed(&error))?;
+        checkpointer.sync()?;
+
+        state.number = number;
+        for block in freed_blocks {
+            state.blocks.free(block);
+        }
+        self.pool.reuse(&freed_pages);
+        checkpointer.position.store(cut.position.0, Ordering::Relaxed);
+        self.counters.checkpoints.increment();
+        if let Some(log) = self.log.get() {
+            log.truncate_below(Lsn(cut.position.0)).map_err(|error| crate::store::log_failed(&error))?;
+        }
+        Ok(())
+    }
+
+    /// The trees' record counts and the undo of the transactions that ran at the cut:
+    ///
+    /// `epoch u64 | tree count u32 | (tree u64, records i64)... | transaction count u32 | (txn u64, bytes u64, entries)...`
+    fn encode_undo(&self, cut: &Cut) -> Vec<u8> {
+        let mut bytes = cut.epoch.to_le_bytes().to_vec();
+        bytes.extend_from_slice(&(cut.records.len() as u32).to_le_bytes());
+        for (tree, records) in &cut.records {
+            bytes.extend_from_slice(&tree.0.to_le_bytes());
+            bytes.extend_from_slice(&records.to_le_bytes());
+        }
+        bytes.extend_from_slice(&(cut.running.len() as u32).to_le_bytes());
+        for &(slot, txn, len) in &cut.running {
+            bytes.extend_from_slice(&txn.0.to_le_bytes());
+            bytes.extend_from_slice(&(len as u64).to_le_bytes());
+            self.undo.with(slot, |entries| bytes.extend_from_slice(&entries[..len]));
+        }
+        bytes
+    }
+}
+
+/// What [`Inner::encode_undo`] wrote, read back.
+#[derive(Debug, Default)]
+pub(crate) struct UndoImage {
+    /// The page epoch that the checkpoint ended.
+    pub(crate) epoch: u64,
+    pub(crate) records: Vec<(TreeId, i64)>,
+    /// Transactions and their entries' bytes.
+    pub(crate) running: Vec<(TxnId, Vec<u8>)>,
+}
+
+/// Reads the image.
+pub(crate) fn decode_undo(bytes: &[u8]) -> Result<UndoImage, StoreError> {
+    let damaged = || StoreError::corrupt("data file", "the list of what to undo is cut off");
+    let mut rest = bytes;
+    let mut take = |len: usize| -> Result<&[u8], StoreError> {
+        let (taken, after) = rest.split_at_checked(len).ok_or_else(damaged)?;
+        rest = after;
+        Ok(taken)
+    };
+    let mut image = UndoImage::default();
+    let u64_of = |bytes: &[u8]| u64::from_le_bytes(bytes.try_into().expect("8 bytes"));
+    let u32_of = |bytes: &[u8]| u32::from_le_bytes(bytes.try_into().expect("4 bytes"));
+    image.epoch = u64_of(take(8)?);
+    for _ in 0..u32_of(take(4)?) {
+        let tree = TreeId(u64_of(take(8)?));
+        image.records.push((tree, u64_of(take(8)?) as i64));
+    }
+    for _ in 0..u32_of(take(4)?) {
+        let txn = TxnId(u64_of(take(8)?));
+        let len = usize::try_from(u64_of(take(8)?)).map_err(|_| damaged())?;
+        image.running.push((txn, take(len)?.to_vec()));
+    }
+    Ok(image)
+}
+
+impl UndoImage {
+    /// The offsets of the entries that have to be undone: those not taken back before the image was cut. Entries taken back
+    /// later, while the image was being written, are in the pages of the image still.
+    pub(crate) fn offsets(&self, entries: &[u8]) -> Result<Vec<usize>, StoreError> {
+        let mut offsets = Vec::new();
+        let mut at = 0;
+        while at < entries.len() {
+            let entry = undo::read(entries, at)?;
+            if entry.undone_epoch == 0 || entry.undone_epoch > self.epoch {
+                offsets.push(at);
+            }
+            at = entry.end;
+        }
+        Ok(offsets)
+    }
+}

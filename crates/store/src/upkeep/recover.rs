@@ -1,0 +1,318 @@
+//! Opening: from what a crash left to a consistent store.
+//!
+//! 1. The newest whole superblock leads to the page map, and so to every page as the last checkpoint saw it.
+//! 2. Transactions that ran at that checkpoint left changes in those pages; they are taken back by the undo saved with it.
+//!    Now the pages hold exactly the commits up to the checkpoint's position.
+//! 3. The log's later commits are repeated in order, each as a transaction of its own, so that a checkpoint may come between
+//!    (the pool may be smaller than what is repeated).
+//!
+//! A new store is made in a file of another name, which gets its name when it is complete: `data` is never half made.
+
+use super::checkpoint::{CHAIN_BYTES, Checkpointer, MAP_PAGES, State, UndoImage, decode_undo, zero_block};
+use super::superblock::{FORMAT, Found, Superblock, WRITTEN_BYTES};
+use crate::btree::Seek;
+use crate::btree::node;
+use crate::btree::tree::{Exclusive, Root, Shared};
+use crate::error::{OpenError, StoreError, WriteError};
+use crate::ids::{Csn, PageId, TreeId, TxnId};
+use crate::lock::LockWait;
+use crate::mvcc::undo;
+use crate::oplog::{Op, Ops};
+use crate::pager::blocks::Blocks;
+use crate::pager::frame::{BODY_BYTES, PAGE_BYTES};
+use crate::pager::image::{self, Kind};
+use crate::pager::pool::Pool;
+use crate::store::{Inner, Options, Store, frame_count, log_failed, meta_root};
+use crate::trees::Tree;
+use crate::txn::Transaction;
+use crate::txn::rollback::{forget_tree, restore};
+use crate::wal::{Log, Lsn, Replay};
+use env::Env;
+use env::disk::{File, FileOptions, Folder};
+use std::io::ErrorKind;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+const DATA: &str = "data";
+const DATA_BEING_MADE: &str = "data.new";
+const LOCK: &str = "lock";
+/// The page of the tree of trees' root, the first ever allocated.
+const META_ROOT: PageId = PageId(1);
+
+fn io(what: impl Into<String>) -> impl FnOnce(std::io::Error) -> OpenError {
+    let what = what.into();
+    move |source| OpenError::Io { what, source }
+}
+
+/// Opens or makes the data file and brings its pages to the last checkpoint's state. The log is still to be repeated.
+pub(crate) fn open(env: &Env, path: &Path, options: Options) -> Result<Inner, OpenError> {
+    let named = |what: &str| format!("{what} {}", path.display());
+    let folder = env.disk.folder(path, true).map_err(io(named("opening the data folder")))?;
+    let lock = folder.lock(LOCK).map_err(|error| match error.kind() {
+        ErrorKind::WouldBlock => OpenError::InUse { folder: path.display().to_string() },
+        _ => io(named("locking the data folder"))(error),
+    })?;
+    let names = folder.list().map_err(io(named("listing the data folder")))?;
+    let exists = names.iter().any(|name| name == DATA);
+    let file = if exists {
+        folder.open(DATA, FileOptions::existing()).map_err(io(named("opening the data file in")))?
+    } else {
+        let half_made = names.iter().any(|name| name == DATA_BEING_MADE);
+        let others = names.iter().find(|name| name.starts_with("log"));
+        if let (false, Some(log)) = (half_made, others) {
+            let why = format!("it is missing, but {log} is there");
+            return Err(StoreError::corrupt(named("the data file in"), why).into());
+        }
+        if half_made {
+            folder.remove(DATA_BEING_MADE).map_err(io("removing an unfinished data file"))?;
+        }
+        folder
+            .open(DATA_BEING_MADE, FileOptions::create_new())
+            .map_err(io(named("making the data file in")))?
+    };
+    let pool = Pool::new(Arc::clone(&file), frame_count(options.buffer_pool_bytes))
+        .map_err(io(format!("reserving {} bytes for the buffer pool", options.buffer_pool_bytes)))?;
+    if !exists {
+        folder.sync().map_err(io(named("syncing the data folder")))?;
+        let state = State {
+            number: 0,
+            blocks: Blocks::new(),
+            map_blocks: Vec::new(),
+            directory_blocks: Vec::new(),
+            undo_blocks: Vec::new(),
+        };
+        let checkpointer = Checkpointer::new(file, state, Csn(Lsn::FIRST.0));
+        return Ok(Inner::new(env, options, pool, checkpointer, TxnId(1), lock));
+    }
+
+    let superblock = read_superblocks(&*file)?;
+    let (directory, directory_blocks) = read_chain(&*file, Kind::Directory, superblock.map_head)?;
+    let (undo_bytes, undo_blocks) = read_chain(&*file, Kind::Undo, superblock.undo_head)?;
+    if undo_bytes.len() as u64 != superblock.undo_bytes {
+        return Err(StoreError::corrupt("data file", "the list of what to undo has a wrong length").into());
+    }
+    let undo_image = decode_undo(&undo_bytes)?;
+    let map_blocks: Vec<u32> =
+        directory.chunks_exact(4).map(|four| u32::from_le_bytes(four.try_into().expect("4 bytes"))).collect();
+    let pages = read_map(&*file, &map_blocks, superblock.page_end)?;
+    let mut blocks = Blocks::new();
+    let used = [&pages, &map_blocks, &directory_blocks, &undo_blocks].into_iter().flatten();
+    for &block in used.filter(|&&block| block != 0) {
+        if !blocks.mark(block) {
+            return Err(StoreError::corrupt("data file", format!("block {block} has two owners")).into());
+        }
+    }
+    pool.restore_map(&pages);
+    let state = State { number: superblock.checkpoint, blocks, map_blocks, directory_blocks, undo_blocks };
+    let checkpointer = Checkpointer::new(file, state, superblock.position);
+    let inner = Inner::new(env, options, pool, checkpointer, superblock.next_txn, lock);
+    inner.newest.store(superblock.position.0, Ordering::SeqCst);
+    inner.next_tree.store(superblock.next_tree.0, Ordering::SeqCst);
+    let records =
+        |tree: TreeId| undo_image.records.iter().find(|found| found.0 == tree).map_or(0, |found| found.1);
+    let meta = inner.add_tree(Root { tree: TreeId::META, page: META_ROOT }, records(TreeId::META));
+    for (root, _) in meta_records(&inner, &meta)? {
+        inner.add_tree(root, records(root.tree));
+    }
+    undo_running(&inner, &undo_image)?;
+    Ok(inner)
+}
+
+/// Repeats the log's commits and opens it for more, or finishes a new store.
+pub(crate) fn replay_log(store: &Store, path: &Path) -> Result<(), OpenError> {
+    let inner = &*store.inner;
+    let folder = inner.env.disk.folder(path, false).map_err(io("opening the data folder"))?;
+    if inner.tree(TreeId::META).is_none() {
+        return finish_new(store, &folder);
+    }
+    // Drops that had committed by the checkpoint but were not carried out.
+    let meta = inner.meta();
+    for (root, dropped) in meta_records(inner, &meta)? {
+        if dropped {
+            inner.with_room(|| {
+                let _inside = inner.gate.enter();
+                forget_tree(inner, root)?;
+                let key = root.tree.0.to_be_bytes();
+                let mut leaf = meta.state.root.leaf::<Exclusive>(&inner.pool, Seek::At(&key))?;
+                if let Ok(index) = node::search(leaf.body(), &key) {
+                    node::remove(inner.pool.modify(&mut leaf), index);
+                }
+                Ok(())
+            })?;
+        }
+    }
+    let after = Lsn(inner.checkpointer.position().0);
+    let failed = |error: crate::wal::LogError| OpenError::Store(log_failed(&error));
+    let mut replay = Replay::open(&inner.env, Arc::clone(&folder), after).map_err(failed)?;
+    while let Some(commit) = replay.next().map_err(failed)? {
+        let position = Csn(commit.position.0);
+        repeat(store, &commit.payload, position)?;
+        inner.checkpointer.set_replayed(position);
+    }
+    let log = replay.into_log(&inner.options.log).map_err(failed)?;
+    let _ = inner.log.set(log);
+    Ok(())
+}
+
+fn finish_new(store: &Store, folder: &Arc<dyn Folder>) -> Result<(), OpenError> {
+    let inner = &*store.inner;
+    let failed = |error: crate::wal::LogError| OpenError::Store(log_failed(&error));
+    let written = |error: WriteError| match error {
+        WriteError::Store(error) => OpenError::Store(error),
+        other => OpenError::Store(StoreError::corrupt("new data file", other.to_string())),
+    };
+    let root = inner.with_room(|| {
+        let _inside = inner.gate.enter();
+        inner.create_root(TreeId::META)
+    })?;
+    assert!(root.page == META_ROOT);
+    inner.add_tree(root, 0);
+    let mut txn = Transaction::unlogged(store.clone());
+    for id in TreeId::DICTIONARY.0..TreeId::FIRST_FREE.0 {
+        txn.create_tree_as(TreeId(id)).map_err(written)?;
+    }
+    txn.commit_replayed(Csn(Lsn::FIRST.0))?;
+    Log::remove_files(&**folder).map_err(failed)?;
+    let log = Log::create(&inner.env, Arc::clone(folder), &inner.options.log).map_err(failed)?;
+    let _ = inner.log.set(log);
+    inner.checkpoint()?;
+    folder.rename(DATA_BEING_MADE, DATA).map_err(io("naming the new data file"))?;
+    folder.sync().map_err(io("syncing the data folder"))?;
+    Ok(())
+}
+
+fn read_superblocks(file: &dyn File) -> Result<Superblock, OpenError> {
+    let mut newest: Option<Superblock> = None;
+    for block in 0..2u64 {
+        let mut bytes = [0; WRITTEN_BYTES];
+        match file.read_at(block * PAGE_BYTES as u64, &mut bytes) {
+            Ok(()) => {}
+            Err(error) if error.kind() == ErrorKind::UnexpectedEof => continue,
+            Err(error) => return Err(io("reading a superblock")(error)),
+        }
+        match Superblock::decode(&bytes) {
+            Found::Torn => {}
+            Found::Newer(found) => return Err(OpenError::NewerFormat { found, supported: FORMAT }),
+            Found::Whole(superblock) => {
+                if newest.is_none_or(|newest| newest.checkpoint < superblock.checkpoint) {
+                    newest = Some(superblock);
+                }
+            }
+        }
+    }
+    newest.ok_or_else(|| StoreError::corrupt("data file", "neither superblock is whole").into())
+}
+
+/// Reads a chain of blocks: its bytes and which blocks it takes.
+fn read_chain(file: &dyn File, kind: Kind, head: u32) -> Result<(Vec<u8>, Vec<u32>), StoreError> {
+    let damaged = |why: &str| StoreError::corrupt(format!("data file, {kind:?} chain"), why);
+    let (mut bytes, mut blocks) = (Vec::new(), Vec::new());
+    let mut block = zero_block();
+    let mut next = head;
+    while next != 0 {
+        if blocks.contains(&next) {
+            return Err(damaged("it leads back into itself"));
+        }
+        blocks.push(next);
+        file.read_at(u64::from(next) * PAGE_BYTES as u64, &mut block[..])
+            .map_err(|error| StoreError::read(format!("block {next}"), &error))?;
+        let body = image::check(&block, kind, u64::from(next))?;
+        next = u32::from_le_bytes(body[..4].try_into().expect("4 bytes"));
+        let len = u32::from_le_bytes(body[4..8].try_into().expect("4 bytes")) as usize;
+        if len > CHAIN_BYTES {
+            return Err(damaged("a piece is too long"));
+        }
+        bytes.extend_from_slice(&body[8..8 + len]);
+    }
+    Ok((bytes, blocks))
+}
+
+/// Reads the map: each page's block, 0 for none.
+fn read_map(file: &dyn File, map_blocks: &[u32], page_end: u64) -> Result<Vec<u32>, StoreError> {
+    let mut pages = Vec::with_capacity(map_blocks.len() * MAP_PAGES);
+    let mut block = zero_block();
+    for &map_block in map_blocks {
+        file.read_at(u64::from(map_block) * PAGE_BYTES as u64, &mut block[..])
+            .map_err(|error| StoreError::read(format!("block {map_block}"), &error))?;
+        let body = image::check(&block, Kind::Map, u64::from(map_block))?;
+        let entries = body[..BODY_BYTES / 4 * 4].chunks_exact(4);
+        pages.extend(entries.map(|four| u32::from_le_bytes(four.try_into().expect("4 bytes"))));
+    }
+    let page_end = usize::try_from(page_end).unwrap_or(usize::MAX);
+    if pages.len() < page_end {
+        return Err(StoreError::corrupt("data file", "the page map is too short"));
+    }
+    pages.truncate(page_end);
+    Ok(pages)
+}
+
+/// All trees the tree of trees names, committed or not: roots, and whether they are dropped.
+fn meta_records(inner: &Inner, meta: &Tree) -> Result<Vec<(Root, bool)>, StoreError> {
+    let mut found = Vec::new();
+    let mut start = Vec::new();
+    loop {
+        let guard = inner.with_room(|| meta.state.root.leaf::<Shared>(&inner.pool, Seek::At(&start)))?;
+        let body = guard.body();
+        for index in 0..node::count(body) {
+            if let Some(value) = node::value(body, index) {
+                found.push(meta_root(&node::key(body, index), value)?);
+            }
+        }
+        match node::upper_fence(body) {
+            Some(fence) => start = fence.to_vec(),
+            None => return Ok(found),
+        }
+    }
+}
+
+/// Takes back what transactions running at the checkpoint had changed.
+fn undo_running(inner: &Inner, image: &UndoImage) -> Result<(), StoreError> {
+    for (txn, entries) in &image.running {
+        for &at in image.offsets(entries)?.iter().rev() {
+            let entry = undo::read(entries, at)?;
+            inner.with_room(|| {
+                let _inside = inner.gate.enter();
+                restore(inner, &entry, *txn)
+            })?;
+        }
+    }
+    Ok(())
+}
+
+/// Does again what a commit record says.
+fn repeat(store: &Store, record: &[u8], position: Csn) -> Result<(), OpenError> {
+    let failed = |error: WriteError| match error {
+        WriteError::Store(error) => OpenError::Store(error),
+        other => OpenError::Store(StoreError::corrupt(format!("log record {position}"), other.to_string())),
+    };
+    let lost = |why: &str| StoreError::corrupt(format!("log record {position}"), why);
+    let wait = LockWait::Nowait;
+    let mut txn = Transaction::unlogged(store.clone());
+    for op in Ops::new(record) {
+        match op? {
+            Op::Put { tree, key, value } => txn.put(&store.tree(tree)?, key, value, wait).map_err(failed)?,
+            Op::Diff { tree, key, prefix, suffix, middle } => {
+                let tree = store.tree(tree)?;
+                let new = txn.get_current(&tree, key, |old| {
+                    let end = old.len().checked_sub(suffix).filter(|&end| end >= prefix)?;
+                    Some([&old[..prefix], middle, &old[end..]].concat())
+                })?;
+                let new = new.flatten().ok_or_else(|| lost("a difference does not fit its value"))?;
+                txn.put(&tree, key, &new, wait).map_err(failed)?;
+            }
+            Op::Delete { tree, key } => {
+                if !txn.delete(&store.tree(tree)?, key, wait).map_err(failed)? {
+                    return Err(lost("it deletes a record that does not exist").into());
+                }
+            }
+            Op::Create { tree } => {
+                txn.create_tree_as(tree).map_err(failed)?;
+                store.inner.next_tree.fetch_max(tree.0 + 1, Ordering::SeqCst);
+            }
+            Op::Drop { tree } => txn.drop_tree(tree, wait).map_err(failed)?,
+        }
+    }
+    txn.commit_replayed(position)?;
+    Ok(())
+}
