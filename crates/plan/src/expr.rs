@@ -381,7 +381,7 @@ pub fn literal_type(value: &Value) -> DataType {
 fn fraction_digits(micros: u32) -> u8 {
     let mut rest = micros;
     let mut digits = 6;
-    while digits > 0 && rest % 10 == 0 {
+    while digits > 0 && rest.is_multiple_of(10) {
         rest /= 10;
         digits -= 1;
     }

@@ -17,13 +17,16 @@
 //! 3. A plan depends on the catalog version it was bound with, on `sql_mode` and on the types of its parameters.
 
 pub mod bind;
+pub mod build;
 pub mod error;
 pub mod expr;
 pub mod function;
 pub mod logical;
+pub mod passes;
 pub mod physical;
 pub mod rewrite;
 
+pub use build::{Options, optimize};
 pub use error::{PlanError, PlanResult};
 pub use expr::{ColumnId, Expr, ExprKind};
 pub use function::FunctionId;

@@ -97,6 +97,33 @@ impl Node {
     }
 }
 
+impl Node {
+    /// Calls `visit` with each direct input (an `Apply`'s subquery too).
+    pub fn each_input<'n>(&'n self, visit: &mut dyn FnMut(&'n Node)) {
+        match &self.op {
+            Op::OneRow | Op::Empty | Op::Scan(_) | Op::Values(_) | Op::WorkingTable { .. } => {}
+            Op::Filter { input, .. }
+            | Op::Project { input, .. }
+            | Op::Aggregate { input, .. }
+            | Op::Distinct { input }
+            | Op::Sort { input, .. }
+            | Op::TopN { input, .. }
+            | Op::Limit { input, .. }
+            | Op::Fetch { input, .. }
+            | Op::LookupJoin { left: input, .. } => visit(input),
+            Op::Recursive { seed: left, step: right, .. }
+            | Op::HashJoin { left, right, .. }
+            | Op::LoopJoin { left, right, .. }
+            | Op::Append { left, right }
+            | Op::SetOp { left, right, .. }
+            | Op::Apply { input: left, subquery: right, .. } => {
+                visit(left);
+                visit(right);
+            }
+        }
+    }
+}
+
 /// The operators.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Op {
@@ -384,6 +411,8 @@ pub struct InsertPlan {
     pub columns: Vec<usize>,
     /// The rows.
     pub rows: InsertSource,
+    /// The query reads the table it fills: all its rows are read before the first is written.
+    pub collect_first: bool,
     /// Expression defaults of columns not written; read the new row (by ordinal).
     pub default_exprs: Vec<(usize, Expr)>,
     /// ON DUPLICATE KEY UPDATE; expressions read the old row (all columns by ordinal) followed by the new row and,
@@ -426,7 +455,7 @@ pub struct UpdateTarget {
     pub table: TableIndex,
     /// Position of its locator in the source (NULL: no row, the inner side of an outer join).
     pub locator: u32,
-    /// Positions in the source of all columns of its row, by ordinal.
+    /// Positions in the source of the columns of its row, by ordinal; `u32::MAX` for those not read.
     pub row: Vec<u32>,
     /// In order; expressions read the source's row, in which earlier assignments are already seen.
     pub assignments: Vec<Assign>,

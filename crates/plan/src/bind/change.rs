@@ -50,7 +50,7 @@ impl<'a> Binder<'a> {
                     return Err(count_mismatch(1));
                 }
                 let width = values.column_count as usize;
-                let shown = std::mem::replace(&mut self.block().tables, Vec::new());
+                let shown = std::mem::take(&mut self.block().tables);
                 self.show_new_row(&entry, &name, new_row)?;
                 let mut cells = Vec::with_capacity(values.cells.len());
                 for cell in values.cells {
@@ -485,10 +485,9 @@ impl<'a> Binder<'a> {
                 )
             }
             ColumnDefault::CurrentTimestamp => self.call(crate::FunctionId::Now, Vec::new()),
-            ColumnDefault::Expression(_) => Err(PlanError::new(
-                3773,
-                format!("DEFAULT function cannot be used with default value expressions"),
-            )),
+            ColumnDefault::Expression(_) => {
+                Err(PlanError::new(3773, "DEFAULT function cannot be used with default value expressions"))
+            }
         }
     }
 

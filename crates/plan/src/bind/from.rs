@@ -9,7 +9,7 @@ use syntax::ast::{
 };
 
 use super::scope::{Block, ScopeColumns, ScopeTable};
-use super::{Binder, JOIN_TABLES_MAX, VisibleCte, utf8};
+use super::{Binder, JOIN_TABLES_MAX, NamedColumns, VisibleCte, utf8};
 use crate::error::{PlanError, PlanResult};
 use crate::expr::{ColumnId, Expr};
 use crate::function::FunctionId;
@@ -258,7 +258,7 @@ impl<'a> Binder<'a> {
         query: &'a Query<'a>,
         names: &'a [Ident<'a>],
         recursive: bool,
-    ) -> PlanResult<(Logical, Vec<(Arc<str>, ColumnId)>)> {
+    ) -> PlanResult<(Logical, NamedColumns)> {
         if recursive && super::select::mentions_table(query, self.ctes[position].name) {
             return self.recursive_cte(position, query, names);
         }

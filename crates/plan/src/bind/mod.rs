@@ -139,13 +139,16 @@ pub fn bind_constant(
     binder.expr(expr)
 }
 
+/// Columns of a derived table under their names.
+pub(crate) type NamedColumns = Vec<(Arc<str>, ColumnId)>;
+
 /// A CTE in sight.
 struct VisibleCte<'a> {
     name: &'a [u8],
     columns: &'a [syntax::ast::Ident<'a>],
     query: &'a syntax::ast::Query<'a>,
     /// Inside a recursive CTE's own query: its number and columns.
-    working: Option<(u32, Vec<(Arc<str>, ColumnId)>)>,
+    working: Option<(u32, NamedColumns)>,
     recursive: bool,
     /// CTEs with a smaller position are visible inside it.
     position: usize,

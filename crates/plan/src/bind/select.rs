@@ -15,7 +15,7 @@ use syntax::ast::{
 use types::{DataType, TypeKind};
 
 use super::scope::{AliasRule, ScopeColumns};
-use super::{Binder, utf8};
+use super::{Binder, NamedColumns, utf8};
 use crate::error::{PlanError, PlanResult};
 use crate::expr::{CallOption, ColumnId, Expr, ExprKind};
 use crate::function::{self, FunctionId};
@@ -597,7 +597,7 @@ impl<'a> Binder<'a> {
         position: usize,
         query: &'a Query<'a>,
         names: &'a [Ident<'a>],
-    ) -> PlanResult<(Logical, Vec<(Arc<str>, ColumnId)>)> {
+    ) -> PlanResult<(Logical, NamedColumns)> {
         let name = self.ctes[position].name;
         let QueryBody::SetOp { op: SetOp::Union, all, left, right } = &query.body else {
             return Err(PlanError::new(

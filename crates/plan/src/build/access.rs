@@ -1,0 +1,732 @@
+//! How a table is read: which index, which ranges of it, in which order.
+//!
+//! A condition that compares a column with something known before the row is read can narrow an index ("sargable"):
+//! constants, parameters, outer values, and in a lookup join the columns of the left side. The ends stay expressions;
+//! the executor converts their values to the column's type and knows when a value lies between two keys. A condition is
+//! dropped from the filter only where the range says exactly the same.
+
+use catalog::{KeyBound, KeyRange};
+use types::{DataType, TypeKind, Value};
+
+use crate::expr::{ColumnId, Expr, ExprKind};
+use crate::function::FunctionId;
+use crate::logical::{BoundTable, SortKey, TableIndex};
+use crate::physical::{Access, KeyValue, Node, Op, RangeEnd, RangePlan, Scan};
+
+use super::estimate::{BETWEEN_SHARE, RANGE_SHARE};
+use super::{Builder, Needed};
+
+/// Most ranges that IN lists and OR may make of one index.
+const RANGES_MAX: usize = 10_000;
+/// Ranges of which the statistics are asked; more are extrapolated.
+const RANGES_ESTIMATED_MAX: usize = 8;
+/// Cost of finding one row by locator, in rows read in order.
+const LOOKUP_COST: f64 = 3.0;
+/// Cost of an index entry that answers by itself.
+const COVERED_COST: f64 = 0.8;
+/// Cost of a descent.
+const DESCENT_COST: f64 = 2.0;
+
+/// What a condition says about one column.
+#[derive(Clone, Debug)]
+enum Limit {
+    Equal { expr: Expr, null_safe: bool },
+    In(Vec<Expr>),
+    Ranges(Vec<(Option<RangeEnd>, Option<RangeEnd>)>),
+}
+
+#[derive(Clone, Debug)]
+struct Sarg {
+    column: usize,
+    limit: Limit,
+    /// Position of the condition it comes from.
+    condition: usize,
+    /// The range says all that the condition says.
+    exact: bool,
+}
+
+/// A way to read a table.
+#[derive(Clone, Debug)]
+pub(crate) struct Candidate {
+    pub(crate) access: Access,
+    /// Rows read.
+    pub(crate) rows: f64,
+    pub(crate) cost: f64,
+    /// Conditions the ranges make needless.
+    pub(crate) consumed: Vec<usize>,
+    /// Gives the wanted order.
+    pub(crate) ordered: bool,
+    /// Equality on something of the other side of a join is used.
+    pub(crate) uses_left: bool,
+}
+
+impl Builder<'_> {
+    /// Reads a table under conditions over its columns. `order`: the wanted order and how many rows of it; the answer
+    /// tells whether the rows come so.
+    pub(crate) fn scan(
+        &mut self,
+        table: TableIndex,
+        conditions: &[Expr],
+        needed: &Needed,
+        order: Option<(&[SortKey], Option<f64>)>,
+    ) -> (Node, bool) {
+        let bound = &self.bound.tables[table.0 as usize];
+        let mut read = needed.clone();
+        conditions.iter().for_each(|condition| read.add_expr(condition));
+        let columns: Vec<usize> =
+            (0..bound.entry.definition.columns.len()).filter(|&at| read.has(bound.column(at))).collect();
+        let candidates = self.candidates(table, conditions, &columns, order.map(|(keys, _)| keys));
+        let selectivity = self.conditions_selectivity(conditions);
+        let rows = (self.table_rows(table) * selectivity).max(0.0);
+        let best = self.choose(candidates, rows, order);
+        let locator = needed.has(self.locator(table));
+        let Candidate { access, rows: read_rows, cost, consumed, ordered, .. } = best;
+        let mut output: Vec<ColumnId> = columns.iter().map(|&ordinal| bound.column(ordinal)).collect();
+        if locator {
+            output.push(self.locator(table));
+        }
+        let filter: Vec<Expr> = conditions
+            .iter()
+            .enumerate()
+            .filter(|(position, _)| !consumed.contains(position))
+            .map(|(_, condition)| condition.clone())
+            .collect();
+        let left = self.conditions_selectivity(&filter);
+        let filter = self.translate(&filter, &output);
+        let access = self.translate_access(access, &[]);
+        let scan = Scan { table, access, columns, locator, filter, limit: None };
+        let rows = if consumed.is_empty() { rows } else { read_rows * left };
+        (self.node(Op::Scan(scan), output, rows, cost), ordered)
+    }
+
+    fn choose(
+        &self,
+        candidates: Vec<Candidate>,
+        rows: f64,
+        order: Option<(&[SortKey], Option<f64>)>,
+    ) -> Candidate {
+        let cost = |candidate: &Candidate| match order {
+            None => candidate.cost,
+            Some((_, limit)) if candidate.ordered => {
+                // Reading stops at the limit.
+                let share = limit.map_or(1.0, |limit| (limit / rows.max(1.0)).min(1.0));
+                candidate.cost * share
+            }
+            Some(_) => candidate.cost + rows * rows.max(2.0).log2() * 0.1,
+        };
+        let mut best: Option<(f64, Candidate)> = None;
+        for candidate in candidates {
+            let cost = cost(&candidate);
+            if best.as_ref().is_none_or(|(least, _)| cost < *least) {
+                best = Some((cost, candidate));
+            }
+        }
+        best.map(|(_, candidate)| candidate).expect("the table scan is always a candidate")
+    }
+
+    /// Key expressions by position in the left side's batch (none for a plain scan).
+    pub(crate) fn translate_access(&mut self, mut access: Access, left: &[ColumnId]) -> Access {
+        for range in access.ranges.iter_mut().flatten() {
+            for value in &mut range.equal {
+                value.expr = self.translate_one(&value.expr, left);
+            }
+            for end in range.lower.iter_mut().chain(range.upper.iter_mut()) {
+                end.expr = self.translate_one(&end.expr, left);
+            }
+        }
+        access
+    }
+
+    /// Every sensible way to read the table.
+    pub(crate) fn candidates(
+        &self,
+        table: TableIndex,
+        conditions: &[Expr],
+        columns: &[usize],
+        order: Option<&[SortKey]>,
+    ) -> Vec<Candidate> {
+        let bound = &self.bound.tables[table.0 as usize];
+        let definition = &bound.entry.definition;
+        let rows = self.table_rows(table);
+        let sargs = self.sargs(bound, conditions);
+        let mut candidates = Vec::new();
+        for (position, index) in definition.indexes.iter().enumerate() {
+            if !index.visible
+                || bound.allowed_indexes.as_ref().is_some_and(|allowed| !allowed.contains(&position))
+            {
+                continue;
+            }
+            let Some(mut candidate) = self.index_candidate(bound, position, &sargs, columns, rows) else {
+                continue;
+            };
+            if let Some(keys) = order {
+                match self.index_order(bound, position, &sargs, keys) {
+                    Some(backward)
+                        if candidate.access.ranges.as_ref().is_none_or(|ranges| ranges.len() <= 1) =>
+                    {
+                        candidate.ordered = true;
+                        candidate.access.backward = backward;
+                    }
+                    _ => {}
+                }
+            }
+            if candidate.access.ranges.is_none() && !candidate.ordered && !candidate.access.covering {
+                continue;
+            }
+            candidates.push(candidate);
+        }
+        let forced =
+            bound.force_index && candidates.iter().any(|candidate| candidate.access.ranges.is_some());
+        if !forced {
+            let access = Access { index: None, ranges: None, backward: false, covering: true, point: false };
+            let mut whole = Candidate {
+                access,
+                rows,
+                cost: rows + 1.0,
+                consumed: Vec::new(),
+                ordered: false,
+                uses_left: false,
+            };
+            if let (Some(keys), Some(clustered)) = (order, definition.clustered)
+                && let Some(backward) = self.index_order(bound, clustered, &sargs, keys)
+            {
+                whole.ordered = true;
+                whole.access.backward = backward;
+            }
+            candidates.push(whole);
+        }
+        candidates
+    }
+
+    fn index_candidate(
+        &self,
+        bound: &BoundTable,
+        position: usize,
+        sargs: &[Sarg],
+        columns: &[usize],
+        table_rows: f64,
+    ) -> Option<Candidate> {
+        let definition = &bound.entry.definition;
+        let index = &definition.indexes[position];
+        let clustered = definition.clustered == Some(position);
+        let covering = clustered || columns.iter().all(|&column| covers(bound, position, column));
+        let mut ranges = vec![RangePlan::default()];
+        let mut consumed = Vec::new();
+        let mut equal_parts = 0;
+        let mut ranged = None;
+        let mut null_safe = false;
+        for part in &index.parts {
+            let whole = part.prefix_length.is_none();
+            let of_column = || sargs.iter().filter(|sarg| sarg.column == part.column);
+            let equal = of_column().find(|sarg| matches!(sarg.limit, Limit::Equal { .. }));
+            if let Some(Sarg { limit: Limit::Equal { expr, null_safe: safe }, condition, exact, .. }) = equal
+            {
+                for range in &mut ranges {
+                    range.equal.push(KeyValue { expr: expr.clone(), null_safe: *safe });
+                }
+                null_safe |= *safe;
+                equal_parts += 1;
+                if *exact && whole {
+                    consumed.push(*condition);
+                }
+                if !whole {
+                    break;
+                }
+                continue;
+            }
+            let list = of_column().find_map(|sarg| match &sarg.limit {
+                Limit::In(list) if list.len() * ranges.len() <= RANGES_MAX => Some((list, sarg)),
+                _ => None,
+            });
+            if let Some((list, sarg)) = list {
+                let mut product = Vec::with_capacity(ranges.len() * list.len());
+                for range in &ranges {
+                    for expr in list {
+                        let mut range = range.clone();
+                        range.equal.push(KeyValue { expr: expr.clone(), null_safe: false });
+                        product.push(range);
+                    }
+                }
+                ranges = product;
+                equal_parts += 1;
+                if sarg.exact && whole {
+                    consumed.push(sarg.condition);
+                }
+                if !whole {
+                    break;
+                }
+                continue;
+            }
+            // The first part without equality may be a range; conditions on both ends are joined.
+            let mut lower: Option<RangeEnd> = None;
+            let mut upper: Option<RangeEnd> = None;
+            let mut several: Option<&Sarg> = None;
+            for sarg in of_column() {
+                let Limit::Ranges(parts) = &sarg.limit else { continue };
+                match &parts[..] {
+                    [(from, to)] => {
+                        let fits = from.as_ref().is_none_or(|_| lower.is_none())
+                            && to.as_ref().is_none_or(|_| upper.is_none());
+                        if !fits {
+                            continue;
+                        }
+                        if let Some(from) = from {
+                            lower = Some(from.clone());
+                        }
+                        if let Some(to) = to {
+                            upper = Some(to.clone());
+                        }
+                        if sarg.exact && whole {
+                            consumed.push(sarg.condition);
+                        }
+                    }
+                    _ => several = several.or(Some(sarg)),
+                }
+            }
+            if lower.is_some() || upper.is_some() {
+                ranged = Some(match (&lower, &upper) {
+                    (Some(_), Some(_)) => BETWEEN_SHARE,
+                    _ => RANGE_SHARE,
+                });
+                for range in &mut ranges {
+                    range.lower.clone_from(&lower);
+                    range.upper.clone_from(&upper);
+                }
+            } else if let Some(sarg) = several
+                && let Limit::Ranges(parts) = &sarg.limit
+                && parts.len() * ranges.len() <= RANGES_MAX
+            {
+                ranged = Some(BETWEEN_SHARE);
+                let mut product = Vec::with_capacity(parts.len() * ranges.len());
+                for range in &ranges {
+                    for (lower, upper) in parts {
+                        product.push(RangePlan {
+                            equal: range.equal.clone(),
+                            lower: lower.clone(),
+                            upper: upper.clone(),
+                        });
+                    }
+                }
+                ranges = product;
+                if sarg.exact && whole {
+                    consumed.push(sarg.condition);
+                }
+            }
+            break;
+        }
+        let unbounded = equal_parts == 0 && ranged.is_none();
+        if unbounded {
+            let cost = if clustered {
+                table_rows
+            } else if covering {
+                table_rows * COVERED_COST
+            } else {
+                table_rows * (1.0 + LOOKUP_COST)
+            };
+            let access =
+                Access { index: Some(position), ranges: None, backward: false, covering, point: false };
+            return Some(Candidate {
+                access,
+                rows: table_rows,
+                cost: cost + DESCENT_COST,
+                consumed: Vec::new(),
+                ordered: false,
+                uses_left: false,
+            });
+        }
+        let point = index.is_unique()
+            && equal_parts == index.parts.len()
+            && !null_safe
+            && index.parts.iter().all(|part| part.prefix_length.is_none());
+        let per_range = if point {
+            1.0
+        } else {
+            self.range_rows(bound, position, &ranges, equal_parts, ranged, table_rows)
+        };
+        let rows = (per_range * ranges.len() as f64).min(table_rows);
+        let per_row = if clustered {
+            1.0
+        } else if covering {
+            COVERED_COST
+        } else {
+            1.0 + LOOKUP_COST
+        };
+        let uses_left = ranges
+            .iter()
+            .any(|range| range.equal.iter().map(|value| &value.expr).any(|expr| !expr.is_constant()));
+        let cost = DESCENT_COST * ranges.len() as f64 + rows * per_row;
+        let access = Access { index: Some(position), ranges: Some(ranges), backward: false, covering, point };
+        Some(Candidate { access, rows, cost, consumed, ordered: false, uses_left })
+    }
+
+    /// Rows of one range, on average.
+    fn range_rows(
+        &self,
+        bound: &BoundTable,
+        position: usize,
+        ranges: &[RangePlan],
+        equal_parts: usize,
+        ranged: Option<f64>,
+        table_rows: f64,
+    ) -> f64 {
+        let statistics = bound.entry.source.statistics();
+        let definition = &bound.entry.definition;
+        let index = &definition.indexes[position];
+        let mut asked = 0.0;
+        let mut answered = 0;
+        for range in ranges.iter().take(RANGES_ESTIMATED_MAX) {
+            let types: Vec<&DataType> =
+                index.parts.iter().map(|part| &definition.columns[part.column].data_type).collect();
+            let Some(range) = literal_range(range, &types) else { break };
+            asked += statistics.estimate_rows(position, &range) as f64;
+            answered += 1;
+        }
+        if answered > 0 {
+            return (asked / f64::from(answered)).max(0.1);
+        }
+        let distinct = if equal_parts == 0 {
+            1.0
+        } else {
+            (statistics.distinct_count(position, equal_parts) as f64).clamp(1.0, table_rows)
+        };
+        // An unknown range of a big table is more often short than a fixed share of it.
+        let share = ranged.map_or(1.0, |share| if table_rows > 1000.0 { share * 0.1 } else { share });
+        (table_rows / distinct * share).max(1.0)
+    }
+
+    /// Whether an index gives the order of `keys`, and whether it must be read backward for it.
+    fn index_order(
+        &self,
+        bound: &BoundTable,
+        position: usize,
+        sargs: &[Sarg],
+        keys: &[SortKey],
+    ) -> Option<bool> {
+        let definition = &bound.entry.definition;
+        let index = &definition.indexes[position];
+        let fixed = |column: usize| {
+            sargs.iter().any(|sarg| {
+                sarg.column == column
+                    && matches!(&sarg.limit, Limit::Equal { expr, .. } if expr.is_constant())
+            })
+        };
+        let mut parts: Vec<(usize, bool)> = Vec::new();
+        let mut complete = true;
+        for part in &index.parts {
+            if part.prefix_length.is_some() {
+                complete = false;
+                break;
+            }
+            parts.push((part.column, part.descending));
+        }
+        // The rest of an entry is the key of the row.
+        if complete
+            && !index.is_unique()
+            && let Some(clustered) = definition.clustered
+        {
+            parts.extend(
+                definition.indexes[clustered].parts.iter().map(|part| (part.column, part.descending)),
+            );
+        }
+        let unique_parts = if index.is_unique()
+            && index.parts.iter().all(|part| !definition.columns[part.column].nullable)
+        {
+            index.parts.len()
+        } else {
+            usize::MAX
+        };
+        let mut backward = None;
+        let mut next = 0;
+        for key in keys {
+            let ordinal = bound.ordinal(key.expr.as_column()?)?;
+            if key.expr.data_type.collation != definition.columns[ordinal].data_type.collation {
+                return None;
+            }
+            if fixed(ordinal) {
+                continue;
+            }
+            while next < parts.len() && parts[next].0 != ordinal && fixed(parts[next].0) {
+                next += 1;
+            }
+            if next >= unique_parts {
+                break;
+            }
+            let &(column, descending) = parts.get(next)?;
+            if column != ordinal {
+                return None;
+            }
+            let needs_backward = descending != key.descending;
+            if backward.is_some_and(|backward| backward != needs_backward) {
+                return None;
+            }
+            backward = Some(needs_backward);
+            next += 1;
+        }
+        Some(backward.unwrap_or(false))
+    }
+
+    /// What the conditions say about single columns of the table.
+    fn sargs(&self, bound: &BoundTable, conditions: &[Expr]) -> Vec<Sarg> {
+        let mut sargs = Vec::new();
+        for (position, condition) in conditions.iter().enumerate() {
+            self.sarg(bound, condition, position, &mut sargs);
+        }
+        sargs
+    }
+
+    fn sarg(&self, bound: &BoundTable, condition: &Expr, position: usize, out: &mut Vec<Sarg>) {
+        match &condition.kind {
+            ExprKind::Call { function, args, .. } => match function {
+                FunctionId::Eq
+                | FunctionId::NullSafeEq
+                | FunctionId::Lt
+                | FunctionId::Le
+                | FunctionId::Gt
+                | FunctionId::Ge => {
+                    for (column, value, turned) in [(&args[0], &args[1], false), (&args[1], &args[0], true)] {
+                        let Some((ordinal, exact)) = self.comparable(bound, column, value, *function) else {
+                            continue;
+                        };
+                        let end = |inclusive| RangeEnd { expr: value.clone(), inclusive, like_prefix: false };
+                        let limit = match (function, turned) {
+                            (FunctionId::Eq, _) => Limit::Equal { expr: value.clone(), null_safe: false },
+                            (FunctionId::NullSafeEq, _) => {
+                                Limit::Equal { expr: value.clone(), null_safe: true }
+                            }
+                            (FunctionId::Lt, false) | (FunctionId::Gt, true) => {
+                                Limit::Ranges(vec![(None, Some(end(false)))])
+                            }
+                            (FunctionId::Le, false) | (FunctionId::Ge, true) => {
+                                Limit::Ranges(vec![(None, Some(end(true)))])
+                            }
+                            (FunctionId::Gt, false) | (FunctionId::Lt, true) => {
+                                Limit::Ranges(vec![(Some(end(false)), None)])
+                            }
+                            _ => Limit::Ranges(vec![(Some(end(true)), None)]),
+                        };
+                        out.push(Sarg { column: ordinal, limit, condition: position, exact });
+                        return;
+                    }
+                }
+                FunctionId::Between => {
+                    let low = self.comparable(bound, &args[0], &args[1], FunctionId::Between);
+                    let high = self.comparable(bound, &args[0], &args[2], FunctionId::Between);
+                    if let (Some((column, low_exact)), Some((_, high_exact))) = (low, high) {
+                        let end = |expr: &Expr| RangeEnd {
+                            expr: expr.clone(),
+                            inclusive: true,
+                            like_prefix: false,
+                        };
+                        let limit = Limit::Ranges(vec![(Some(end(&args[1])), Some(end(&args[2])))]);
+                        out.push(Sarg { column, limit, condition: position, exact: low_exact && high_exact });
+                    }
+                }
+                FunctionId::IsNull => {
+                    if let Some(ordinal) = args[0].as_column().and_then(|id| bound.ordinal(id)) {
+                        let limit = Limit::Equal { expr: Expr::null(), null_safe: true };
+                        out.push(Sarg { column: ordinal, limit, condition: position, exact: true });
+                    }
+                }
+                FunctionId::Like if args.len() == 2 => {
+                    if let Some((column, _)) = self.comparable(bound, &args[0], &args[1], FunctionId::Like)
+                        && starts_literally(&args[1])
+                    {
+                        let end = RangeEnd { expr: args[1].clone(), inclusive: true, like_prefix: true };
+                        let limit = Limit::Ranges(vec![(Some(end.clone()), Some(end))]);
+                        out.push(Sarg { column, limit, condition: position, exact: false });
+                    }
+                }
+                FunctionId::And => args.iter().for_each(|arg| {
+                    let mut inner = Vec::new();
+                    self.sarg(bound, arg, position, &mut inner);
+                    out.extend(inner.into_iter().map(|sarg| Sarg { exact: false, ..sarg }));
+                }),
+                FunctionId::Or => self.or_sarg(bound, args, position, out),
+                _ => {}
+            },
+            ExprKind::InList { expr, list } => {
+                let mut all_exact = true;
+                let mut column = None;
+                for item in list {
+                    match self.comparable(bound, expr, item, FunctionId::Eq) {
+                        Some((ordinal, exact)) => {
+                            column = Some(ordinal);
+                            all_exact &= exact;
+                        }
+                        _ => return,
+                    }
+                }
+                if let Some(column) = column {
+                    let limit = Limit::In(list.clone());
+                    out.push(Sarg { column, limit, condition: position, exact: all_exact });
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// `c < 1 OR c BETWEEN 5 AND 6 OR c = 9`: ranges of one column.
+    fn or_sarg(&self, bound: &BoundTable, args: &[Expr], position: usize, out: &mut Vec<Sarg>) {
+        let mut column = None;
+        let mut exact = true;
+        let mut ranges = Vec::new();
+        for arg in args {
+            let mut inner = Vec::new();
+            self.sarg(bound, arg, position, &mut inner);
+            let [sarg] = &inner[..] else { return };
+            if column.is_some_and(|column| column != sarg.column) {
+                return;
+            }
+            column = Some(sarg.column);
+            exact &= sarg.exact;
+            let point = |expr: &Expr| {
+                let end = RangeEnd { expr: expr.clone(), inclusive: true, like_prefix: false };
+                (Some(end.clone()), Some(end))
+            };
+            match &sarg.limit {
+                Limit::Equal { null_safe: true, .. } => return,
+                Limit::Equal { expr, .. } => ranges.push(point(expr)),
+                Limit::In(list) => ranges.extend(list.iter().map(point)),
+                Limit::Ranges(parts) => ranges.extend(parts.iter().cloned()),
+            }
+        }
+        if let Some(column) = column {
+            out.push(Sarg { column, limit: Limit::Ranges(ranges), condition: position, exact });
+        }
+    }
+
+    /// Whether `column op value` can narrow an index over the column: its ordinal, and whether the range then says
+    /// exactly what the comparison says.
+    fn comparable(
+        &self,
+        bound: &BoundTable,
+        column: &Expr,
+        value: &Expr,
+        function: FunctionId,
+    ) -> Option<(usize, bool)> {
+        let ordinal = bound.ordinal(column.as_column()?)?;
+        // Nothing of this table's own row, and the same whenever it is computed.
+        let mut own = false;
+        value.each_column(&mut |id| own |= bound.ordinal(id).is_some());
+        let stable = !value.any(&mut |node| match &node.kind {
+            ExprKind::UserVar(_) | ExprKind::UserVarAssign { .. } | ExprKind::Subquery(_) => true,
+            ExprKind::Call { function, .. } => !function.is_deterministic(),
+            _ => false,
+        });
+        if own || !stable {
+            return None;
+        }
+        let stored = &bound.entry.definition.columns[ordinal].data_type;
+        let other = &value.data_type;
+        if other.kind == TypeKind::Null {
+            return Some((ordinal, false));
+        }
+        let integer = |data_type: &DataType| data_type.is_integer() && data_type.kind != TypeKind::Bit;
+        let equality = matches!(function, FunctionId::Eq | FunctionId::NullSafeEq);
+        let exact = if stored.is_string() {
+            if !other.is_string() || column.data_type.collation != stored.collation {
+                return None;
+            }
+            // The key is the collation's: it says what `=` says.
+            value.data_type.collation == stored.collation
+        } else if integer(stored) {
+            if other.is_string() {
+                // Compared as doubles: the key may be found so, but text such as '5a' has its say in the filter.
+                false
+            } else if integer(other) || other.kind == TypeKind::Bit {
+                true
+            } else if other.is_numeric() {
+                false
+            } else {
+                return None;
+            }
+        } else {
+            match stored.kind {
+                TypeKind::Decimal if other.is_integer() || other.kind == TypeKind::Decimal => {
+                    integer(other) || other.kind == TypeKind::Decimal
+                }
+                TypeKind::Double if other.is_numeric() => other.kind != TypeKind::Decimal,
+                TypeKind::Date | TypeKind::DateTime | TypeKind::Timestamp => {
+                    if !(other.has_date() || (other.is_string() && value.is_constant())) {
+                        return None;
+                    }
+                    other.kind == stored.kind
+                        && other.scale <= stored.scale
+                        && stored.kind != TypeKind::Timestamp
+                }
+                TypeKind::Time => {
+                    if !(other.kind == TypeKind::Time || (other.is_string() && value.is_constant())) {
+                        return None;
+                    }
+                    other.kind == TypeKind::Time && other.scale <= stored.scale
+                }
+                TypeKind::Bit if integer(other) => true,
+                TypeKind::Enum
+                    if equality && other.is_string() && column.data_type.collation == stored.collation =>
+                {
+                    false
+                }
+                _ => return None,
+            }
+        };
+        if function == FunctionId::Like && !stored.is_string() {
+            return None;
+        }
+        Some((ordinal, exact))
+    }
+}
+
+/// Whether an index entry alone gives the column: a whole part of the index or of the key of the row.
+fn covers(bound: &BoundTable, index: usize, column: usize) -> bool {
+    let definition = &bound.entry.definition;
+    let in_parts = |index: usize| {
+        definition.indexes[index]
+            .parts
+            .iter()
+            .any(|part| part.column == column && part.prefix_length.is_none())
+    };
+    in_parts(index) || definition.clustered.is_some_and(in_parts)
+}
+
+/// A LIKE pattern that is known to begin with something, or is not known yet.
+fn starts_literally(pattern: &Expr) -> bool {
+    match &pattern.kind {
+        ExprKind::Literal(Value::Bytes { bytes, .. }) => !matches!(bytes.first(), None | Some(b'%' | b'_')),
+        ExprKind::Param(_) | ExprKind::Outer(_) => true,
+        _ => false,
+    }
+}
+
+/// The range, if all its ends are literals that need no conversion.
+fn literal_range(range: &RangePlan, types: &[&DataType]) -> Option<KeyRange> {
+    let literal = |expr: &Expr, stored: &DataType| -> Option<Value> {
+        let value = expr.as_literal()?;
+        let fits = match value {
+            Value::Int(_) | Value::UInt(_) => stored.is_integer(),
+            Value::Bytes { collation, .. } => {
+                stored.is_string() && stored.collation.charset() == collation.charset()
+            }
+            Value::Null => true,
+            _ => false,
+        };
+        fits.then(|| value.clone())
+    };
+    let mut prefix = Vec::new();
+    for (value, stored) in range.equal.iter().zip(types) {
+        prefix.push(literal(&value.expr, stored)?);
+    }
+    let stored = types.get(prefix.len());
+    let bound = |end: &Option<RangeEnd>| -> Option<KeyBound> {
+        match end {
+            None if prefix.is_empty() => Some(KeyBound::Unbounded),
+            None => Some(KeyBound::Inclusive(prefix.clone())),
+            Some(end) if end.like_prefix => None,
+            Some(end) => {
+                let mut values = prefix.clone();
+                values.push(literal(&end.expr, stored?)?);
+                Some(if end.inclusive { KeyBound::Inclusive(values) } else { KeyBound::Exclusive(values) })
+            }
+        }
+    };
+    Some(KeyRange { lower: bound(&range.lower)?, upper: bound(&range.upper)? })
+}

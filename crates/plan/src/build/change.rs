@@ -1,0 +1,157 @@
+//! INSERT, UPDATE and DELETE.
+
+use crate::expr::ColumnId;
+use crate::logical::{
+    BoundAssignment, BoundDelete, BoundInsert, BoundTable, BoundUpdate, InsertCell, InsertRows, Logical,
+    TableIndex,
+};
+use crate::physical::{Assign, DeletePlan, InsertPlan, InsertSource, Node, Op, UpdatePlan, UpdateTarget};
+
+use super::{Builder, Needed};
+
+/// Position of a column that was not read.
+pub(crate) const NOT_READ: u32 = u32::MAX;
+
+impl Builder<'_> {
+    pub(crate) fn insert(&mut self, insert: &BoundInsert) -> InsertPlan {
+        let table = &self.bound.tables[insert.table.0 as usize];
+        let width = table.entry.definition.columns.len();
+        let new_row: Vec<ColumnId> = (0..width as u32).map(|at| ColumnId(insert.new_row.0 + at)).collect();
+        let mut seen: Vec<ColumnId> = (0..width).map(|at| table.column(at)).collect();
+        seen.extend(&new_row);
+        let mut collect_first = false;
+        let rows = match &insert.rows {
+            InsertRows::Values { row_count, cells } => {
+                let cells = cells
+                    .iter()
+                    .map(|cell| match cell {
+                        InsertCell::Expr(expr) => {
+                            InsertCell::Expr(Box::new(self.translate_one(expr, &new_row)))
+                        }
+                        cell => cell.clone(),
+                    })
+                    .collect();
+                InsertSource::Values { row_count: *row_count, cells }
+            }
+            InsertRows::Query(tree, columns) => {
+                let id = table.entry.definition.id;
+                let node = self.root(tree, columns);
+                collect_first = self.bound.tables.iter().skip(1).any(|other| other.entry.definition.id == id);
+                seen.extend(columns);
+                InsertSource::Query(node)
+            }
+        };
+        let default_exprs =
+            insert.default_exprs.iter().map(|(at, expr)| (*at, self.translate_one(expr, &new_row))).collect();
+        let on_duplicate = self.assignments(&insert.on_duplicate, insert.table, &seen);
+        InsertPlan {
+            table: insert.table,
+            replace: insert.replace,
+            ignore: insert.ignore,
+            columns: insert.columns.clone(),
+            rows,
+            collect_first,
+            default_exprs,
+            on_duplicate,
+        }
+    }
+
+    fn assignments(
+        &mut self,
+        bound: &[BoundAssignment],
+        table: TableIndex,
+        seen: &[ColumnId],
+    ) -> Vec<Assign> {
+        bound
+            .iter()
+            .filter(|assignment| assignment.table == table)
+            .map(|assignment| Assign {
+                column: assignment.column,
+                value: assignment.value.as_ref().map(|value| self.translate_one(value, seen)),
+            })
+            .collect()
+    }
+
+    pub(crate) fn update(&mut self, update: &BoundUpdate) -> UpdatePlan {
+        let mut needed = self.nothing();
+        for assignment in &update.assignments {
+            let table = &self.bound.tables[assignment.table.0 as usize];
+            needed.add(table.column(assignment.column));
+            if let Some(value) = &assignment.value {
+                needed.add_expr(value);
+            }
+        }
+        for &target in &update.targets {
+            needed.add(self.locator(target));
+            let table = &self.bound.tables[target.0 as usize];
+            let definition = &table.entry.definition;
+            let whole_row = !definition.checks.is_empty()
+                || definition.columns.iter().any(|column| column.generated.is_some());
+            for (ordinal, column) in definition.columns.iter().enumerate() {
+                if whole_row || column.on_update_now {
+                    needed.add(table.column(ordinal));
+                }
+            }
+        }
+        let source = self.change_source(&update.source, &needed);
+        let mut targets = Vec::new();
+        let mut collect_first = update.multi_table;
+        for &target in &update.targets {
+            let table = &self.bound.tables[target.0 as usize];
+            let assignments = self.assignments(&update.assignments, target, &source.columns);
+            collect_first |= moves_rows(table, &source, target, &assignments);
+            targets.push(UpdateTarget {
+                table: target,
+                locator: self.position(&source, self.locator(target)),
+                row: (0..table.entry.definition.columns.len())
+                    .map(|ordinal| self.position(&source, table.column(ordinal)))
+                    .collect(),
+                assignments,
+            });
+        }
+        UpdatePlan { source, targets, ignore: update.ignore, collect_first }
+    }
+
+    pub(crate) fn delete(&mut self, delete: &BoundDelete) -> DeletePlan {
+        let mut needed = self.nothing();
+        delete.targets.iter().for_each(|&target| needed.add(self.locator(target)));
+        let source = self.change_source(&delete.source, &needed);
+        let targets = delete
+            .targets
+            .iter()
+            .map(|&target| (target, self.position(&source, self.locator(target))))
+            .collect();
+        DeletePlan { source, targets, ignore: delete.ignore }
+    }
+
+    fn change_source(&mut self, tree: &Logical, needed: &Needed) -> Node {
+        self.build(tree, needed)
+    }
+
+    fn position(&self, node: &Node, id: ColumnId) -> u32 {
+        node.columns.iter().position(|column| *column == id).map_or(NOT_READ, |position| position as u32)
+    }
+}
+
+/// Whether a change may move a row to where the scan has not been yet.
+fn moves_rows(table: &BoundTable, source: &Node, target: TableIndex, assignments: &[Assign]) -> bool {
+    let definition = &table.entry.definition;
+    let assigned = |column: usize| {
+        assignments.iter().any(|assign| assign.column == column) || definition.columns[column].on_update_now
+    };
+    let mut walked = Vec::new();
+    scans_of(source, target, &mut walked);
+    walked.iter().any(|index| {
+        let index = index.or(definition.clustered);
+        index.is_some_and(|index| definition.indexes[index].parts.iter().any(|part| assigned(part.column)))
+    })
+}
+
+fn scans_of(node: &Node, target: TableIndex, out: &mut Vec<Option<usize>>) {
+    match &node.op {
+        Op::Scan(scan) if scan.table == target => out.push(scan.access.index),
+        Op::LookupJoin { scan, .. } if scan.table == target => out.push(scan.access.index),
+        _ => {}
+    }
+    node.each_input(&mut |input| scans_of(input, target, out));
+}

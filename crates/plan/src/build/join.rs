@@ -1,0 +1,505 @@
+//! Joins: the order of inner joins and how each is carried out.
+//!
+//! A chain of inner joins is a set of relations and conditions. Up to [`EXHAUSTIVE_MAX`] relations every left-deep order
+//! is considered by dynamic programming over subsets; more are joined greedily, cheapest next. Each step is the cheapest
+//! of: lookup in an index of the new relation, hash join, nested loop.
+
+use crate::expr::{ColumnId, Expr, ExprKind};
+use crate::function::FunctionId;
+use crate::logical::{JoinKind, Logical, TableIndex};
+use crate::physical::{Node, Op, Scan};
+use crate::rewrite::conjuncts;
+
+use super::access::Candidate;
+use super::{Builder, Needed};
+
+/// Relations up to which every order is tried: 2^8 subsets.
+const EXHAUSTIVE_MAX: usize = 8;
+/// Cost of keeping a row in a hash table, and of asking one.
+const HASH_BUILD_COST: f64 = 1.5;
+const HASH_PROBE_COST: f64 = 0.7;
+/// Cost of checking a pair of rows.
+const PAIR_COST: f64 = 0.2;
+
+/// One relation of a chain of inner joins.
+struct Relation<'t> {
+    tree: &'t Logical,
+    /// A plain table and the conditions on it alone.
+    leaf: Option<(TableIndex, Vec<Expr>)>,
+    columns: Vec<ColumnId>,
+    rows: f64,
+    cost: f64,
+}
+
+/// How a relation is joined to what is there.
+enum Step {
+    Lookup,
+    Hash,
+    Loop,
+}
+
+#[derive(Clone)]
+struct Partial {
+    order: Vec<usize>,
+    rows: f64,
+    cost: f64,
+}
+
+impl Builder<'_> {
+    /// A chain of inner joins, and conditions above it.
+    pub(crate) fn join_group(&mut self, tree: &Logical, above: &[Expr], needed: &Needed) -> Node {
+        let mut trees = Vec::new();
+        let mut conditions = Vec::new();
+        for condition in above {
+            conjuncts(condition.clone(), &mut conditions);
+        }
+        flatten(tree, &mut trees, &mut conditions);
+        let mut inner = needed.clone();
+        conditions.iter().for_each(|condition| inner.add_expr(condition));
+
+        let mut relations: Vec<Relation<'_>> =
+            trees.into_iter().map(|tree| self.relation(tree, &inner)).collect();
+        // Conditions on one relation alone belong to it.
+        let mut joins = Vec::new();
+        let mut rest = Vec::new();
+        for condition in conditions {
+            let touched = touched(&condition, &relations);
+            match touched.count_ones() {
+                0 => rest.push(condition),
+                1 => {
+                    let relation = &mut relations[touched.trailing_zeros() as usize];
+                    match &mut relation.leaf {
+                        Some((_, own)) => {
+                            own.push(condition.clone());
+                            relation.rows = (relation.rows * self.selectivity(&condition)).max(0.01);
+                        }
+                        None => rest.push(condition),
+                    }
+                }
+                _ => joins.push((touched, condition)),
+            }
+        }
+        let order = self.order(&relations, &joins, &inner);
+
+        let mut seen = 1u64 << order[0];
+        let first = &relations[order[0]];
+        let mut node = self.relation_node(first, &inner);
+        for &next in &order[1..] {
+            let bit = 1u64 << next;
+            let applicable: Vec<Expr> = joins
+                .iter()
+                .filter(|(touched, _)| touched & bit != 0 && touched & !(seen | bit) == 0)
+                .map(|(_, condition)| condition.clone())
+                .collect();
+            seen |= bit;
+            let relation = &relations[next];
+            node = match &relation.leaf {
+                Some((table, own)) => self.join_leaf(JoinKind::Inner, node, *table, own, &applicable, &inner),
+                None => {
+                    let right = self.build(relation.tree, &inner);
+                    self.join_nodes(JoinKind::Inner, node, right, &applicable, false)
+                }
+            };
+        }
+        self.filter_node(node, &rest)
+    }
+
+    fn relation<'t>(&mut self, tree: &'t Logical, needed: &Needed) -> Relation<'t> {
+        let columns = tree.output(&self.bound.tables);
+        let leaf = match tree {
+            Logical::Scan { table } => Some((*table, Vec::new())),
+            Logical::Filter { input, conditions } => match **input {
+                Logical::Scan { table } => Some((table, conditions.clone())),
+                _ => None,
+            },
+            _ => None,
+        };
+        let (rows, cost) = match &leaf {
+            Some((table, conditions)) => {
+                let rows = self.table_rows(*table) * self.conditions_selectivity(conditions);
+                let best = self.cheapest(*table, conditions, needed);
+                (rows.min(best.rows), best.cost)
+            }
+            None => {
+                // Built once for its estimate and once for good: node numbers leave a gap, which is harmless.
+                let node = self.build(tree, needed);
+                (node.rows, node.cost)
+            }
+        };
+        Relation { tree, leaf, columns, rows: rows.max(0.01), cost }
+    }
+
+    fn read_columns(&self, table: TableIndex, conditions: &[Expr], needed: &Needed) -> Vec<usize> {
+        let bound = &self.bound.tables[table.0 as usize];
+        let mut read = needed.clone();
+        conditions.iter().for_each(|condition| read.add_expr(condition));
+        (0..bound.entry.definition.columns.len()).filter(|&at| read.has(bound.column(at))).collect()
+    }
+
+    fn cheapest(&self, table: TableIndex, conditions: &[Expr], needed: &Needed) -> Candidate {
+        let columns = self.read_columns(table, conditions, needed);
+        self.candidates(table, conditions, &columns, None)
+            .into_iter()
+            .min_by(|a, b| a.cost.total_cmp(&b.cost))
+            .expect("the table scan is always a candidate")
+    }
+
+    fn relation_node(&mut self, relation: &Relation<'_>, needed: &Needed) -> Node {
+        match &relation.leaf {
+            Some((table, conditions)) => self.scan(*table, conditions, needed, None).0,
+            None => self.build(relation.tree, needed),
+        }
+    }
+
+    /// The order in which the relations are joined.
+    fn order(&self, relations: &[Relation<'_>], joins: &[(u64, Expr)], needed: &Needed) -> Vec<usize> {
+        let count = relations.len();
+        if count == 1 {
+            return vec![0];
+        }
+        let start =
+            |at: usize| Partial { order: vec![at], rows: relations[at].rows, cost: relations[at].cost };
+        if count <= EXHAUSTIVE_MAX {
+            let mut best: Vec<Option<Partial>> = vec![None; 1 << count];
+            for at in 0..count {
+                best[1 << at] = Some(start(at));
+            }
+            for set in 1..1usize << count {
+                let Some(partial) = best[set].clone() else { continue };
+                for next in (0..count).filter(|next| set & (1 << next) == 0) {
+                    let joined = self.extend(&partial, set as u64, next, relations, joins, needed);
+                    let slot = &mut best[set | 1 << next];
+                    if slot.as_ref().is_none_or(|other| joined.cost < other.cost) {
+                        *slot = Some(joined);
+                    }
+                }
+            }
+            if let Some(Some(partial)) = best.pop() {
+                return partial.order;
+            }
+        }
+        // Greedy: from the relation with the fewest rows, always the cheapest next.
+        let first = (0..count).min_by(|&a, &b| relations[a].rows.total_cmp(&relations[b].rows)).unwrap_or(0);
+        let mut partial = start(first);
+        let mut set = 1u64 << first;
+        while partial.order.len() < count {
+            let next = (0..count)
+                .filter(|next| set & (1 << next) == 0)
+                .map(|next| (next, self.extend(&partial, set, next, relations, joins, needed)))
+                .min_by(|(_, a), (_, b)| (a.cost + a.rows).total_cmp(&(b.cost + b.rows)));
+            let Some((next, joined)) = next else { break };
+            partial = joined;
+            set |= 1 << next;
+        }
+        partial.order
+    }
+
+    fn extend(
+        &self,
+        partial: &Partial,
+        set: u64,
+        next: usize,
+        relations: &[Relation<'_>],
+        joins: &[(u64, Expr)],
+        needed: &Needed,
+    ) -> Partial {
+        let bit = 1u64 << next;
+        let relation = &relations[next];
+        let applicable: Vec<&Expr> = joins
+            .iter()
+            .filter(|(touched, _)| touched & bit != 0 && touched & !(set | bit) == 0)
+            .map(|(_, condition)| condition)
+            .collect();
+        let selectivity: f64 = applicable.iter().map(|condition| self.selectivity(condition)).product();
+        let rows = (partial.rows * relation.rows * selectivity).max(0.01);
+        let equal = applicable.iter().any(|condition| is_equality(condition));
+        let mut cost = relation.cost + partial.rows * relation.rows * PAIR_COST;
+        if equal {
+            let small = partial.rows.min(relation.rows);
+            let large = partial.rows.max(relation.rows);
+            cost = cost.min(relation.cost + small * HASH_BUILD_COST + large * HASH_PROBE_COST);
+        }
+        if let Some((table, own)) = &relation.leaf
+            && !applicable.is_empty()
+        {
+            let mut conditions = own.clone();
+            conditions.extend(applicable.into_iter().cloned());
+            if let Some(lookup) = self.lookup(*table, &conditions, needed) {
+                cost = cost.min(partial.rows * lookup.cost);
+            }
+        }
+        let mut order = partial.order.clone();
+        order.push(next);
+        Partial { order, rows, cost: partial.cost + cost }
+    }
+
+    /// The best index to look rows up by something of the left side.
+    fn lookup(&self, table: TableIndex, conditions: &[Expr], needed: &Needed) -> Option<Candidate> {
+        let columns = self.read_columns(table, conditions, needed);
+        self.candidates(table, conditions, &columns, None)
+            .into_iter()
+            .filter(|candidate| candidate.uses_left)
+            .min_by(|a, b| a.cost.total_cmp(&b.cost))
+    }
+
+    /// A join that keeps its sides: Left, Semi, Anti, Straight.
+    pub(crate) fn join_with(
+        &mut self,
+        kind: JoinKind,
+        left: Node,
+        right: &Logical,
+        conditions: &[Expr],
+        needed: &Needed,
+    ) -> Node {
+        let mut conjuncted = Vec::new();
+        for condition in conditions {
+            conjuncts(condition.clone(), &mut conjuncted);
+        }
+        let leaf = match right {
+            Logical::Scan { table } => Some((*table, Vec::new())),
+            Logical::Filter { input, conditions } => match **input {
+                Logical::Scan { table } => Some((table, conditions.clone())),
+                _ => None,
+            },
+            _ => None,
+        };
+        match leaf {
+            Some((table, own)) => self.join_leaf(kind, left, table, &own, &conjuncted, needed),
+            None => {
+                let right = self.build(right, needed);
+                self.join_nodes(kind, left, right, &conjuncted, false)
+            }
+        }
+    }
+
+    /// Joins a table by whatever is cheapest.
+    fn join_leaf(
+        &mut self,
+        kind: JoinKind,
+        left: Node,
+        table: TableIndex,
+        own: &[Expr],
+        joins: &[Expr],
+        needed: &Needed,
+    ) -> Node {
+        let mut all = own.to_vec();
+        all.extend_from_slice(joins);
+        let lookup = if joins.is_empty() { None } else { self.lookup(table, &all, needed) };
+        let whole = self.cheapest(table, own, needed);
+        let right_rows = (whole.rows).max(0.01);
+        let equal = joins.iter().any(is_equality);
+        let mut step = Step::Loop;
+        let mut least = whole.cost + left.rows * right_rows * PAIR_COST;
+        if equal {
+            let cost = if kind == JoinKind::Inner {
+                let small = left.rows.min(right_rows);
+                whole.cost + small * HASH_BUILD_COST + left.rows.max(right_rows) * HASH_PROBE_COST
+            } else {
+                whole.cost + right_rows * HASH_BUILD_COST + left.rows * HASH_PROBE_COST
+            };
+            if cost < least {
+                (step, least) = (Step::Hash, cost);
+            }
+        }
+        if let Some(lookup) = &lookup
+            && left.rows * lookup.cost < least
+        {
+            step = Step::Lookup;
+        }
+        match (step, lookup) {
+            (Step::Lookup, Some(lookup)) => self.lookup_join(kind, left, table, own, joins, &lookup, needed),
+            _ => {
+                let right = self.scan(table, own, needed, None).0;
+                let straight = kind == JoinKind::Straight;
+                self.join_nodes(kind, left, right, joins, straight)
+            }
+        }
+    }
+
+    fn lookup_join(
+        &mut self,
+        kind: JoinKind,
+        left: Node,
+        table: TableIndex,
+        own: &[Expr],
+        joins: &[Expr],
+        lookup: &Candidate,
+        needed: &Needed,
+    ) -> Node {
+        let mut all = own.to_vec();
+        all.extend_from_slice(joins);
+        let columns = self.read_columns(table, &all, needed);
+        let bound = &self.bound.tables[table.0 as usize];
+        let mut table_columns: Vec<ColumnId> = columns.iter().map(|&ordinal| bound.column(ordinal)).collect();
+        let locator = needed.has(self.locator(table));
+        if locator {
+            table_columns.push(self.locator(table));
+        }
+        let mut filter = Vec::new();
+        let mut conditions = Vec::new();
+        for (position, condition) in all.iter().enumerate() {
+            if lookup.consumed.contains(&position) {
+                continue;
+            }
+            if position < own.len() { &mut filter } else { &mut conditions }.push(condition.clone());
+        }
+        let left_selectivity =
+            self.conditions_selectivity(&filter) * self.conditions_selectivity(&conditions);
+        let matched = left.rows * lookup.rows * left_selectivity;
+        let filter = self.translate(&filter, &table_columns);
+        let mut both = left.columns.clone();
+        both.extend(&table_columns);
+        let conditions = self.translate(&conditions, &both);
+        let access = self.translate_access(lookup.access.clone(), &left.columns);
+        let scan = Scan { table, access, columns, locator, filter, limit: None };
+        let kind = if kind == JoinKind::Straight { JoinKind::Inner } else { kind };
+        let rows = joined_rows(kind, left.rows, matched);
+        let output =
+            if matches!(kind, JoinKind::Semi | JoinKind::Anti) { left.columns.clone() } else { both };
+        let cost = left.cost + left.rows * lookup.cost;
+        self.node(Op::LookupJoin { kind, left: Box::new(left), scan, conditions }, output, rows, cost)
+    }
+
+    /// Hash join if there is an equality, else nested loop.
+    fn join_nodes(
+        &mut self,
+        kind: JoinKind,
+        left: Node,
+        right: Node,
+        conditions: &[Expr],
+        straight: bool,
+    ) -> Node {
+        // The smaller side of an inner join is kept.
+        let (left, right) = if kind == JoinKind::Inner && !straight && left.rows < right.rows {
+            (right, left)
+        } else {
+            (left, right)
+        };
+        let kind = if kind == JoinKind::Straight { JoinKind::Inner } else { kind };
+        let mut keys = Vec::new();
+        let mut rest = Vec::new();
+        for condition in conditions {
+            match self.hash_key(condition, &left.columns, &right.columns) {
+                Some(key) => keys.push(key),
+                None => rest.push(condition.clone()),
+            }
+        }
+        let matched = left.rows * right.rows * self.conditions_selectivity(conditions);
+        let rows = joined_rows(kind, left.rows, matched);
+        let mut both = left.columns.clone();
+        both.extend(&right.columns);
+        let rest = self.translate(&rest, &both);
+        let output =
+            if matches!(kind, JoinKind::Semi | JoinKind::Anti) { left.columns.clone() } else { both };
+        let (left_rows, right_rows, cost) = (left.rows, right.rows, left.cost + right.cost);
+        let (left, right) = (Box::new(left), Box::new(right));
+        if keys.is_empty() {
+            let cost = cost + left_rows * right_rows * PAIR_COST;
+            self.node(Op::LoopJoin { kind, left, right, conditions: rest }, output, rows, cost)
+        } else {
+            let cost = cost + right_rows * HASH_BUILD_COST + left_rows * HASH_PROBE_COST;
+            let op = Op::HashJoin { kind, left, right, keys, conditions: rest, null_aware: false };
+            self.node(op, output, rows, cost)
+        }
+    }
+
+    /// `left = right` with one side over each input, both of a type whose values hash alike when they are equal.
+    fn hash_key(
+        &mut self,
+        condition: &Expr,
+        left: &[ColumnId],
+        right: &[ColumnId],
+    ) -> Option<(Expr, Expr, bool)> {
+        let (function, args) = condition.as_call()?;
+        let null_safe = match function {
+            FunctionId::Eq => false,
+            FunctionId::NullSafeEq => true,
+            _ => return None,
+        };
+        let over = |expr: &Expr, columns: &[ColumnId]| {
+            let mut any = false;
+            let mut only = true;
+            expr.each_column(&mut |id| {
+                any = true;
+                only &= columns.contains(&id);
+            });
+            any && only
+        };
+        let (a, b) = if over(&args[0], left) && over(&args[1], right) {
+            (&args[0], &args[1])
+        } else if over(&args[1], left) && over(&args[0], right) {
+            (&args[1], &args[0])
+        } else {
+            return None;
+        };
+        if !hashes_alike(a, b) {
+            return None;
+        }
+        Some((self.translate_one(a, left), self.translate_one(b, right), null_safe))
+    }
+}
+
+/// Equal values of both have equal keys without a conversion.
+fn hashes_alike(a: &Expr, b: &Expr) -> bool {
+    use types::Physical;
+    let (a, b) = (&a.data_type, &b.data_type);
+    match (a.physical(), b.physical()) {
+        (Physical::Int, Physical::Int) => {
+            let integer = |data_type: &types::DataType| data_type.is_integer();
+            let date = |data_type: &types::DataType| data_type.has_date();
+            (integer(a) && integer(b) && (a.unsigned == b.unsigned || a.length < 20 && b.length < 20))
+                || (date(a) && date(b))
+                || (a.kind == types::TypeKind::Time && b.kind == types::TypeKind::Time)
+                || (a.members.is_some() && a == b)
+        }
+        (Physical::Double, Physical::Double) | (Physical::Decimal, Physical::Decimal) => true,
+        (Physical::Bytes, Physical::Bytes) => a.is_string() && b.is_string() && a.collation == b.collation,
+        _ => false,
+    }
+}
+
+fn is_equality(condition: &Expr) -> bool {
+    matches!(condition.kind, ExprKind::Call { function: FunctionId::Eq | FunctionId::NullSafeEq, .. })
+}
+
+fn joined_rows(kind: JoinKind, left: f64, matched: f64) -> f64 {
+    match kind {
+        JoinKind::Inner | JoinKind::Straight => matched,
+        JoinKind::Left => matched.max(left),
+        JoinKind::Semi => left * 0.5,
+        JoinKind::Anti => left * 0.5,
+    }
+}
+
+/// Which relations a condition reads, as bits.
+fn touched(condition: &Expr, relations: &[Relation<'_>]) -> u64 {
+    let mut bits = 0;
+    condition.each_column(&mut |id| {
+        if let Some(at) = relations.iter().position(|relation| relation.columns.contains(&id)) {
+            bits |= 1 << at;
+        }
+    });
+    bits
+}
+
+/// The relations and conditions of a chain of inner joins.
+fn flatten<'t>(tree: &'t Logical, out: &mut Vec<&'t Logical>, conditions: &mut Vec<Expr>) {
+    match tree {
+        Logical::Join { kind: JoinKind::Inner, left, right, conditions: own } => {
+            flatten(left, out, conditions);
+            flatten(right, out, conditions);
+            for condition in own {
+                conjuncts(condition.clone(), conditions);
+            }
+        }
+        Logical::Filter { input, conditions: own }
+            if matches!(**input, Logical::Join { kind: JoinKind::Inner, .. }) =>
+        {
+            flatten(input, out, conditions);
+            for condition in own {
+                conjuncts(condition.clone(), conditions);
+            }
+        }
+        _ => out.push(tree),
+    }
+}

@@ -1,0 +1,716 @@
+//! From the logical tree to the physical plan: indexes, join order, algorithms, positions.
+//!
+//! The builder walks down with the set of columns that are needed above, so that nothing else is read, and comes back
+//! with operators whose expressions name positions. A column that the input does not have belongs to an enclosing
+//! query: it becomes an outer slot, which the `Apply` of that query fills.
+//!
+//! Read next: [`access`] (indexes and ranges), [`join`] (order and algorithm), [`estimate`] (how many rows),
+//! [`change`] (INSERT, UPDATE, DELETE).
+
+mod access;
+mod change;
+mod estimate;
+mod join;
+
+use catalog::Catalog;
+use types::{CollationId, DataType};
+
+use crate::expr::{ColumnId, Expr, ExprKind, SubqueryKind};
+use crate::logical::{AggregateFunction, Bound, BoundKind, JoinKind, Logical, SortKey, TableIndex};
+use crate::passes::{self, Switches};
+use crate::physical::{Aggregate, ApplyKind, Node, Op, PhysicalPlan, PlanKind, PlanTable};
+
+/// What the optimizer may be told.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Options {
+    /// Logical passes.
+    pub switches: Switches,
+    /// Version of the catalog the statement was bound with.
+    pub catalog_version: u64,
+}
+
+impl Options {
+    /// All passes, for the statement bound with this snapshot.
+    #[must_use]
+    pub fn new(catalog: &Catalog) -> Options {
+        Options { switches: Switches::default(), catalog_version: catalog.version }
+    }
+}
+
+/// Makes the plan. Cannot fail: every bound statement can be run some way.
+#[must_use]
+pub fn optimize(mut bound: Bound, options: &Options) -> PhysicalPlan {
+    passes::run(&mut bound, options.switches);
+    build(bound, options)
+}
+
+/// Builds the physical plan of a statement whose passes have run.
+#[must_use]
+pub fn build(mut bound: Bound, options: &Options) -> PhysicalPlan {
+    let kind = std::mem::replace(&mut bound.kind, BoundKind::Do(Box::new(Logical::OneRow)));
+    let mut builder = Builder::new(&bound);
+    let kind = match &kind {
+        BoundKind::Query(tree) => {
+            let wanted: Vec<ColumnId> = bound.output.iter().map(|column| column.id).collect();
+            PlanKind::Query(builder.root(tree, &wanted))
+        }
+        BoundKind::Do(tree) => {
+            let wanted = tree.output(&bound.tables);
+            PlanKind::Do(builder.root(tree, &wanted))
+        }
+        BoundKind::Insert(insert) => PlanKind::Insert(Box::new(builder.insert(insert))),
+        BoundKind::Update(update) => PlanKind::Update(Box::new(builder.update(update))),
+        BoundKind::Delete(delete) => PlanKind::Delete(Box::new(builder.delete(delete))),
+    };
+    let (outer_slot_count, node_count) = (builder.outer_slots.len() as u32, builder.node_count);
+    PhysicalPlan {
+        kind,
+        tables: bound
+            .tables
+            .iter()
+            .map(|table| PlanTable {
+                entry: table.entry.clone(),
+                alias: table.alias.clone(),
+                lock: table.lock,
+            })
+            .collect(),
+        output: bound.output,
+        parameters: bound.parameters,
+        privileges: bound.privileges,
+        outer_slot_count,
+        recursion_count: bound.recursion_count,
+        node_count,
+        volatile: bound.volatile,
+        calc_found_rows: bound.calc_found_rows,
+        catalog_version: options.catalog_version,
+    }
+}
+
+/// A set of columns.
+#[derive(Clone, Debug)]
+pub(crate) struct Needed(Vec<bool>);
+
+impl Needed {
+    pub(crate) fn none(count: usize) -> Needed {
+        Needed(vec![false; count])
+    }
+
+    pub(crate) fn add(&mut self, id: ColumnId) {
+        self.0[id.0 as usize] = true;
+    }
+
+    pub(crate) fn remove(&mut self, id: ColumnId) {
+        self.0[id.0 as usize] = false;
+    }
+
+    pub(crate) fn has(&self, id: ColumnId) -> bool {
+        self.0[id.0 as usize]
+    }
+
+    pub(crate) fn add_expr(&mut self, expr: &Expr) {
+        expr.each_column(&mut |id| self.add(id));
+    }
+}
+
+pub(crate) struct Builder<'b> {
+    pub(crate) bound: &'b Bound,
+    /// Columns of enclosing queries, by slot.
+    outer_slots: Vec<ColumnId>,
+    node_count: u32,
+    /// From a column's number to its position in the batch a translation is about.
+    positions: Vec<u32>,
+}
+
+const NO_POSITION: u32 = u32::MAX;
+
+impl<'b> Builder<'b> {
+    fn new(bound: &'b Bound) -> Builder<'b> {
+        Builder {
+            bound,
+            outer_slots: Vec::new(),
+            node_count: 0,
+            positions: vec![NO_POSITION; bound.columns.len() + bound.tables.len()],
+        }
+    }
+
+    pub(crate) fn nothing(&self) -> Needed {
+        Needed::none(self.positions.len())
+    }
+
+    /// The number under which a table's row locator travels.
+    pub(crate) fn locator(&self, table: TableIndex) -> ColumnId {
+        ColumnId(self.bound.columns.len() as u32 + table.0)
+    }
+
+    pub(crate) fn column_type(&self, id: ColumnId) -> DataType {
+        match self.bound.columns.get(id.0 as usize) {
+            Some(info) => info.data_type.clone(),
+            None => DataType::varchar(0, CollationId::BINARY),
+        }
+    }
+
+    pub(crate) fn node(&mut self, op: Op, columns: Vec<ColumnId>, rows: f64, cost: f64) -> Node {
+        let types = columns.iter().map(|id| self.column_type(*id)).collect();
+        let number = self.node_count;
+        self.node_count += 1;
+        Node { number, op, columns, types, rows: rows.max(0.0), cost }
+    }
+
+    /// Runs `translate` with positions set for `columns`.
+    fn with_positions<R>(&mut self, columns: &[ColumnId], translate: impl FnOnce(&mut Self) -> R) -> R {
+        for (position, id) in columns.iter().enumerate() {
+            self.positions[id.0 as usize] = position as u32;
+        }
+        let result = translate(self);
+        for id in columns {
+            self.positions[id.0 as usize] = NO_POSITION;
+        }
+        result
+    }
+
+    fn slot(&mut self, id: ColumnId) -> u32 {
+        if let Some(slot) = self.outer_slots.iter().position(|other| *other == id) {
+            return slot as u32;
+        }
+        self.outer_slots.push(id);
+        self.outer_slots.len() as u32 - 1
+    }
+
+    fn translate_here(&mut self, expr: &mut Expr) {
+        match expr.kind {
+            ExprKind::Column(id) => {
+                let position = self.positions[id.0 as usize];
+                expr.kind = if position == NO_POSITION {
+                    ExprKind::Outer(self.slot(id))
+                } else {
+                    ExprKind::Input(position)
+                };
+            }
+            _ => expr.each_child_mut(&mut |child| self.translate_here(child)),
+        }
+    }
+
+    /// Expressions over a batch of these columns.
+    pub(crate) fn translate(&mut self, exprs: &[Expr], columns: &[ColumnId]) -> Vec<Expr> {
+        let mut exprs = exprs.to_vec();
+        self.with_positions(columns, |builder| {
+            exprs.iter_mut().for_each(|expr| builder.translate_here(expr));
+        });
+        exprs
+    }
+
+    pub(crate) fn translate_one(&mut self, expr: &Expr, columns: &[ColumnId]) -> Expr {
+        let mut expr = expr.clone();
+        self.with_positions(columns, |builder| builder.translate_here(&mut expr));
+        expr
+    }
+
+    fn translate_keys(&mut self, keys: &[SortKey], columns: &[ColumnId]) -> Vec<(Expr, bool)> {
+        keys.iter().map(|key| (self.translate_one(&key.expr, columns), key.descending)).collect()
+    }
+
+    /// The plan of a whole query: exactly `wanted`, in order.
+    pub(crate) fn root(&mut self, tree: &Logical, wanted: &[ColumnId]) -> Node {
+        let mut needed = self.nothing();
+        wanted.iter().for_each(|id| needed.add(*id));
+        let node = self.build(tree, &needed);
+        self.project_to(node, wanted)
+    }
+
+    /// Exactly these columns in this order.
+    pub(crate) fn project_to(&mut self, node: Node, wanted: &[ColumnId]) -> Node {
+        if node.columns == wanted {
+            return node;
+        }
+        let exprs: Vec<Expr> = wanted
+            .iter()
+            .map(|id| {
+                let nullable = self.bound.columns.get(id.0 as usize).is_none_or(|info| info.nullable);
+                Expr::column(*id, self.column_type(*id), nullable)
+            })
+            .collect();
+        // A projection below that is not shared can be narrowed at once.
+        let exprs = self.translate(&exprs, &node.columns);
+        if let Op::Project { exprs: inner, .. } = &node.op {
+            let direct: Vec<Expr> = exprs
+                .iter()
+                .filter_map(|expr| match expr.kind {
+                    ExprKind::Input(position) => inner.get(position as usize).cloned(),
+                    _ => None,
+                })
+                .collect();
+            if direct.len() == exprs.len() {
+                let (rows, cost) = (node.rows, node.cost);
+                if let Op::Project { input, .. } = node.op {
+                    return self.node(Op::Project { input, exprs: direct }, wanted.to_vec(), rows, cost);
+                }
+                return node;
+            }
+        }
+        let (rows, cost) = (node.rows, node.cost);
+        self.node(Op::Project { input: Box::new(node), exprs }, wanted.to_vec(), rows, cost)
+    }
+
+    /// The plan of a tree; its output has at least the needed columns that the tree makes.
+    pub(crate) fn build(&mut self, tree: &Logical, needed: &Needed) -> Node {
+        match tree {
+            Logical::OneRow => self.node(Op::OneRow, Vec::new(), 1.0, 0.0),
+            Logical::Empty { columns } => {
+                let columns = columns.iter().copied().filter(|id| needed.has(*id)).collect();
+                self.node(Op::Empty, columns, 0.0, 0.0)
+            }
+            Logical::Scan { table } => self.scan(*table, &[], needed, None).0,
+            Logical::Values { columns, rows } => {
+                let rows: Vec<Vec<Expr>> = rows.iter().map(|row| self.translate(row, &[])).collect();
+                let count = rows.len() as f64;
+                self.node(Op::Values(rows), columns.clone(), count, count)
+            }
+            Logical::WorkingTable { recursion, columns } => {
+                self.node(Op::WorkingTable { recursion: *recursion }, columns.clone(), 100.0, 100.0)
+            }
+            Logical::Recursive { recursion, seed, seed_columns, step, step_columns, distinct, columns } => {
+                let seed = Box::new(self.root(seed, seed_columns));
+                let step = Box::new(self.root(step, step_columns));
+                let (rows, cost) = (seed.rows * 10.0, seed.cost + step.cost * 10.0);
+                let op = Op::Recursive { recursion: *recursion, seed, step, distinct: *distinct };
+                self.node(op, columns.clone(), rows, cost)
+            }
+            Logical::Filter { input, conditions } => self.filter(input, conditions, needed),
+            Logical::Project { input, items } => self.project(input, items, needed),
+            Logical::Join { kind: JoinKind::Inner, .. } => self.join_group(tree, &[], needed),
+            Logical::Join { kind, left, right, conditions } => {
+                let mut inner = needed.clone();
+                conditions.iter().for_each(|condition| inner.add_expr(condition));
+                let left = self.build(left, &inner);
+                self.join_with(*kind, left, right, conditions, &inner)
+            }
+            Logical::Aggregate { input, keys, calls, rollup } => {
+                self.aggregate(input, keys, calls, *rollup, needed)
+            }
+            Logical::Distinct { input, columns } => {
+                let node = self.root(input, columns);
+                let (rows, cost) = ((node.rows * 0.5).max(1.0), node.cost + node.rows);
+                self.node(Op::Distinct { input: Box::new(node) }, columns.clone(), rows, cost)
+            }
+            Logical::Sort { input, keys } => self.sort(input, keys, None, needed),
+            Logical::Limit { input, count, offset } => {
+                self.limit(input, count.as_ref(), offset.as_ref(), needed)
+            }
+            Logical::SetOp { op, all, left, left_columns, right, right_columns, columns } => {
+                let left = Box::new(self.root(left, left_columns));
+                let right = Box::new(self.root(right, right_columns));
+                let (rows, cost) = (left.rows + right.rows, left.cost + right.cost);
+                match (op, all) {
+                    (syntax::ast::SetOp::Union, true) => {
+                        self.node(Op::Append { left, right }, columns.clone(), rows, cost)
+                    }
+                    (syntax::ast::SetOp::Union, false) => {
+                        let append = self.node(Op::Append { left, right }, columns.clone(), rows, cost);
+                        let op = Op::Distinct { input: Box::new(append) };
+                        self.node(op, columns.clone(), rows, cost + rows)
+                    }
+                    _ => {
+                        let op = Op::SetOp { op: *op, all: *all, left, right };
+                        self.node(op, columns.clone(), rows * 0.5, cost + rows)
+                    }
+                }
+            }
+            Logical::Apply { input, subquery, column } => self.apply(input, subquery, *column, needed),
+        }
+    }
+
+    fn filter(&mut self, input: &Logical, conditions: &[Expr], needed: &Needed) -> Node {
+        match input {
+            Logical::Scan { table } => self.scan(*table, conditions, needed, None).0,
+            Logical::Join { kind: JoinKind::Inner, .. } => self.join_group(input, conditions, needed),
+            _ => {
+                let mut inner = needed.clone();
+                conditions.iter().for_each(|condition| inner.add_expr(condition));
+                if let Logical::Apply { column, .. } = input {
+                    // Needed here even if not above.
+                    let _ = column;
+                }
+                let node = self.build(input, &inner);
+                self.filter_node(node, conditions)
+            }
+        }
+    }
+
+    pub(crate) fn filter_node(&mut self, node: Node, conditions: &[Expr]) -> Node {
+        if conditions.is_empty() {
+            return node;
+        }
+        let translated = self.translate(conditions, &node.columns);
+        let selectivity = self.conditions_selectivity(conditions);
+        let (rows, cost) = (node.rows * selectivity, node.cost + node.rows * 0.1);
+        let columns = node.columns.clone();
+        self.node(Op::Filter { input: Box::new(node), conditions: translated }, columns, rows, cost)
+    }
+
+    fn project(&mut self, input: &Logical, items: &[(ColumnId, Expr)], needed: &Needed) -> Node {
+        let mut inner = needed.clone();
+        let kept: Vec<&(ColumnId, Expr)> = items
+            .iter()
+            .filter(|(id, expr)| {
+                needed.has(*id) || expr.any(&mut |node| matches!(node.kind, ExprKind::UserVarAssign { .. }))
+            })
+            .collect();
+        for (id, _) in items {
+            inner.remove(*id);
+        }
+        for (_, expr) in &kept {
+            inner.add_expr(expr);
+        }
+        let node = self.build(input, &inner);
+        self.project_node(node, &kept, needed)
+    }
+
+    fn project_node(&mut self, node: Node, items: &[&(ColumnId, Expr)], needed: &Needed) -> Node {
+        if items.is_empty() {
+            return node;
+        }
+        let mut columns: Vec<ColumnId> = node.columns.iter().copied().filter(|id| needed.has(*id)).collect();
+        let mut exprs: Vec<Expr> = columns
+            .iter()
+            .map(|id| {
+                let nullable = self.bound.columns.get(id.0 as usize).is_none_or(|info| info.nullable);
+                Expr::column(*id, self.column_type(*id), nullable)
+            })
+            .collect();
+        for (id, expr) in items {
+            columns.push(*id);
+            exprs.push(expr.clone());
+        }
+        let exprs = self.translate(&exprs, &node.columns);
+        let (rows, cost) = (node.rows, node.cost + node.rows * 0.05);
+        self.node(Op::Project { input: Box::new(node), exprs }, columns, rows, cost)
+    }
+
+    fn aggregate(
+        &mut self,
+        input: &Logical,
+        keys: &[(ColumnId, Expr)],
+        calls: &[(ColumnId, crate::logical::AggregateCall)],
+        rollup: bool,
+        needed: &Needed,
+    ) -> Node {
+        let mut inner = self.nothing();
+        keys.iter().for_each(|(_, expr)| inner.add_expr(expr));
+        let kept: Vec<_> = calls.iter().filter(|(id, _)| needed.has(*id)).collect();
+        for (_, call) in &kept {
+            call.args.iter().for_each(|arg| inner.add_expr(arg));
+            call.order_by.iter().for_each(|key| inner.add_expr(&key.expr));
+        }
+        let node = match self.first_by_index(input, keys, &kept, &inner) {
+            Some(node) => node,
+            None => self.build(input, &inner),
+        };
+        let mut columns: Vec<ColumnId> = keys.iter().map(|(id, _)| *id).collect();
+        columns.extend(kept.iter().map(|(id, _)| *id));
+        let key_exprs: Vec<Expr> = keys.iter().map(|(_, expr)| expr.clone()).collect();
+        let key_exprs = self.translate(&key_exprs, &node.columns);
+        let mut aggregates = Vec::with_capacity(kept.len());
+        for (_, call) in kept {
+            aggregates.push(Aggregate {
+                function: call.function,
+                distinct: call.distinct,
+                args: self.translate(&call.args, &node.columns),
+                order_by: self.translate_keys(&call.order_by, &node.columns),
+                separator: call.separator.clone(),
+                data_type: call.data_type.clone(),
+                nullable: call.nullable,
+            });
+        }
+        let rows = if keys.is_empty() { 1.0 } else { self.group_count(keys, node.rows) };
+        let cost = node.cost + node.rows * 0.5;
+        let op = Op::Aggregate {
+            input: Box::new(node),
+            keys: key_exprs,
+            calls: aggregates,
+            rollup,
+            ordered: false,
+        };
+        self.node(op, columns, rows, cost)
+    }
+
+    /// MIN or MAX alone over a table: the first row of an index that gives the order.
+    fn first_by_index(
+        &mut self,
+        input: &Logical,
+        keys: &[(ColumnId, Expr)],
+        calls: &[&(ColumnId, crate::logical::AggregateCall)],
+        needed: &Needed,
+    ) -> Option<Node> {
+        let [(_, call)] = calls else { return None };
+        if !keys.is_empty() || !matches!(call.function, AggregateFunction::Min | AggregateFunction::Max) {
+            return None;
+        }
+        let column = call.args.first()?.as_column()?;
+        let (table, mut conditions) = match input {
+            Logical::Scan { table } => (*table, Vec::new()),
+            Logical::Filter { input, conditions } => match **input {
+                Logical::Scan { table } => (table, conditions.clone()),
+                _ => return None,
+            },
+            _ => return None,
+        };
+        self.bound.tables[table.0 as usize].ordinal(column)?;
+        if self.bound.columns[column.0 as usize].nullable {
+            let context = crate::function::TypeContext::default();
+            let option = || crate::expr::CallOption::None;
+            let null =
+                crate::function::build(crate::FunctionId::IsNull, call.args.clone(), option(), &context)
+                    .ok()?;
+            conditions
+                .push(crate::function::build(crate::FunctionId::Not, vec![null], option(), &context).ok()?);
+        }
+        let order =
+            [SortKey { expr: call.args[0].clone(), descending: call.function == AggregateFunction::Max }];
+        let (node, ordered) = self.scan(table, &conditions, needed, Some((&order, Some(1.0))));
+        if !ordered {
+            return None;
+        }
+        let (columns, cost) = (node.columns.clone(), node.cost);
+        let op = Op::Limit { input: Box::new(node), count: Some(Expr::int(1)), offset: None };
+        Some(self.node(op, columns, 1.0, cost))
+    }
+
+    /// ORDER BY, with the LIMIT above it if there is one.
+    fn sort(
+        &mut self,
+        input: &Logical,
+        keys: &[SortKey],
+        limit: Option<(&Expr, Option<&Expr>)>,
+        needed: &Needed,
+    ) -> Node {
+        let mut inner = needed.clone();
+        keys.iter().for_each(|key| inner.add_expr(&key.expr));
+        let wanted = limit.map(|(count, offset)| row_limit(count) + offset.map_or(0.0, row_limit));
+        if let Some(node) = self.ordered(input, keys, wanted, &inner) {
+            return match limit {
+                Some((count, offset)) => self.limit_node(node, Some(count), offset),
+                None => node,
+            };
+        }
+        // Rows are sorted narrow: large columns that the order does not need are fetched for those that remain.
+        if let Some(node) = self.sort_then_fetch(input, keys, limit, &inner) {
+            return node;
+        }
+        let node = self.build(input, &inner);
+        self.sort_node(node, keys, limit)
+    }
+
+    fn sort_node(&mut self, node: Node, keys: &[SortKey], limit: Option<(&Expr, Option<&Expr>)>) -> Node {
+        let translated = self.translate_keys(keys, &node.columns);
+        let columns = node.columns.clone();
+        let rows = node.rows;
+        let cost = node.cost + rows * rows.max(2.0).log2() * 0.1;
+        match limit {
+            Some((count, offset)) => {
+                let kept = rows.min(row_limit(count));
+                let op = Op::TopN {
+                    input: Box::new(node),
+                    keys: translated,
+                    count: self.translate_one(count, &[]),
+                    offset: offset.map(|offset| self.translate_one(offset, &[])),
+                };
+                self.node(op, columns, kept, cost)
+            }
+            None => self.node(Op::Sort { input: Box::new(node), keys: translated }, columns, rows, cost),
+        }
+    }
+
+    /// A table's rows in the order of an index, if that is cheaper than sorting them.
+    fn ordered(
+        &mut self,
+        input: &Logical,
+        keys: &[SortKey],
+        limit: Option<f64>,
+        needed: &Needed,
+    ) -> Option<Node> {
+        match input {
+            Logical::Scan { table } => {
+                let (node, ordered) = self.scan(*table, &[], needed, Some((keys, limit)));
+                ordered.then_some(node)
+            }
+            Logical::Filter { input, conditions } => match **input {
+                Logical::Scan { table } => {
+                    let (node, ordered) = self.scan(table, conditions, needed, Some((keys, limit)));
+                    ordered.then_some(node)
+                }
+                _ => None,
+            },
+            Logical::Project { input, items } => {
+                let over_items = keys.iter().any(|key| {
+                    let mut found = false;
+                    key.expr.each_column(&mut |id| found |= items.iter().any(|(item, _)| *item == id));
+                    found
+                });
+                if over_items {
+                    return None;
+                }
+                let mut inner = needed.clone();
+                items.iter().for_each(|(id, _)| inner.remove(*id));
+                let kept: Vec<&(ColumnId, Expr)> = items.iter().filter(|(id, _)| needed.has(*id)).collect();
+                kept.iter().for_each(|(_, expr)| inner.add_expr(expr));
+                let node = self.ordered(input, keys, limit, &inner)?;
+                Some(self.project_node(node, &kept, needed))
+            }
+            _ => None,
+        }
+    }
+
+    /// Sorts key columns and locators only, then fetches the large columns.
+    fn sort_then_fetch(
+        &mut self,
+        input: &Logical,
+        keys: &[SortKey],
+        limit: Option<(&Expr, Option<&Expr>)>,
+        needed: &Needed,
+    ) -> Option<Node> {
+        let (table, conditions): (TableIndex, &[Expr]) = match input {
+            Logical::Scan { table } => (*table, &[]),
+            Logical::Filter { input, conditions } => match **input {
+                Logical::Scan { table } => (table, conditions),
+                _ => return None,
+            },
+            _ => return None,
+        };
+        let bound_table = &self.bound.tables[table.0 as usize];
+        if bound_table.entry.source.as_virtual().is_some() {
+            return None;
+        }
+        let mut early = self.nothing();
+        keys.iter().for_each(|key| early.add_expr(&key.expr));
+        conditions.iter().for_each(|condition| early.add_expr(condition));
+        let mut late = Vec::new();
+        for (ordinal, column) in bound_table.entry.definition.columns.iter().enumerate() {
+            let id = bound_table.column(ordinal);
+            if needed.has(id) && !early.has(id) && is_large(&column.data_type) {
+                late.push(ordinal);
+            }
+        }
+        if late.is_empty() {
+            return None;
+        }
+        let mut narrow = needed.clone();
+        for &ordinal in &late {
+            narrow.remove(bound_table.column(ordinal));
+        }
+        let locator = self.locator(table);
+        narrow.add(locator);
+        let node = self.scan(table, conditions, &narrow, None).0;
+        let node = self.sort_node(node, keys, limit);
+        let position = node.columns.iter().position(|id| *id == locator)? as u32;
+        let mut columns = node.columns.clone();
+        columns.extend(late.iter().map(|&ordinal| bound_table.column(ordinal)));
+        let (rows, cost) = (node.rows, node.cost + node.rows * 2.0);
+        let op = Op::Fetch { input: Box::new(node), table, locator: position, columns: late };
+        Some(self.node(op, columns, rows, cost))
+    }
+
+    fn limit(
+        &mut self,
+        input: &Logical,
+        count: Option<&Expr>,
+        offset: Option<&Expr>,
+        needed: &Needed,
+    ) -> Node {
+        match (input, count) {
+            (Logical::Sort { input, keys }, Some(count)) => {
+                self.sort(input, keys, Some((count, offset)), needed)
+            }
+            // A projection above the order changes no row: sort and cut below it.
+            _ => {
+                let node = self.build(input, needed);
+                self.limit_node(node, count, offset)
+            }
+        }
+    }
+
+    fn limit_node(&mut self, node: Node, count: Option<&Expr>, offset: Option<&Expr>) -> Node {
+        let wanted = count.map_or(f64::MAX, row_limit) + offset.map_or(0.0, row_limit);
+        let share = if node.rows > 0.0 { (wanted / node.rows).min(1.0) } else { 1.0 };
+        let (rows, cost) = (node.rows.min(wanted), node.cost * share);
+        let columns = node.columns.clone();
+        let count = count.map(|count| self.translate_one(count, &[]));
+        let offset = offset.map(|offset| self.translate_one(offset, &[]));
+        self.node(Op::Limit { input: Box::new(node), count, offset }, columns, rows, cost)
+    }
+
+    fn apply(
+        &mut self,
+        input: &Logical,
+        subquery: &crate::expr::Subquery,
+        column: ColumnId,
+        needed: &Needed,
+    ) -> Node {
+        let mut inner = needed.clone();
+        inner.remove(column);
+        let used = needed.has(column);
+        if !used {
+            return self.build(input, &inner);
+        }
+        subquery.outer.iter().for_each(|id| inner.add(*id));
+        let condition: &[Expr] = match &subquery.kind {
+            SubqueryKind::Quantified { condition, .. } => condition,
+            _ => &[],
+        };
+        for part in condition {
+            part.each_column(&mut |id| {
+                if !subquery.columns.contains(&id) {
+                    inner.add(id);
+                }
+            });
+        }
+        let node = self.build(input, &inner);
+        let plan = match subquery.kind {
+            SubqueryKind::Exists => {
+                let nothing = self.nothing();
+                self.build(&subquery.plan, &nothing)
+            }
+            _ => self.root(&subquery.plan, &subquery.columns),
+        };
+        let kind = match &subquery.kind {
+            SubqueryKind::Scalar => ApplyKind::Scalar,
+            SubqueryKind::Exists => ApplyKind::Exists,
+            SubqueryKind::Quantified { all, condition } => {
+                let mut columns = node.columns.clone();
+                columns.extend(&subquery.columns);
+                ApplyKind::Quantified { all: *all, condition: self.translate(condition, &columns) }
+            }
+        };
+        let mut outer = Vec::new();
+        for id in &subquery.outer {
+            if let Some(position) = node.columns.iter().position(|column| column == id) {
+                outer.push((self.slot(*id), position as u32));
+            }
+        }
+        let mut columns = node.columns.clone();
+        columns.push(column);
+        let runs = if outer.is_empty() { 1.0 } else { node.rows };
+        let (rows, cost) = (node.rows, node.cost + runs * plan.cost);
+        self.node(
+            Op::Apply { input: Box::new(node), subquery: Box::new(plan), kind, outer },
+            columns,
+            rows,
+            cost,
+        )
+    }
+}
+
+/// Rows a LIMIT lets through, as far as it is known.
+fn row_limit(expr: &Expr) -> f64 {
+    match expr.as_literal() {
+        Some(types::Value::Int(count)) => *count as f64,
+        Some(types::Value::UInt(count)) => *count as f64,
+        _ => 100.0,
+    }
+}
+
+/// Values too large to carry through a sort for rows that may be thrown away.
+fn is_large(data_type: &DataType) -> bool {
+    data_type.is_text_or_blob()
+        || data_type.kind == types::TypeKind::Json
+        || (data_type.is_string() && data_type.length > 512)
+}

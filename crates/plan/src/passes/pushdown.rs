@@ -1,0 +1,329 @@
+//! Conditions move down to the rows they are about; outer joins that a condition makes inner become inner.
+
+use crate::expr::{ColumnId, Expr, ExprKind};
+use crate::function::FunctionId;
+use crate::logical::{Bound, JoinKind, Logical};
+use crate::rewrite::{conjuncts, substitute};
+
+use super::{Switches, take};
+
+pub(super) fn run(bound: &mut Bound, tree: &mut Logical, switches: Switches) {
+    let whole = take(tree);
+    *tree = push(bound, whole, Vec::new(), switches);
+}
+
+fn columns_of(expr: &Expr) -> Vec<ColumnId> {
+    let mut columns = Vec::new();
+    expr.each_column(&mut |id| columns.push(id));
+    columns
+}
+
+fn reads_only(expr: &Expr, columns: &[ColumnId]) -> bool {
+    columns_of(expr).iter().all(|id| columns.contains(id))
+}
+
+fn reads_any(expr: &Expr, columns: &[ColumnId]) -> bool {
+    columns_of(expr).iter().any(|id| columns.contains(id))
+}
+
+/// May be computed in another place or another number of times.
+fn movable(expr: &Expr) -> bool {
+    !expr.any(&mut |node| match &node.kind {
+        ExprKind::UserVarAssign { .. } | ExprKind::UserVar(_) => true,
+        ExprKind::Call { function, .. } => !function.is_deterministic(),
+        _ => false,
+    })
+}
+
+fn filter(input: Logical, conditions: Vec<Expr>) -> Logical {
+    if conditions.is_empty() { input } else { Logical::Filter { input: Box::new(input), conditions } }
+}
+
+/// The truth of a condition that is a literal.
+fn constant_truth(expr: &Expr) -> Option<bool> {
+    match expr.as_literal()? {
+        types::Value::Null => Some(false),
+        types::Value::Int(value) => Some(*value != 0),
+        types::Value::UInt(value) => Some(*value != 0),
+        _ => None,
+    }
+}
+
+/// The tree with `conditions` (to hold for its rows) pushed as deep as they go.
+fn push(bound: &mut Bound, tree: Logical, mut conditions: Vec<Expr>, switches: Switches) -> Logical {
+    match tree {
+        Logical::Filter { input, conditions: own } => {
+            for condition in own {
+                conjuncts(condition, &mut conditions);
+            }
+            let mut never = false;
+            conditions.retain(|condition| match constant_truth(condition) {
+                Some(true) => false,
+                Some(false) => {
+                    never = true;
+                    true
+                }
+                None => true,
+            });
+            if never {
+                return Logical::Empty { columns: input.output(&bound.tables) };
+            }
+            let (down, here): (Vec<_>, Vec<_>) = conditions.into_iter().partition(movable);
+            let input = push(bound, *input, down, switches);
+            filter(input, here)
+        }
+        Logical::Project { input, items } => {
+            let (down, here): (Vec<_>, Vec<_>) = conditions.into_iter().partition(|condition| {
+                let columns = columns_of(condition);
+                items.iter().all(|(id, expr)| !columns.contains(id) || (movable(expr) && cheap(expr)))
+            });
+            let down = down
+                .into_iter()
+                .map(|mut condition| {
+                    substitute(&mut condition, &|id| {
+                        items.iter().find(|(item, _)| *item == id).map(|(_, expr)| expr.clone())
+                    });
+                    condition
+                })
+                .collect();
+            let input = push(bound, *input, down, switches);
+            filter(Logical::Project { input: Box::new(input), items }, here)
+        }
+        Logical::Join { kind, left, right, conditions: own } => {
+            push_join(bound, kind, *left, *right, own, conditions, switches)
+        }
+        Logical::Aggregate { input, keys, calls, rollup } => {
+            // A condition on keys holds for all rows of a group or for none; without keys there is always a row.
+            let plain: Vec<ColumnId> = keys.iter().map(|(id, _)| *id).collect();
+            let (down, here): (Vec<_>, Vec<_>) = conditions.into_iter().partition(|condition| {
+                !rollup
+                    && !plain.is_empty()
+                    && !columns_of(condition).is_empty()
+                    && reads_only(condition, &plain)
+            });
+            let down = down
+                .into_iter()
+                .map(|mut condition| {
+                    substitute(&mut condition, &|id| {
+                        keys.iter().find(|(key, _)| *key == id).map(|(_, expr)| expr.clone())
+                    });
+                    condition
+                })
+                .collect();
+            let input = push(bound, *input, down, switches);
+            filter(Logical::Aggregate { input: Box::new(input), keys, calls, rollup }, here)
+        }
+        Logical::Distinct { input, columns } => {
+            let input = push(bound, *input, conditions, switches);
+            Logical::Distinct { input: Box::new(input), columns }
+        }
+        Logical::Sort { input, keys } => {
+            let input = push(bound, *input, conditions, switches);
+            Logical::Sort { input: Box::new(input), keys }
+        }
+        Logical::Limit { input, count, offset } => {
+            let input = push(bound, *input, Vec::new(), switches);
+            filter(Logical::Limit { input: Box::new(input), count, offset }, conditions)
+        }
+        Logical::SetOp { op, all, left, left_columns, right, right_columns, columns } => {
+            // Whether a row of either side passes does not depend on the other side.
+            let (down, here): (Vec<_>, Vec<_>) =
+                conditions.into_iter().partition(|condition| reads_only(condition, &columns));
+            let mut sides = [(*left, &left_columns), (*right, &right_columns)].map(|(side, ids)| {
+                let mut moved = Vec::new();
+                for condition in &down {
+                    let mut condition = condition.clone();
+                    substitute(&mut condition, &|id| {
+                        let position = columns.iter().position(|column| *column == id)?;
+                        let info = &bound.columns[ids[position].0 as usize];
+                        Some(Expr::column(ids[position], info.data_type.clone(), info.nullable))
+                    });
+                    moved.push(condition);
+                }
+                (side, moved)
+            });
+            let (side, moved) = std::mem::replace(&mut sides[0], (Logical::OneRow, Vec::new()));
+            let left = Box::new(push(bound, side, moved, switches));
+            let (side, moved) = std::mem::replace(&mut sides[1], (Logical::OneRow, Vec::new()));
+            let right = Box::new(push(bound, side, moved, switches));
+            filter(Logical::SetOp { op, all, left, left_columns, right, right_columns, columns }, here)
+        }
+        Logical::Apply { input, mut subquery, column } => {
+            let (down, here): (Vec<_>, Vec<_>) =
+                conditions.into_iter().partition(|condition| !reads_any(condition, &[column]));
+            run(bound, &mut subquery.plan, switches);
+            let input = push(bound, *input, down, switches);
+            filter(Logical::Apply { input: Box::new(input), subquery, column }, here)
+        }
+        Logical::Recursive { recursion, seed, seed_columns, step, step_columns, distinct, columns } => {
+            let seed = Box::new(push(bound, *seed, Vec::new(), switches));
+            let step = Box::new(push(bound, *step, Vec::new(), switches));
+            let node =
+                Logical::Recursive { recursion, seed, seed_columns, step, step_columns, distinct, columns };
+            filter(node, conditions)
+        }
+        leaf => filter(leaf, conditions),
+    }
+}
+
+/// Worth computing twice: once in the condition, once in the projection.
+fn cheap(expr: &Expr) -> bool {
+    let mut nodes = 0;
+    !expr.any(&mut |_| {
+        nodes += 1;
+        nodes > 8
+    })
+}
+
+fn push_join(
+    bound: &mut Bound,
+    mut kind: JoinKind,
+    left: Logical,
+    right: Logical,
+    own: Vec<Expr>,
+    conditions: Vec<Expr>,
+    switches: Switches,
+) -> Logical {
+    let left_columns = left.output(&bound.tables);
+    let right_columns = right.output(&bound.tables);
+    if kind == JoinKind::Left
+        && switches.outer_to_inner
+        && conditions.iter().any(|condition| rejects_null(condition, &right_columns))
+    {
+        kind = JoinKind::Inner;
+    }
+    let mut own_parts = Vec::new();
+    for condition in own {
+        conjuncts(condition, &mut own_parts);
+    }
+    let (mut to_left, mut to_right, mut here, mut above) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    match kind {
+        JoinKind::Inner | JoinKind::Straight => {
+            for condition in own_parts.into_iter().chain(conditions) {
+                // A condition on no column at all (a constant) goes to the left side.
+                if reads_any(&condition, &right_columns) {
+                    if reads_any(&condition, &left_columns) { &mut here } else { &mut to_right }
+                } else {
+                    &mut to_left
+                }
+                .push(condition);
+            }
+            // `a = b AND a = 5`: b = 5 as well.
+            derive_constants(&here, &to_left, &right_columns, &mut to_right);
+            derive_constants(&here, &to_right, &left_columns, &mut to_left);
+        }
+        JoinKind::Left => {
+            for condition in own_parts {
+                if reads_any(&condition, &left_columns) || !reads_any(&condition, &right_columns) {
+                    &mut here
+                } else {
+                    &mut to_right
+                }
+                .push(condition);
+            }
+            for condition in conditions {
+                if reads_any(&condition, &right_columns) { &mut above } else { &mut to_left }.push(condition);
+            }
+            derive_constants(&here, &to_left, &right_columns, &mut to_right);
+        }
+        JoinKind::Semi | JoinKind::Anti => {
+            for condition in own_parts {
+                if reads_any(&condition, &left_columns) || !reads_any(&condition, &right_columns) {
+                    if kind == JoinKind::Semi && !reads_any(&condition, &right_columns) {
+                        &mut to_left
+                    } else {
+                        &mut here
+                    }
+                } else {
+                    &mut to_right
+                }
+                .push(condition);
+            }
+            to_left.extend(conditions);
+            derive_constants(&here, &to_left, &right_columns, &mut to_right);
+        }
+    }
+    let left = Box::new(push(bound, left, to_left, switches));
+    let right = Box::new(push(bound, right, to_right, switches));
+    filter(Logical::Join { kind, left, right, conditions: here }, above)
+}
+
+/// For each equality of `joins` between a column that `known` fixes to a constant and one of `side`: the same
+/// constant for the other column.
+fn derive_constants(joins: &[Expr], known: &[Expr], side: &[ColumnId], out: &mut Vec<Expr>) {
+    let mut derived = Vec::new();
+    for join in joins {
+        let Some((FunctionId::Eq, [a, b])) = join.as_call() else { continue };
+        let (Some(a_id), Some(b_id)) = (a.as_column(), b.as_column()) else { continue };
+        let (from, to) = if side.contains(&b_id) { (a_id, b) } else { (b_id, a) };
+        if !side.contains(&to.as_column().unwrap_or(a_id)) || a.data_type != b.data_type {
+            continue;
+        }
+        for condition in known {
+            let Some((FunctionId::Eq, [left, right])) = condition.as_call() else { continue };
+            let value = match (left.as_column(), right.as_column()) {
+                (Some(id), None) if id == from && right.is_constant() => right,
+                (None, Some(id)) if id == from && left.is_constant() => left,
+                _ => continue,
+            };
+            let mut copy = condition.clone();
+            if let ExprKind::Call { args, .. } = &mut copy.kind {
+                *args = vec![to.clone(), value.clone()];
+            }
+            derived.push(copy);
+        }
+    }
+    out.extend(derived);
+}
+
+/// Whether the condition cannot be TRUE when all of `columns` are NULL.
+fn rejects_null(condition: &Expr, columns: &[ColumnId]) -> bool {
+    match &condition.kind {
+        ExprKind::Call { function, args, .. } => match function {
+            FunctionId::And => args.iter().any(|arg| rejects_null(arg, columns)),
+            FunctionId::Or => args.iter().all(|arg| rejects_null(arg, columns)),
+            FunctionId::Not => match args[0].as_call() {
+                Some((FunctionId::IsNull, inner)) => null_from_null(&inner[0], columns),
+                _ => null_from_null(&args[0], columns),
+            },
+            FunctionId::IsTrue => rejects_null(&args[0], columns),
+            _ => null_from_null(condition, columns),
+        },
+        ExprKind::InList { expr, .. } => null_from_null(expr, columns),
+        _ => null_from_null(condition, columns),
+    }
+}
+
+/// Whether the value is NULL when all of `columns` are: strict functions of one of them.
+fn null_from_null(expr: &Expr, columns: &[ColumnId]) -> bool {
+    match &expr.kind {
+        ExprKind::Column(id) => columns.contains(id),
+        ExprKind::Call { function, args, .. } => {
+            let strict = matches!(
+                function,
+                FunctionId::Add
+                    | FunctionId::Sub
+                    | FunctionId::Mul
+                    | FunctionId::Div
+                    | FunctionId::Mod
+                    | FunctionId::Neg
+                    | FunctionId::Eq
+                    | FunctionId::Ne
+                    | FunctionId::Lt
+                    | FunctionId::Le
+                    | FunctionId::Gt
+                    | FunctionId::Ge
+                    | FunctionId::Like
+                    | FunctionId::Between
+                    | FunctionId::Cast
+                    | FunctionId::Not
+            );
+            if *function == FunctionId::Between {
+                return null_from_null(&args[0], columns);
+            }
+            strict && args.iter().any(|arg| null_from_null(arg, columns))
+        }
+        ExprKind::InList { expr, .. } => null_from_null(expr, columns),
+        _ => false,
+    }
+}
