@@ -217,6 +217,16 @@ impl Group {
         true
     }
 
+    /// Closes who was accepted and not yet greeted, because the server stops.
+    pub(crate) fn drop_arrivals(&self) {
+        for (stream, _) in lock(&self.arrivals).drain(..) {
+            drop(stream);
+            self.connection_count.fetch_sub(1, Ordering::Relaxed);
+            self.shared.connection_closed();
+            self.shared.service.note(ConnectionEvent::Closed);
+        }
+    }
+
     /// Gives the core to a parked thread, or a new one. Gives it back if there is neither.
     fn hand_over(self: &Arc<Group>, core: Box<Core>) -> Option<Box<Core>> {
         let mut park = lock(&self.park);
@@ -347,11 +357,7 @@ impl Group {
         let started = *core.stopping_since.get_or_insert(core.now);
         let is_late = core.now.saturating_duration_since(started) >= self.shared.stop_time();
         core.next_sweep = core.now + Duration::from_millis(50);
-        for (stream, _) in lock(&self.arrivals).drain(..) {
-            drop(stream);
-            self.shared.service.note(ConnectionEvent::Closed);
-            self.connection_count.fetch_sub(1, Ordering::Relaxed);
-        }
+        self.drop_arrivals();
         let mut left = 0;
         for slot in 0..core.slots.len() {
             match &core.slots[slot] {

@@ -270,6 +270,9 @@ impl Server {
         }
         let deadline = Instant::now() + time + KILL_TIME;
         let ended = self.groups.iter().all(|group| group.join(deadline));
+        for group in &self.groups {
+            group.drop_arrivals(); // A group may have ended just before another gave it somebody new.
+        }
         if let Some(path) = &self.socket {
             let _ = std::fs::remove_file(path); // The next start replaces a leftover one.
         }
