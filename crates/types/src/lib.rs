@@ -8,8 +8,10 @@
 
 pub mod charset;
 pub mod collation;
+pub mod convert;
 pub mod data_type;
 pub mod decimal;
+pub mod json;
 pub mod number;
 pub mod temporal;
 pub mod value;

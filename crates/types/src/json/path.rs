@@ -1,0 +1,312 @@
+//! JSON paths: `$.a."b c"[0][last-1][1 to 3].*[*]**.c`.
+
+use super::value::View;
+
+/// A step of a path. Array positions from the end are written `last`, `last-1`, ...
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Leg {
+    /// `.key`
+    Member(Vec<u8>),
+    /// `.*`
+    AnyMember,
+    /// `[n]` or `[last-n]`
+    Cell(Index),
+    /// `[n to m]`
+    Range(Index, Index),
+    /// `[*]`
+    AnyCell,
+    /// `**`
+    Descendants,
+}
+
+/// A position in an array.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Index {
+    /// How far.
+    pub offset: usize,
+    /// Counted from the last element backwards.
+    pub from_end: bool,
+}
+
+impl Index {
+    /// The position in an array of `length` elements; `None` before its start.
+    pub(super) fn resolve(self, length: usize) -> Option<usize> {
+        if self.from_end { (length).checked_sub(self.offset + 1) } else { Some(self.offset) }
+    }
+}
+
+/// A parsed path.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Path {
+    /// Steps from the root.
+    pub legs: Vec<Leg>,
+}
+
+/// A text that is no path: error 3143 around this character position.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct PathError {
+    /// Where, in characters from 0.
+    pub position: usize,
+}
+
+impl Path {
+    /// Reads a path.
+    ///
+    /// # Errors
+    /// Where it goes wrong.
+    pub fn parse(text: &[u8]) -> Result<Path, PathError> {
+        let mut at = 0;
+        let blanks = |at: &mut usize| {
+            while text.get(*at).is_some_and(|&byte| crate::number::is_space(byte)) {
+                *at += 1;
+            }
+        };
+        blanks(&mut at);
+        if text.get(at) != Some(&b'$') {
+            return Err(PathError { position: at + 1 });
+        }
+        at += 1;
+        let mut legs = Vec::new();
+        loop {
+            blanks(&mut at);
+            match text.get(at) {
+                None => break,
+                Some(b'.') => {
+                    at += 1;
+                    blanks(&mut at);
+                    match text.get(at) {
+                        Some(b'*') => {
+                            at += 1;
+                            legs.push(Leg::AnyMember);
+                        }
+                        Some(b'"') => {
+                            let rest = &text[at..];
+                            let mut end = 1;
+                            while end < rest.len() && rest[end] != b'"' {
+                                end += if rest[end] == b'\\' { 2 } else { 1 };
+                            }
+                            if end >= rest.len() {
+                                return Err(PathError { position: at });
+                            }
+                            match super::parse_tree(&rest[..=end]) {
+                                Ok(super::Json::String(key)) => legs.push(Leg::Member(key)),
+                                _ => return Err(PathError { position: at }),
+                            }
+                            at += end + 1;
+                        }
+                        _ => {
+                            let length = text[at..]
+                                .iter()
+                                .take_while(|&&byte| {
+                                    !matches!(byte, b'.' | b'[' | b'*') && !crate::number::is_space(byte)
+                                })
+                                .count();
+                            let key = &text[at..at + length];
+                            let valid = key.first().is_some_and(|byte| !byte.is_ascii_digit())
+                                && key.iter().all(|&b| {
+                                    b.is_ascii_alphanumeric() || b == b'_' || b == b'$' || b >= 0x80
+                                });
+                            if !valid {
+                                return Err(PathError { position: at });
+                            }
+                            legs.push(Leg::Member(key.to_vec()));
+                            at += length;
+                        }
+                    }
+                }
+                Some(b'[') => {
+                    at += 1;
+                    blanks(&mut at);
+                    if text.get(at) == Some(&b'*') {
+                        at += 1;
+                        legs.push(Leg::AnyCell);
+                    } else {
+                        let first = index(text, &mut at)?;
+                        blanks(&mut at);
+                        if text[at..].starts_with(b"to") && at > 0 && crate::number::is_space(text[at - 1]) {
+                            at += 2;
+                            if !text.get(at).is_some_and(|&byte| crate::number::is_space(byte)) {
+                                return Err(PathError { position: at });
+                            }
+                            blanks(&mut at);
+                            let last = index(text, &mut at)?;
+                            if first.from_end == last.from_end
+                                && (if first.from_end {
+                                    first.offset < last.offset
+                                } else {
+                                    first.offset > last.offset
+                                })
+                            {
+                                return Err(PathError { position: at });
+                            }
+                            legs.push(Leg::Range(first, last));
+                        } else {
+                            legs.push(Leg::Cell(first));
+                        }
+                    }
+                    blanks(&mut at);
+                    if text.get(at) != Some(&b']') {
+                        return Err(PathError { position: at });
+                    }
+                    at += 1;
+                }
+                Some(b'*') if text.get(at + 1) == Some(&b'*') => {
+                    at += 2;
+                    legs.push(Leg::Descendants);
+                    if at == text.len() {
+                        return Err(PathError { position: at });
+                    }
+                }
+                Some(_) => return Err(PathError { position: at }),
+            }
+        }
+        Ok(Path { legs })
+    }
+
+    /// Can it name more than one value?
+    #[must_use]
+    pub fn has_wildcard(&self) -> bool {
+        self.legs.iter().any(|leg| !matches!(leg, Leg::Member(_) | Leg::Cell(_)))
+    }
+
+    /// Calls `found` with every value the path names, in document order; stops when it gives false.
+    pub fn each<'a>(&self, document: &'a [u8], found: &mut dyn FnMut(View<'a>) -> bool) {
+        walk(View::new(document), &self.legs, found);
+    }
+
+    /// The first value the path names.
+    #[must_use]
+    pub fn first<'a>(&self, document: &'a [u8]) -> Option<View<'a>> {
+        let mut first = None;
+        self.each(document, &mut |view| {
+            first = Some(view);
+            false
+        });
+        first
+    }
+}
+
+fn index(text: &[u8], at: &mut usize) -> Result<Index, PathError> {
+    let number = |at: &mut usize| -> Result<usize, PathError> {
+        let count = text[*at..].iter().take_while(|byte| byte.is_ascii_digit()).count();
+        let value =
+            std::str::from_utf8(&text[*at..*at + count]).ok().and_then(|digits| digits.parse::<u32>().ok());
+        match value {
+            Some(value) => {
+                *at += count;
+                Ok(value as usize)
+            }
+            None => Err(PathError { position: *at }),
+        }
+    };
+    if text[*at..].starts_with(b"last") {
+        *at += 4;
+        while text.get(*at).is_some_and(|&byte| crate::number::is_space(byte)) && text[*at..].contains(&b'-')
+        {
+            *at += 1;
+        }
+        let mut offset = 0;
+        if text.get(*at) == Some(&b'-') {
+            *at += 1;
+            while text.get(*at) == Some(&b' ') {
+                *at += 1;
+            }
+            offset = number(at)?;
+        }
+        return Ok(Index { offset, from_end: true });
+    }
+    Ok(Index { offset: number(at)?, from_end: false })
+}
+
+/// Walks the legs; false: the caller has enough.
+fn walk<'a>(view: View<'a>, legs: &[Leg], found: &mut dyn FnMut(View<'a>) -> bool) -> bool {
+    use super::Kind;
+    let Some((leg, rest)) = legs.split_first() else {
+        return found(view);
+    };
+    let is_array = view.kind() == Kind::Array;
+    match leg {
+        Leg::Member(key) => view.get(key).is_none_or(|value| walk(value, rest, found)),
+        Leg::AnyMember => view.members().all(|(_, value)| walk(value, rest, found)),
+        // What is no array counts as an array of itself.
+        Leg::Cell(index) if !is_array => index.resolve(1) != Some(0) || walk(view, rest, found),
+        Leg::Cell(index) => match index.resolve(view.len()).and_then(|index| view.element(index)) {
+            Some(element) => walk(element, rest, found),
+            None => true,
+        },
+        Leg::Range(first, last) => {
+            let length = if is_array { view.len() } else { 1 };
+            let from = first.resolve(length).unwrap_or(0);
+            let to = match last.resolve(length) {
+                Some(to) => to.min(length.saturating_sub(1)),
+                None => return true,
+            };
+            for index in from..=to {
+                if index >= length {
+                    break;
+                }
+                let element = if is_array { view.element(index) } else { Some(view) };
+                if let Some(element) = element
+                    && !walk(element, rest, found)
+                {
+                    return false;
+                }
+            }
+            true
+        }
+        Leg::AnyCell => view.elements().all(|element| walk(element, rest, found)),
+        Leg::Descendants => {
+            if !walk(view, rest, found) {
+                return false;
+            }
+            view.elements().all(|element| walk(element, legs, found))
+                && view.members().all(|(_, value)| walk(value, legs, found))
+        }
+    }
+}
+
+/// The paths, from the root, of all strings below `view` that `matches` accepts, as JSON_SEARCH shows them. Stops
+/// after the first if `one`.
+pub fn search_paths(
+    view: View<'_>,
+    prefix: &[u8],
+    one: bool,
+    matches: &mut dyn FnMut(&[u8]) -> bool,
+    found: &mut Vec<Vec<u8>>,
+) {
+    use super::Kind;
+    if one && !found.is_empty() {
+        return;
+    }
+    match view.kind() {
+        Kind::String => {
+            if matches(view.string()) && !found.iter().any(|path| path == prefix) {
+                found.push(prefix.to_vec());
+            }
+        }
+        Kind::Array => {
+            for (i, element) in view.elements().enumerate() {
+                let mut path = prefix.to_vec();
+                path.push(b'[');
+                crate::number::write_u64(i as u64, &mut path);
+                path.push(b']');
+                search_paths(element, &path, one, matches, found);
+            }
+        }
+        Kind::Object => {
+            for (key, value) in view.members() {
+                let mut path = prefix.to_vec();
+                path.push(b'.');
+                let plain = key.first().is_some_and(|byte| !byte.is_ascii_digit())
+                    && key.iter().all(|&byte| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'$');
+                if plain {
+                    path.extend_from_slice(key);
+                } else {
+                    super::write_quoted(key, &mut path);
+                }
+                search_paths(value, &path, one, matches, found);
+            }
+        }
+        _ => {}
+    }
+}
