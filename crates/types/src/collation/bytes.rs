@@ -134,26 +134,31 @@ pub(super) fn sort_key_prefix<W: ByteWeights>(
 
 fn write_padded<W: ByteWeights>(weights: W, text: &[u8], spaces: &mut SpaceRuns, key: &mut Vec<u8>) {
     let space = weights.weight(b' ');
-    let mut at = 0;
-    while at < text.len() {
-        if let Some(chunk) = text[at..].first_chunk::<8>()
-            && !spaces.is_pending()
-        {
-            let weighed = chunk.map(|byte| weights.weight(byte));
-            if weighed.iter().fold(true, |all, &weight| all & (weight != space)) {
-                key.extend_from_slice(&weighed);
-                at += 8;
-                continue;
-            }
-        }
-        let weight = weights.weight(text[at]);
+    let mut write = |weight: u8, key: &mut Vec<u8>| {
         if weight == space {
             spaces.count_one();
         } else {
             spaces.flush(weight > space, key);
             key.push(weight);
         }
-        at += 1;
+    };
+    let mut chunks = text.chunks_exact(8);
+    for chunk in &mut chunks {
+        let mut weighed = [0; 8];
+        for (target, &byte) in weighed.iter_mut().zip(chunk) {
+            *target = weights.weight(byte);
+        }
+        if weighed.iter().fold(true, |all, &weight| all & (weight != space)) {
+            write(weighed[0], key);
+            key.extend_from_slice(&weighed[1..]);
+        } else {
+            for weight in weighed {
+                write(weight, key);
+            }
+        }
+    }
+    for &byte in chunks.remainder() {
+        write(weights.weight(byte), key);
     }
 }
 

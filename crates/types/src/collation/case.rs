@@ -53,12 +53,23 @@ fn map_utf8<const MAX: usize>(plane: &Plane, case: Case, text: &[u8], out: &mut 
         let ascii = rest.iter().position(|byte| !byte.is_ascii()).unwrap_or(rest.len());
         map_ascii(case, &rest[..ascii], out);
         rest = &rest[ascii..];
-        let decoded = decode_utf8::<MAX>(rest);
-        let kept = &rest[..decoded.byte_count()];
-        rest = &rest[decoded.byte_count()..];
-        match decoded {
-            Decoded::Char { code, .. } if encode_utf8(plane.shifted(code), out) => {}
-            _ => out.extend_from_slice(kept),
+        // Characters that have no other case are copied together.
+        let mut same = 0;
+        while same < rest.len() && !rest[same].is_ascii() {
+            let decoded = decode_utf8::<MAX>(&rest[same..]);
+            if let Decoded::Char { code, .. } = decoded
+                && plane.entry(code) != 0
+            {
+                out.extend_from_slice(&rest[..same]);
+                let is_character = encode_utf8(plane.shifted(code), out);
+                debug_assert!(is_character);
+                rest = &rest[same + decoded.byte_count()..];
+                same = 0;
+            } else {
+                same += decoded.byte_count();
+            }
         }
+        out.extend_from_slice(&rest[..same]);
+        rest = &rest[same..];
     }
 }

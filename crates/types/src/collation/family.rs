@@ -30,6 +30,9 @@ pub(super) trait Family: Copy {
     /// The weights of the character with this code point.
     fn weights(self, code: u32) -> Self::Weights;
 
+    /// The weight of a character that has just one, or 0 of one that has none; `None` if it has more.
+    fn single(self, code: u32) -> Option<u16>;
+
     /// The weights of a bad byte.
     fn bad_weights(self) -> Self::Weights;
 
@@ -78,6 +81,12 @@ impl<'a, F: Family> Scan<'a, F> {
         };
         self.text = &self.text[decoded.byte_count()..];
         true
+    }
+
+    /// What is left, if that begins with a whole character.
+    #[inline]
+    pub(super) fn rest_of_text(&self) -> Option<&'a [u8]> {
+        self.current.clone().next().is_none().then_some(self.text)
     }
 }
 
@@ -140,8 +149,12 @@ impl Family for General {
 
     #[inline]
     fn weights(self, code: u32) -> Self::Weights {
-        let weight = if code > 0xFFFF { 0xFFFD } else { plane::GENERAL.shifted(code) as u16 };
-        Single(Some(weight))
+        Single(self.single(code))
+    }
+
+    #[inline]
+    fn single(self, code: u32) -> Option<u16> {
+        Some(if code > 0xFFFF { 0xFFFD } else { plane::GENERAL.shifted(code) as u16 })
     }
 
     fn bad_weights(self) -> Self::Weights {
@@ -195,7 +208,7 @@ pub(super) struct Uca {
 struct Leads {
     starts: [u16; 256], // The first weight of each lead's range; FFFF behind the last lead.
     is_alone: [bool; 256],
-    by_high_byte: [u8; 256], // The lead of weight `high byte << 8`, to search from.
+    near: [u8; 4096], // The lead of `weight & FFF0`, to search from.
     ascii_codes: [u8; ASCII],
     ascii_of_lead: [u8; 256], // 0: no ASCII character.
 }
@@ -233,7 +246,7 @@ impl Leads {
         let mut leads = Self {
             starts: [0xFFFF; 256],
             is_alone: [false; 256],
-            by_high_byte: [0; 256],
+            near: [0; 4096],
             ascii_codes: [0; ASCII],
             ascii_of_lead: [0; 256],
         };
@@ -262,14 +275,13 @@ impl Leads {
             lead += 1;
             assert!(lead < 255);
         }
-        let mut high_byte = 0;
-        while high_byte < 256 {
-            let mut lead = 1;
-            while lead < 255 && leads.starts[lead + 1] <= (high_byte << 8) as u16 {
+        let (mut high, mut lead) = (0, 1);
+        while high < 4096 {
+            while leads.starts[lead + 1] <= (high << 4) as u16 {
                 lead += 1;
             }
-            leads.by_high_byte[high_byte] = lead as u8;
-            high_byte += 1;
+            leads.near[high] = lead as u8;
+            high += 1;
         }
         let mut byte = 0;
         while byte < ASCII {
@@ -294,7 +306,7 @@ impl Leads {
 
     #[inline]
     const fn lead(&self, weight: u16) -> u8 {
-        let mut lead = self.by_high_byte[(weight >> 8) as usize];
+        let mut lead = self.near[(weight >> 4) as usize];
         while lead < 254 && self.starts[lead as usize + 1] <= weight {
             lead += 1;
         }
@@ -323,6 +335,11 @@ impl Family for &'static Uca {
     #[inline]
     fn weights(self, code: u32) -> Weights {
         self.plane.weights(code)
+    }
+
+    #[inline]
+    fn single(self, code: u32) -> Option<u16> {
+        Some(self.plane.entry(code)).filter(|&entry| entry < 0x8000)
     }
 
     fn bad_weights(self) -> Weights {

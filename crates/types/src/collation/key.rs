@@ -51,16 +51,16 @@ impl SpaceRuns {
         self.pending += 1;
     }
 
-    #[inline]
-    pub(super) fn is_pending(&self) -> bool {
-        self.pending > 0
-    }
-
     /// Writes the pending run: a weight follows.
     #[inline]
     pub(super) fn flush(&mut self, next_is_greater: bool, key: &mut Vec<u8>) {
-        if self.pending > 0 {
-            self.write_run(next_is_greater, key);
+        match self.pending {
+            0 => {}
+            1 => {
+                key.extend_from_slice(&[self.code, if next_is_greater { 0xFF } else { 0x01 }]);
+                self.pending = 0;
+            }
+            _ => self.write_run(next_is_greater, key),
         }
     }
 

@@ -31,6 +31,9 @@ fn lower_levels(level_count: usize) -> &'static [Level] {
 
 /// Orders two texts that are equal at the first level.
 pub(super) fn compare(level_count: usize, a: &[u8], b: &[u8]) -> Ordering {
+    if a == b {
+        return Ordering::Equal;
+    }
     for level in lower_levels(level_count) {
         let front = swar::same_front(a, b, level.folds);
         let order = level.weights(&a[front..]).cmp(level.weights(&b[front..]));

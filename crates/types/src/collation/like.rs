@@ -61,6 +61,24 @@ fn matches_general<R: CharRules>(rules: R, text: &[u8], pattern: &[u8], escape: 
     let mut retry = None;
     loop {
         let rest = &text[text_at..];
+        // Most steps: an ASCII character for itself.
+        if let (Some(&wanted), Some(&found)) = (pattern.get(pattern_at), rest.first())
+            && (wanted | found).is_ascii()
+            && wanted != b'%'
+            && wanted != b'_'
+            && Some(u32::from(wanted)) != escape
+        {
+            if rules.same_ascii(wanted, found) {
+                (pattern_at, text_at) = (pattern_at + 1, text_at + 1);
+                continue;
+            }
+            // A first character behind `%` that does not match only moves on.
+            if retry == Some((pattern_at, text_at)) {
+                text_at += 1;
+                retry = Some((pattern_at, text_at));
+                continue;
+            }
+        }
         let is_done = match token(rules, &pattern[pattern_at..], escape) {
             None => rest.is_empty(),
             Some((Token::Any, bytes)) => {

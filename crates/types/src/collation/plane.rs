@@ -75,7 +75,6 @@ impl Plane {
         }
     }
 
-    #[cold]
     fn computed(&self, code: u32, kind: u16) -> [u16; 3] {
         let (base, low) = match kind {
             0xFFFB => {

@@ -44,6 +44,12 @@ pub(super) fn same_front(a: &[u8], b: &[u8], folds: bool) -> usize {
         }
         at += 8;
     }
+    while let (Some(&x), Some(&y)) = (a.get(at), b.get(at)) {
+        if x != y && !(folds && (x | y).is_ascii() && x.eq_ignore_ascii_case(&y)) {
+            break;
+        }
+        at += 1;
+    }
     // The bytes that follow may belong to a character that began before; every byte that is no continuation byte
     // begins one, in malformed text too.
     let continues = |text: &[u8]| text.get(at).is_some_and(|byte| byte & 0xC0 == 0x80);
@@ -102,9 +108,8 @@ impl StreamHasher {
 
     #[inline]
     pub(super) fn finish(mut self) -> u64 {
-        // The length of the tail keeps a text apart from the same text with zero bytes behind.
-        self.mix(self.tail);
-        self.mix(u64::from(self.tail_bits));
+        // The tail leaves the highest byte free. Its length there keeps a text apart from one with zero bytes behind.
+        self.mix(self.tail | u64::from(self.tail_bits) << 56);
         self.state
     }
 }

@@ -5,7 +5,7 @@
 
 use std::cmp::Ordering;
 
-use super::family::{Family, Scan};
+use super::family::{Family, Scan, decode};
 use super::info::Padding;
 use super::key::SpaceRuns;
 use super::swar::{self, StreamHasher};
@@ -13,37 +13,108 @@ use crate::charset::Decoded;
 
 /// Orders by primary weights.
 pub(super) fn compare<F: Family>(family: F, padding: Padding, a: &[u8], b: &[u8]) -> Ordering {
-    let front = swar::same_front(a, b, true);
-    let codes = family.ascii_codes();
-    let (mut i, mut j) = (front, front);
-    while let (Some(&x), Some(&y)) = (a.get(i), b.get(j)) {
-        if !(x | y).is_ascii() {
-            break;
-        }
-        let (code_x, code_y) = (codes[usize::from(x)], codes[usize::from(y)]);
-        if code_x == code_y {
-            (i, j) = (i + 1, j + 1);
-        } else if F::IGNORES && code_x == 0 {
-            i += 1;
-        } else if F::IGNORES && code_y == 0 {
-            j += 1;
-        } else {
-            return code_x.cmp(&code_y);
+    let (mut a, mut b) = (a, b);
+    loop {
+        match compare_single(family, padding, a, b) {
+            Step::Decided(order) => return order,
+            Step::Unclear(rest_a, rest_b) => match compare_expanded(family, padding, rest_a, rest_b) {
+                Step::Decided(order) => return order,
+                Step::Unclear(rest_a, rest_b) => (a, b) = (rest_a, rest_b),
+            },
         }
     }
-    compare_scanning(family, padding, &a[i..], &b[j..])
 }
 
-fn compare_scanning<F: Family>(family: F, padding: Padding, a: &[u8], b: &[u8]) -> Ordering {
-    let (mut a, mut b) = (Scan::new(family, a), Scan::new(family, b));
+enum Step<'a> {
+    Decided(Ordering),
+    /// So far the texts are equal; what is left of both.
+    Unclear(&'a [u8], &'a [u8]),
+}
+
+/// Goes on while all characters have one weight or none.
+fn compare_single<'a, F: Family>(family: F, padding: Padding, a: &'a [u8], b: &'a [u8]) -> Step<'a> {
+    let codes = family.ascii_codes();
+    let front = swar::same_front(a, b, true);
+    let (mut i, mut j) = (front, front);
     loop {
-        return match (a.next(), b.next()) {
-            (Some(x), Some(y)) if x == y => continue,
-            (Some(x), Some(y)) => x.cmp(&y),
-            (None, None) => Ordering::Equal,
-            (Some(x), None) => compare_to_end(family, padding, x, a),
-            (None, Some(y)) => compare_to_end(family, padding, y, b).reverse(),
+        let (x, y) = match (a.get(i), b.get(j)) {
+            (Some(&x), Some(&y)) => (x, y),
+            (None, None) => return Step::Decided(Ordering::Equal),
+            (Some(&x), None) => return Step::Decided(compare_rest(family, padding, x, &a[i..])),
+            (None, Some(&y)) => return Step::Decided(compare_rest(family, padding, y, &b[j..]).reverse()),
         };
+        if (x | y).is_ascii() {
+            let (code_x, code_y) = (codes[usize::from(x)], codes[usize::from(y)]);
+            if code_x == code_y {
+                (i, j) = (i + 1, j + 1);
+            } else if F::IGNORES && code_x == 0 {
+                i += 1;
+            } else if F::IGNORES && code_y == 0 {
+                j += 1;
+            } else {
+                return Step::Decided(code_x.cmp(&code_y));
+            }
+            continue;
+        }
+        let (x, y) = (decode(&a[i..]), decode(&b[j..]));
+        if x != y {
+            let (Decoded::Char { code: code_x, .. }, Decoded::Char { code: code_y, .. }) = (x, y) else {
+                return Step::Unclear(&a[i..], &b[j..]);
+            };
+            let (Some(weight_x), Some(weight_y)) = (family.single(code_x), family.single(code_y)) else {
+                return Step::Unclear(&a[i..], &b[j..]);
+            };
+            if weight_x != weight_y {
+                if F::IGNORES && weight_x == 0 {
+                    i += x.byte_count();
+                    continue;
+                }
+                if F::IGNORES && weight_y == 0 {
+                    j += y.byte_count();
+                    continue;
+                }
+                return Step::Decided(weight_x.cmp(&weight_y));
+            }
+        }
+        (i, j) = (i + x.byte_count(), j + y.byte_count());
+    }
+}
+
+/// Goes weight by weight until both texts are between two characters again.
+fn compare_expanded<'a, F: Family>(family: F, padding: Padding, a: &'a [u8], b: &'a [u8]) -> Step<'a> {
+    let (mut scan_a, mut scan_b) = (Scan::new(family, a), Scan::new(family, b));
+    loop {
+        let (before_a, before_b) = (scan_a.clone(), scan_b.clone());
+        match (scan_a.next(), scan_b.next()) {
+            (Some(x), Some(y)) if x == y => {
+                if let (Some(rest_a), Some(rest_b)) = (scan_a.rest_of_text(), scan_b.rest_of_text()) {
+                    return Step::Unclear(rest_a, rest_b);
+                }
+            }
+            (Some(x), Some(y)) => return Step::Decided(x.cmp(&y)),
+            _ => return Step::Decided(compare_scans(family, padding, before_a, before_b)),
+        }
+    }
+}
+
+/// Orders what one text has left, `first` its first byte, against the end of the other.
+fn compare_rest<F: Family>(family: F, padding: Padding, first: u8, rest: &[u8]) -> Ordering {
+    let codes = family.ascii_codes();
+    // Most often one character decides.
+    match codes.get(usize::from(first)) {
+        Some(&code) if padding == Padding::NoPad && code != 0 => Ordering::Greater,
+        Some(&code) if code != 0 && first != b' ' => code.cmp(&codes[usize::from(b' ')]),
+        _ => compare_scans(family, padding, Scan::new(family, rest), Scan::new(family, &[])),
+    }
+}
+
+/// Orders two texts one of which has no weights left.
+fn compare_scans<F: Family>(family: F, padding: Padding, mut a: Scan<'_, F>, mut b: Scan<'_, F>) -> Ordering {
+    match (a.next(), b.next()) {
+        (Some(x), None) => compare_to_end(family, padding, x, a),
+        (None, Some(y)) => compare_to_end(family, padding, y, b).reverse(),
+        (None, None) => Ordering::Equal,
+        (Some(x), Some(y)) => x.cmp(&y),
     }
 }
 
@@ -102,7 +173,7 @@ pub(super) fn hash<F: Family>(family: F, padding: Padding, text: &[u8], seed: u6
             at += 1;
             continue;
         }
-        let decoded = super::family::decode(&text[at..]);
+        let decoded = decode(&text[at..]);
         for weight in weights_of(family, decoded) {
             let symbol = family.ascii_of(weight).map_or(Symbol::Weight(weight), Symbol::Ascii);
             put(&mut hasher, symbol);
@@ -159,33 +230,44 @@ fn write_codes<F: Family>(
     let pads = padding == Padding::PadSpace;
     let codes = family.ascii_codes();
     let space_code = codes[usize::from(b' ')];
-    let mut at = 0;
-    while let Some(&byte) = text.get(at) {
-        if let Some(chunk) = text[at..].first_chunk::<8>()
+    let mut rest = text;
+    loop {
+        while let Some((chunk, behind)) = rest.split_first_chunk::<8>()
             && chunk.is_ascii()
-            && !spaces.is_pending()
         {
             let chunk_codes = chunk.map(|byte| codes[usize::from(byte & 0x7F)]);
             let is_plain = |code: u8| !(F::IGNORES && code == 0 || pads && code == space_code);
             if chunk_codes.iter().fold(true, |all, &code| all & is_plain(code)) {
+                if pads {
+                    spaces.flush(chunk_codes[0] > space_code, key);
+                }
                 key.extend_from_slice(&chunk_codes);
-                at += 8;
-                continue;
+            } else {
+                for code in chunk_codes {
+                    write_ascii::<F>(pads, code, space_code, spaces, key);
+                }
             }
+            rest = behind;
         }
+        let Some(&byte) = rest.first() else { return };
         if byte.is_ascii() {
-            let code = codes[usize::from(byte)];
-            at += 1;
-            if pads && code == space_code {
-                spaces.count_one();
-            } else if !F::IGNORES || code != 0 {
-                spaces.flush(code > space_code, key);
-                key.push(code);
+            write_ascii::<F>(pads, codes[usize::from(byte)], space_code, spaces, key);
+            rest = &rest[1..];
+            continue;
+        }
+        let decoded = decode(rest);
+        rest = &rest[decoded.byte_count()..];
+        let mut in_pair = false;
+        if let Decoded::Char { code, .. } = decoded
+            && let Some(weight) = family.single(code)
+            && weight != family.space()
+        {
+            if !F::IGNORES || weight != 0 {
+                spaces.flush(weight > family.space(), key);
+                family.write(weight, &mut in_pair, key);
             }
             continue;
         }
-        let decoded = super::family::decode(&text[at..]);
-        let mut in_pair = false;
         for weight in weights_of(family, decoded) {
             if pads && !in_pair && weight == family.space() {
                 spaces.count_one();
@@ -194,7 +276,18 @@ fn write_codes<F: Family>(
                 family.write(weight, &mut in_pair, key);
             }
         }
-        at += decoded.byte_count();
+    }
+}
+
+#[inline]
+fn write_ascii<F: Family>(pads: bool, code: u8, space_code: u8, spaces: &mut SpaceRuns, key: &mut Vec<u8>) {
+    if pads && code == space_code {
+        spaces.count_one();
+    } else if !F::IGNORES || code != 0 {
+        if pads {
+            spaces.flush(code > space_code, key);
+        }
+        key.push(code);
     }
 }
 
