@@ -416,7 +416,7 @@ impl Inner {
                 Fault::Gone => {
                     return Err(StoreError::corrupt("a tree", "it names a page that does not exist"));
                 }
-                Fault::NoFrame => self.checkpoint()?,
+                Fault::NoFrame => self.make_room()?,
             }
             match operation() {
                 Ok(result) => return Ok(result),

@@ -3,6 +3,7 @@
 use env::simulated::SimWorld;
 use std::ops::ControlFlow;
 use std::path::Path;
+use store::wal::LogOptions;
 use store::{
     LockMode, LockWait, Locked, Options, ReadView, ScanRange, Store, Transaction, Tree, TreeId, WriteError,
 };
@@ -10,7 +11,8 @@ use store::{
 const NOWAIT: LockWait = LockWait::Nowait;
 
 fn options() -> Options {
-    Options { background_threads: false, buffer_pool_bytes: 8 << 20, ..Options::default() }
+    let log = LogOptions { segment_bytes: 64 << 10, ..LogOptions::default() };
+    Options { background_threads: false, buffer_pool_bytes: 8 << 20, log, ..Options::default() }
 }
 
 fn open(world: &SimWorld) -> Store {

@@ -38,6 +38,7 @@ const HOLDERS_MASK: u64 = 0xFFFF;
 const EXCLUSIVE: u64 = 0xFFFF;
 const VERSION_ONE: u64 = 0x1_0000;
 const HUGE_PAGE_BYTES: usize = 2 * 1024 * 1024;
+const HUGE_POOL_BYTES_MIN: usize = 32 * HUGE_PAGE_BYTES;
 /// How often a waiter looks before it gives its time slice away.
 const SPINS_BEFORE_YIELD: u32 = 64;
 
@@ -89,9 +90,11 @@ impl Arena {
         }
         let base = map_base.cast::<u8>();
         let base = base.wrapping_add(base.align_offset(HUGE_PAGE_BYTES));
-        // Only advice: without huge pages everything works, 5 to 25 % slower.
-        // SAFETY: the range lies inside the mapping made above.
-        unsafe { libc::madvise(base.cast(), bytes, libc::MADV_HUGEPAGE) };
+        // Only advice: without huge pages everything works, 5 to 25 % slower. A small pool would spend more on clearing them.
+        if bytes >= HUGE_POOL_BYTES_MIN {
+            // SAFETY: the range lies inside the mapping made above.
+            unsafe { libc::madvise(base.cast(), bytes, libc::MADV_HUGEPAGE) };
+        }
         Ok(Arena { base, map_base, map_bytes, frame_count })
     }
 

@@ -23,6 +23,9 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 /// The fewest frames a pool works with: enough for a few operations that each hold a path of latches.
 pub(crate) const FRAMES_MIN: u32 = 64;
 const LOADING_SHARDS: usize = 64;
+/// So many frames are never dirty: with fewer clean ones a descent could evict the path it came along, again and again.
+const CLEAN_FRAMES_MIN: u32 = 24;
+const _: () = assert!(CLEAN_FRAMES_MIN < FRAMES_MIN / 2);
 
 #[derive(Debug)]
 pub(crate) struct Pool {
@@ -291,6 +294,9 @@ impl Pool {
     /// Takes the frame of a clean page that was not used since the clock's hand last passed.
     fn evict(&self) -> Option<u32> {
         let frame_count = self.arena.frame_count();
+        if self.dirty_count() + CLEAN_FRAMES_MIN > frame_count {
+            return None;
+        }
         for _ in 0..2 * u64::from(frame_count) {
             let frame = self.clock_hand.fetch_add(1, Ordering::Relaxed) % frame_count;
             if self.arena.page_id(frame) == 0

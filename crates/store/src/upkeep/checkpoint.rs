@@ -152,6 +152,17 @@ impl Inner {
         result.map_err(|error| self.stop(&error.to_string()))
     }
 
+    /// Makes frames clean: by a checkpoint, or by waiting for the one that runs.
+    pub(crate) fn make_room(&self) -> Result<(), StoreError> {
+        let before = self.counters.checkpoints.get();
+        let state = self.checkpointer.state.lock();
+        if self.counters.checkpoints.get() != before {
+            return Ok(());
+        }
+        drop(state);
+        self.checkpoint()
+    }
+
     fn cut(&self) -> Cut {
         let _closed = self.gate.close();
         let position = match self.log.get() {
