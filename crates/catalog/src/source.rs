@@ -101,6 +101,12 @@ pub trait TableSource: Any + Debug + Send + Sync {
     /// For the layer that knows the concrete type (`table::Table`).
     fn as_any(&self) -> &dyn Any;
 
+    /// Whether column `column` can be read from index `index` alone, without the row (a covering read).
+    fn covers(&self, index: usize, column: usize) -> bool {
+        let _ = (index, column);
+        false
+    }
+
     /// The value the next AUTO_INCREMENT row would get, if the table has such a column.
     fn auto_increment_next(&self) -> Option<u64> {
         None

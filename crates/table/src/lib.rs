@@ -1,8 +1,33 @@
 //! Rows over bytes: codecs, index upkeep, large values, statistics, and the dictionary of definitions.
 //!
-//! Read [`codec`] first: how a value, a row and a key look as bytes.
+//! Read [`codec`] first: how a value, a row and a key look as bytes; then [`Table`], which keeps a table's trees in
+//! step; then [`dictionary`], which keeps the definitions.
 
 pub mod codec;
+mod auto_increment;
+pub mod dictionary;
+mod encoding;
+mod entry;
+mod error;
+mod large;
+mod print;
+mod read;
+mod statistics;
+mod table;
+mod value;
+mod write;
 mod zone;
 
+use std::time::Duration;
+
+pub use auto_increment::{AutoIncrement, auto_increment_limit};
+pub use error::{DuplicateKey, WriteError};
+pub use print::print_cell;
+pub use read::{ScanRequest, TableScan};
+pub use table::{KeyBytesRange, Table};
+pub use value::with_cell;
+pub use write::{Updated, WriteContext};
 pub use zone::{TimestampZone, Utc};
+
+/// How long to wait for records that nobody else should hold long: counters, large values, the dictionary.
+pub(crate) const WAIT_INTERNAL: store::LockWait = store::LockWait::Timeout(Duration::from_secs(50));

@@ -1,0 +1,85 @@
+//! Why a table's row could not be read or written.
+
+use std::fmt;
+
+use store::StoreError;
+
+/// Why a row could not be written or locked.
+#[derive(Clone, Debug)]
+pub enum WriteError {
+    /// Another row has this key. Undo the statement. Client sees 1062 (23000).
+    DuplicateKey(Box<DuplicateKey>),
+    /// Chosen to break a deadlock; the whole transaction is undone, retry it. 1213 (40001).
+    Deadlock,
+    /// No row lock in time; only this statement is undone. 1205 (HY000).
+    LockWaitTimeout,
+    /// NOWAIT and the row is locked. 3572 (HY000).
+    Locked,
+    /// The statement was killed while waiting. 1317 (70100).
+    Interrupted,
+    /// The keys of index `index` are longer than the store takes. 1071 (42000).
+    KeyTooLong {
+        /// Ordinal of the index.
+        index: usize,
+    },
+    /// The AUTO_INCREMENT counter is at its end. 1467 (HY000).
+    AutoIncrementExhausted,
+    /// The store failed.
+    Store(StoreError),
+}
+
+/// Which key was there already.
+#[derive(Clone, Debug)]
+pub struct DuplicateKey {
+    /// Ordinal of the index in the table.
+    pub index: usize,
+    /// Locator of the row that has the key.
+    pub locator: Vec<u8>,
+    /// The key's values as 1062 prints them, joined by `-`; not yet cut to 64 bytes.
+    pub value: String,
+    /// `table.index` as 1062 prints it.
+    pub key: String,
+}
+
+impl fmt::Display for WriteError {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::DuplicateKey(key) => write!(formatter, "Duplicate entry '{}' for key '{}'", key.value, key.key),
+            Self::Deadlock => formatter.write_str("Deadlock found when trying to get lock; try restarting transaction"),
+            Self::LockWaitTimeout => formatter.write_str("Lock wait timeout exceeded; try restarting transaction"),
+            Self::Locked => formatter.write_str(
+                "Statement aborted because lock(s) could not be acquired immediately and NOWAIT is set.",
+            ),
+            Self::Interrupted => formatter.write_str("Query execution was interrupted"),
+            Self::KeyTooLong { .. } => {
+                write!(formatter, "Specified key was too long; max key length is {} bytes", store::KEY_BYTES_MAX)
+            }
+            Self::AutoIncrementExhausted => {
+                formatter.write_str("Failed to read auto-increment value from storage engine")
+            }
+            Self::Store(error) => error.fmt(formatter),
+        }
+    }
+}
+
+impl std::error::Error for WriteError {}
+
+impl From<StoreError> for WriteError {
+    fn from(error: StoreError) -> Self {
+        Self::Store(error)
+    }
+}
+
+/// Turns the store's error of a write in `index` into ours; a duplicate is the caller's to describe.
+#[cold]
+pub(crate) fn from_store(error: store::WriteError, index: usize) -> WriteError {
+    match error {
+        store::WriteError::DuplicateKey => unreachable!("duplicates are handled where the key is known"),
+        store::WriteError::Deadlock { .. } => WriteError::Deadlock,
+        store::WriteError::LockWaitTimeout { .. } => WriteError::LockWaitTimeout,
+        store::WriteError::Locked { .. } => WriteError::Locked,
+        store::WriteError::Interrupted => WriteError::Interrupted,
+        store::WriteError::TooLarge { .. } => WriteError::KeyTooLong { index },
+        store::WriteError::Store(error) => WriteError::Store(error),
+    }
+}

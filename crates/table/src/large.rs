@@ -1,0 +1,155 @@
+//! Values too large for a row, as chunks in the table's second tree.
+//!
+//! A *stream* is a run of chunks: key = stream (8 bytes) and chunk number (4 bytes), both big-endian; value = up to
+//! [`CHUNK_BYTES`] bytes. All values of a row that do not fit share one stream, unless one is large enough to deserve
+//! its own ([`OWN_STREAM_BYTES`]), so that an update of another column need not copy it. A stream is written once by the
+//! transaction that writes the row and deleted by the one that replaces it: versions, locks and recovery are those of
+//! any record.
+
+use store::{Reader, StoreError, Transaction};
+
+use crate::WAIT_INTERNAL;
+use crate::codec::row::LargeReference;
+use crate::error::WriteError;
+use crate::table::{KeyBytesRange, Table};
+
+/// Bytes of a chunk's value.
+const CHUNK_BYTES: usize = store::RECORD_BYTES_MAX - KEY_BYTES;
+/// Bytes of a chunk's key.
+const KEY_BYTES: usize = 12;
+/// From this length on a value has a stream of its own.
+pub(crate) const OWN_STREAM_BYTES: usize = 64 << 10;
+
+/// Under which rules a row and its large values are read.
+#[derive(Clone, Copy)]
+pub(crate) enum ReadFrom<'a> {
+    /// A snapshot.
+    View(Reader<'a>),
+    /// The newest committed version, or the transaction's own: for rows it has locked.
+    Current(&'a Transaction),
+}
+
+fn chunk_key(stream: u64, chunk: u32) -> [u8; KEY_BYTES] {
+    let mut key = [0; KEY_BYTES];
+    key[..8].copy_from_slice(&stream.to_be_bytes());
+    key[8..].copy_from_slice(&chunk.to_be_bytes());
+    key
+}
+
+impl Table {
+    /// Writes `bytes` as a new stream.
+    pub(crate) fn write_stream(&self, transaction: &mut Transaction, bytes: &[u8]) -> Result<u64, WriteError> {
+        let Some(tree) = &self.large else {
+            return Err(StoreError::Limit("a row is too large for a table without a tree of large values").into());
+        };
+        let stream = self.next_stream();
+        for (number, chunk) in bytes.chunks(CHUNK_BYTES).enumerate() {
+            transaction
+                .put(tree, &chunk_key(stream, number as u32), chunk, WAIT_INTERNAL)
+                .map_err(|error| crate::error::from_store(error, 0))?;
+        }
+        Ok(stream)
+    }
+
+    /// Deletes a stream of `byte_count` bytes.
+    pub(crate) fn delete_stream(
+        &self,
+        transaction: &mut Transaction,
+        stream: u64,
+        byte_count: u64,
+    ) -> Result<(), WriteError> {
+        let Some(tree) = &self.large else { return Ok(()) };
+        for number in 0..byte_count.div_ceil(CHUNK_BYTES as u64) {
+            transaction
+                .delete(tree, &chunk_key(stream, number as u32), WAIT_INTERNAL)
+                .map_err(|error| crate::error::from_store(error, 0))?;
+        }
+        Ok(())
+    }
+
+    /// Appends the value that `reference` names, as `reader`, which has seen its row, sees it.
+    ///
+    /// # Errors
+    /// The store's; `Corrupt` if a part is missing.
+    pub fn fetch_large(
+        &self,
+        reader: Reader<'_>,
+        reference: LargeReference,
+        out: &mut Vec<u8>,
+    ) -> Result<(), StoreError> {
+        self.fetch(ReadFrom::View(reader), reference, out)
+    }
+
+    /// The same for a row that the transaction has locked or written.
+    ///
+    /// # Errors
+    /// As [`Table::fetch_large`].
+    pub fn fetch_large_current(
+        &self,
+        transaction: &Transaction,
+        reference: LargeReference,
+        out: &mut Vec<u8>,
+    ) -> Result<(), StoreError> {
+        self.fetch(ReadFrom::Current(transaction), reference, out)
+    }
+
+    pub(crate) fn fetch(
+        &self,
+        from: ReadFrom<'_>,
+        reference: LargeReference,
+        out: &mut Vec<u8>,
+    ) -> Result<(), StoreError> {
+        let start = out.len();
+        let wanted = reference.length as usize;
+        let Some(tree) = &self.large else { return Err(missing(&self.definition.name)) };
+        let mut chunk = (reference.offset / CHUNK_BYTES as u64) as u32;
+        let mut skip = (reference.offset % CHUNK_BYTES as u64) as usize;
+        out.reserve(wanted);
+        let mut append = |out: &mut Vec<u8>, bytes: &[u8]| {
+            let bytes = bytes.get(skip..).unwrap_or(&[]);
+            let left = wanted - (out.len() - start);
+            out.extend_from_slice(&bytes[..bytes.len().min(left)]);
+            skip = 0;
+        };
+        match from {
+            ReadFrom::View(reader) if wanted > 2 * CHUNK_BYTES => {
+                let range = KeyBytesRange {
+                    lower: chunk_key(reference.stream, chunk).to_vec(),
+                    upper: Some((reference.stream + 1).to_be_bytes().to_vec()),
+                };
+                let mut scan = self.store.scan(tree, range.scan_range(false), reader)?;
+                while out.len() - start < wanted
+                    && scan.next_batch(|_, bytes| {
+                        append(out, bytes);
+                        if out.len() - start < wanted {
+                            std::ops::ControlFlow::Continue(())
+                        } else {
+                            std::ops::ControlFlow::Break(())
+                        }
+                    })?
+                {}
+            }
+            _ => {
+                while out.len() - start < wanted {
+                    let key = chunk_key(reference.stream, chunk);
+                    let found = match from {
+                        ReadFrom::View(reader) => self.store.get(tree, &key, reader, |bytes| append(out, bytes))?,
+                        ReadFrom::Current(transaction) => {
+                            transaction.get_current(tree, &key, |bytes| append(out, bytes))?
+                        }
+                    };
+                    if found.is_none() {
+                        break;
+                    }
+                    chunk += 1;
+                }
+            }
+        }
+        if out.len() - start < wanted { Err(missing(&self.definition.name)) } else { Ok(()) }
+    }
+}
+
+#[cold]
+fn missing(table: &str) -> StoreError {
+    StoreError::Corrupt { what: format!("table {table}").into(), why: "a part of a large value is missing".into() }
+}

@@ -1,0 +1,667 @@
+//! Reading: points, ranges, batches of keys; consistent or locking.
+//!
+//! A consistent read goes through a `store::Reader` (a snapshot); nothing is locked. Rows are decoded a leaf at a time
+//! under the page's shared latch, only the columns asked for. A row that needs more of the store (a large value, a
+//! spilled row) is copied out and completed after the latch is gone.
+
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use store::{LockMode, LockWait, Locked, Reader, StoreError, Transaction};
+use types::vector::{Batch, BytesColumn};
+
+use crate::codec::row::{BytesRef, RowView, spilled_reference, version_of};
+use crate::error::{WriteError, from_store};
+use crate::large::ReadFrom;
+use crate::table::{KeyBytesRange, Table};
+use crate::zone::TimestampZone;
+
+/// Which rows and columns a scan reads.
+#[derive(Clone, Debug)]
+pub struct ScanRequest {
+    /// The index to go along; `None`: the rows in their own order.
+    pub index: Option<usize>,
+    /// Ranges of its keys, ascending and not overlapping.
+    pub ranges: Vec<KeyBytesRange>,
+    /// From the last key to the first.
+    pub reverse: bool,
+    /// Ordinals of the columns to fill, in the order of the batch's columns.
+    pub columns: Vec<usize>,
+}
+
+/// A scan under way. It holds nothing of the store between calls.
+#[derive(Debug)]
+pub struct TableScan {
+    table: Arc<Table>,
+    /// The secondary index, if it goes along one.
+    index: Option<usize>,
+    /// All columns come from the entries.
+    covering: bool,
+    columns: Vec<usize>,
+    reverse: bool,
+    /// What is left, the next range last.
+    ranges: Vec<KeyBytesRange>,
+    rows_max: usize,
+    /// Entries and rows looked at so far.
+    examined: u64,
+    scratch: Scratch,
+}
+
+/// Memory kept between batches.
+#[derive(Debug, Default)]
+struct Scratch {
+    key: Vec<u8>,
+    value: Vec<u8>,
+    locators: BytesColumn,
+    bodies: Vec<u8>,
+    body_ends: Vec<Option<(usize, usize)>>,
+}
+
+impl Table {
+    /// Starts a scan.
+    #[must_use]
+    pub fn scan(self: &Arc<Self>, request: ScanRequest) -> TableScan {
+        let index = request.index.filter(|&index| self.indexes[index].entries.is_some());
+        let covering = index.is_some_and(|index| request.columns.iter().all(|&column| self.covers(index, column)));
+        let mut ranges = request.ranges;
+        ranges.retain(|range| !range.is_empty());
+        if !request.reverse {
+            ranges.reverse();
+        }
+        TableScan {
+            table: Arc::clone(self),
+            index,
+            covering,
+            columns: request.columns,
+            reverse: request.reverse,
+            ranges,
+            rows_max: types::vector::BATCH_ROWS_MAX,
+            examined: 0,
+            scratch: Scratch::default(),
+        }
+    }
+
+    /// Reads the row with this locator; `read` gets it whole, though values may stand among the large ones
+    /// ([`Table::fetch_large`]). `None`: there is no such row in the view.
+    ///
+    /// # Errors
+    /// The store's.
+    pub fn get_row<R>(
+        &self,
+        locator: &[u8],
+        reader: Reader<'_>,
+        read: impl FnOnce(&RowView<'_>) -> R,
+    ) -> Result<Option<R>, StoreError> {
+        let mut read = Some(read);
+        let found = self.store.get(&self.rows, locator, reader, |body| match spilled_reference(body) {
+            Some(reference) => Err((version_of(body), reference)),
+            None => Ok(read.take().map(|read| read(&self.row_view(locator, body)))),
+        })?;
+        match found {
+            None => Ok(None),
+            Some(Ok(result)) => Ok(result),
+            Some(Err((version, reference))) => {
+                let mut body = Vec::new();
+                self.fetch(ReadFrom::View(reader), reference, &mut body)?;
+                let view = RowView::new(self.layout(version), locator, locator, &body);
+                Ok(read.take().map(|read| read(&view)))
+            }
+        }
+    }
+
+    /// Reads the row with this key in unique index `index` (all parts, none NULL), the primary key included.
+    ///
+    /// # Errors
+    /// The store's.
+    pub fn get_unique<R>(
+        &self,
+        index: usize,
+        key: &[u8],
+        reader: Reader<'_>,
+        read: impl FnOnce(&RowView<'_>) -> R,
+    ) -> Result<Option<R>, StoreError> {
+        let Some(entries) = &self.indexes[index].entries else { return self.get_row(key, reader, read) };
+        let locator =
+            self.store.get(&self.indexes[index].tree, key, reader, |value| entries.split(key, value).0.to_vec())?;
+        match locator {
+            None => Ok(None),
+            Some(locator) => self.get_row(&locator, reader, read),
+        }
+    }
+
+    /// The same when the entry alone is enough ([`Table::covers`]).
+    ///
+    /// # Errors
+    /// The store's.
+    pub fn get_covered<R>(
+        &self,
+        index: usize,
+        key: &[u8],
+        reader: Reader<'_>,
+        read: impl FnOnce(&RowView<'_>) -> R,
+    ) -> Result<Option<R>, StoreError> {
+        match &self.indexes[index].entries {
+            None => self.get_row(key, reader, read),
+            Some(entries) => {
+                let mut read = Some(read);
+                let found = self.store.get(&self.indexes[index].tree, key, reader, |value| {
+                    read.take().map(|read| read(&entries.view(key, value)))
+                })?;
+                Ok(found.flatten())
+            }
+        }
+    }
+
+    /// Reads the rows with these locators, appending to `batch` one row for each that exists, in order; `matched` gets
+    /// their positions in `locators`. Descents are interleaved.
+    ///
+    /// # Errors
+    /// The store's.
+    pub fn get_rows(
+        &self,
+        locators: &BytesColumn,
+        reader: Reader<'_>,
+        zone: &dyn TimestampZone,
+        columns: &[usize],
+        batch: &mut Batch,
+        matched: &mut Vec<u32>,
+    ) -> Result<(), StoreError> {
+        let mut scratch = Scratch::default();
+        self.get_rows_with(&mut scratch, locators, reader, zone, columns, batch, |number| matched.push(number))
+    }
+
+    /// Reads the rows with these keys of unique index `index`: as [`Table::get_rows`].
+    ///
+    /// # Errors
+    /// The store's.
+    pub fn get_unique_rows(
+        &self,
+        index: usize,
+        keys: &BytesColumn,
+        reader: Reader<'_>,
+        zone: &dyn TimestampZone,
+        columns: &[usize],
+        batch: &mut Batch,
+        matched: &mut Vec<u32>,
+    ) -> Result<(), StoreError> {
+        let Some(entries) = &self.indexes[index].entries else {
+            return self.get_rows(keys, reader, zone, columns, batch, matched);
+        };
+        let key_slices: Vec<&[u8]> = keys.iter().collect();
+        let mut found: Vec<(u32, Vec<u8>)> = Vec::with_capacity(key_slices.len());
+        self.store.get_many(&self.indexes[index].tree, &key_slices, reader, |number, value| {
+            if let Some(value) = value {
+                found.push((number as u32, entries.split(key_slices[number], value).0.to_vec()));
+            }
+        })?;
+        found.sort_unstable_by_key(|&(number, _)| number);
+        let mut locators = BytesColumn::default();
+        for (_, locator) in &found {
+            locators.push(locator);
+        }
+        let mut scratch = Scratch::default();
+        self.get_rows_with(&mut scratch, &locators, reader, zone, columns, batch, |number| {
+            matched.push(found[number as usize].0);
+        })
+    }
+
+    fn get_rows_with(
+        &self,
+        scratch: &mut Scratch,
+        locators: &BytesColumn,
+        reader: Reader<'_>,
+        zone: &dyn TimestampZone,
+        columns: &[usize],
+        batch: &mut Batch,
+        mut matched: impl FnMut(u32),
+    ) -> Result<(), StoreError> {
+        let keys: Vec<&[u8]> = locators.iter().collect();
+        let (bodies, ends) = (&mut scratch.bodies, &mut scratch.body_ends);
+        bodies.clear();
+        ends.clear();
+        ends.resize(keys.len(), None);
+        self.store.get_many(&self.rows, &keys, reader, |number, value| {
+            if let Some(value) = value {
+                let start = bodies.len();
+                bodies.extend_from_slice(value);
+                ends[number] = Some((start, bodies.len()));
+            }
+        })?;
+        for (number, range) in scratch.body_ends.iter().enumerate() {
+            if let Some((start, end)) = *range {
+                let body = &scratch.bodies[start..end];
+                self.push_row(keys[number], body, ReadFrom::View(reader), zone, columns, batch)?;
+                matched(number as u32);
+            }
+        }
+        Ok(())
+    }
+
+    /// A row's bytes, not spilled, as a view.
+    pub(crate) fn row_view<'a>(&'a self, locator: &'a [u8], body: &'a [u8]) -> RowView<'a> {
+        RowView::new(self.layout(version_of(body)), locator, locator, body)
+    }
+
+    /// Appends the columns of a row to a batch, fetching what is not in the row.
+    pub(crate) fn push_row(
+        &self,
+        locator: &[u8],
+        body: &[u8],
+        from: ReadFrom<'_>,
+        zone: &dyn TimestampZone,
+        columns: &[usize],
+        batch: &mut Batch,
+    ) -> Result<(), StoreError> {
+        if let Some(reference) = spilled_reference(body) {
+            let mut whole = Vec::new();
+            self.fetch(from, reference, &mut whole)?;
+            let view = RowView::new(self.layout(version_of(body)), locator, locator, &whole);
+            return self.push_view(&view, from, zone, columns, batch);
+        }
+        self.push_view(&self.row_view(locator, body), from, zone, columns, batch)
+    }
+
+    fn push_view(
+        &self,
+        view: &RowView<'_>,
+        from: ReadFrom<'_>,
+        zone: &dyn TimestampZone,
+        columns: &[usize],
+        batch: &mut Batch,
+    ) -> Result<(), StoreError> {
+        let external = view.has_external();
+        for (column, &ordinal) in batch.columns.iter_mut().zip(columns) {
+            if external
+                && !view.is_null(ordinal)
+                && view.column_is_external(ordinal)
+                && let BytesRef::External { reference, .. } = view.bytes(ordinal)
+            {
+                let mut value = Vec::new();
+                self.fetch(from, reference, &mut value)?;
+                column.push_bytes(&value);
+            } else {
+                view.push_to(ordinal, zone, column);
+            }
+        }
+        batch.row_count += 1;
+        Ok(())
+    }
+
+    /// Whether the columns of a row can be read under the latch.
+    fn needs_fetch(view: &RowView<'_>, columns: &[usize]) -> bool {
+        view.has_external() && columns.iter().any(|&ordinal| view.column_is_external(ordinal))
+    }
+
+    /// Locks the row with this locator and reads its current version.
+    ///
+    /// # Errors
+    /// No lock, or the store's.
+    pub fn lock_row<R>(
+        &self,
+        transaction: &mut Transaction,
+        locator: &[u8],
+        mode: LockMode,
+        wait: LockWait,
+        read: impl FnOnce(&RowView<'_>) -> R,
+    ) -> Result<Locked<R>, WriteError> {
+        let body = transaction
+            .lock_current(&self.rows, locator, mode, wait, <[u8]>::to_vec)
+            .map_err(|error| from_store(error, 0))?;
+        match body {
+            Locked::Absent => Ok(Locked::Absent),
+            Locked::Skipped => Ok(Locked::Skipped),
+            Locked::Row(body) => {
+                let whole = self.whole_body(ReadFrom::Current(transaction), body)?;
+                Ok(Locked::Row(read(&self.row_view(locator, &whole))))
+            }
+        }
+    }
+
+    /// Locks the row with this key in unique index `index` and appends its columns to `batch`, its locator to
+    /// `locators`. Answers `Absent` if there is none now, `Skipped` if it is locked and `wait` says to skip.
+    ///
+    /// # Errors
+    /// No lock, or the store's.
+    pub fn lock_unique(
+        &self,
+        transaction: &mut Transaction,
+        index: usize,
+        key: &[u8],
+        mode: LockMode,
+        wait: LockWait,
+        zone: &dyn TimestampZone,
+        columns: &[usize],
+        batch: &mut Batch,
+        locators: &mut BytesColumn,
+    ) -> Result<Locked<()>, WriteError> {
+        let locator = match &self.indexes[index].entries {
+            None => key.to_vec(),
+            Some(entries) => {
+                let tree = &self.indexes[index].tree;
+                let found = transaction
+                    .lock_current(tree, key, mode, wait, |value| entries.split(key, value).0.to_vec())
+                    .map_err(|error| from_store(error, index))?;
+                match found {
+                    Locked::Absent => return Ok(Locked::Absent),
+                    Locked::Skipped => return Ok(Locked::Skipped),
+                    Locked::Row(locator) => locator,
+                }
+            }
+        };
+        self.lock_into(transaction, &locator, mode, wait, zone, columns, batch, locators)
+    }
+
+    fn lock_into(
+        &self,
+        transaction: &mut Transaction,
+        locator: &[u8],
+        mode: LockMode,
+        wait: LockWait,
+        zone: &dyn TimestampZone,
+        columns: &[usize],
+        batch: &mut Batch,
+        locators: &mut BytesColumn,
+    ) -> Result<Locked<()>, WriteError> {
+        let body = transaction
+            .lock_current(&self.rows, locator, mode, wait, <[u8]>::to_vec)
+            .map_err(|error| from_store(error, 0))?;
+        Ok(match body {
+            Locked::Absent => Locked::Absent,
+            Locked::Skipped => Locked::Skipped,
+            Locked::Row(body) => {
+                self.push_row(locator, &body, ReadFrom::Current(transaction), zone, columns, batch)?;
+                locators.push(locator);
+                Locked::Row(())
+            }
+        })
+    }
+
+    /// The body of a row that may be spilled.
+    pub(crate) fn whole_body(&self, from: ReadFrom<'_>, body: Vec<u8>) -> Result<Vec<u8>, StoreError> {
+        match spilled_reference(&body) {
+            None => Ok(body),
+            Some(reference) => {
+                let mut whole = Vec::new();
+                self.fetch(from, reference, &mut whole)?;
+                Ok(whole)
+            }
+        }
+    }
+}
+
+impl TableScan {
+    /// Ends batches after so many rows: for a LIMIT, so that no more is read (or locked) than is wanted.
+    pub fn set_batch_rows(&mut self, rows_max: usize) {
+        self.rows_max = rows_max.clamp(1, types::vector::BATCH_ROWS_MAX);
+    }
+
+    /// Records looked at so far.
+    #[must_use]
+    pub fn examined(&self) -> u64 {
+        self.examined
+    }
+
+    /// Fills `batch` (its columns have the shapes of the columns asked for) with the next rows, and `locators` with
+    /// where they lie. False: there are no more, and the batch is empty.
+    ///
+    /// # Errors
+    /// The store's.
+    pub fn next_batch(
+        &mut self,
+        reader: Reader<'_>,
+        zone: &dyn TimestampZone,
+        batch: &mut Batch,
+        mut locators: Option<&mut BytesColumn>,
+    ) -> Result<bool, StoreError> {
+        batch.clear();
+        if let Some(locators) = &mut locators {
+            locators.clear();
+        }
+        while batch.row_count == 0 && !self.ranges.is_empty() {
+            match self.index {
+                None => self.fill_from_rows(reader, zone, batch, locators.as_deref_mut())?,
+                Some(index) if self.covering => {
+                    self.fill_from_entries(index, reader, zone, batch, locators.as_deref_mut())?;
+                }
+                Some(index) => self.fill_by_lookup(index, reader, zone, batch, locators.as_deref_mut())?,
+            }
+        }
+        Ok(batch.row_count > 0)
+    }
+
+    /// Goes along the current range until it ends or `visit` breaks off; what is left of it stays for the next call.
+    /// Answers whether the range is finished.
+    fn walk(
+        &mut self,
+        index: Option<usize>,
+        reader: Reader<'_>,
+        mut visit: impl FnMut(&[u8], &[u8]) -> ControlFlow<()>,
+    ) -> Result<bool, StoreError> {
+        let Some(range) = self.ranges.last_mut() else { return Ok(true) };
+        let tree = index.map_or(&self.table.rows, |index| &self.table.indexes[index].tree);
+        let mut scan = self.table.store.scan(tree, range.scan_range(self.reverse), reader)?;
+        let mut stopped_at = None;
+        let mut examined = 0;
+        while stopped_at.is_none()
+            && scan.next_batch(|key, value| {
+                examined += 1;
+                let flow = visit(key, value);
+                if flow.is_break() {
+                    stopped_at = Some(key.to_vec());
+                }
+                flow
+            })?
+        {}
+        self.examined += examined;
+        match stopped_at {
+            None => {
+                self.ranges.pop();
+                Ok(true)
+            }
+            Some(mut key) => {
+                if self.reverse {
+                    range.upper = Some(key);
+                } else {
+                    key.push(0);
+                    range.lower = key;
+                }
+                if range.is_empty() {
+                    self.ranges.pop();
+                    return Ok(true);
+                }
+                Ok(false)
+            }
+        }
+    }
+
+    fn fill_from_rows(
+        &mut self,
+        reader: Reader<'_>,
+        zone: &dyn TimestampZone,
+        batch: &mut Batch,
+        mut locators: Option<&mut BytesColumn>,
+    ) -> Result<(), StoreError> {
+        let table = Arc::clone(&self.table);
+        let columns = std::mem::take(&mut self.columns);
+        let mut scratch = std::mem::take(&mut self.scratch);
+        let rows_max = self.rows_max;
+        let result = loop {
+            if self.ranges.is_empty() || batch.row_count >= rows_max || batch.is_full() {
+                break Ok(());
+            }
+            let mut fetch = false;
+            let walked = self.walk(None, reader, |key, body| {
+                let view = table.row_view(key, body);
+                if let Some(locators) = &mut locators {
+                    locators.push(key);
+                }
+                if spilled_reference(body).is_some() || Table::needs_fetch(&view, &columns) {
+                    fetch = true;
+                    scratch.key.clear();
+                    scratch.key.extend_from_slice(key);
+                    scratch.value.clear();
+                    scratch.value.extend_from_slice(body);
+                    return ControlFlow::Break(());
+                }
+                for (column, &ordinal) in batch.columns.iter_mut().zip(&columns) {
+                    view.push_to(ordinal, zone, column);
+                }
+                batch.row_count += 1;
+                if batch.row_count >= rows_max || batch.is_full() {
+                    ControlFlow::Break(())
+                } else {
+                    ControlFlow::Continue(())
+                }
+            });
+            if let Err(error) = walked {
+                break Err(error);
+            }
+            if fetch
+                && let Err(error) =
+                    table.push_row(&scratch.key, &scratch.value, ReadFrom::View(reader), zone, &columns, batch)
+            {
+                break Err(error);
+            }
+        };
+        self.columns = columns;
+        self.scratch = scratch;
+        result
+    }
+
+    fn fill_from_entries(
+        &mut self,
+        index: usize,
+        reader: Reader<'_>,
+        zone: &dyn TimestampZone,
+        batch: &mut Batch,
+        mut locators: Option<&mut BytesColumn>,
+    ) -> Result<(), StoreError> {
+        let table = Arc::clone(&self.table);
+        let Some(entries) = &table.indexes[index].entries else { return Ok(()) };
+        let columns = std::mem::take(&mut self.columns);
+        let rows_max = self.rows_max;
+        let mut result = Ok(());
+        while !self.ranges.is_empty() && batch.row_count < rows_max && !batch.is_full() {
+            let walked = self.walk(Some(index), reader, |key, value| {
+                let view = entries.view(key, value);
+                if let Some(locators) = &mut locators {
+                    locators.push(view.locator());
+                }
+                for (column, &ordinal) in batch.columns.iter_mut().zip(&columns) {
+                    view.push_to(ordinal, zone, column);
+                }
+                batch.row_count += 1;
+                if batch.row_count >= rows_max || batch.is_full() {
+                    ControlFlow::Break(())
+                } else {
+                    ControlFlow::Continue(())
+                }
+            });
+            if let Err(error) = walked {
+                result = Err(error);
+                break;
+            }
+        }
+        self.columns = columns;
+        result
+    }
+
+    fn fill_by_lookup(
+        &mut self,
+        index: usize,
+        reader: Reader<'_>,
+        zone: &dyn TimestampZone,
+        batch: &mut Batch,
+        mut locators: Option<&mut BytesColumn>,
+    ) -> Result<(), StoreError> {
+        let table = Arc::clone(&self.table);
+        let Some(entries) = &table.indexes[index].entries else { return Ok(()) };
+        let mut scratch = std::mem::take(&mut self.scratch);
+        let mut found = std::mem::take(&mut scratch.locators);
+        found.clear();
+        let rows_max = self.rows_max;
+        let mut result = Ok(());
+        while !self.ranges.is_empty() && found.len() < rows_max {
+            let walked = self.walk(Some(index), reader, |key, value| {
+                found.push(entries.split(key, value).0);
+                if found.len() >= rows_max { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            });
+            if let Err(error) = walked {
+                result = Err(error);
+                break;
+            }
+        }
+        if result.is_ok() {
+            result = table.get_rows_with(&mut scratch, &found, reader, zone, &self.columns, batch, |number| {
+                if let Some(locators) = &mut locators {
+                    locators.push(found.get(number as usize));
+                }
+            });
+        }
+        scratch.locators = found;
+        self.scratch = scratch;
+        result
+    }
+
+    /// Fills `batch` with the next rows in their current version, each locked, and `locators` with where they lie. As
+    /// [`TableScan::next_batch`] otherwise. A row locked by another transaction is waited for, left out or an error, as
+    /// `wait` says.
+    ///
+    /// # Errors
+    /// No lock, or the store's.
+    pub fn next_locked_batch(
+        &mut self,
+        transaction: &mut Transaction,
+        mode: LockMode,
+        wait: LockWait,
+        zone: &dyn TimestampZone,
+        batch: &mut Batch,
+        locators: &mut BytesColumn,
+    ) -> Result<bool, WriteError> {
+        batch.clear();
+        locators.clear();
+        let table = Arc::clone(&self.table);
+        while batch.row_count < self.rows_max && !batch.is_full() {
+            let Some(range) = self.ranges.last_mut() else { break };
+            let tree = self.index.map_or(&table.rows, |index| &table.indexes[index].tree);
+            let mut scan = transaction.lock_scan(tree, range.scan_range(self.reverse), mode, wait);
+            let mut stopped_at = None;
+            loop {
+                let next = scan.next(transaction).map_err(|error| from_store(error, self.index.unwrap_or(0)))?;
+                let Some((key, value)) = next else { break };
+                self.examined += 1;
+                self.scratch.key.clear();
+                self.scratch.key.extend_from_slice(key);
+                self.scratch.value.clear();
+                self.scratch.value.extend_from_slice(value);
+                let (key, value) = (&self.scratch.key, &self.scratch.value);
+                match self.index.and_then(|index| table.indexes[index].entries.as_ref()) {
+                    None => {
+                        let from = ReadFrom::Current(transaction);
+                        table.push_row(key, value, from, zone, &self.columns, batch)?;
+                        locators.push(key);
+                    }
+                    Some(entries) => {
+                        let locator = entries.split(key, value).0;
+                        table.lock_into(transaction, locator, mode, wait, zone, &self.columns, batch, locators)?;
+                    }
+                }
+                if batch.row_count >= self.rows_max || batch.is_full() {
+                    stopped_at = Some(key.clone());
+                    break;
+                }
+            }
+            match stopped_at {
+                None => {
+                    self.ranges.pop();
+                }
+                Some(key) if self.reverse => range.upper = Some(key),
+                Some(mut key) => {
+                    key.push(0);
+                    range.lower = key;
+                }
+            }
+        }
+        Ok(batch.row_count > 0)
+    }
+}

@@ -1,0 +1,299 @@
+//! A table over the store: its definition compiled into codecs, its trees, its counters.
+
+use std::any::Any;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use catalog::{KeyBound, KeyRange, TableDefinition, TableSource, TableStatistics, TreeNumber, VirtualTable};
+use store::{Direction, ScanRange, Store, StoreError, Tree, TreeId};
+use types::Cell;
+
+use crate::auto_increment::AutoIncrement;
+use crate::codec::key::{KeyCodec, next_prefix};
+use crate::codec::row::Layout;
+use crate::entry::EntryCodec;
+use crate::statistics::Statistics;
+
+/// An index of an open table.
+#[derive(Debug)]
+pub(crate) struct Index {
+    pub(crate) tree: Tree,
+    pub(crate) keys: KeyCodec,
+    /// `None` for the clustered index, whose records are the rows.
+    pub(crate) entries: Option<EntryCodec>,
+}
+
+/// A table whose rows are in the store. Shared by all statements that run on one definition; a changed definition is
+/// another `Table` over the same trees (and the same counters, see [`Table::open_from`]).
+#[derive(Debug)]
+pub struct Table {
+    pub(crate) definition: Arc<TableDefinition>,
+    pub(crate) store: Store,
+    pub(crate) rows: Tree,
+    /// Layouts of rows by version.
+    pub(crate) layouts: Vec<Layout>,
+    /// Keys of rows; `None`: hidden row numbers.
+    pub(crate) clustered: Option<KeyCodec>,
+    pub(crate) indexes: Vec<Index>,
+    pub(crate) large: Option<Tree>,
+    counters: Arc<Counters>,
+}
+
+/// What lives as long as the table's trees, whatever its definition.
+#[derive(Debug)]
+pub(crate) struct Counters {
+    /// The next hidden row number.
+    pub(crate) next_row: AtomicU64,
+    /// The next stream of large values.
+    pub(crate) next_stream: AtomicU64,
+    pub(crate) auto_increment: AutoIncrement,
+    pub(crate) statistics: Statistics,
+}
+
+impl Table {
+    /// Opens a table from its definition.
+    ///
+    /// # Errors
+    /// The store's, `TreeGone` if the definition names trees that do not exist.
+    pub fn open(store: &Store, definition: Arc<TableDefinition>) -> Result<Arc<Self>, StoreError> {
+        Self::open_with(store, definition, None)
+    }
+
+    /// Opens the table as `definition` now describes it, keeping counters and statistics of `earlier`, which is the
+    /// same table before an instant change.
+    ///
+    /// # Errors
+    /// The store's.
+    pub fn open_from(
+        store: &Store,
+        definition: Arc<TableDefinition>,
+        earlier: &Self,
+    ) -> Result<Arc<Self>, StoreError> {
+        Self::open_with(store, definition, Some(earlier))
+    }
+
+    fn open_with(
+        store: &Store,
+        definition: Arc<TableDefinition>,
+        earlier: Option<&Self>,
+    ) -> Result<Arc<Self>, StoreError> {
+        let clustered =
+            definition.clustered.map(|index| KeyCodec::new(&definition, &definition.indexes[index].parts));
+        let layouts = (0..=definition.row_version)
+            .map(|version| {
+                let place = |ordinal: usize| clustered.as_ref().and_then(|codec| codec.place_of(ordinal));
+                Layout::new(&definition.columns, version, place, |_| true)
+            })
+            .collect();
+        let rows = store.tree(tree_id(definition.rows_tree))?;
+        let indexes = definition
+            .indexes
+            .iter()
+            .enumerate()
+            .map(|(ordinal, index)| {
+                let keys = KeyCodec::new(&definition, &index.parts);
+                let entries = (definition.clustered != Some(ordinal))
+                    .then(|| EntryCodec::new(&definition, ordinal, &keys, clustered.as_ref()));
+                Ok(Index { tree: store.tree(tree_id(index.tree))?, keys, entries })
+            })
+            .collect::<Result<Vec<_>, StoreError>>()?;
+        let large = match definition.large_values_tree {
+            TreeNumber(0) => None,
+            tree => Some(store.tree(tree_id(tree))?),
+        };
+        let counters = match earlier {
+            Some(earlier) => Arc::clone(&earlier.counters),
+            None => Arc::new(Counters {
+                next_row: AtomicU64::new(match clustered {
+                    Some(_) => 0,
+                    None => last_number(store, &rows)?.map_or(1, |number| number + 1),
+                }),
+                next_stream: AtomicU64::new(match &large {
+                    Some(tree) => last_number(store, tree)?.map_or(1, |number| number + 1),
+                    None => 1,
+                }),
+                auto_increment: AutoIncrement::open(store, &definition)?,
+                statistics: Statistics::default(),
+            }),
+        };
+        Ok(Arc::new(Self {
+            definition,
+            store: store.clone(),
+            rows,
+            layouts,
+            clustered,
+            indexes,
+            large,
+            counters,
+        }))
+    }
+
+    /// What the table looks like.
+    #[must_use]
+    pub fn definition(&self) -> &Arc<TableDefinition> {
+        &self.definition
+    }
+
+    /// The store the table is in.
+    #[must_use]
+    pub fn store(&self) -> &Store {
+        &self.store
+    }
+
+    /// How keys of index `index` are written: what the point path keeps in its program.
+    #[must_use]
+    pub fn key_codec(&self, index: usize) -> &KeyCodec {
+        &self.indexes[index].keys
+    }
+
+    /// Whether column `column` can be read from entries of index `index` alone.
+    #[must_use]
+    pub fn covers(&self, index: usize, column: usize) -> bool {
+        self.indexes[index].entries.as_ref().is_none_or(|entries| entries.covers(column))
+    }
+
+    /// The AUTO_INCREMENT counter.
+    #[must_use]
+    pub fn auto_increment(&self) -> &AutoIncrement {
+        &self.counters.auto_increment
+    }
+
+    pub(crate) fn counters(&self) -> &Counters {
+        &self.counters
+    }
+
+    pub(crate) fn next_row_number(&self) -> u64 {
+        self.counters.next_row.fetch_add(1, Ordering::Relaxed)
+    }
+
+    pub(crate) fn next_stream(&self) -> u64 {
+        self.counters.next_stream.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// The layout of the rows written now.
+    pub(crate) fn current_layout(&self) -> &Layout {
+        &self.layouts[self.definition.row_version as usize]
+    }
+
+    /// The layout of version `version`; the current one for a version that does not exist.
+    pub(crate) fn layout(&self, version: u32) -> &Layout {
+        self.layouts.get(version as usize).unwrap_or_else(|| self.current_layout())
+    }
+
+    /// The bytes between which the keys of `range` of index `index` lie.
+    #[must_use]
+    pub fn key_range(&self, index: usize, range: &KeyRange, zone: &dyn crate::TimestampZone) -> KeyBytesRange {
+        let keys = &self.indexes[index].keys;
+        let prefix = |values: &[types::Value]| {
+            let mut key = Vec::new();
+            for (number, value) in values.iter().enumerate().take(keys.parts().len()) {
+                crate::value::with_cell(value, |cell| keys.write_part(number, cell, zone, &mut key));
+            }
+            key
+        };
+        let lower = match &range.lower {
+            KeyBound::Unbounded => Vec::new(),
+            KeyBound::Inclusive(values) => prefix(values),
+            KeyBound::Exclusive(values) => {
+                let mut key = prefix(values);
+                if !next_prefix(&mut key) {
+                    return KeyBytesRange::EMPTY;
+                }
+                key
+            }
+        };
+        let upper = match &range.upper {
+            KeyBound::Unbounded => None,
+            KeyBound::Inclusive(values) => {
+                let mut key = prefix(values);
+                next_prefix(&mut key).then_some(key)
+            }
+            KeyBound::Exclusive(values) => Some(prefix(values)),
+        };
+        KeyBytesRange { lower, upper }
+    }
+}
+
+/// A half-open range of encoded keys.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct KeyBytesRange {
+    /// First key inside; empty: from the start.
+    pub lower: Vec<u8>,
+    /// First key behind; `None`: to the end.
+    pub upper: Option<Vec<u8>>,
+}
+
+impl KeyBytesRange {
+    /// Everything.
+    pub const ALL: Self = Self { lower: Vec::new(), upper: None };
+    /// Nothing.
+    pub const EMPTY: Self = Self { lower: Vec::new(), upper: Some(Vec::new()) };
+
+    /// All keys that begin with `prefix`.
+    #[must_use]
+    pub fn prefix(prefix: Vec<u8>) -> Self {
+        let mut upper = prefix.clone();
+        let bounded = next_prefix(&mut upper);
+        Self { lower: prefix, upper: bounded.then_some(upper) }
+    }
+
+    /// Whether no key can be inside.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.upper.as_ref().is_some_and(|upper| *upper <= self.lower)
+    }
+
+    pub(crate) fn scan_range(&self, reverse: bool) -> ScanRange<'_> {
+        use std::ops::Bound;
+        ScanRange {
+            lower: if self.lower.is_empty() { Bound::Unbounded } else { Bound::Included(&self.lower) },
+            upper: self.upper.as_deref().map_or(Bound::Unbounded, Bound::Excluded),
+            direction: if reverse { Direction::Backward } else { Direction::Forward },
+        }
+    }
+}
+
+impl TableSource for Table {
+    fn statistics(&self) -> &dyn TableStatistics {
+        self
+    }
+
+    fn as_virtual(&self) -> Option<&dyn VirtualTable> {
+        None
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+
+    fn covers(&self, index: usize, column: usize) -> bool {
+        Self::covers(self, index, column)
+    }
+
+    fn auto_increment_next(&self) -> Option<u64> {
+        self.definition.auto_increment_column().map(|_| self.auto_increment().peek())
+    }
+}
+
+pub(crate) fn tree_id(tree: TreeNumber) -> TreeId {
+    TreeId(tree.0)
+}
+
+/// The first 8 bytes of the last key of a tree whose keys start with a big-endian number.
+fn last_number(store: &Store, tree: &Tree) -> Result<Option<u64>, StoreError> {
+    let view = store.read_view();
+    let mut last = None;
+    let mut scan = store.scan(tree, KeyBytesRange::ALL.scan_range(true), view.reader())?;
+    while last.is_none()
+        && scan.next_batch(|key, _| {
+            last = key.get(..8).and_then(|bytes| bytes.try_into().ok()).map(u64::from_be_bytes);
+            std::ops::ControlFlow::Break(())
+        })?
+    {}
+    Ok(last)
+}
+
+/// A cell's NULL-ness without looking at its value.
+pub(crate) fn is_null(cell: Cell<'_>) -> bool {
+    matches!(cell, Cell::Null)
+}

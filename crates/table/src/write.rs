@@ -1,0 +1,621 @@
+//! Writing rows: insert, update, delete, with all indexes kept in step.
+//!
+//! Invariants:
+//! 1. After a successful call every index has exactly one entry for the row's current version, and none for earlier
+//!    versions of the same transaction.
+//! 2. After an error the row and its entries are as before the call: a call with more than one change takes a savepoint.
+//! 3. Checks go in the order of the indexes, so that the first violated key is the one MySQL names.
+
+use store::{LockWait, Savepoint, StoreError, Transaction};
+use types::{Cell, Decimal, Physical};
+
+use crate::WAIT_INTERNAL;
+use crate::codec::row::{
+    BytesRef, LargeReference, PREFIX_BYTES, REFERENCE_BYTES, RowView, spilled_reference, version_of, write_spilled,
+};
+use crate::error::{DuplicateKey, WriteError, from_store};
+use crate::large::{OWN_STREAM_BYTES, ReadFrom};
+use crate::print::print_cell;
+use crate::table::{Table, is_null};
+use crate::zone::TimestampZone;
+
+/// Under which conditions rows are written.
+#[derive(Clone, Copy)]
+pub struct WriteContext<'a> {
+    /// TIMESTAMP cells are in this zone.
+    pub zone: &'a dyn TimestampZone,
+    /// How long to wait for rows that others have locked.
+    pub wait: LockWait,
+}
+
+/// What an update did.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Updated {
+    /// The row holds the new values.
+    Changed,
+    /// It held them already.
+    Same,
+    /// There is no such row.
+    Absent,
+}
+
+/// A variable value on its way into a row.
+#[derive(Clone, Copy, Debug)]
+enum Piece<'a> {
+    Bytes(&'a [u8]),
+    /// Stays where it is, in a stream of its own.
+    Kept(LargeReference, &'a [u8]),
+}
+
+/// A row's cells, with the memory that decimals and fetched values need.
+#[derive(Default)]
+struct Materialized {
+    decimals: Vec<Decimal>,
+    fetched: Vec<Vec<u8>>,
+    /// Per column: which decimal or fetched value, or `u32::MAX`.
+    places: Vec<u32>,
+}
+
+impl Materialized {
+    /// Reads what cells of `view` cannot borrow. `fetch(ordinal)`: whether an external value is needed whole.
+    fn read(
+        table: &Table,
+        view: &RowView<'_>,
+        from: ReadFrom<'_>,
+        fetch: impl Fn(usize) -> bool,
+    ) -> Result<Self, StoreError> {
+        let mut this = Self::default();
+        for (ordinal, column) in table.definition.columns.iter().enumerate() {
+            let mut place = u32::MAX;
+            if !view.is_null(ordinal) {
+                match column.data_type.physical() {
+                    Physical::Decimal => {
+                        place = this.decimals.len() as u32;
+                        this.decimals.push(view.decimal(ordinal));
+                    }
+                    Physical::Bytes => {
+                        if let BytesRef::External { reference, .. } = view.bytes(ordinal)
+                            && fetch(ordinal)
+                        {
+                            let mut value = Vec::new();
+                            table.fetch(from, reference, &mut value)?;
+                            place = this.fetched.len() as u32;
+                            this.fetched.push(value);
+                        }
+                    }
+                    _ => {}
+                }
+            }
+            this.places.push(place);
+        }
+        Ok(this)
+    }
+
+    /// Column `ordinal` of the row. A value that stands among the large ones and was not fetched gives its prefix.
+    fn cell<'a>(&'a self, table: &Table, view: &RowView<'a>, ordinal: usize, zone: &dyn TimestampZone) -> Cell<'a> {
+        if view.is_null(ordinal) {
+            return Cell::Null;
+        }
+        let place = self.places[ordinal] as usize;
+        match table.definition.columns[ordinal].data_type.physical() {
+            Physical::Int => Cell::Int(view.int(ordinal, zone)),
+            Physical::Double => Cell::Double(view.double(ordinal)),
+            Physical::Decimal => Cell::Decimal(&self.decimals[place]),
+            Physical::Bytes => match view.bytes(ordinal) {
+                BytesRef::Inline(bytes) => Cell::Bytes(bytes),
+                BytesRef::External { prefix, .. } => Cell::Bytes(self.fetched.get(place).map_or(prefix, Vec::as_slice)),
+            },
+        }
+    }
+}
+
+impl Table {
+    /// Inserts a row: one cell per column of the table, each converted to the column's type, NOT NULL and AUTO_INCREMENT
+    /// settled.
+    ///
+    /// # Errors
+    /// `DuplicateKey` with the first key that is there already; locks; the store's. The row is not inserted then.
+    pub fn insert(
+        &self,
+        transaction: &mut Transaction,
+        cells: &[Cell<'_>],
+        context: WriteContext<'_>,
+    ) -> Result<(), WriteError> {
+        debug_assert_eq!(cells.len(), self.definition.columns.len());
+        let savepoint = (self.indexes.len() > usize::from(self.clustered.is_some()) || self.large.is_some())
+            .then(|| transaction.savepoint());
+        let result = self.insert_row(transaction, cells, context);
+        self.undo_on_error(transaction, savepoint, result)
+    }
+
+    fn undo_on_error<T>(
+        &self,
+        transaction: &mut Transaction,
+        savepoint: Option<Savepoint>,
+        result: Result<T, WriteError>,
+    ) -> Result<T, WriteError> {
+        if result.is_err()
+            && let Some(savepoint) = savepoint
+        {
+            transaction.rollback_to(&savepoint)?;
+        }
+        result
+    }
+
+    fn insert_row(
+        &self,
+        transaction: &mut Transaction,
+        cells: &[Cell<'_>],
+        context: WriteContext<'_>,
+    ) -> Result<(), WriteError> {
+        let cell = |ordinal: usize| cells[ordinal];
+        let mut locator = Vec::with_capacity(32);
+        match &self.clustered {
+            Some(codec) => {
+                codec.write(cell, context.zone, &mut locator);
+            }
+            None => locator.extend_from_slice(&self.next_row_number().to_be_bytes()),
+        }
+        let pieces: Vec<Piece<'_>> = self
+            .current_layout()
+            .variable_columns()
+            .iter()
+            .map(|&ordinal| match cells[ordinal as usize] {
+                Cell::Bytes(bytes) => Piece::Bytes(bytes),
+                _ => Piece::Bytes(&[]),
+            })
+            .collect();
+        let mut body = Vec::with_capacity(256);
+        self.build_body(transaction, locator.len(), cell, &pieces, None, context.zone, &mut body)?;
+        self.insert_record(transaction, &locator, &body, cell, context)?;
+        let mut scratch = EntryBytes::default();
+        for index in 0..self.indexes.len() {
+            if self.indexes[index].entries.is_some() {
+                scratch.write(self, index, cell, &locator, context.zone);
+                self.insert_entry(transaction, index, &scratch, cell, context)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Inserts a row's record into the tree of rows.
+    fn insert_record<'a>(
+        &self,
+        transaction: &mut Transaction,
+        locator: &[u8],
+        body: &[u8],
+        cell: impl Fn(usize) -> Cell<'a>,
+        context: WriteContext<'_>,
+    ) -> Result<(), WriteError> {
+        let index = self.definition.clustered.unwrap_or(0);
+        match transaction.insert(&self.rows, locator, body, context.wait) {
+            Ok(()) => Ok(()),
+            Err(store::WriteError::DuplicateKey) => Err(self.duplicate(index, locator.to_vec(), cell)),
+            Err(error) => Err(from_store(error, index)),
+        }
+    }
+
+    fn insert_entry<'a>(
+        &self,
+        transaction: &mut Transaction,
+        index: usize,
+        entry: &EntryBytes,
+        cell: impl Fn(usize) -> Cell<'a>,
+        context: WriteContext<'_>,
+    ) -> Result<(), WriteError> {
+        let tree = &self.indexes[index].tree;
+        match transaction.insert(tree, &entry.key, &entry.value, context.wait) {
+            Ok(()) => Ok(()),
+            Err(store::WriteError::DuplicateKey) => {
+                let locator = transaction
+                    .get_current(tree, &entry.key, |value| {
+                        let entries = self.indexes[index].entries.as_ref();
+                        entries.map_or_else(Vec::new, |entries| entries.split(&entry.key, value).0.to_vec())
+                    })?
+                    .unwrap_or_default();
+                Err(self.duplicate(index, locator, cell))
+            }
+            Err(error) => Err(from_store(error, index)),
+        }
+    }
+
+    #[cold]
+    fn duplicate<'a>(&self, index: usize, locator: Vec<u8>, cell: impl Fn(usize) -> Cell<'a>) -> WriteError {
+        let definition = &self.definition.indexes[index];
+        let mut value = Vec::new();
+        for (number, part) in definition.parts.iter().enumerate() {
+            if number > 0 {
+                value.push(b'-');
+            }
+            let data_type = &self.definition.columns[part.column].data_type;
+            let mut shown = cell(part.column);
+            if let (Cell::Bytes(bytes), Some(length)) = (shown, part.prefix_length) {
+                let end = data_type.collation.charset().prefix_bytes(bytes, length as usize);
+                shown = Cell::Bytes(&bytes[..end.min(bytes.len())]);
+            }
+            print_cell(shown, data_type, &mut value);
+        }
+        WriteError::DuplicateKey(Box::new(DuplicateKey {
+            index,
+            locator,
+            value: String::from_utf8_lossy(&value).into_owned(),
+            key: format!("{}.{}", self.definition.name, definition.name),
+        }))
+    }
+
+    /// Appends a row's body, moving out to the large values what does not fit beside a locator of `locator_bytes`.
+    /// With `old`, fixed columns without a cell in `changed` are copied from it.
+    fn build_body<'a>(
+        &self,
+        transaction: &mut Transaction,
+        locator_bytes: usize,
+        cell: impl Fn(usize) -> Cell<'a>,
+        pieces: &[Piece<'a>],
+        old: Option<(&RowView<'a>, &dyn Fn(usize) -> Option<Cell<'a>>)>,
+        zone: &dyn TimestampZone,
+        out: &mut Vec<u8>,
+    ) -> Result<(), WriteError> {
+        let layout = self.current_layout();
+        let room = store::RECORD_BYTES_MAX.saturating_sub(locator_bytes);
+        let piece_bytes = |piece: &Piece<'_>| match piece {
+            Piece::Bytes(bytes) => bytes.len(),
+            Piece::Kept(_, prefix) => REFERENCE_BYTES + prefix.len(),
+        };
+        let mut total = layout.data_start() + pieces.iter().map(piece_bytes).sum::<usize>();
+        let any_kept = pieces.iter().any(|piece| matches!(piece, Piece::Kept(..)));
+        if total <= room && !any_kept {
+            let variable = |number: usize| match pieces[number] {
+                Piece::Bytes(bytes) => BytesRef::Inline(bytes),
+                Piece::Kept(reference, prefix) => BytesRef::External { reference, prefix },
+            };
+            match old {
+                Some((view, changed)) => layout.write_changed(view, changed, variable, zone, out),
+                None => layout.write(cell, variable, zone, out),
+            }
+            return Ok(());
+        }
+
+        // The longest values go first; each leaves a reference and a prefix behind.
+        total += pieces.len().div_ceil(8);
+        let mut order: Vec<usize> = (0..pieces.len()).collect();
+        order.sort_unstable_by_key(|&number| std::cmp::Reverse(piece_bytes(&pieces[number])));
+        let mut refs: Vec<BytesRef<'a>> = pieces
+            .iter()
+            .map(|piece| match *piece {
+                Piece::Bytes(bytes) => BytesRef::Inline(bytes),
+                Piece::Kept(reference, prefix) => BytesRef::External { reference, prefix },
+            })
+            .collect();
+        let mut shared = Vec::new();
+        let mut in_shared = Vec::new();
+        for number in order {
+            let Piece::Bytes(bytes) = pieces[number] else { continue };
+            let left = REFERENCE_BYTES + bytes.len().min(PREFIX_BYTES);
+            if total <= room || bytes.len() <= left {
+                break;
+            }
+            total -= bytes.len() - left;
+            let (stream, offset) = if bytes.len() >= OWN_STREAM_BYTES {
+                (self.write_stream(transaction, bytes)?, 0)
+            } else {
+                in_shared.push(number);
+                shared.extend_from_slice(bytes);
+                (0, (shared.len() - bytes.len()) as u64)
+            };
+            refs[number] = BytesRef::External {
+                reference: LargeReference { stream, offset, length: bytes.len() as u64 },
+                prefix: &bytes[..bytes.len().min(PREFIX_BYTES)],
+            };
+        }
+        if !shared.is_empty() {
+            let shared_stream = self.write_stream(transaction, &shared)?;
+            for number in in_shared {
+                if let BytesRef::External { reference, .. } = &mut refs[number] {
+                    reference.stream = shared_stream;
+                }
+            }
+        }
+        let start = out.len();
+        match old {
+            Some((view, changed)) => layout.write_changed(view, changed, |number| refs[number], zone, out),
+            None => layout.write(cell, |number| refs[number], zone, out),
+        }
+        if out.len() - start > room {
+            // So many columns that even their references do not fit: the whole row moves out.
+            let stream = self.write_stream(transaction, &out[start..])?;
+            let length = (out.len() - start) as u64;
+            out.truncate(start);
+            let reference = LargeReference { stream, offset: 0, length };
+            write_spilled(self.definition.row_version, reference, out);
+        }
+        Ok(())
+    }
+
+    /// Changes columns of the row with this locator, which the transaction has locked.
+    ///
+    /// # Errors
+    /// As [`Table::insert`]; the row is unchanged then.
+    pub fn update(
+        &self,
+        transaction: &mut Transaction,
+        locator: &[u8],
+        changes: &[(usize, Cell<'_>)],
+        context: WriteContext<'_>,
+    ) -> Result<Updated, WriteError> {
+        let Some(stored) = transaction.get_current(&self.rows, locator, <[u8]>::to_vec)? else {
+            return Ok(Updated::Absent);
+        };
+        let spilled = spilled_reference(&stored);
+        let whole = self.whole_body(ReadFrom::Current(transaction), stored)?;
+        let old = RowView::new(self.layout(version_of(&whole)), locator, locator, &whole);
+
+        // A value assigned to itself is no change.
+        let mut real: Vec<(usize, Cell<'_>)> = Vec::with_capacity(changes.len());
+        for &(ordinal, value) in changes {
+            if !self.same_value(transaction, &old, ordinal, value, context.zone)? {
+                real.push((ordinal, value));
+            }
+        }
+        if real.is_empty() {
+            return Ok(Updated::Same);
+        }
+        let savepoint = transaction.savepoint();
+        let result = self.update_row(transaction, locator, &old, spilled, &real, context);
+        self.undo_on_error(transaction, Some(savepoint), result)?;
+        Ok(Updated::Changed)
+    }
+
+    fn same_value(
+        &self,
+        transaction: &Transaction,
+        old: &RowView<'_>,
+        ordinal: usize,
+        value: Cell<'_>,
+        zone: &dyn TimestampZone,
+    ) -> Result<bool, WriteError> {
+        if old.is_null(ordinal) || is_null(value) {
+            return Ok(old.is_null(ordinal) && is_null(value));
+        }
+        Ok(match value {
+            Cell::Null => false,
+            Cell::Int(value) => old.int(ordinal, zone) == value,
+            Cell::Double(value) => old.double(ordinal).to_bits() == value.to_bits(),
+            Cell::Decimal(value) => old.decimal(ordinal) == *value,
+            Cell::Bytes(value) => match old.bytes(ordinal) {
+                BytesRef::Inline(bytes) => bytes == value,
+                BytesRef::External { reference, prefix } => {
+                    if reference.length != value.len() as u64 || !value.starts_with(prefix) {
+                        return Ok(false);
+                    }
+                    let mut bytes = Vec::new();
+                    self.fetch(ReadFrom::Current(transaction), reference, &mut bytes)?;
+                    bytes == value
+                }
+            },
+        })
+    }
+
+    fn update_row(
+        &self,
+        transaction: &mut Transaction,
+        locator: &[u8],
+        old: &RowView<'_>,
+        spilled: Option<LargeReference>,
+        changes: &[(usize, Cell<'_>)],
+        context: WriteContext<'_>,
+    ) -> Result<(), WriteError> {
+        let changed = |ordinal: usize| changes.iter().rev().find(|change| change.0 == ordinal).map(|change| change.1);
+        let touches = |index: usize| self.definition.indexes[index].parts.iter().any(|p| changed(p.column).is_some());
+        let key_changes = self.definition.clustered.is_some_and(touches);
+        let layout = self.current_layout();
+        let old_is_current = version_of(old.body()) == self.definition.row_version;
+        let in_index = |ordinal: usize| {
+            self.definition.indexes.iter().any(|index| index.parts.iter().any(|part| part.column == ordinal))
+        };
+        // A shared stream is rewritten as a whole, so its unchanged values are needed.
+        let is_shared = |ordinal: usize| {
+            matches!(old.bytes(ordinal), BytesRef::External { reference, .. }
+                if (reference.length as usize) < OWN_STREAM_BYTES)
+        };
+        let old_memory = Materialized::read(self, old, ReadFrom::Current(transaction), |ordinal| {
+            in_index(ordinal) || (changed(ordinal).is_none() && is_shared(ordinal))
+        })?;
+        let old_cell = |ordinal: usize| old_memory.cell(self, old, ordinal, context.zone);
+        let new_cell = |ordinal: usize| changed(ordinal).unwrap_or_else(|| old_cell(ordinal));
+
+        let mut new_locator = Vec::new();
+        if key_changes && let Some(codec) = &self.clustered {
+            codec.write(new_cell, context.zone, &mut new_locator);
+        } else {
+            new_locator.extend_from_slice(locator);
+        }
+        let moves = new_locator != locator;
+
+        let pieces: Vec<Piece<'_>> = layout
+            .variable_columns()
+            .iter()
+            .map(|&ordinal| {
+                let ordinal = ordinal as usize;
+                if changed(ordinal).is_none()
+                    && !old.is_null(ordinal)
+                    && let BytesRef::External { reference, prefix } = old.bytes(ordinal)
+                    && reference.length as usize >= OWN_STREAM_BYTES
+                {
+                    return Piece::Kept(reference, prefix);
+                }
+                match new_cell(ordinal) {
+                    Cell::Bytes(bytes) => Piece::Bytes(bytes),
+                    _ => Piece::Bytes(&[]),
+                }
+            })
+            .collect();
+        let mut body = Vec::with_capacity(old.body().len() + 64);
+        let change: &dyn Fn(usize) -> Option<Cell<'_>> = &changed;
+        let copied = old_is_current.then_some((old, change));
+        self.build_body(transaction, new_locator.len(), new_cell, &pieces, copied, context.zone, &mut body)?;
+
+        // What the old version kept outside and the new one does not keep.
+        self.drop_streams(transaction, old, spilled, |reference| {
+            pieces.iter().any(|piece| matches!(piece, Piece::Kept(kept, _) if kept.stream == reference.stream))
+        })?;
+
+        if moves {
+            transaction.delete(&self.rows, locator, WAIT_INTERNAL).map_err(|error| from_store(error, 0))?;
+            self.insert_record(transaction, &new_locator, &body, new_cell, context)?;
+        } else {
+            transaction.update(&self.rows, locator, &body, context.wait).map_err(|error| from_store(error, 0))?;
+        }
+
+        let (mut before, mut after) = (EntryBytes::default(), EntryBytes::default());
+        for index in 0..self.indexes.len() {
+            if self.indexes[index].entries.is_none() || !(moves || key_changes || touches(index)) {
+                continue;
+            }
+            before.write(self, index, old_cell, locator, context.zone);
+            after.write(self, index, new_cell, &new_locator, context.zone);
+            let tree = &self.indexes[index].tree;
+            if before.key != after.key {
+                transaction.delete(tree, &before.key, context.wait).map_err(|error| from_store(error, index))?;
+                self.insert_entry(transaction, index, &after, new_cell, context)?;
+            } else if before.value != after.value {
+                transaction
+                    .update(tree, &after.key, &after.value, context.wait)
+                    .map_err(|error| from_store(error, index))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Deletes the streams of a row's version except those that `kept` wants.
+    fn drop_streams(
+        &self,
+        transaction: &mut Transaction,
+        view: &RowView<'_>,
+        spilled: Option<LargeReference>,
+        kept: impl Fn(LargeReference) -> bool,
+    ) -> Result<(), WriteError> {
+        if let Some(reference) = spilled {
+            self.delete_stream(transaction, reference.stream, reference.length)?;
+        }
+        if !view.has_external() {
+            return Ok(());
+        }
+        let mut streams: Vec<(u64, u64)> = Vec::new();
+        let layout = self.layout(version_of(view.body()));
+        for number in 0..layout.variable_columns().len() {
+            if let BytesRef::External { reference, .. } = view.variable(number)
+                && !kept(reference)
+            {
+                let end = reference.offset + reference.length;
+                match streams.iter_mut().find(|stream| stream.0 == reference.stream) {
+                    Some(stream) => stream.1 = stream.1.max(end),
+                    None => streams.push((reference.stream, end)),
+                }
+            }
+        }
+        for (stream, byte_count) in streams {
+            self.delete_stream(transaction, stream, byte_count)?;
+        }
+        Ok(())
+    }
+
+    /// Deletes the row with this locator, which the transaction has locked. Answers whether there was one.
+    ///
+    /// # Errors
+    /// Locks; the store's. The row is there still then.
+    pub fn delete(
+        &self,
+        transaction: &mut Transaction,
+        locator: &[u8],
+        context: WriteContext<'_>,
+    ) -> Result<bool, WriteError> {
+        let Some(stored) = transaction.get_current(&self.rows, locator, <[u8]>::to_vec)? else { return Ok(false) };
+        let savepoint = transaction.savepoint();
+        let result = self.delete_row(transaction, locator, stored, context);
+        self.undo_on_error(transaction, Some(savepoint), result)?;
+        Ok(true)
+    }
+
+    fn delete_row(
+        &self,
+        transaction: &mut Transaction,
+        locator: &[u8],
+        stored: Vec<u8>,
+        context: WriteContext<'_>,
+    ) -> Result<(), WriteError> {
+        let spilled = spilled_reference(&stored);
+        let whole = self.whole_body(ReadFrom::Current(transaction), stored)?;
+        let old = RowView::new(self.layout(version_of(&whole)), locator, locator, &whole);
+        transaction.delete(&self.rows, locator, context.wait).map_err(|error| from_store(error, 0))?;
+        if self.indexes.iter().any(|index| index.entries.is_some()) {
+            let memory = Materialized::read(self, &old, ReadFrom::Current(transaction), |ordinal| {
+                self.definition.indexes.iter().any(|index| index.parts.iter().any(|part| part.column == ordinal))
+            })?;
+            let mut entry = EntryBytes::default();
+            for index in 0..self.indexes.len() {
+                if self.indexes[index].entries.is_some() {
+                    let cell = |ordinal: usize| memory.cell(self, &old, ordinal, context.zone);
+                    entry.write(self, index, cell, locator, context.zone);
+                    transaction
+                        .delete(&self.indexes[index].tree, &entry.key, context.wait)
+                        .map_err(|error| from_store(error, index))?;
+                }
+            }
+        }
+        self.drop_streams(transaction, &old, spilled, |_| false)
+    }
+
+    /// Adds the entries of index `index` for a row that is in the table already: what building an index does.
+    ///
+    /// # Errors
+    /// `DuplicateKey`; the store's.
+    pub fn insert_index_entry(
+        &self,
+        transaction: &mut Transaction,
+        index: usize,
+        cells: &[Cell<'_>],
+        locator: &[u8],
+        context: WriteContext<'_>,
+    ) -> Result<(), WriteError> {
+        let mut entry = EntryBytes::default();
+        entry.write(self, index, |ordinal| cells[ordinal], locator, context.zone);
+        self.insert_entry(transaction, index, &entry, |ordinal| cells[ordinal], context)
+    }
+}
+
+/// An index entry's record.
+#[derive(Default)]
+struct EntryBytes {
+    key: Vec<u8>,
+    value: Vec<u8>,
+}
+
+impl EntryBytes {
+    /// Becomes the entry of index `index` for the row with these cells.
+    fn write<'a>(
+        &mut self,
+        table: &Table,
+        index: usize,
+        cell: impl Fn(usize) -> Cell<'a>,
+        locator: &[u8],
+        zone: &dyn TimestampZone,
+    ) {
+        self.key.clear();
+        self.value.clear();
+        let Some(entries) = &table.indexes[index].entries else { return };
+        let any_null = table.indexes[index].keys.write(&cell, zone, &mut self.key);
+        entries.write_locator(&mut self.key, &mut self.value, locator, any_null);
+        let layout = entries.layout();
+        if !layout.is_empty() {
+            layout.write(
+                &cell,
+                |number| match cell(layout.variable_columns()[number] as usize) {
+                    Cell::Bytes(bytes) => BytesRef::Inline(bytes),
+                    _ => BytesRef::Inline(&[]),
+                },
+                zone,
+                &mut self.value,
+            );
+        }
+    }
+}
