@@ -137,8 +137,8 @@ impl Dictionary {
     fn records(&self, store: &Store) -> Result<Vec<(u8, u64, Vec<u8>)>, DictionaryError> {
         let view = store.read_view();
         let mut records: Vec<(u8, u64, Vec<u8>)> = Vec::new();
-        let mut scan = store.scan(&self.tree, KeyBytesRange::ALL.scan_range(false), view.reader())?;
-        while scan.next_batch(|key, value| {
+        let mut scan = store.scan(&self.tree, &KeyBytesRange::ALL.scan_range(false));
+        while scan.next_batch(view.reader(), |key, value| {
             let kind = key.first().copied().unwrap_or(0);
             let number = key.get(1..9).and_then(|bytes| bytes.try_into().ok()).map_or(0, u64::from_be_bytes);
             match records.last_mut() {

@@ -117,9 +117,9 @@ impl Table {
                     lower: chunk_key(reference.stream, chunk).to_vec(),
                     upper: Some((reference.stream + 1).to_be_bytes().to_vec()),
                 };
-                let mut scan = self.store.scan(tree, range.scan_range(false), reader)?;
+                let mut scan = self.store.scan(tree, &range.scan_range(false));
                 while out.len() - start < wanted
-                    && scan.next_batch(|_, bytes| {
+                    && scan.next_batch(reader, |_, bytes| {
                         append(out, bytes);
                         if out.len() - start < wanted {
                             std::ops::ControlFlow::Continue(())

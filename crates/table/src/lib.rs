@@ -10,6 +10,7 @@ mod encoding;
 mod entry;
 mod error;
 mod large;
+mod metadata_lock;
 mod print;
 mod read;
 mod statistics;
@@ -22,6 +23,7 @@ use std::time::Duration;
 
 pub use auto_increment::{AutoIncrement, auto_increment_limit};
 pub use error::{DuplicateKey, WriteError};
+pub use metadata_lock::{MetadataLock, MetadataLockTimeout};
 pub use print::print_cell;
 pub use read::{ScanRequest, TableScan};
 pub use table::{KeyBytesRange, Table};

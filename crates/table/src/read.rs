@@ -29,7 +29,7 @@ pub struct ScanRequest {
     pub columns: Vec<usize>,
 }
 
-/// A scan under way. It holds nothing of the store between calls.
+/// A scan under way. It holds no latch between calls; every call takes the same reader.
 #[derive(Debug)]
 pub struct TableScan {
     table: Arc<Table>,
@@ -41,6 +41,8 @@ pub struct TableScan {
     reverse: bool,
     /// What is left, the next range last.
     ranges: Vec<KeyBytesRange>,
+    /// Under way in the last of `ranges`.
+    current: Option<store::Scan>,
     rows_max: usize,
     /// Entries and rows looked at so far.
     examined: u64,
@@ -75,6 +77,7 @@ impl Table {
             columns: request.columns,
             reverse: request.reverse,
             ranges,
+            current: None,
             rows_max: types::vector::BATCH_ROWS_MAX,
             examined: 0,
             scratch: Scratch::default(),
@@ -437,41 +440,34 @@ impl TableScan {
         reader: Reader<'_>,
         mut visit: impl FnMut(&[u8], &[u8]) -> ControlFlow<()>,
     ) -> Result<bool, StoreError> {
-        let Some(range) = self.ranges.last_mut() else { return Ok(true) };
-        let tree = index.map_or(&self.table.rows, |index| &self.table.indexes[index].tree);
-        let mut scan = self.table.store.scan(tree, range.scan_range(self.reverse), reader)?;
-        let mut stopped_at = None;
+        if self.ranges.is_empty() {
+            return Ok(true);
+        }
+        let mut scan = match self.current.take() {
+            Some(scan) => scan,
+            None => {
+                let tree = index.map_or(&self.table.rows, |index| &self.table.indexes[index].tree);
+                let range = &self.ranges[self.ranges.len() - 1];
+                self.table.store.scan(tree, &range.scan_range(self.reverse))
+            }
+        };
+        let mut stopped = false;
         let mut examined = 0;
-        while stopped_at.is_none()
-            && scan.next_batch(|key, value| {
+        while !stopped
+            && scan.next_batch(reader, |key, value| {
                 examined += 1;
                 let flow = visit(key, value);
-                if flow.is_break() {
-                    stopped_at = Some(key.to_vec());
-                }
+                stopped = flow.is_break();
                 flow
             })?
         {}
         self.examined += examined;
-        match stopped_at {
-            None => {
-                self.ranges.pop();
-                Ok(true)
-            }
-            Some(mut key) => {
-                if self.reverse {
-                    range.upper = Some(key);
-                } else {
-                    key.push(0);
-                    range.lower = key;
-                }
-                if range.is_empty() {
-                    self.ranges.pop();
-                    return Ok(true);
-                }
-                Ok(false)
-            }
+        if stopped {
+            self.current = Some(scan);
+        } else {
+            self.ranges.pop();
         }
+        Ok(!stopped)
     }
 
     fn fill_from_rows(
@@ -624,7 +620,7 @@ impl TableScan {
         while batch.row_count < self.rows_max && !batch.is_full() {
             let Some(range) = self.ranges.last_mut() else { break };
             let tree = self.index.map_or(&table.rows, |index| &table.indexes[index].tree);
-            let mut scan = transaction.lock_scan(tree, range.scan_range(self.reverse), mode, wait);
+            let mut scan = transaction.lock_scan(tree, &range.scan_range(self.reverse), mode, wait);
             let mut stopped_at = None;
             loop {
                 let next = scan.next(transaction).map_err(|error| from_store(error, self.index.unwrap_or(0)))?;

@@ -61,14 +61,12 @@ impl Table {
         for reverse in [false, true] {
             let view = self.store.read_view();
             let tree = &self.indexes[index].tree;
-            let Ok(mut scan) = self.store.scan(tree, KeyBytesRange::ALL.scan_range(reverse), view.reader()) else {
-                break;
-            };
+            let mut scan = self.store.scan(tree, &KeyBytesRange::ALL.scan_range(reverse));
             let mut previous: Option<Vec<Column>> = None;
             let mut seen = 0;
             let mut finished = false;
             while !finished {
-                let more = scan.next_batch(|key, value| {
+                let more = scan.next_batch(view.reader(), |key, value| {
                     let row = self.index_row(index, key, value);
                     let current: Vec<Column> = definition
                         .parts
@@ -138,12 +136,12 @@ impl TableStatistics for Table {
     }
 
     fn data_bytes(&self) -> u64 {
-        let pages = self.store.tree_pages(&self.rows).max(1);
+        let pages = self.store.tree_pages(&self.rows).unwrap_or(1).max(1);
         pages * 16_384
     }
 
     fn index_bytes(&self) -> u64 {
         let secondary = self.indexes.iter().filter(|index| index.entries.is_some());
-        secondary.map(|index| self.store.tree_pages(&index.tree).max(1) * 16_384).sum()
+        secondary.map(|index| self.store.tree_pages(&index.tree).unwrap_or(1).max(1) * 16_384).sum()
     }
 }

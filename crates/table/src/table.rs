@@ -12,6 +12,7 @@ use crate::auto_increment::AutoIncrement;
 use crate::codec::key::{KeyCodec, next_prefix};
 use crate::codec::row::Layout;
 use crate::entry::EntryCodec;
+use crate::metadata_lock::MetadataLock;
 use crate::statistics::Statistics;
 
 /// An index of an open table.
@@ -47,6 +48,7 @@ pub(crate) struct Counters {
     /// The next stream of large values.
     pub(crate) next_stream: AtomicU64,
     pub(crate) auto_increment: AutoIncrement,
+    pub(crate) metadata_lock: Arc<MetadataLock>,
     pub(crate) statistics: Statistics,
 }
 
@@ -56,7 +58,7 @@ impl Table {
     /// # Errors
     /// The store's, `TreeGone` if the definition names trees that do not exist.
     pub fn open(store: &Store, definition: Arc<TableDefinition>) -> Result<Arc<Self>, StoreError> {
-        Self::open_with(store, definition, None)
+        Self::open_with(store, definition, None, None)
     }
 
     /// Opens the table as `definition` now describes it, keeping counters and statistics of `earlier`, which is the
@@ -69,13 +71,33 @@ impl Table {
         definition: Arc<TableDefinition>,
         earlier: &Self,
     ) -> Result<Arc<Self>, StoreError> {
-        Self::open_with(store, definition, Some(earlier))
+        Self::open_with(store, definition, Some(earlier), None)
+    }
+
+    /// Opens a table whose rows were copied into new trees (or dropped: TRUNCATE): only the metadata lock stays.
+    ///
+    /// # Errors
+    /// The store's.
+    pub fn open_rebuilt(
+        store: &Store,
+        definition: Arc<TableDefinition>,
+        earlier: &Self,
+    ) -> Result<Arc<Self>, StoreError> {
+        Self::open_with(store, definition, None, Some(Arc::clone(earlier.metadata_lock())))
+    }
+
+    /// The local table behind a catalog entry, for scans, which keep it.
+    #[must_use]
+    pub fn of(source: &Arc<dyn TableSource>) -> Option<Arc<Self>> {
+        let any: Arc<dyn Any + Send + Sync> = Arc::clone(source) as Arc<dyn Any + Send + Sync>;
+        any.downcast().ok()
     }
 
     fn open_with(
         store: &Store,
         definition: Arc<TableDefinition>,
         earlier: Option<&Self>,
+        metadata_lock: Option<Arc<MetadataLock>>,
     ) -> Result<Arc<Self>, StoreError> {
         let clustered =
             definition.clustered.map(|index| KeyCodec::new(&definition, &definition.indexes[index].parts));
@@ -113,6 +135,7 @@ impl Table {
                     None => 1,
                 }),
                 auto_increment: AutoIncrement::open(store, &definition)?,
+                metadata_lock: metadata_lock.unwrap_or_default(),
                 statistics: Statistics::default(),
             }),
         };
@@ -156,6 +179,13 @@ impl Table {
     #[must_use]
     pub fn auto_increment(&self) -> &AutoIncrement {
         &self.counters.auto_increment
+    }
+
+    /// The lock that transactions using the table hold shared. It stays the same when the table is altered in place; a
+    /// rebuilt table takes it over from the earlier one ([`Table::open_rebuilt`]).
+    #[must_use]
+    pub fn metadata_lock(&self) -> &Arc<MetadataLock> {
+        &self.counters.metadata_lock
     }
 
     pub(crate) fn counters(&self) -> &Counters {
@@ -283,9 +313,9 @@ pub(crate) fn tree_id(tree: TreeNumber) -> TreeId {
 fn last_number(store: &Store, tree: &Tree) -> Result<Option<u64>, StoreError> {
     let view = store.read_view();
     let mut last = None;
-    let mut scan = store.scan(tree, KeyBytesRange::ALL.scan_range(true), view.reader())?;
+    let mut scan = store.scan(tree, &KeyBytesRange::ALL.scan_range(true));
     while last.is_none()
-        && scan.next_batch(|key, _| {
+        && scan.next_batch(view.reader(), |key, _| {
             last = key.get(..8).and_then(|bytes| bytes.try_into().ok()).map(u64::from_be_bytes);
             std::ops::ControlFlow::Break(())
         })?

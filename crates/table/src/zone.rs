@@ -1,6 +1,7 @@
 //! What rows need of a time zone: a TIMESTAMP is UTC in a row and local time in a vector.
 
 use types::temporal::calendar::UNIX_EPOCH_DAY;
+use types::temporal::zone::TimeZone;
 use types::temporal::{DateTime, MICROS_PER_DAY};
 
 /// The session's time zone as rows use it.
@@ -23,5 +24,15 @@ impl TimestampZone for Utc {
 
     fn utc_micros(&self, local: DateTime) -> i64 {
         local.linear_micros() - UNIX_EPOCH_DAY * MICROS_PER_DAY
+    }
+}
+
+impl TimestampZone for TimeZone {
+    fn local(&self, utc_micros: i64) -> DateTime {
+        self.from_utc(utc_micros)
+    }
+
+    fn utc_micros(&self, local: DateTime) -> i64 {
+        self.to_utc(local)
     }
 }

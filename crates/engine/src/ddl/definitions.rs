@@ -1,0 +1,304 @@
+//! The server's definitions: the dictionary on disk, the catalog snapshot, and the one way to change both.
+
+use std::sync::Arc;
+
+use catalog::{Catalog, CatalogHandle, Schema, TableDefinition, TableEntry, TableKind, TreeNumber};
+use parking_lot::{Mutex, MutexGuard};
+use service::error::SqlError;
+use store::{CommitPosition, Store, StoreError, Transaction, TreeId};
+use table::Table;
+use table::dictionary::{Dictionary, DictionaryError};
+
+use super::{store_error, write_error};
+
+type Result<T> = std::result::Result<T, Box<SqlError>>;
+
+/// Why the definitions of a data folder could not be read.
+#[derive(Debug)]
+pub enum OpenDefinitionsError {
+    /// The dictionary.
+    Dictionary(DictionaryError),
+    /// The store.
+    Store(StoreError),
+}
+
+impl std::fmt::Display for OpenDefinitionsError {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Dictionary(error) => error.fmt(formatter),
+            Self::Store(error) => error.fmt(formatter),
+        }
+    }
+}
+
+impl std::error::Error for OpenDefinitionsError {}
+
+impl From<StoreError> for OpenDefinitionsError {
+    fn from(error: StoreError) -> Self {
+        Self::Store(error)
+    }
+}
+
+/// The server's definitions. Statements read [`Definitions::catalog`]; changes go through [`Definitions::begin`], one at
+/// a time.
+#[derive(Debug)]
+pub struct Definitions {
+    store: Store,
+    dictionary: Dictionary,
+    catalog: CatalogHandle,
+    changing: Mutex<()>,
+}
+
+impl Definitions {
+    /// Reads the dictionary, opens all tables, adds the system schemas, and drops trees that no table owns (temporary
+    /// tables of an earlier run).
+    ///
+    /// # Errors
+    /// A dictionary that cannot be read; the store's.
+    pub fn open(store: &Store, system_schemas: Vec<Arc<Schema>>) -> std::result::Result<Self, OpenDefinitionsError> {
+        let (dictionary, mut catalog) = Dictionary::open(store).map_err(OpenDefinitionsError::Dictionary)?;
+        drop_orphans(store, &catalog)?;
+        for schema in system_schemas {
+            catalog.insert_schema(schema);
+        }
+        Ok(Self {
+            store: store.clone(),
+            dictionary,
+            catalog: CatalogHandle::new(catalog),
+            changing: Mutex::new(()),
+        })
+    }
+
+    /// The store under all tables.
+    #[must_use]
+    pub fn store(&self) -> &Store {
+        &self.store
+    }
+
+    /// Where the current snapshot is found.
+    #[must_use]
+    pub fn catalog(&self) -> &CatalogHandle {
+        &self.catalog
+    }
+
+    /// The dictionary, for numbers of new things.
+    #[must_use]
+    pub fn dictionary(&self) -> &Dictionary {
+        &self.dictionary
+    }
+
+    /// Begins a change; waits for one that is under way.
+    #[must_use]
+    pub fn begin(&self) -> Change<'_> {
+        let changing = self.changing.lock();
+        let catalog = (*self.catalog.load()).clone();
+        Change {
+            definitions: self,
+            transaction: self.store.begin(),
+            catalog,
+            opened: Vec::new(),
+            _changing: changing,
+        }
+    }
+
+    /// Writes exact AUTO_INCREMENT counters: part of a clean shutdown.
+    ///
+    /// # Errors
+    /// The store's.
+    pub fn save_counters(&self) -> std::result::Result<(), table::WriteError> {
+        for entry in self.catalog.load().base_tables() {
+            if let Some(table) = entry.source.as_any().downcast_ref::<Table>() {
+                table.auto_increment().save(&self.store)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Drops the trees that no definition names.
+fn drop_orphans(store: &Store, catalog: &Catalog) -> std::result::Result<(), StoreError> {
+    let mut owned: Vec<u64> = catalog.base_tables().flat_map(|entry| trees_of(&entry.definition)).collect();
+    owned.sort_unstable();
+    let mut transaction = store.begin();
+    for tree in store.tree_ids() {
+        if tree.0 >= TreeId::FIRST_FREE.0 && owned.binary_search(&tree.0).is_err() {
+            match transaction.drop_tree(tree, store::LockWait::Nowait) {
+                Ok(()) => {}
+                Err(store::WriteError::Store(error)) => return Err(error),
+                Err(_) => return Err(StoreError::TreeGone(tree)),
+            }
+        }
+    }
+    transaction.commit()?;
+    Ok(())
+}
+
+/// The trees of a table, each once.
+pub(super) fn trees_of(table: &TableDefinition) -> Vec<u64> {
+    let mut trees: Vec<u64> = table.indexes.iter().map(|index| index.tree.0).collect();
+    trees.extend([table.rows_tree.0, table.large_values_tree.0]);
+    trees.retain(|&tree| tree != 0);
+    trees.sort_unstable();
+    trees.dedup();
+    trees
+}
+
+/// How a table is opened after a change.
+enum Opening {
+    /// It is new.
+    New,
+    /// The same trees under another definition.
+    Altered(Arc<TableEntry>),
+    /// Other trees; transactions still know the earlier ones.
+    Rebuilt(Arc<TableEntry>),
+}
+
+/// A change under way: a transaction, and the snapshot that will be published. Dropping it changes nothing.
+pub struct Change<'a> {
+    definitions: &'a Definitions,
+    /// For the dictionary and for rows that belong to the change.
+    pub transaction: Transaction,
+    /// The snapshot to be; edit schemas, accounts and variables here.
+    pub catalog: Catalog,
+    /// Tables to be opened once the transaction has committed.
+    opened: Vec<(Arc<TableDefinition>, Opening)>,
+    _changing: MutexGuard<'a, ()>,
+}
+
+impl Change<'_> {
+    /// The dictionary, whose methods take [`Change::transaction`].
+    #[must_use]
+    pub fn dictionary(&self) -> &Dictionary {
+        &self.definitions.dictionary
+    }
+
+    /// Makes a tree.
+    ///
+    /// # Errors
+    /// The store's.
+    pub(super) fn create_tree(&mut self) -> Result<TreeNumber> {
+        match self.transaction.create_tree() {
+            Ok(tree) => Ok(TreeNumber(tree.0)),
+            Err(store::WriteError::Store(error)) => Err(store_error(&error)),
+            Err(error) => Err(service::error::ER_GET_ERRNO.saying(error.to_string())),
+        }
+    }
+
+    /// Drops trees.
+    ///
+    /// # Errors
+    /// The store's.
+    pub(super) fn drop_trees(&mut self, trees: &[u64]) -> Result<()> {
+        for &tree in trees {
+            match self.transaction.drop_tree(TreeId(tree), store::LockWait::Nowait) {
+                Ok(()) => {}
+                Err(store::WriteError::Store(error)) => return Err(store_error(&error)),
+                Err(error) => return Err(service::error::ER_GET_ERRNO.saying(error.to_string())),
+            }
+        }
+        Ok(())
+    }
+
+    /// Gives a definition the trees it lacks.
+    ///
+    /// # Errors
+    /// The store's.
+    pub(super) fn create_missing_trees(&mut self, table: &mut TableDefinition) -> Result<()> {
+        if table.rows_tree == TreeNumber(0) {
+            table.rows_tree = self.create_tree()?;
+        }
+        for ordinal in 0..table.indexes.len() {
+            if table.clustered == Some(ordinal) {
+                table.indexes[ordinal].tree = table.rows_tree;
+            } else if table.indexes[ordinal].tree == TreeNumber(0) {
+                table.indexes[ordinal].tree = self.create_tree()?;
+            }
+        }
+        if table.large_values_tree == TreeNumber(0) && table::may_need_large_values(table) {
+            table.large_values_tree = self.create_tree()?;
+        }
+        Ok(())
+    }
+
+    /// Writes a table that is new.
+    ///
+    /// # Errors
+    /// The store's.
+    pub(super) fn put_new(&mut self, table: Arc<TableDefinition>) -> Result<()> {
+        self.put(table, Opening::New)
+    }
+
+    /// Writes a table whose definition changed but not its trees.
+    ///
+    /// # Errors
+    /// The store's.
+    pub(super) fn put_altered(&mut self, table: Arc<TableDefinition>, earlier: &Arc<TableEntry>) -> Result<()> {
+        self.put(table, Opening::Altered(Arc::clone(earlier)))
+    }
+
+    /// Writes a table whose rows were copied to other trees.
+    ///
+    /// # Errors
+    /// The store's.
+    pub(super) fn put_rebuilt(&mut self, table: Arc<TableDefinition>, earlier: &Arc<TableEntry>) -> Result<()> {
+        self.put(table, Opening::Rebuilt(Arc::clone(earlier)))
+    }
+
+    fn put(&mut self, table: Arc<TableDefinition>, opening: Opening) -> Result<()> {
+        if table.kind == TableKind::Base {
+            self.definitions.dictionary.put_table(&mut self.transaction, &table).map_err(write_error)?;
+        }
+        self.opened.push((table, opening));
+        Ok(())
+    }
+
+    /// Deletes a table with its trees.
+    ///
+    /// # Errors
+    /// The store's.
+    pub(super) fn delete(&mut self, table: &TableDefinition) -> Result<()> {
+        self.drop_trees(&trees_of(table))?;
+        if table.kind == TableKind::Base {
+            self.definitions.dictionary.delete_table(&mut self.transaction, table.id).map_err(write_error)?;
+            if let Some(schema) = self.catalog.schema_mut(&table.schema) {
+                schema.remove(&table.name);
+            }
+        }
+        Ok(())
+    }
+
+    /// Commits and publishes. Answers the position of the commit and the temporary tables that were made or changed,
+    /// which no catalog holds.
+    ///
+    /// # Errors
+    /// The store's; nothing has changed then.
+    pub fn commit(mut self) -> Result<(Option<CommitPosition>, Vec<Arc<TableEntry>>)> {
+        let store = &self.definitions.store;
+        let position = self.transaction.commit().map_err(|error| store_error(&error))?;
+        let mut temporary = Vec::new();
+        for (definition, opening) in self.opened {
+            let earlier = |entry: &Arc<TableEntry>| Arc::clone(&entry.source);
+            let source = match &opening {
+                Opening::New => Table::open(store, Arc::clone(&definition)),
+                Opening::Altered(entry) => match earlier(entry).as_any().downcast_ref::<Table>() {
+                    Some(table) => Table::open_from(store, Arc::clone(&definition), table),
+                    None => Table::open(store, Arc::clone(&definition)),
+                },
+                Opening::Rebuilt(entry) => match earlier(entry).as_any().downcast_ref::<Table>() {
+                    Some(table) => Table::open_rebuilt(store, Arc::clone(&definition), table),
+                    None => Table::open(store, Arc::clone(&definition)),
+                },
+            };
+            let source = source.map_err(|error| store_error(&error))?;
+            let entry = Arc::new(TableEntry { definition: Arc::clone(&definition), source });
+            if definition.kind == TableKind::Temporary {
+                temporary.push(entry);
+            } else if let Some(schema) = self.catalog.schema_mut(&definition.schema) {
+                schema.insert(entry);
+            }
+        }
+        self.catalog.version += 1;
+        self.definitions.catalog.publish(self.catalog);
+        Ok((position, temporary))
+    }
+}

@@ -1,0 +1,978 @@
+//! A table being defined: what CREATE TABLE collects and ALTER TABLE starts from, and the checks that make a definition
+//! of it.
+//!
+//! Columns and keys know where they come from, so that ALTER TABLE can tell what is new, what moved and what changed.
+
+use std::sync::Arc;
+
+use catalog::{
+    CheckConstraint, ColumnDefault, ColumnDefinition, ForeignKey, ForeignKeyAction, GeneratedColumn, IndexAlgorithm,
+    IndexDefinition, IndexKind, IndexPart, NameMap, RowFormatOption, StoredValue, TableDefinition, TableOptions,
+    TreeNumber, fold_name, names_equal,
+};
+use service::error as e;
+use service::error::{Diagnostic, SqlError};
+use syntax::ast;
+use types::{CollationId, DataType, TypeKind};
+
+use super::column_type::{charset_warning, column_type, resolve_collation};
+use super::{Settings, check_column_name, check_index_name, defaults, text_of};
+
+type Result<T> = std::result::Result<T, Box<SqlError>>;
+
+/// Most columns of a table (InnoDB's limit).
+const COLUMNS_MAX: usize = 1017;
+/// Most indexes of a table.
+const INDEXES_MAX: usize = 64;
+/// Most parts of an index.
+const PARTS_MAX: usize = 16;
+/// Most bytes of an index's columns.
+const KEY_BYTES_MAX: u64 = 3072;
+/// Most bytes of a row without TEXT and BLOB columns.
+const ROW_BYTES_MAX: u64 = 65_535;
+/// Most characters of a column's comment, of an index's and of a table's.
+const COMMENT_CHARS_MAX: usize = 1024;
+const TABLE_COMMENT_CHARS_MAX: usize = 2048;
+
+/// A column of a draft.
+#[derive(Clone, Debug)]
+pub(super) struct DraftColumn {
+    pub(super) definition: ColumnDefinition,
+    /// Ordinal in the table that is altered.
+    pub(super) origin: Option<usize>,
+    /// NULL was written.
+    null_written: bool,
+}
+
+/// A key of a draft.
+#[derive(Clone, Debug)]
+pub(super) struct DraftKey {
+    pub(super) name: Option<Arc<str>>,
+    pub(super) kind: IndexKind,
+    pub(super) parts: Vec<DraftPart>,
+    pub(super) visible: bool,
+    algorithm: IndexAlgorithm,
+    comment: Arc<str>,
+    /// Ordinal of the index in the table that is altered.
+    pub(super) origin: Option<usize>,
+    /// Made for a foreign key: left out if another key serves it.
+    for_foreign_key: bool,
+}
+
+/// A part of a key, by column name.
+#[derive(Clone, Debug)]
+pub(super) struct DraftPart {
+    pub(super) column: Arc<str>,
+    prefix_length: Option<u64>,
+    descending: bool,
+}
+
+/// A foreign key of a draft.
+#[derive(Clone, Debug)]
+pub(super) struct DraftForeignKey {
+    pub(super) name: Option<Arc<str>>,
+    pub(super) columns: Vec<Arc<str>>,
+    parent_schema: Arc<str>,
+    parent_table: Arc<str>,
+    parent_columns: Vec<Arc<str>>,
+    on_delete: ForeignKeyAction,
+    on_update: ForeignKeyAction,
+    /// Checked when the table was made.
+    existing: bool,
+}
+
+/// A CHECK of a draft.
+#[derive(Clone, Debug)]
+pub(super) struct DraftCheck {
+    pub(super) name: Option<Arc<str>>,
+    pub(super) expression: Arc<str>,
+    pub(super) enforced: bool,
+}
+
+/// A table being defined.
+#[derive(Clone, Debug)]
+pub(super) struct Draft {
+    pub(super) schema: Arc<str>,
+    pub(super) name: Arc<str>,
+    pub(super) columns: Vec<DraftColumn>,
+    pub(super) keys: Vec<DraftKey>,
+    pub(super) foreign_keys: Vec<DraftForeignKey>,
+    pub(super) checks: Vec<DraftCheck>,
+    pub(super) options: TableOptions,
+    pub(super) collation: CollationId,
+    pub(super) comment: Arc<str>,
+    /// AUTO_INCREMENT=, if written.
+    pub(super) auto_increment: Option<u64>,
+}
+
+impl Draft {
+    /// A table without columns.
+    pub(super) fn new(schema: &str, name: &str, collation: CollationId) -> Self {
+        Self {
+            schema: schema.into(),
+            name: name.into(),
+            columns: Vec::new(),
+            keys: Vec::new(),
+            foreign_keys: Vec::new(),
+            checks: Vec::new(),
+            options: TableOptions::default(),
+            collation,
+            comment: "".into(),
+            auto_increment: None,
+        }
+    }
+
+    /// A table as it is.
+    pub(super) fn of(table: &TableDefinition) -> Self {
+        let column_name = |ordinal: usize| Arc::clone(&table.columns[ordinal].name);
+        Self {
+            schema: Arc::clone(&table.schema),
+            name: Arc::clone(&table.name),
+            columns: table
+                .columns
+                .iter()
+                .enumerate()
+                .map(|(ordinal, column)| DraftColumn {
+                    definition: column.clone(),
+                    origin: Some(ordinal),
+                    null_written: false,
+                })
+                .collect(),
+            keys: table
+                .indexes
+                .iter()
+                .enumerate()
+                .map(|(ordinal, index)| DraftKey {
+                    name: Some(Arc::clone(&index.name)),
+                    kind: index.kind,
+                    parts: index
+                        .parts
+                        .iter()
+                        .map(|part| DraftPart {
+                            column: column_name(part.column),
+                            prefix_length: part.prefix_length.map(u64::from),
+                            descending: part.descending,
+                        })
+                        .collect(),
+                    visible: index.visible,
+                    algorithm: index.algorithm,
+                    comment: Arc::clone(&index.comment),
+                    origin: Some(ordinal),
+                    for_foreign_key: false,
+                })
+                .collect(),
+            foreign_keys: table
+                .foreign_keys
+                .iter()
+                .map(|key| DraftForeignKey {
+                    name: Some(Arc::clone(&key.name)),
+                    columns: key.columns.iter().map(|&column| column_name(column)).collect(),
+                    parent_schema: Arc::clone(&key.parent_schema),
+                    parent_table: Arc::clone(&key.parent_table),
+                    parent_columns: key.parent_columns.clone(),
+                    on_delete: key.on_delete,
+                    on_update: key.on_update,
+                    existing: true,
+                })
+                .collect(),
+            checks: table
+                .checks
+                .iter()
+                .map(|check| DraftCheck {
+                    name: Some(Arc::clone(&check.name)),
+                    expression: Arc::clone(&check.expression),
+                    enforced: check.enforced,
+                })
+                .collect(),
+            options: table.options.clone(),
+            collation: table.collation,
+            comment: Arc::clone(&table.comment),
+            auto_increment: None,
+        }
+    }
+
+    /// The column called `name`.
+    pub(super) fn column_position(&self, name: &str) -> Option<usize> {
+        self.columns.iter().position(|column| names_equal(&column.definition.name, name))
+    }
+
+    /// Adds what stands between the parentheses of CREATE TABLE.
+    pub(super) fn add_element(
+        &mut self,
+        element: &ast::TableElement<'_>,
+        settings: &Settings<'_>,
+        warnings: &mut Vec<Diagnostic>,
+    ) -> Result<()> {
+        match element {
+            ast::TableElement::Column(column) => {
+                let column = self.column(column, settings, warnings)?;
+                self.columns.push(column);
+            }
+            ast::TableElement::Key(key) => {
+                let key = Self::key(key, warnings)?;
+                self.keys.push(key);
+            }
+            ast::TableElement::ForeignKey(key) => self.add_foreign_key(key)?,
+            ast::TableElement::Check(check) => self.add_check(check, settings)?,
+        }
+        Ok(())
+    }
+
+    /// Makes a column, and adds the keys and checks that were written with it.
+    pub(super) fn column(
+        &mut self,
+        column: &ast::ColumnDef<'_>,
+        settings: &Settings<'_>,
+        warnings: &mut Vec<Diagnostic>,
+    ) -> Result<DraftColumn> {
+        let name = text_of(column.name.text)?;
+        check_column_name(name)?;
+        if column.generated.is_some() {
+            return Err(e::ER_NOT_SUPPORTED_YET.with(&[&"generated columns"]));
+        }
+        let written = column_type(&column.ty, name, self.collation, settings.strict, warnings)?;
+        let auto_increment = column.auto_increment || column.ty.serial;
+        let mut nullable = column.nullable.unwrap_or(true) && !column.ty.serial;
+        if auto_increment {
+            let allowed = written.data_type.integer_bytes().is_some();
+            if !allowed {
+                return Err(e::ER_WRONG_FIELD_SPEC.with(&[&name]));
+            }
+            if column.default.is_some() {
+                return Err(e::ER_INVALID_DEFAULT.with(&[&name]));
+            }
+            nullable = false;
+        }
+        let fraction = u64::from(written.data_type.scale);
+        let has_now = matches!(written.data_type.kind, TypeKind::DateTime | TypeKind::Timestamp);
+        if column.on_update.is_some_and(|digits| !has_now || digits != fraction) {
+            return Err(e::ER_INVALID_ON_UPDATE.with(&[&name]));
+        }
+        let default = match &column.default {
+            None if auto_increment => ColumnDefault::None,
+            None if nullable => ColumnDefault::Null,
+            None => ColumnDefault::None,
+            Some(default) => defaults::column_default(default, name, &written.data_type, nullable, settings, warnings)?,
+        };
+        let comment = text_of(column.comment.unwrap_or(b""))?;
+        if comment.chars().count() > COMMENT_CHARS_MAX {
+            return Err(e::ER_TOO_LONG_FIELD_COMMENT.with(&[&name, &COMMENT_CHARS_MAX]));
+        }
+        for check in column.checks {
+            self.add_check(check, settings)?;
+        }
+        if let Some(references) = column.references {
+            self.add_reference(None, vec![name.into()], references)?;
+        }
+        let key = match column.key {
+            Some(ast::ColumnKey::Primary) => Some(IndexKind::Primary),
+            Some(ast::ColumnKey::Unique) => Some(IndexKind::Unique),
+            None if column.ty.serial => Some(IndexKind::Unique),
+            None => None,
+        };
+        if let Some(kind) = key {
+            self.keys.push(DraftKey {
+                name: None,
+                kind,
+                parts: vec![DraftPart { column: name.into(), prefix_length: None, descending: false }],
+                visible: true,
+                algorithm: IndexAlgorithm::Default,
+                comment: "".into(),
+                origin: None,
+                for_foreign_key: false,
+            });
+        }
+        Ok(DraftColumn {
+            definition: ColumnDefinition {
+                name: name.into(),
+                data_type: written.data_type,
+                nullable,
+                default,
+                on_update_now: column.on_update.is_some(),
+                auto_increment,
+                generated: None::<GeneratedColumn>,
+                invisible: column.invisible.unwrap_or(false),
+                collation_explicit: written.collation_explicit,
+                comment: comment.into(),
+                since_version: 0,
+                instant_default: StoredValue::Null,
+            },
+            origin: None,
+            null_written: column.nullable == Some(true),
+        })
+    }
+
+    /// A column of CREATE TABLE ... AS SELECT.
+    pub(super) fn add_selected_column(&mut self, name: &str, data_type: DataType, nullable: bool) {
+        let explicit = data_type.is_string() && data_type.collation != self.collation;
+        self.columns.push(DraftColumn {
+            definition: ColumnDefinition {
+                name: name.into(),
+                default: defaults::implicit(&data_type, nullable),
+                data_type,
+                nullable,
+                on_update_now: false,
+                auto_increment: false,
+                generated: None,
+                invisible: false,
+                collation_explicit: explicit,
+                comment: "".into(),
+                since_version: 0,
+                instant_default: StoredValue::Null,
+            },
+            origin: None,
+            null_written: false,
+        });
+    }
+
+    /// Makes a key.
+    pub(super) fn key(key: &ast::KeyDef<'_>, warnings: &mut Vec<Diagnostic>) -> Result<DraftKey> {
+        let kind = match key.kind {
+            ast::KeyKind::Primary => IndexKind::Primary,
+            ast::KeyKind::Unique => IndexKind::Unique,
+            ast::KeyKind::Index => IndexKind::Plain,
+            ast::KeyKind::Fulltext => return Err(e::ER_NOT_SUPPORTED_YET.with(&[&"FULLTEXT index"])),
+            ast::KeyKind::Spatial => return Err(e::ER_NOT_SUPPORTED_YET.with(&[&"SPATIAL index"])),
+        };
+        let name = match key.name {
+            Some(name) if kind != IndexKind::Primary => {
+                let name = text_of(name.text)?;
+                check_index_name(name)?;
+                Some(name.into())
+            }
+            _ => None,
+        };
+        if kind == IndexKind::Primary && key.options.invisible == Some(true) {
+            return Err(e::ER_PK_INDEX_CANT_BE_INVISIBLE.bare());
+        }
+        let algorithm = match key.options.algorithm {
+            None => IndexAlgorithm::Default,
+            Some(ast::IndexAlgorithm::Btree) => IndexAlgorithm::Btree,
+            Some(ast::IndexAlgorithm::Hash) => {
+                warnings.push(e::ER_UNSUPPORTED_INDEX_ALGORITHM.note(&[&"HASH"]));
+                IndexAlgorithm::Default
+            }
+            Some(ast::IndexAlgorithm::Rtree) => return Err(e::ER_NOT_SUPPORTED_YET.with(&[&"RTREE index"])),
+        };
+        let comment = text_of(key.options.comment.unwrap_or(b""))?;
+        if comment.chars().count() > COMMENT_CHARS_MAX {
+            let shown = name.clone().unwrap_or_else(|| Arc::from("PRIMARY"));
+            return Err(e::ER_TOO_LONG_INDEX_COMMENT.with(&[&shown, &COMMENT_CHARS_MAX]));
+        }
+        Ok(DraftKey {
+            name,
+            kind,
+            parts: key_parts(key.parts)?,
+            visible: !key.options.invisible.unwrap_or(false),
+            algorithm,
+            comment: comment.into(),
+            origin: None,
+            for_foreign_key: false,
+        })
+    }
+
+    /// Adds a CHECK.
+    pub(super) fn add_check(&mut self, check: &ast::Check<'_>, settings: &Settings<'_>) -> Result<()> {
+        let name = check.name.map(|name| text_of(name.text).map(Arc::from)).transpose()?;
+        self.checks.push(DraftCheck {
+            name,
+            expression: settings.expression_text(&check.expr)?.into(),
+            enforced: check.enforced,
+        });
+        Ok(())
+    }
+
+    /// Adds a FOREIGN KEY.
+    pub(super) fn add_foreign_key(&mut self, key: &ast::ForeignKey<'_>) -> Result<()> {
+        let mut columns = Vec::new();
+        for part in key_parts(key.columns)? {
+            columns.push(part.column);
+        }
+        let name = key.constraint.or(key.index).map(|name| text_of(name.text).map(Arc::<str>::from)).transpose()?;
+        self.add_reference_named(
+            key.constraint.is_some().then(|| name.clone()).flatten(),
+            name,
+            columns,
+            &key.references,
+        )
+    }
+
+    fn add_reference(
+        &mut self,
+        name: Option<Arc<str>>,
+        columns: Vec<Arc<str>>,
+        references: &ast::References<'_>,
+    ) -> Result<()> {
+        self.add_reference_named(name.clone(), name, columns, references)
+    }
+
+    fn add_reference_named(
+        &mut self,
+        name: Option<Arc<str>>,
+        index_name: Option<Arc<str>>,
+        columns: Vec<Arc<str>>,
+        references: &ast::References<'_>,
+    ) -> Result<()> {
+        let action = |action: Option<ast::ReferenceAction>| match action {
+            None | Some(ast::ReferenceAction::NoAction) => ForeignKeyAction::NoAction,
+            Some(ast::ReferenceAction::Restrict) => ForeignKeyAction::Restrict,
+            Some(ast::ReferenceAction::Cascade) => ForeignKeyAction::Cascade,
+            Some(ast::ReferenceAction::SetNull) => ForeignKeyAction::SetNull,
+            Some(ast::ReferenceAction::SetDefault) => ForeignKeyAction::SetDefault,
+        };
+        let parent_schema = match references.table.schema {
+            Some(schema) => text_of(schema.text)?.into(),
+            None => Arc::clone(&self.schema),
+        };
+        let parent_columns =
+            references.columns.iter().map(|column| text_of(column.text).map(Arc::from)).collect::<Result<_>>()?;
+        self.keys.push(DraftKey {
+            name: index_name,
+            kind: IndexKind::Plain,
+            parts: columns
+                .iter()
+                .map(|column| DraftPart { column: Arc::clone(column), prefix_length: None, descending: false })
+                .collect(),
+            visible: true,
+            algorithm: IndexAlgorithm::Default,
+            comment: "".into(),
+            origin: None,
+            for_foreign_key: true,
+        });
+        self.foreign_keys.push(DraftForeignKey {
+            name,
+            columns,
+            parent_schema,
+            parent_table: text_of(references.table.name.text)?.into(),
+            parent_columns,
+            on_delete: action(references.on_delete),
+            on_update: action(references.on_update),
+            existing: false,
+        });
+        Ok(())
+    }
+
+    /// Takes table options. The character set must be known before columns are made, so CREATE TABLE calls this first.
+    pub(super) fn apply_options(
+        &mut self,
+        options: &[ast::TableOption<'_>],
+        settings: &Settings<'_>,
+        warnings: &mut Vec<Diagnostic>,
+    ) -> Result<()> {
+        use ast::TableOption as O;
+        let (mut charset, mut collation): (Option<&[u8]>, Option<&[u8]>) = (None, None);
+        let mut default_asked = false;
+        for option in options {
+            match *option {
+                O::Engine(name) => check_engine(name, &self.name, warnings)?,
+                O::AutoIncrement(next) => self.auto_increment = Some(next),
+                O::Charset(Some(name)) => {
+                    charset_warning(name, warnings);
+                    if let Some(earlier) = charset
+                        && !earlier.eq_ignore_ascii_case(name)
+                    {
+                        let (one, other) = (String::from_utf8_lossy(earlier), String::from_utf8_lossy(name));
+                        return Err(e::ER_CONFLICTING_DECLARATIONS.with(&[
+                            &"CHARACTER SET ",
+                            &one,
+                            &"CHARACTER SET ",
+                            &other,
+                        ]));
+                    }
+                    charset = Some(name);
+                }
+                O::Charset(None) => default_asked = true,
+                O::Collate(name) => collation = name,
+                O::Comment(comment) => {
+                    let comment = text_of(comment)?;
+                    if comment.chars().count() > TABLE_COMMENT_CHARS_MAX {
+                        return Err(e::ER_TOO_LONG_TABLE_COMMENT.with(&[&self.name, &TABLE_COMMENT_CHARS_MAX]));
+                    }
+                    self.comment = comment.into();
+                }
+                O::RowFormat(format) => {
+                    self.options.row_format = match format {
+                        "DYNAMIC" => Some(RowFormatOption::Dynamic),
+                        "FIXED" => Some(RowFormatOption::Fixed),
+                        "COMPRESSED" => Some(RowFormatOption::Compressed),
+                        "REDUNDANT" => Some(RowFormatOption::Redundant),
+                        "COMPACT" => Some(RowFormatOption::Compact),
+                        _ => None,
+                    };
+                }
+                O::KeyBlockSize(size) => self.options.key_block_size = Some(size).filter(|&size| size > 0),
+                O::MaxRows(rows) => self.options.max_rows = Some(rows).filter(|&rows| rows > 0),
+                O::MinRows(rows) => self.options.min_rows = Some(rows).filter(|&rows| rows > 0),
+                O::AvgRowLength(length) => self.options.avg_row_length = Some(length).filter(|&length| length > 0),
+                O::Compression(text) => self.options.compression = Some(text_of(text)?.into()),
+                O::Encryption(text) => {
+                    if !text.eq_ignore_ascii_case(b"N") && !text.is_empty() {
+                        return Err(e::ER_NOT_SUPPORTED_YET.with(&[&"table encryption"]));
+                    }
+                }
+                O::Checksum(on) => self.options.checksum = on,
+                O::DelayKeyWrite(on) => self.options.delay_key_write = on,
+                O::PackKeys(value) => self.options.pack_keys = value.map(|value| value != 0),
+                O::StatsAutoRecalc(value) => self.options.stats_auto_recalc = value.map(|value| value != 0),
+                O::StatsPersistent(value) => self.options.stats_persistent = value.map(|value| value != 0),
+                O::StatsSamplePages(value) => self.options.stats_sample_pages = value,
+                O::SecondaryEngine(Some(_)) => return Err(e::ER_NOT_SUPPORTED_YET.with(&[&"SECONDARY_ENGINE"])),
+                O::Union(_) => return Err(e::ER_NOT_SUPPORTED_YET.with(&[&"UNION of tables"])),
+                O::DataDirectory(_) | O::IndexDirectory(_) => {
+                    return Err(e::ER_NOT_SUPPORTED_YET.with(&[&"DATA DIRECTORY"]));
+                }
+                // Where a table's bytes are and which other engine reads them has no meaning here.
+                O::SecondaryEngine(None)
+                | O::Password(_)
+                | O::InsertMethod(_)
+                | O::Tablespace(_)
+                | O::Storage(_)
+                | O::Connection(_)
+                | O::EngineAttribute(_)
+                | O::SecondaryEngineAttribute(_)
+                | O::AutoextendSize(_)
+                | O::StartTransaction
+                | O::Other(_) => {}
+            }
+        }
+        if let Some(collation) = resolve_collation(charset, collation)? {
+            self.collation = collation;
+        } else if default_asked {
+            self.collation = settings.server_collation;
+        }
+        Ok(())
+    }
+
+    /// Checks everything and makes the definition. Numbers of table, schema and trees are the caller's to fill in.
+    pub(super) fn finish(
+        &self,
+        template: TableDefinition,
+        settings: &Settings<'_>,
+        warnings: &mut Vec<Diagnostic>,
+    ) -> Result<TableDefinition> {
+        let mut columns: Vec<ColumnDefinition> =
+            self.columns.iter().map(|column| column.definition.clone()).collect();
+        if columns.is_empty() {
+            return Err(e::ER_TABLE_MUST_HAVE_COLUMNS.bare());
+        }
+        if columns.len() > COLUMNS_MAX {
+            return Err(e::ER_TOO_MANY_FIELDS.bare());
+        }
+        let names = NameMap::new(columns.iter().map(|column| &*column.name));
+        for (ordinal, column) in columns.iter().enumerate() {
+            if names.get(&column.name) != Some(ordinal) {
+                return Err(e::ER_DUP_FIELDNAME.with(&[&column.name]));
+            }
+        }
+        if columns.iter().all(|column| column.invisible) {
+            return Err(e::ER_TABLE_MUST_HAVE_A_VISIBLE_COLUMN.bare());
+        }
+        let indexes = self.indexes(&mut columns, &names, warnings)?;
+        check_auto_increment(&columns, &indexes)?;
+        check_row_size(&columns)?;
+        for column in &columns {
+            if !column.nullable && column.default == ColumnDefault::Null {
+                return Err(e::ER_INVALID_DEFAULT.with(&[&column.name]));
+            }
+        }
+        let mut table = TableDefinition {
+            name: Arc::clone(&self.name),
+            schema: Arc::clone(&self.schema),
+            columns,
+            indexes,
+            collation: self.collation,
+            comment: Arc::clone(&self.comment),
+            options: self.options.clone(),
+            ..template
+        };
+        table.checks = self.named_checks()?;
+        table.index_names();
+        table.foreign_keys = self.named_foreign_keys(&table, settings)?;
+        Ok(table)
+    }
+
+    fn indexes(
+        &self,
+        columns: &mut [ColumnDefinition],
+        names: &NameMap,
+        warnings: &mut Vec<Diagnostic>,
+    ) -> Result<Vec<IndexDefinition>> {
+        if self.keys.iter().filter(|key| key.kind == IndexKind::Primary).count() > 1 {
+            return Err(e::ER_MULTIPLE_PRI_KEY.bare());
+        }
+        let mut taken: Vec<Arc<str>> = Vec::new();
+        // Each with the group it sorts into.
+        let mut made: Vec<(u8, IndexDefinition)> = Vec::new();
+        for (position, key) in self.keys.iter().enumerate() {
+            if key.for_foreign_key && self.serves_foreign_key(position) {
+                continue;
+            }
+            let mut parts: Vec<IndexPart> = Vec::new();
+            if key.parts.len() > PARTS_MAX {
+                return Err(e::ER_TOO_MANY_KEY_PARTS.with(&[&PARTS_MAX]));
+            }
+            for part in &key.parts {
+                let ordinal = names
+                    .get(&part.column)
+                    .ok_or_else(|| e::ER_KEY_COLUMN_DOES_NOT_EXITS.with(&[&part.column]))?;
+                if parts.iter().any(|other| other.column == ordinal) {
+                    return Err(e::ER_DUP_FIELDNAME.with(&[&part.column]));
+                }
+                if key.kind == IndexKind::Primary {
+                    make_not_null(&mut columns[ordinal], self.columns[ordinal].null_written)?;
+                }
+                parts.push(index_part(&columns[ordinal], ordinal, part)?);
+            }
+            let key_bytes: u64 = parts.iter().map(|part| part_bytes(&columns[part.column], part)).sum();
+            if key_bytes > KEY_BYTES_MAX {
+                return Err(e::ER_TOO_LONG_KEY.with(&[&KEY_BYTES_MAX]));
+            }
+            let name = match (&key.name, key.kind) {
+                (_, IndexKind::Primary) => Arc::from("PRIMARY"),
+                (Some(name), _) => {
+                    if taken.iter().any(|other| names_equal(other, name)) {
+                        return Err(e::ER_DUP_KEYNAME.with(&[name]));
+                    }
+                    Arc::clone(name)
+                }
+                (None, _) => free_name(&columns[parts[0].column].name, &taken),
+            };
+            taken.push(Arc::clone(&name));
+            let nullable = parts.iter().any(|part| columns[part.column].nullable);
+            let partial = parts.iter().any(|part| part.prefix_length.is_some());
+            let group = match key.kind {
+                IndexKind::Primary => 0,
+                IndexKind::Unique if !nullable && !partial => 1,
+                IndexKind::Unique if !partial => 2,
+                IndexKind::Unique => 3,
+                IndexKind::Plain => 4,
+            };
+            if key.origin.is_none()
+                && !key.for_foreign_key
+                && key.kind != IndexKind::Primary
+                && made.iter().any(|(_, other)| {
+                    other.parts == parts && (other.kind == key.kind || key.kind == IndexKind::Plain) && !other.is_primary()
+                        && (other.kind == key.kind)
+                })
+            {
+                warnings.push(e::ER_DUP_INDEX.warning(&[&name, &self.schema, &self.name]));
+            }
+            made.push((group, IndexDefinition {
+                name,
+                kind: key.kind,
+                tree: TreeNumber(0),
+                parts,
+                visible: key.visible,
+                algorithm: key.algorithm,
+                comment: Arc::clone(&key.comment),
+            }));
+        }
+        if made.len() > INDEXES_MAX + 1 {
+            return Err(e::ER_TOO_MANY_KEYS.with(&[&INDEXES_MAX]));
+        }
+        made.sort_by_key(|(group, _)| *group);
+        Ok(made.into_iter().map(|(_, index)| index).collect())
+    }
+
+    /// Whether another key starts with the columns of the foreign key's own key at `position`.
+    fn serves_foreign_key(&self, position: usize) -> bool {
+        let wanted = &self.keys[position].parts;
+        self.keys.iter().enumerate().any(|(other_position, other)| {
+            (!other.for_foreign_key || other_position < position)
+                && other.parts.len() >= wanted.len()
+                && wanted.iter().zip(&other.parts).all(|(one, two)| {
+                    names_equal(&one.column, &two.column) && two.prefix_length.is_none()
+                })
+        })
+    }
+
+    fn named_checks(&self) -> Result<Vec<CheckConstraint>> {
+        let mut next = 1;
+        let mut checks: Vec<CheckConstraint> = Vec::new();
+        for check in &self.checks {
+            let name = match &check.name {
+                Some(name) => Arc::clone(name),
+                None => loop {
+                    let candidate = format!("{}_chk_{next}", self.name);
+                    next += 1;
+                    if !self.checks.iter().any(|other| other.name.as_deref().is_some_and(|n| names_equal(n, &candidate)))
+                    {
+                        break candidate.into();
+                    }
+                },
+            };
+            if checks.iter().any(|other| names_equal(&other.name, &name)) {
+                return Err(e::ER_CHECK_CONSTRAINT_DUP_NAME.with(&[&name]));
+            }
+            checks.push(CheckConstraint { name, expression: Arc::clone(&check.expression), enforced: check.enforced });
+        }
+        Ok(checks)
+    }
+
+    fn named_foreign_keys(&self, table: &TableDefinition, settings: &Settings<'_>) -> Result<Vec<ForeignKey>> {
+        let prefix = format!("{}_ibfk_", self.name);
+        let mut next = self
+            .foreign_keys
+            .iter()
+            .filter_map(|key| key.name.as_deref()?.strip_prefix(&prefix)?.parse::<u32>().ok())
+            .max()
+            .unwrap_or(0)
+            + 1;
+        let mut keys: Vec<ForeignKey> = Vec::new();
+        for key in &self.foreign_keys {
+            let name = match &key.name {
+                Some(name) => Arc::clone(name),
+                None => {
+                    next += 1;
+                    format!("{prefix}{}", next - 1).into()
+                }
+            };
+            if keys.iter().any(|other| names_equal(&other.name, &name)) {
+                return Err(e::ER_FK_DUP_NAME.with(&[&name]));
+            }
+            let mut columns = Vec::new();
+            for column in &key.columns {
+                let ordinal = table
+                    .column_ordinal(column)
+                    .ok_or_else(|| e::ER_KEY_COLUMN_DOES_NOT_EXITS.with(&[column]))?;
+                columns.push(ordinal);
+            }
+            let made = ForeignKey {
+                name,
+                columns,
+                parent_schema: Arc::clone(&key.parent_schema),
+                parent_table: Arc::clone(&key.parent_table),
+                parent_columns: key.parent_columns.clone(),
+                on_delete: key.on_delete,
+                on_update: key.on_update,
+            };
+            if !key.existing {
+                check_foreign_key(&made, table, settings)?;
+            }
+            keys.push(made);
+        }
+        Ok(keys)
+    }
+}
+
+fn key_parts(parts: &[ast::KeyPart<'_>]) -> Result<Vec<DraftPart>> {
+    parts
+        .iter()
+        .map(|part| match part.target {
+            ast::KeyTarget::Column(name, length) => Ok(DraftPart {
+                column: text_of(name.text)?.into(),
+                prefix_length: length,
+                descending: part.desc.unwrap_or(false),
+            }),
+            ast::KeyTarget::Expr(_) => Err(e::ER_NOT_SUPPORTED_YET.with(&[&"functional index"])),
+        })
+        .collect()
+}
+
+/// PRIMARY KEY makes its columns NOT NULL.
+fn make_not_null(column: &mut ColumnDefinition, null_written: bool) -> Result<()> {
+    if null_written {
+        return Err(e::ER_PRIMARY_CANT_HAVE_NULL.bare());
+    }
+    if column.nullable {
+        column.nullable = false;
+        if column.default == ColumnDefault::Null {
+            column.default = ColumnDefault::None;
+        }
+    }
+    Ok(())
+}
+
+fn index_part(column: &ColumnDefinition, ordinal: usize, part: &DraftPart) -> Result<IndexPart> {
+    let data_type = &column.data_type;
+    if data_type.kind == TypeKind::Json {
+        return Err(e::ER_JSON_USED_AS_KEY.with(&[&column.name]));
+    }
+    let text = data_type.is_text_or_blob();
+    let mut prefix_length = None;
+    match part.prefix_length {
+        None if text => return Err(e::ER_BLOB_KEY_WITHOUT_LENGTH.with(&[&column.name])),
+        None => {}
+        Some(0) => return Err(e::ER_KEY_PART_0.with(&[&column.name])),
+        Some(length) => {
+            if !data_type.is_string() || (!text && length > u64::from(data_type.length)) {
+                return Err(e::ER_WRONG_SUB_KEY.bare());
+            }
+            let char_bytes = data_type.collation.charset().max_bytes_per_char() as u64;
+            if text && length * char_bytes > KEY_BYTES_MAX {
+                return Err(e::ER_TOO_LONG_KEY.with(&[&KEY_BYTES_MAX]));
+            }
+            if text || length < u64::from(data_type.length) {
+                prefix_length = Some(length as u32);
+            }
+        }
+    }
+    if data_type.is_string() && data_type.length == 0 {
+        return Err(e::ER_WRONG_KEY_COLUMN.with(&[&column.name]));
+    }
+    Ok(IndexPart { column: ordinal, prefix_length, descending: part.descending })
+}
+
+/// Bytes of a part as MySQL counts them against its limit.
+fn part_bytes(column: &ColumnDefinition, part: &IndexPart) -> u64 {
+    let data_type = &column.data_type;
+    match data_type.kind {
+        _ if data_type.is_string() => {
+            let chars = part.prefix_length.unwrap_or(data_type.length);
+            u64::from(chars) * data_type.collation.charset().max_bytes_per_char() as u64
+        }
+        _ => fixed_bytes(data_type),
+    }
+}
+
+/// Bytes of a fixed-width column as MySQL counts them.
+fn fixed_bytes(data_type: &DataType) -> u64 {
+    let fraction = u64::from(data_type.scale.div_ceil(2));
+    match data_type.kind {
+        TypeKind::Year => 1,
+        TypeKind::Date => 3,
+        TypeKind::Time => 3 + fraction,
+        TypeKind::DateTime => 5 + fraction,
+        TypeKind::Timestamp => 4 + fraction,
+        TypeKind::Float => 4,
+        TypeKind::Double => 8,
+        TypeKind::Bit => u64::from(data_type.length.div_ceil(8)),
+        TypeKind::Decimal => {
+            let digits = |count: u32| u64::from(count / 9 * 4 + [0, 1, 1, 2, 2, 3, 3, 4, 4][(count % 9) as usize]);
+            let scale = u32::from(data_type.scale);
+            digits(data_type.length.saturating_sub(scale)) + digits(scale)
+        }
+        TypeKind::Enum => data_type.members.as_ref().map_or(1, |members| if members.len() > 255 { 2 } else { 1 }),
+        TypeKind::Set => data_type.members.as_ref().map_or(1, |members| match members.len() {
+            0..=8 => 1,
+            9..=16 => 2,
+            17..=24 => 3,
+            25..=32 => 4,
+            _ => 8,
+        }),
+        _ => data_type.integer_bytes().map_or(4, u64::from),
+    }
+}
+
+fn check_row_size(columns: &[ColumnDefinition]) -> Result<()> {
+    let mut total: u64 = 0;
+    let mut null_bits: u64 = 1;
+    for column in columns {
+        let data_type = &column.data_type;
+        let char_bytes = data_type.collation.charset().max_bytes_per_char() as u64;
+        total += match data_type.kind {
+            TypeKind::Char => u64::from(data_type.length) * char_bytes,
+            TypeKind::VarChar => {
+                let bytes = u64::from(data_type.length) * char_bytes;
+                bytes + if bytes > 255 { 2 } else { 1 }
+            }
+            TypeKind::TinyText => 9,
+            TypeKind::Text => 10,
+            TypeKind::MediumText => 11,
+            TypeKind::LongText | TypeKind::Json => 12,
+            _ => fixed_bytes(data_type),
+        };
+        null_bits += u64::from(column.nullable);
+    }
+    if columns.iter().any(|column| column.nullable) {
+        total += null_bits.div_ceil(8);
+    }
+    if total > ROW_BYTES_MAX {
+        return Err(e::ER_TOO_BIG_ROWSIZE.with(&[&ROW_BYTES_MAX]));
+    }
+    Ok(())
+}
+
+fn check_auto_increment(columns: &[ColumnDefinition], indexes: &[IndexDefinition]) -> Result<()> {
+    let mut found = columns.iter().enumerate().filter(|(_, column)| column.auto_increment);
+    let Some((ordinal, _)) = found.next() else { return Ok(()) };
+    let leads = indexes.iter().any(|index| index.parts.first().is_some_and(|part| part.column == ordinal));
+    if found.next().is_some() || !leads {
+        return Err(e::ER_WRONG_AUTO_KEY.bare());
+    }
+    Ok(())
+}
+
+/// The first of `name`, `name_2`, `name_3`... that is free.
+fn free_name(name: &Arc<str>, taken: &[Arc<str>]) -> Arc<str> {
+    let is_free = |candidate: &str| {
+        fold_name(candidate) != "primary" && !taken.iter().any(|other| names_equal(other, candidate))
+    };
+    if is_free(name) {
+        return Arc::clone(name);
+    }
+    (2..)
+        .map(|number: u32| format!("{name}_{number}"))
+        .find(|candidate| is_free(candidate))
+        .map_or_else(|| Arc::clone(name), Arc::from)
+}
+
+fn check_foreign_key(key: &ForeignKey, table: &TableDefinition, settings: &Settings<'_>) -> Result<()> {
+    if let Some(&column) = key.columns.iter().find(|&&column| {
+        !table.columns[column].nullable
+            && (key.on_delete == ForeignKeyAction::SetNull || key.on_update == ForeignKeyAction::SetNull)
+    }) {
+        return Err(e::ER_FK_COLUMN_NOT_NULL.with(&[&table.columns[column].name, &key.name]));
+    }
+    let itself = key.parent_schema == table.schema && key.parent_table == table.name;
+    let entry;
+    let parent: &TableDefinition = if itself {
+        table
+    } else {
+        match settings.catalog.table(&key.parent_schema, &key.parent_table) {
+            Some(found) => {
+                entry = Arc::clone(found);
+                &entry.definition
+            }
+            None if !settings.foreign_key_checks => return Ok(()),
+            None => return Err(e::ER_FK_CANNOT_OPEN_PARENT.with(&[&key.parent_table])),
+        }
+    };
+    if key.columns.len() != key.parent_columns.len() {
+        return Err(e::ER_WRONG_FK_DEF.with(&[&key.name, &"Key reference and table reference don't match"]));
+    }
+    let mut parent_columns = Vec::new();
+    for (name, &column) in key.parent_columns.iter().zip(&key.columns) {
+        let ordinal = parent
+            .column_ordinal(name)
+            .ok_or_else(|| e::ER_FK_NO_COLUMN_PARENT.with(&[name, &key.name, &key.parent_table]))?;
+        let (one, two) = (&table.columns[column].data_type, &parent.columns[ordinal].data_type);
+        let compatible = one.kind == two.kind
+            && one.unsigned == two.unsigned
+            && one.collation == two.collation
+            && (one.is_string() || one.scale == two.scale);
+        if !compatible && settings.foreign_key_checks {
+            return Err(e::ER_FK_INCOMPATIBLE_COLUMNS.with(&[&table.columns[column].name, name, &key.name]));
+        }
+        parent_columns.push(ordinal);
+    }
+    let has_index = parent.indexes.iter().any(|index| {
+        index.parts.len() >= parent_columns.len()
+            && index.parts.iter().zip(&parent_columns).all(|(part, &column)| part.column == column)
+    });
+    if !has_index && settings.foreign_key_checks {
+        return Err(e::ER_FK_NO_INDEX_PARENT.with(&[&key.name, &key.parent_table]));
+    }
+    let unique = parent.indexes.iter().any(|index| {
+        index.is_unique()
+            && index.parts.len() == parent_columns.len()
+            && index.parts.iter().zip(&parent_columns).all(|(part, &column)| part.column == column)
+    });
+    if !unique && settings.foreign_key_checks {
+        return Err(e::ER_FK_NO_UNIQUE_INDEX_PARENT.with(&[&key.name, &key.parent_table]));
+    }
+    Ok(())
+}
+
+/// ENGINE=: every engine of MySQL that keeps rows is ours under another name.
+fn check_engine(name: &[u8], table: &str, warnings: &mut Vec<Diagnostic>) -> Result<()> {
+    let shown = String::from_utf8_lossy(name);
+    match shown.to_ascii_lowercase().as_str() {
+        "innodb" | "" => Ok(()),
+        "myisam" | "memory" | "heap" | "csv" | "archive" | "mrg_myisam" | "blackhole" | "aria" | "rocksdb" => {
+            warnings.push(e::ER_WARN_USING_OTHER_HANDLER.warning(&[&"InnoDB", &table]));
+            Ok(())
+        }
+        _ => Err(e::ER_UNKNOWN_STORAGE_ENGINE.with(&[&shown])),
+    }
+}

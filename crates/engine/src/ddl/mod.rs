@@ -1,0 +1,215 @@
+//! Statements that define things: schemas, tables, indexes.
+//!
+//! Every statement is one store transaction over the dictionary and the trees it makes or drops ([`Definitions::begin`]),
+//! so a crash leaves all of it or nothing. The new catalog snapshot is published after the commit, while the metadata
+//! lock of every table concerned is held exclusively: nobody sees a definition whose trees do not exist.
+//!
+//! - `column_type`, `defaults`, `draft`: from the syntax tree to a checked definition
+//! - [`create_table`], [`drop_tables`], [`truncate_table`], [`rename_tables`], [`create_schema`]...: the statements
+//! - [`alter_table`]: in place where only the definition changes, else by a copy
+//! - [`TemporaryTables`]: what one session alone sees
+//!
+//! Callers have committed the session's transaction (DDL commits implicitly), checked privileges, and released the
+//! session's metadata locks. A statement answers with the position of its commit: the reply waits until it is durable.
+
+mod alter;
+mod column_type;
+mod defaults;
+mod definitions;
+mod draft;
+mod schemas;
+mod tables;
+mod temporary;
+
+use std::time::Duration;
+
+use catalog::Catalog;
+use service::error as e;
+use service::error::{Diagnostic, SqlError};
+use store::CommitPosition;
+use syntax::ast;
+use types::CollationId;
+use types::charset::Charset;
+use types::temporal::zone::TimeZone;
+
+pub use alter::{alter_table, create_index, drop_index};
+pub use definitions::{Change, Definitions, OpenDefinitionsError};
+pub use schemas::{alter_schema, create_schema, drop_schema};
+pub use tables::{SelectedColumn, create_table, drop_tables, rename_tables, truncate_table};
+pub use temporary::TemporaryTables;
+
+type Result<T> = std::result::Result<T, Box<SqlError>>;
+
+/// Most characters of a name.
+const NAME_CHARS_MAX: usize = 64;
+
+/// Bits of `sql_mode` that matter to definitions, in MySQL's numbering.
+pub mod sql_mode_bits {
+    /// NO_ZERO_IN_DATE.
+    pub const NO_ZERO_IN_DATE: u64 = 1 << 23;
+    /// NO_ZERO_DATE.
+    pub const NO_ZERO_DATE: u64 = 1 << 24;
+    /// STRICT_TRANS_TABLES.
+    pub const STRICT_TRANS_TABLES: u64 = 1 << 21;
+    /// STRICT_ALL_TABLES.
+    pub const STRICT_ALL_TABLES: u64 = 1 << 22;
+    /// ALLOW_INVALID_DATES.
+    pub const ALLOW_INVALID_DATES: u64 = 1 << 25;
+}
+
+/// What a statement knows of its session.
+pub struct Context<'a> {
+    /// The server's definitions.
+    pub definitions: &'a Definitions,
+    /// The session's current database.
+    pub database: Option<&'a str>,
+    /// The session's `sql_mode`, MySQL's bits.
+    pub sql_mode: u64,
+    /// The statement's text, into which the syntax tree's spans point.
+    pub text: &'a [u8],
+    /// The session's time zone.
+    pub zone: &'a TimeZone,
+    /// `collation_server`.
+    pub server_collation: CollationId,
+    /// The character set of string literals.
+    pub literal_charset: Charset,
+    /// `foreign_key_checks`.
+    pub foreign_key_checks: bool,
+    /// `lock_wait_timeout`.
+    pub lock_wait: Duration,
+    /// Now, microseconds since 1970 UTC.
+    pub now_micros: i64,
+    /// The session's own tables.
+    pub temporary: &'a mut TemporaryTables,
+    /// Warnings and notes of the statement.
+    pub warnings: &'a mut Vec<Diagnostic>,
+}
+
+/// What a statement did.
+#[derive(Clone, Debug, Default)]
+pub struct Outcome {
+    /// Rows that were copied; 0 for all but a rebuilding ALTER TABLE.
+    pub affected_rows: u64,
+    /// Text of the OK packet (`Records: 0  Duplicates: 0  Warnings: 0`), empty for most.
+    pub info: String,
+    /// The reply waits until this commit is durable.
+    pub position: Option<CommitPosition>,
+}
+
+/// What making a definition needs to know.
+pub(crate) struct Settings<'a> {
+    /// STRICT_TRANS_TABLES or STRICT_ALL_TABLES.
+    pub(crate) strict: bool,
+    pub(crate) sql_mode: u64,
+    pub(crate) catalog: &'a Catalog,
+    pub(crate) server_collation: CollationId,
+    pub(crate) literal_charset: Charset,
+    pub(crate) foreign_key_checks: bool,
+    pub(crate) zone: &'a TimeZone,
+    pub(crate) text: &'a [u8],
+}
+
+impl Settings<'_> {
+    /// The text kept for a DEFAULT or CHECK expression: as it was written.
+    fn expression_text(&self, expr: &ast::Expr<'_>) -> Result<String> {
+        let bytes = self.text.get(expr.span.start as usize..expr.span.end as usize).unwrap_or(b"");
+        text_of(bytes).map(str::to_owned)
+    }
+}
+
+impl<'a> Context<'a> {
+    fn settings<'s>(&'s self, catalog: &'s Catalog) -> Settings<'s> {
+        use sql_mode_bits as bits;
+        Settings {
+            strict: self.sql_mode & (bits::STRICT_TRANS_TABLES | bits::STRICT_ALL_TABLES) != 0,
+            sql_mode: self.sql_mode,
+            catalog,
+            server_collation: self.server_collation,
+            literal_charset: self.literal_charset,
+            foreign_key_checks: self.foreign_key_checks,
+            zone: self.zone,
+            text: self.text,
+        }
+    }
+
+    /// Schema and name that `name` means.
+    fn resolve(&self, name: &ast::ObjectName<'_>) -> Result<(String, String)> {
+        let schema = match name.schema {
+            Some(schema) => text_of(schema.text)?,
+            None => self.database.ok_or_else(|| e::ER_NO_DB_ERROR.bare())?,
+        };
+        let table = text_of(name.name.text)?;
+        check_name(table)?;
+        if table.is_empty() || table.ends_with(' ') {
+            return Err(e::ER_WRONG_TABLE_NAME.with(&[&table]));
+        }
+        Ok((schema.to_owned(), table.to_owned()))
+    }
+}
+
+/// A name's text, which must be UTF-8.
+///
+/// # Errors
+/// 1300.
+fn text_of(bytes: &[u8]) -> Result<&str> {
+    std::str::from_utf8(bytes).map_err(|_| {
+        let shown: String = bytes.iter().map(|byte| format!("\\x{byte:02X}")).collect();
+        e::ER_INVALID_CHARACTER_STRING.with(&[&"utf8mb4", &shown])
+    })
+}
+
+fn check_name(name: &str) -> Result<()> {
+    if name.chars().count() > NAME_CHARS_MAX {
+        return Err(e::ER_TOO_LONG_IDENT.with(&[&name]));
+    }
+    Ok(())
+}
+
+fn check_column_name(name: &str) -> Result<()> {
+    check_name(name)?;
+    if name.is_empty() || name.ends_with(' ') {
+        return Err(e::ER_WRONG_COLUMN_NAME.with(&[&name]));
+    }
+    Ok(())
+}
+
+fn check_index_name(name: &str) -> Result<()> {
+    check_name(name)?;
+    if name.is_empty() || name.ends_with(' ') || name.eq_ignore_ascii_case("primary") {
+        return Err(e::ER_WRONG_NAME_FOR_INDEX.with(&[&name]));
+    }
+    Ok(())
+}
+
+/// Text in UTF-8 as bytes of another character set; what it cannot hold becomes `?`.
+fn to_charset(text: &[u8], charset: Charset) -> Vec<u8> {
+    let mut out = Vec::with_capacity(text.len());
+    let _ = types::charset::convert_lossy(Charset::Utf8mb4, text, charset, &mut out);
+    out
+}
+
+/// The client's error for a failed write of rows or definitions.
+#[must_use]
+pub fn write_error(error: table::WriteError) -> Box<SqlError> {
+    use table::WriteError as W;
+    match error {
+        W::DuplicateKey(key) => e::ER_DUP_ENTRY_WITH_KEY_NAME.with(&[&key.value, &key.key]),
+        W::Deadlock => e::ER_LOCK_DEADLOCK.bare(),
+        W::LockWaitTimeout => e::ER_LOCK_WAIT_TIMEOUT.bare(),
+        W::Locked => e::ER_LOCK_NOWAIT.bare(),
+        W::Interrupted => e::ER_QUERY_INTERRUPTED.bare(),
+        W::KeyTooLong { .. } => e::ER_TOO_LONG_KEY.with(&[&store::KEY_BYTES_MAX]),
+        W::AutoIncrementExhausted => e::ER_AUTOINC_READ_FAILED.bare(),
+        W::Store(error) => store_error(&error),
+    }
+}
+
+/// The client's error for a failed store.
+#[must_use]
+pub fn store_error(error: &store::StoreError) -> Box<SqlError> {
+    match error {
+        store::StoreError::Read { .. } => e::ER_ERROR_ON_READ.saying(error.to_string()),
+        store::StoreError::Stopped { .. } => e::ER_GET_ERRNO.saying(format!("The storage engine stopped: {error}")),
+        _ => e::ER_GET_ERRNO.saying(format!("The storage engine failed: {error}")),
+    }
+}

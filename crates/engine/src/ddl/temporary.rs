@@ -1,0 +1,84 @@
+//! Temporary tables: base tables that only one session sees, kept in no dictionary, dropped with the session.
+
+use std::sync::Arc;
+
+use catalog::{Catalog, TableEntry};
+
+use super::definitions::trees_of;
+use super::{Definitions, Result};
+
+/// The temporary tables of one session.
+#[derive(Debug, Default)]
+pub struct TemporaryTables {
+    tables: Vec<Arc<TableEntry>>,
+    /// The snapshot with these tables in it, and the version of the one it was made from.
+    overlay: Option<(u64, Arc<Catalog>)>,
+}
+
+impl TemporaryTables {
+    /// Whether there is none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.tables.is_empty()
+    }
+
+    /// The temporary table `schema.name`.
+    #[must_use]
+    pub fn get(&self, schema: &str, name: &str) -> Option<&Arc<TableEntry>> {
+        self.tables.iter().find(|entry| *entry.definition.schema == *schema && *entry.definition.name == *name)
+    }
+
+    /// The snapshot as the session sees it: its temporary tables hide others of the same name.
+    pub fn overlay(&mut self, base: &Arc<Catalog>) -> Arc<Catalog> {
+        if self.tables.is_empty() {
+            return Arc::clone(base);
+        }
+        if let Some((version, overlay)) = &self.overlay
+            && *version == base.version
+        {
+            return Arc::clone(overlay);
+        }
+        let mut catalog = (**base).clone();
+        for entry in &self.tables {
+            if let Some(schema) = catalog.schema_mut(&entry.definition.schema) {
+                schema.insert(Arc::clone(entry));
+            }
+        }
+        let overlay = Arc::new(catalog);
+        self.overlay = Some((base.version, Arc::clone(&overlay)));
+        overlay
+    }
+
+    /// Adds or replaces a table.
+    pub(super) fn put(&mut self, entry: Arc<TableEntry>) {
+        self.remove(&entry.definition.schema, &entry.definition.name);
+        self.tables.push(entry);
+        self.overlay = None;
+    }
+
+    pub(super) fn remove(&mut self, schema: &str, name: &str) -> Option<Arc<TableEntry>> {
+        let position = self
+            .tables
+            .iter()
+            .position(|entry| *entry.definition.schema == *schema && *entry.definition.name == *name)?;
+        self.overlay = None;
+        Some(self.tables.remove(position))
+    }
+
+    /// Drops all tables: when the session ends or is reset.
+    ///
+    /// # Errors
+    /// The store's.
+    pub fn drop_all(&mut self, definitions: &Definitions) -> Result<()> {
+        if self.tables.is_empty() {
+            return Ok(());
+        }
+        let mut change = definitions.begin();
+        for entry in self.tables.drain(..) {
+            change.drop_trees(&trees_of(&entry.definition))?;
+        }
+        self.overlay = None;
+        change.commit()?;
+        Ok(())
+    }
+}
