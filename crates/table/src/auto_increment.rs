@@ -60,7 +60,8 @@ impl AutoIncrement {
         if table.kind == TableKind::Base && table.auto_increment_column().is_some() {
             let tree = store.tree(COUNTERS_TREE)?;
             let view = store.read_view();
-            let stored = store.get(&tree, &key, view.reader(), |value| value.try_into().ok().map(u64::from_le_bytes))?;
+            let stored = store
+                .get(&tree, &key, view.reader(), |value| value.try_into().ok().map(u64::from_le_bytes))?;
             next = stored.flatten().unwrap_or(1).max(1);
         }
         let watermark = if table.kind == TableKind::Base { next } else { u64::MAX };

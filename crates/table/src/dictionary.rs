@@ -14,11 +14,11 @@ use catalog::{
 use hashbrown::HashMap;
 use store::{Store, StoreError, Transaction, Tree, TreeId};
 
+use crate::WAIT_INTERNAL;
 use crate::auto_increment::COUNTERS_TREE;
 use crate::encoding::{self, DecodeError};
 use crate::error::{WriteError, from_store};
 use crate::table::{KeyBytesRange, Table};
-use crate::WAIT_INTERNAL;
 
 /// Bytes of a chunk.
 const CHUNK_BYTES: usize = 3500;
@@ -49,7 +49,11 @@ impl std::fmt::Display for DictionaryError {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Newer { version } => {
-                write!(formatter, "the dictionary has format {version}, this program reads up to {}", encoding::VERSION)
+                write!(
+                    formatter,
+                    "the dictionary has format {version}, this program reads up to {}",
+                    encoding::VERSION
+                )
             }
             Self::Damaged { what } => write!(formatter, "the dictionary is damaged: {what}"),
             Self::Store(error) => error.fmt(formatter),
@@ -185,7 +189,11 @@ impl Dictionary {
     ///
     /// # Errors
     /// The store's.
-    pub fn put_table(&self, transaction: &mut Transaction, table: &TableDefinition) -> Result<(), WriteError> {
+    pub fn put_table(
+        &self,
+        transaction: &mut Transaction,
+        table: &TableDefinition,
+    ) -> Result<(), WriteError> {
         self.put(transaction, KIND_TABLE, table.id.0, &encoding::encode_table(table))
     }
 
@@ -198,6 +206,17 @@ impl Dictionary {
             .delete(&self.counters, &id.0.to_be_bytes(), WAIT_INTERNAL)
             .map_err(|error| from_store(error, 0))?;
         self.delete(transaction, KIND_TABLE, id.0, 0)
+    }
+
+    /// Forgets a table's AUTO_INCREMENT counter: it starts at 1 again.
+    ///
+    /// # Errors
+    /// The store's.
+    pub fn reset_counter(&self, transaction: &mut Transaction, id: TableId) -> Result<(), WriteError> {
+        transaction
+            .delete(&self.counters, &id.0.to_be_bytes(), WAIT_INTERNAL)
+            .map(|_| ())
+            .map_err(|error| from_store(error, 0))
     }
 
     /// Writes an account, new or changed.
@@ -220,7 +239,12 @@ impl Dictionary {
     ///
     /// # Errors
     /// The store's.
-    pub fn put_variable(&self, transaction: &mut Transaction, name: &str, value: &str) -> Result<(), WriteError> {
+    pub fn put_variable(
+        &self,
+        transaction: &mut Transaction,
+        name: &str,
+        value: &str,
+    ) -> Result<(), WriteError> {
         self.put(transaction, KIND_VARIABLE, variable_number(name), &encoding::encode_variable(name, value))
     }
 
@@ -232,7 +256,13 @@ impl Dictionary {
         self.delete(transaction, KIND_VARIABLE, variable_number(name), 0)
     }
 
-    fn put(&self, transaction: &mut Transaction, kind: u8, number: u64, record: &[u8]) -> Result<(), WriteError> {
+    fn put(
+        &self,
+        transaction: &mut Transaction,
+        kind: u8,
+        number: u64,
+        record: &[u8],
+    ) -> Result<(), WriteError> {
         let mut chunk_count = 0;
         for chunk in record.chunks(CHUNK_BYTES) {
             transaction
@@ -244,7 +274,13 @@ impl Dictionary {
     }
 
     /// Deletes the chunks of a record from `first` on.
-    fn delete(&self, transaction: &mut Transaction, kind: u8, number: u64, first: u32) -> Result<(), WriteError> {
+    fn delete(
+        &self,
+        transaction: &mut Transaction,
+        kind: u8,
+        number: u64,
+        first: u32,
+    ) -> Result<(), WriteError> {
         let mut chunk = first;
         while transaction
             .delete(&self.tree, &key(kind, number, chunk), WAIT_INTERNAL)
@@ -267,5 +303,7 @@ fn key(kind: u8, number: u64, chunk: u32) -> [u8; 13] {
 /// Variables have no number: a hash of the name serves (FNV-1a, 64 bits).
 fn variable_number(name: &str) -> u64 {
     let folded = fold_name(name);
-    folded.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
+    folded
+        .bytes()
+        .fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
 }

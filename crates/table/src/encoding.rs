@@ -4,10 +4,11 @@
 use std::sync::Arc;
 
 use catalog::{
-    Account, AccountId, AccountTls, AuthPlugin, CheckConstraint, ColumnDefault, ColumnDefinition, ColumnPrivileges,
-    ForeignKey, ForeignKeyAction, GeneratedColumn, IndexAlgorithm, IndexDefinition, IndexKind, IndexPart, NameMap,
-    Privileges, ResourceLimits, RowFormatOption, Schema, SchemaId, SchemaPrivileges, StoredValue, TableDefinition,
-    TableId, TableKind, TableOptions, TablePrivileges, TreeNumber,
+    Account, AccountId, AccountTls, AuthPlugin, CheckConstraint, ColumnDefault, ColumnDefinition,
+    ColumnPrivileges, ForeignKey, ForeignKeyAction, GeneratedColumn, IndexAlgorithm, IndexDefinition,
+    IndexKind, IndexPart, NameMap, Privileges, ResourceLimits, RowFormatOption, Schema, SchemaId,
+    SchemaPrivileges, StoredValue, TableDefinition, TableId, TableKind, TableOptions, TablePrivileges,
+    TreeNumber,
 };
 use types::{CollationId, DataType, Decimal, Members, TypeKind};
 
@@ -163,7 +164,8 @@ const KINDS: [TypeKind; 24] = [
     TypeKind::Json,
 ];
 const INDEX_KINDS: [IndexKind; 3] = [IndexKind::Primary, IndexKind::Unique, IndexKind::Plain];
-const ALGORITHMS: [IndexAlgorithm; 3] = [IndexAlgorithm::Default, IndexAlgorithm::Btree, IndexAlgorithm::Hash];
+const ALGORITHMS: [IndexAlgorithm; 3] =
+    [IndexAlgorithm::Default, IndexAlgorithm::Btree, IndexAlgorithm::Hash];
 const ACTIONS: [ForeignKeyAction; 5] = [
     ForeignKeyAction::NoAction,
     ForeignKeyAction::Restrict,
@@ -205,9 +207,8 @@ fn read_type(input: &mut Reader<'_>) -> Decoded<DataType> {
         scale: input.u8()?,
         length: input.u32()?,
         collation: input.collation()?,
-        members: input.option(|input| {
-            Ok(Arc::new(Members::new(input.list(|input| Ok(input.bytes()?.into()))?)))
-        })?,
+        members: input
+            .option(|input| Ok(Arc::new(Members::new(input.list(|input| Ok(input.bytes()?.into()))?))))?,
     })
 }
 
@@ -296,7 +297,8 @@ fn read_column(input: &mut Reader<'_>) -> Decoded<ColumnDefinition> {
         },
         on_update_now: input.bool()?,
         auto_increment: input.bool()?,
-        generated: input.option(|input| Ok(GeneratedColumn { expression: input.str()?, stored: input.bool()? }))?,
+        generated: input
+            .option(|input| Ok(GeneratedColumn { expression: input.str()?, stored: input.bool()? }))?,
         invisible: input.bool()?,
         collation_explicit: input.bool()?,
         comment: input.str()?,

@@ -45,7 +45,12 @@ pub(crate) struct EntryCodec {
 
 impl EntryCodec {
     /// Of index `index` of `table`, whose rows have locators written by `clustered` (`None`: hidden row numbers).
-    pub(crate) fn new(table: &TableDefinition, index: usize, keys: &KeyCodec, clustered: Option<&KeyCodec>) -> Self {
+    pub(crate) fn new(
+        table: &TableDefinition,
+        index: usize,
+        keys: &KeyCodec,
+        clustered: Option<&KeyCodec>,
+    ) -> Self {
         let definition = &table.indexes[index];
         let locator_bytes = match clustered {
             None => Some(8),
@@ -60,7 +65,9 @@ impl EntryCodec {
         let place = |ordinal: usize| -> Option<KeyPlace> {
             let in_key = keys.place_of(ordinal);
             in_key.or_else(|| {
-                clustered.and_then(|codec| codec.place_of(ordinal)).map(|place| KeyPlace { in_locator: true, ..place })
+                clustered
+                    .and_then(|codec| codec.place_of(ordinal))
+                    .map(|place| KeyPlace { in_locator: true, ..place })
             })
         };
         let whole = |ordinal: usize| {
@@ -92,7 +99,13 @@ impl EntryCodec {
     }
 
     /// Completes a key that holds the columns (`columns_bytes` of them) and appends what precedes the body to `value`.
-    pub(crate) fn write_locator(&self, key: &mut Vec<u8>, value: &mut Vec<u8>, locator: &[u8], any_null: bool) {
+    pub(crate) fn write_locator(
+        &self,
+        key: &mut Vec<u8>,
+        value: &mut Vec<u8>,
+        locator: &[u8],
+        any_null: bool,
+    ) {
         let columns_bytes = key.len() as u16;
         match self.shape {
             Shape::Tail(_) => key.extend_from_slice(locator),

@@ -44,15 +44,25 @@ pub struct DuplicateKey {
 impl fmt::Display for WriteError {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::DuplicateKey(key) => write!(formatter, "Duplicate entry '{}' for key '{}'", key.value, key.key),
-            Self::Deadlock => formatter.write_str("Deadlock found when trying to get lock; try restarting transaction"),
-            Self::LockWaitTimeout => formatter.write_str("Lock wait timeout exceeded; try restarting transaction"),
+            Self::DuplicateKey(key) => {
+                write!(formatter, "Duplicate entry '{}' for key '{}'", key.value, key.key)
+            }
+            Self::Deadlock => {
+                formatter.write_str("Deadlock found when trying to get lock; try restarting transaction")
+            }
+            Self::LockWaitTimeout => {
+                formatter.write_str("Lock wait timeout exceeded; try restarting transaction")
+            }
             Self::Locked => formatter.write_str(
                 "Statement aborted because lock(s) could not be acquired immediately and NOWAIT is set.",
             ),
             Self::Interrupted => formatter.write_str("Query execution was interrupted"),
             Self::KeyTooLong { .. } => {
-                write!(formatter, "Specified key was too long; max key length is {} bytes", store::KEY_BYTES_MAX)
+                write!(
+                    formatter,
+                    "Specified key was too long; max key length is {} bytes",
+                    store::KEY_BYTES_MAX
+                )
             }
             Self::AutoIncrementExhausted => {
                 formatter.write_str("Failed to read auto-increment value from storage engine")

@@ -38,9 +38,15 @@ fn chunk_key(stream: u64, chunk: u32) -> [u8; KEY_BYTES] {
 
 impl Table {
     /// Writes `bytes` as a new stream.
-    pub(crate) fn write_stream(&self, transaction: &mut Transaction, bytes: &[u8]) -> Result<u64, WriteError> {
+    pub(crate) fn write_stream(
+        &self,
+        transaction: &mut Transaction,
+        bytes: &[u8],
+    ) -> Result<u64, WriteError> {
         let Some(tree) = &self.large else {
-            return Err(StoreError::Limit("a row is too large for a table without a tree of large values").into());
+            return Err(
+                StoreError::Limit("a row is too large for a table without a tree of large values").into()
+            );
         };
         let stream = self.next_stream();
         for (number, chunk) in bytes.chunks(CHUNK_BYTES).enumerate() {
@@ -133,7 +139,9 @@ impl Table {
                 while out.len() - start < wanted {
                     let key = chunk_key(reference.stream, chunk);
                     let found = match from {
-                        ReadFrom::View(reader) => self.store.get(tree, &key, reader, |bytes| append(out, bytes))?,
+                        ReadFrom::View(reader) => {
+                            self.store.get(tree, &key, reader, |bytes| append(out, bytes))?
+                        }
                         ReadFrom::Current(transaction) => {
                             transaction.get_current(tree, &key, |bytes| append(out, bytes))?
                         }
@@ -151,5 +159,8 @@ impl Table {
 
 #[cold]
 fn missing(table: &str) -> StoreError {
-    StoreError::Corrupt { what: format!("table {table}").into(), why: "a part of a large value is missing".into() }
+    StoreError::Corrupt {
+        what: format!("table {table}").into(),
+        why: "a part of a large value is missing".into(),
+    }
 }

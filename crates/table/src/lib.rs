@@ -3,8 +3,8 @@
 //! Read [`codec`] first: how a value, a row and a key look as bytes; then [`Table`], which keeps a table's trees in
 //! step; then [`dictionary`], which keeps the definitions.
 
-pub mod codec;
 mod auto_increment;
+pub mod codec;
 pub mod dictionary;
 mod encoding;
 mod entry;
@@ -26,7 +26,7 @@ pub use error::{DuplicateKey, WriteError};
 pub use metadata_lock::{MetadataLock, MetadataLockTimeout};
 pub use print::print_cell;
 pub use read::{ScanRequest, TableScan};
-pub use table::{KeyBytesRange, Table};
+pub use table::{KeyBytesRange, Table, may_need_large_values};
 pub use value::with_cell;
 pub use write::{Updated, WriteContext};
 pub use zone::{TimestampZone, Utc};

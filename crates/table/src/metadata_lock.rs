@@ -51,7 +51,9 @@ impl MetadataLock {
 
     fn try_shared(&self) -> bool {
         self.state
-            .fetch_update(Ordering::Acquire, Ordering::Relaxed, |state| (state & EXCLUSIVE == 0).then_some(state + 1))
+            .fetch_update(Ordering::Acquire, Ordering::Relaxed, |state| {
+                (state & EXCLUSIVE == 0).then_some(state + 1)
+            })
             .is_ok()
     }
 

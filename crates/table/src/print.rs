@@ -9,9 +9,13 @@ pub fn print_cell(cell: Cell<'_>, data_type: &DataType, out: &mut Vec<u8>) {
         Cell::Null => out.extend_from_slice(b"NULL"),
         Cell::Int(value) => match data_type.kind {
             TypeKind::Date => DateTime::unpack(value).write_date(out),
-            TypeKind::DateTime | TypeKind::Timestamp => DateTime::unpack(value).write_datetime(data_type.scale, out),
+            TypeKind::DateTime | TypeKind::Timestamp => {
+                DateTime::unpack(value).write_datetime(data_type.scale, out);
+            }
             TypeKind::Time => Time { micros: value }.write_text(data_type.scale, out),
-            TypeKind::Enum => out.extend_from_slice(data_type.members.as_ref().map_or(b"", |m| m.enum_text(value))),
+            TypeKind::Enum => {
+                out.extend_from_slice(data_type.members.as_ref().map_or(b"", |m| m.enum_text(value)));
+            }
             TypeKind::Set => {
                 if let Some(members) = &data_type.members {
                     members.set_text(value as u64, out);

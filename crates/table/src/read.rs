@@ -64,7 +64,8 @@ impl Table {
     #[must_use]
     pub fn scan(self: &Arc<Self>, request: ScanRequest) -> TableScan {
         let index = request.index.filter(|&index| self.indexes[index].entries.is_some());
-        let covering = index.is_some_and(|index| request.columns.iter().all(|&column| self.covers(index, column)));
+        let covering =
+            index.is_some_and(|index| request.columns.iter().all(|&column| self.covers(index, column)));
         let mut ranges = request.ranges;
         ranges.retain(|range| !range.is_empty());
         if !request.reverse {
@@ -124,8 +125,9 @@ impl Table {
         read: impl FnOnce(&RowView<'_>) -> R,
     ) -> Result<Option<R>, StoreError> {
         let Some(entries) = &self.indexes[index].entries else { return self.get_row(key, reader, read) };
-        let locator =
-            self.store.get(&self.indexes[index].tree, key, reader, |value| entries.split(key, value).0.to_vec())?;
+        let locator = self
+            .store
+            .get(&self.indexes[index].tree, key, reader, |value| entries.split(key, value).0.to_vec())?;
         match locator {
             None => Ok(None),
             Some(locator) => self.get_row(&locator, reader, read),
@@ -170,7 +172,9 @@ impl Table {
         matched: &mut Vec<u32>,
     ) -> Result<(), StoreError> {
         let mut scratch = Scratch::default();
-        self.get_rows_with(&mut scratch, locators, reader, zone, columns, batch, |number| matched.push(number))
+        self.get_rows_with(&mut scratch, locators, reader, zone, columns, batch, |number| {
+            matched.push(number);
+        })
     }
 
     /// Reads the rows with these keys of unique index `index`: as [`Table::get_rows`].
@@ -513,8 +517,14 @@ impl TableScan {
                 break Err(error);
             }
             if fetch
-                && let Err(error) =
-                    table.push_row(&scratch.key, &scratch.value, ReadFrom::View(reader), zone, &columns, batch)
+                && let Err(error) = table.push_row(
+                    &scratch.key,
+                    &scratch.value,
+                    ReadFrom::View(reader),
+                    zone,
+                    &columns,
+                    batch,
+                )
             {
                 break Err(error);
             }
@@ -588,11 +598,12 @@ impl TableScan {
             }
         }
         if result.is_ok() {
-            result = table.get_rows_with(&mut scratch, &found, reader, zone, &self.columns, batch, |number| {
-                if let Some(locators) = &mut locators {
-                    locators.push(found.get(number as usize));
-                }
-            });
+            result =
+                table.get_rows_with(&mut scratch, &found, reader, zone, &self.columns, batch, |number| {
+                    if let Some(locators) = &mut locators {
+                        locators.push(found.get(number as usize));
+                    }
+                });
         }
         scratch.locators = found;
         self.scratch = scratch;
@@ -623,7 +634,8 @@ impl TableScan {
             let mut scan = transaction.lock_scan(tree, &range.scan_range(self.reverse), mode, wait);
             let mut stopped_at = None;
             loop {
-                let next = scan.next(transaction).map_err(|error| from_store(error, self.index.unwrap_or(0)))?;
+                let next =
+                    scan.next(transaction).map_err(|error| from_store(error, self.index.unwrap_or(0)))?;
                 let Some((key, value)) = next else { break };
                 self.examined += 1;
                 self.scratch.key.clear();
@@ -639,7 +651,16 @@ impl TableScan {
                     }
                     Some(entries) => {
                         let locator = entries.split(key, value).0;
-                        table.lock_into(transaction, locator, mode, wait, zone, &self.columns, batch, locators)?;
+                        table.lock_into(
+                            transaction,
+                            locator,
+                            mode,
+                            wait,
+                            zone,
+                            &self.columns,
+                            batch,
+                            locators,
+                        )?;
                     }
                 }
                 if batch.row_count >= self.rows_max || batch.is_full() {

@@ -95,7 +95,10 @@ impl Table {
                 break; // All of it was seen.
             }
         }
-        distinct.iter().map(|&count| (entry_count * 1000).checked_div(count).unwrap_or(1000).max(1000)).collect()
+        distinct
+            .iter()
+            .map(|&count| (entry_count * 1000).checked_div(count).unwrap_or(1000).max(1000))
+            .collect()
     }
 
     fn index_row<'a>(&'a self, index: usize, key: &'a [u8], value: &'a [u8]) -> RowView<'a> {
@@ -120,10 +123,8 @@ impl TableStatistics for Table {
             return rows;
         }
         let figures = self.counters().statistics.entries_per_key.read();
-        let per_key = part_count
-            .checked_sub(1)
-            .and_then(|part| figures.get(index)?.get(part).copied())
-            .unwrap_or(1000);
+        let per_key =
+            part_count.checked_sub(1).and_then(|part| figures.get(index)?.get(part).copied()).unwrap_or(1000);
         (rows.saturating_mul(1000) / per_key).max(1)
     }
 

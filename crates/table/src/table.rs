@@ -212,7 +212,12 @@ impl Table {
 
     /// The bytes between which the keys of `range` of index `index` lie.
     #[must_use]
-    pub fn key_range(&self, index: usize, range: &KeyRange, zone: &dyn crate::TimestampZone) -> KeyBytesRange {
+    pub fn key_range(
+        &self,
+        index: usize,
+        range: &KeyRange,
+        zone: &dyn crate::TimestampZone,
+    ) -> KeyBytesRange {
         let keys = &self.indexes[index].keys;
         let prefix = |values: &[types::Value]| {
             let mut key = Vec::new();
@@ -321,6 +326,13 @@ fn last_number(store: &Store, tree: &Tree) -> Result<Option<u64>, StoreError> {
         })?
     {}
     Ok(last)
+}
+
+/// Whether rows of this table can be longer than a record of the store, so that it needs a tree of large values.
+#[must_use]
+pub fn may_need_large_values(table: &TableDefinition) -> bool {
+    let total: u64 = table.columns.iter().map(|column| column.data_type.bytes_max() + 3).sum();
+    total + 512 > store::RECORD_BYTES_MAX as u64
 }
 
 /// A cell's NULL-ness without looking at its value.

@@ -11,7 +11,8 @@ use types::{Cell, Decimal, Physical};
 
 use crate::WAIT_INTERNAL;
 use crate::codec::row::{
-    BytesRef, LargeReference, PREFIX_BYTES, REFERENCE_BYTES, RowView, spilled_reference, version_of, write_spilled,
+    BytesRef, LargeReference, PREFIX_BYTES, REFERENCE_BYTES, RowView, spilled_reference, version_of,
+    write_spilled,
 };
 use crate::error::{DuplicateKey, WriteError, from_store};
 use crate::large::{OWN_STREAM_BYTES, ReadFrom};
@@ -38,6 +39,9 @@ pub enum Updated {
     /// There is no such row.
     Absent,
 }
+
+/// The changed columns of an update.
+type CellOf<'f, 'a> = &'f dyn Fn(usize) -> Option<Cell<'a>>;
 
 /// A variable value on its way into a row.
 #[derive(Clone, Copy, Debug)]
@@ -92,7 +96,13 @@ impl Materialized {
     }
 
     /// Column `ordinal` of the row. A value that stands among the large ones and was not fetched gives its prefix.
-    fn cell<'a>(&'a self, table: &Table, view: &RowView<'a>, ordinal: usize, zone: &dyn TimestampZone) -> Cell<'a> {
+    fn cell<'a>(
+        &'a self,
+        table: &Table,
+        view: &RowView<'a>,
+        ordinal: usize,
+        zone: &dyn TimestampZone,
+    ) -> Cell<'a> {
         if view.is_null(ordinal) {
             return Cell::Null;
         }
@@ -103,7 +113,9 @@ impl Materialized {
             Physical::Decimal => Cell::Decimal(&self.decimals[place]),
             Physical::Bytes => match view.bytes(ordinal) {
                 BytesRef::Inline(bytes) => Cell::Bytes(bytes),
-                BytesRef::External { prefix, .. } => Cell::Bytes(self.fetched.get(place).map_or(prefix, Vec::as_slice)),
+                BytesRef::External { prefix, .. } => {
+                    Cell::Bytes(self.fetched.get(place).map_or(prefix, Vec::as_slice))
+                }
             },
         }
     }
@@ -251,7 +263,7 @@ impl Table {
         locator_bytes: usize,
         cell: impl Fn(usize) -> Cell<'a>,
         pieces: &[Piece<'a>],
-        old: Option<(&RowView<'a>, &dyn Fn(usize) -> Option<Cell<'a>>)>,
+        old: Option<(&RowView<'a>, CellOf<'_, 'a>)>,
         zone: &dyn TimestampZone,
         out: &mut Vec<u8>,
     ) -> Result<(), WriteError> {
@@ -395,17 +407,19 @@ impl Table {
         })
     }
 
-    fn update_row(
+    fn update_row<'c>(
         &self,
         transaction: &mut Transaction,
         locator: &[u8],
-        old: &RowView<'_>,
+        old: &RowView<'c>,
         spilled: Option<LargeReference>,
-        changes: &[(usize, Cell<'_>)],
+        changes: &[(usize, Cell<'c>)],
         context: WriteContext<'_>,
     ) -> Result<(), WriteError> {
-        let changed = |ordinal: usize| changes.iter().rev().find(|change| change.0 == ordinal).map(|change| change.1);
-        let touches = |index: usize| self.definition.indexes[index].parts.iter().any(|p| changed(p.column).is_some());
+        let changed =
+            |ordinal: usize| changes.iter().rev().find(|change| change.0 == ordinal).map(|change| change.1);
+        let touches =
+            |index: usize| self.definition.indexes[index].parts.iter().any(|p| changed(p.column).is_some());
         let key_changes = self.definition.clustered.is_some_and(touches);
         let layout = self.current_layout();
         let old_is_current = version_of(old.body()) == self.definition.row_version;
@@ -450,20 +464,23 @@ impl Table {
             })
             .collect();
         let mut body = Vec::with_capacity(old.body().len() + 64);
-        let change: &dyn Fn(usize) -> Option<Cell<'_>> = &changed;
-        let copied = old_is_current.then_some((old, change));
+        let copied = old_is_current.then_some((old, &changed as &dyn Fn(usize) -> _));
         self.build_body(transaction, new_locator.len(), new_cell, &pieces, copied, context.zone, &mut body)?;
 
         // What the old version kept outside and the new one does not keep.
         self.drop_streams(transaction, old, spilled, |reference| {
-            pieces.iter().any(|piece| matches!(piece, Piece::Kept(kept, _) if kept.stream == reference.stream))
+            pieces
+                .iter()
+                .any(|piece| matches!(piece, Piece::Kept(kept, _) if kept.stream == reference.stream))
         })?;
 
         if moves {
             transaction.delete(&self.rows, locator, WAIT_INTERNAL).map_err(|error| from_store(error, 0))?;
             self.insert_record(transaction, &new_locator, &body, new_cell, context)?;
         } else {
-            transaction.update(&self.rows, locator, &body, context.wait).map_err(|error| from_store(error, 0))?;
+            transaction
+                .update(&self.rows, locator, &body, context.wait)
+                .map_err(|error| from_store(error, 0))?;
         }
 
         let (mut before, mut after) = (EntryBytes::default(), EntryBytes::default());
@@ -475,7 +492,9 @@ impl Table {
             after.write(self, index, new_cell, &new_locator, context.zone);
             let tree = &self.indexes[index].tree;
             if before.key != after.key {
-                transaction.delete(tree, &before.key, context.wait).map_err(|error| from_store(error, index))?;
+                transaction
+                    .delete(tree, &before.key, context.wait)
+                    .map_err(|error| from_store(error, index))?;
                 self.insert_entry(transaction, index, &after, new_cell, context)?;
             } else if before.value != after.value {
                 transaction
@@ -529,7 +548,9 @@ impl Table {
         locator: &[u8],
         context: WriteContext<'_>,
     ) -> Result<bool, WriteError> {
-        let Some(stored) = transaction.get_current(&self.rows, locator, <[u8]>::to_vec)? else { return Ok(false) };
+        let Some(stored) = transaction.get_current(&self.rows, locator, <[u8]>::to_vec)? else {
+            return Ok(false);
+        };
         let savepoint = transaction.savepoint();
         let result = self.delete_row(transaction, locator, stored, context);
         self.undo_on_error(transaction, Some(savepoint), result)?;
@@ -549,7 +570,10 @@ impl Table {
         transaction.delete(&self.rows, locator, context.wait).map_err(|error| from_store(error, 0))?;
         if self.indexes.iter().any(|index| index.entries.is_some()) {
             let memory = Materialized::read(self, &old, ReadFrom::Current(transaction), |ordinal| {
-                self.definition.indexes.iter().any(|index| index.parts.iter().any(|part| part.column == ordinal))
+                self.definition
+                    .indexes
+                    .iter()
+                    .any(|index| index.parts.iter().any(|part| part.column == ordinal))
             })?;
             let mut entry = EntryBytes::default();
             for index in 0..self.indexes.len() {
