@@ -3,7 +3,7 @@
 /// Why a text is no statement. `number`, `sqlstate` and the message are what a client sees.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct SyntaxError {
-    /// MySQL's error number: 1064 for nearly all, 1065 for an empty statement, 1436 when nested too deep, ...
+    /// MySQL's error number: 1064 for nearly all, 1436 when nested too deep, ...
     pub number: u16,
     /// Five characters: `42000`, `HY000`, ...
     pub sqlstate: &'static str,
@@ -20,3 +20,57 @@ impl std::fmt::Display for SyntaxError {
 }
 
 impl std::error::Error for SyntaxError {}
+
+/// Bytes of the statement quoted in a 1064.
+const NEAR_BYTES_MAX: usize = 80;
+
+/// MySQL's 1064 for a text whose token at `offset` fits nothing.
+#[cold]
+#[must_use]
+pub fn syntax_error_at(sql: &[u8], offset: usize) -> Box<SyntaxError> {
+    let offset = offset.min(sql.len());
+    let line = 1 + memchr::memchr_iter(b'\n', &sql[..offset]).count();
+    let mut near = &sql[offset..sql.len().min(offset + NEAR_BYTES_MAX)];
+    if let Some(nul) = memchr::memchr(0, near) {
+        near = &near[..nul];
+    }
+    let mut text = String::with_capacity(near.len());
+    // Bytes that are no UTF-8 become question marks, one each.
+    for chunk in near.utf8_chunks() {
+        text.push_str(chunk.valid());
+        text.extend(chunk.invalid().iter().map(|_| '?'));
+    }
+    Box::new(SyntaxError {
+        number: 1064,
+        sqlstate: "42000",
+        message: format!(
+            "You have an error in your SQL syntax; check the manual that corresponds to your MySQL server version \
+             for the right syntax to use near '{text}' at line {line}"
+        ),
+        offset,
+    })
+}
+
+#[cold]
+pub(crate) fn too_deep(offset: usize) -> Box<SyntaxError> {
+    Box::new(SyntaxError {
+        number: 1436,
+        sqlstate: "HY000",
+        message: format!(
+            "Thread stack overrun:  the statement nests deeper than {} levels.  Use fewer parentheses, subqueries or \
+             chained operators.",
+            crate::parser::NESTING_MAX
+        ),
+        offset,
+    })
+}
+
+#[cold]
+pub(crate) fn too_long() -> Box<SyntaxError> {
+    Box::new(SyntaxError {
+        number: 1153,
+        sqlstate: "08S01",
+        message: "Got a packet bigger than 'max_allowed_packet' bytes".to_owned(),
+        offset: 0,
+    })
+}

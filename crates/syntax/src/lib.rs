@@ -8,7 +8,16 @@
 
 pub mod ast;
 mod error;
+mod keywords;
+mod lexer;
 mod mode;
+mod parser;
 
-pub use error::SyntaxError;
+pub use error::{SyntaxError, syntax_error_at};
+pub use lexer::{MYSQL_VERSION_ID, unescape};
 pub use mode::SqlMode;
+pub use parser::{NESTING_MAX, Parsed, parse, parse_expr};
+
+/// Longest chain of `UNION`, `EXCEPT` and `INTERSECT` at one level. The tree of a chain leans to the left: walk it with
+/// a loop, not by recursion.
+pub const UNION_CHAIN_MAX: u32 = 20_000;
