@@ -55,6 +55,19 @@ impl World {
         self.server.tcp_addresses()[0]
     }
 
+    /// Waits until the server has noticed who left.
+    fn wait_for_connections(&self, count: usize) {
+        let start = Instant::now();
+        while self.server.connection_count() != count {
+            assert!(
+                start.elapsed() < Duration::from_secs(10),
+                "{} connections",
+                self.server.connection_count()
+            );
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+
     fn stop(self) {
         assert!(self.server.stop(Duration::from_secs(1)));
         assert_eq!(self.server.connection_count(), 0);
@@ -213,7 +226,7 @@ impl Client {
                 Event::Row(row) if row.len() > 100 => lines.push(format!("row of {}", row.len())),
                 Event::Row(row) => lines.push(String::from_utf8_lossy(row).trim_matches(['\0', '\t']).into()),
                 Event::End { status, .. } if status.has(StatusFlags::CURSOR_EXISTS) => {
-                    lines.push("cursor".into())
+                    lines.push("cursor".into());
                 }
                 Event::End { .. } => lines.push("end".into()),
                 Event::Prepared { statement_id, parameter_count, .. } => {
@@ -528,13 +541,14 @@ fn limits_on_connections_and_time_hold() {
         .collect();
     // One more is for administrators.
     assert_eq!(Client::login(world.address(), CAPABILITIES, "native", "secret").map(|_| ()), Err(1040));
+    world.wait_for_connections(3);
     let _administrator = root(&world);
     let mut refused = TcpStream::connect(world.address()).expect("listening");
     let mut bytes = Vec::new();
     refused.read_to_end(&mut bytes).expect("an error");
     assert_eq!(bytes, b"\x17\0\0\0\xff\x10\x04Too many connections");
     drop(clients.pop());
-    std::thread::sleep(Duration::from_millis(200));
+    world.wait_for_connections(3);
     // A handshake that takes too long.
     let mut silent = Client::greeted(world.address(), CAPABILITIES);
     assert!(silent.is_closed());
