@@ -14,14 +14,14 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let folder = std::env::temp_dir().join(format!("invar-echo-{port}"));
     std::fs::create_dir_all(&folder)?;
     let config = server::Config {
-        bind: vec![([127, 0, 0, 1], port).into()],
-        socket: arguments.get(1).map(Into::into),
         tls: Some(server::make_tls_files(&folder)?),
         key_folder: Some(folder),
         ..server::Config::default()
     };
     let echo = echo::Echo::new(Duration::from_micros(sync_us));
-    let server = server::Server::start(config, Arc::new(echo::Handle(echo)))?;
+    let listeners =
+        server::Listeners::bind(&[([127, 0, 0, 1], port).into()], arguments.get(1).map(Into::into))?;
+    let server = server::Server::start(listeners, config, Arc::new(echo::Handle(echo)))?;
     println!("ready on {:?}", server.tcp_addresses());
     std::io::stdin().read_line(&mut String::new())?;
     println!("stopped: {}", server.stop(Duration::from_secs(5)));

@@ -2,10 +2,10 @@
 //!
 //! ```no_run
 //! # fn service() -> std::sync::Arc<dyn service::Service> { unimplemented!() }
-//! let config = server::Config { bind: vec!["127.0.0.1:3306".parse().unwrap()], ..server::Config::default() };
-//! let server = server::Server::start(config, service())?;
+//! let listeners = server::Listeners::bind(&["127.0.0.1:3306".parse().unwrap()], None)?;
+//! let server = server::Server::start(listeners, server::Config::default(), service())?;
 //! println!("ready on {:?}", server.tcp_addresses());
-//! server.stop(std::time::Duration::from_secs(10));
+//! assert!(server.stop(std::time::Duration::from_secs(10)));
 //! # Ok::<(), server::StartError>(())
 //! ```
 //!
@@ -41,13 +41,9 @@ const BACK_LOG: i32 = 4096;
 /// Connections get the rest of this after the server was told to stop and their statements were killed.
 const KILL_TIME: Duration = Duration::from_secs(5);
 
-/// What a server listens on and how.
+/// How a server serves.
 #[derive(Clone, Debug, Default)]
 pub struct Config {
-    /// TCP addresses; port 0 lets the kernel choose.
-    pub bind: Vec<SocketAddr>,
-    /// Path of the Unix socket.
-    pub socket: Option<PathBuf>,
     /// Worker groups; 0 for one per core.
     pub worker_groups: usize,
     /// Certificate and key for TLS; without them the server does not offer it.
@@ -169,19 +165,23 @@ impl fmt::Debug for Server {
     }
 }
 
-impl Server {
-    /// Listens and serves until told to stop.
+/// Sockets that are listened on, by nobody yet: taken before anything else is touched, so that a taken port stops a start early.
+#[derive(Debug)]
+pub struct Listeners {
+    listeners: Vec<Listener>,
+    tcp_addresses: Vec<SocketAddr>,
+    socket: Option<PathBuf>,
+}
+
+impl Listeners {
+    /// Listens on TCP addresses (port 0 lets the kernel choose) and, if given, on a Unix socket.
     ///
     /// # Errors
-    /// An address or socket is taken or not allowed, the certificate cannot be used, or no thread can be started.
-    pub fn start(config: Config, service: Arc<dyn Service>) -> Result<Server, StartError> {
-        let tls = match &config.tls {
-            Some(files) => Some(secrets::tls_config(files).map_err(StartError::Tls)?),
-            None => None,
-        };
+    /// An address or socket is taken or not allowed.
+    pub fn bind(addresses: &[SocketAddr], socket: Option<PathBuf>) -> Result<Listeners, StartError> {
         let mut listeners = Vec::new();
         let mut tcp_addresses = Vec::new();
-        for &address in &config.bind {
+        for &address in addresses {
             let bind_error = |error| StartError::Bind { address, error };
             let listener = TcpListener::bind(address).map_err(bind_error)?;
             prepare_listener(&listener).map_err(bind_error)?;
@@ -189,24 +189,60 @@ impl Server {
             tcp_addresses.push(listener.local_addr().map_err(bind_error)?);
             listeners.push(Listener::Tcp(mio::net::TcpListener::from_std(listener)));
         }
-        if let Some(path) = &config.socket {
-            let socket_error = |error| StartError::Socket { path: path.clone(), error };
-            if UnixStream::connect(path).is_ok() {
-                return Err(StartError::SocketTaken { path: path.clone() });
-            }
-            match std::fs::remove_file(path) {
-                Ok(()) => {} // Left behind by a server that was killed.
-                Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
-                Err(error) => return Err(socket_error(error)),
-            }
-            let listener = UnixListener::bind(path).map_err(socket_error)?;
-            prepare_listener(&listener).map_err(socket_error)?;
-            listener.set_nonblocking(true).map_err(socket_error)?;
-            // Everybody may connect, and must then prove who they are.
-            let everybody = std::os::unix::fs::PermissionsExt::from_mode(0o777);
-            std::fs::set_permissions(path, everybody).map_err(socket_error)?;
-            listeners.push(Listener::Unix(mio::net::UnixListener::from_std(listener)));
+        let mut bound = Listeners { listeners, tcp_addresses, socket: None };
+        if let Some(path) = socket {
+            bound.bind_socket(path)?;
         }
+        Ok(bound)
+    }
+
+    /// Listens on a Unix socket too, for a path in a folder that is made only later.
+    ///
+    /// # Errors
+    /// Another server listens there, or the path cannot be made.
+    pub fn bind_socket(&mut self, path: PathBuf) -> Result<(), StartError> {
+        let socket_error = |error| StartError::Socket { path: path.clone(), error };
+        if UnixStream::connect(&path).is_ok() {
+            return Err(StartError::SocketTaken { path });
+        }
+        match std::fs::remove_file(&path) {
+            Ok(()) => {} // Left behind by a server that was killed.
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+            Err(error) => return Err(socket_error(error)),
+        }
+        let listener = UnixListener::bind(&path).map_err(socket_error)?;
+        prepare_listener(&listener).map_err(socket_error)?;
+        listener.set_nonblocking(true).map_err(socket_error)?;
+        // Everybody may connect, and must then prove who they are.
+        let everybody = std::os::unix::fs::PermissionsExt::from_mode(0o777);
+        std::fs::set_permissions(&path, everybody).map_err(socket_error)?;
+        self.listeners.push(Listener::Unix(mio::net::UnixListener::from_std(listener)));
+        self.socket = Some(path);
+        Ok(())
+    }
+
+    /// The TCP addresses, with the ports that the kernel chose.
+    #[must_use]
+    pub fn tcp_addresses(&self) -> &[SocketAddr] {
+        &self.tcp_addresses
+    }
+}
+
+impl Server {
+    /// Serves whoever comes to `listeners` until told to stop.
+    ///
+    /// # Errors
+    /// The certificate cannot be used, or no thread can be started.
+    pub fn start(
+        listeners: Listeners,
+        config: Config,
+        service: Arc<dyn Service>,
+    ) -> Result<Server, StartError> {
+        let Listeners { mut listeners, tcp_addresses, socket } = listeners;
+        let tls = match &config.tls {
+            Some(files) => Some(secrets::tls_config(files).map_err(StartError::Tls)?),
+            None => None,
+        };
         let group_count = match config.worker_groups {
             0 => std::thread::available_parallelism().map_or(1, usize::from),
             count => count,
@@ -244,7 +280,7 @@ impl Server {
         for (group, core) in groups.iter().zip(cores) {
             group.start(core).map_err(StartError::System)?;
         }
-        Ok(Server { shared, groups, tcp_addresses, socket: config.socket })
+        Ok(Server { shared, groups, tcp_addresses, socket })
     }
 
     /// The TCP addresses listened on, with the ports that the kernel chose.

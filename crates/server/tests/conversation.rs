@@ -36,13 +36,14 @@ fn world_with(sync_time: Duration) -> World {
     let folder = tempfile::tempdir().expect("a folder");
     let echo = echo::Echo::new(sync_time);
     let config = server::Config {
-        bind: vec![([127, 0, 0, 1], 0).into()],
-        socket: Some(folder.path().join("sock")),
         worker_groups: 2,
         tls: Some(server::make_tls_files(folder.path()).expect("certificates")),
         key_folder: None,
     };
-    let server = server::Server::start(config, Arc::new(echo::Handle(Arc::clone(&echo)))).expect("a server");
+    let socket = Some(folder.path().join("sock"));
+    let listeners = server::Listeners::bind(&[([127, 0, 0, 1], 0).into()], socket).expect("sockets");
+    let handle = Arc::new(echo::Handle(Arc::clone(&echo)));
+    let server = server::Server::start(listeners, config, handle).expect("a server");
     World { echo, server, folder }
 }
 
@@ -614,12 +615,9 @@ fn stopping_lets_a_statement_end_and_kills_one_that_does_not() {
 #[test]
 fn a_taken_address_or_socket_is_refused() {
     let world = world();
-    let config = server::Config { bind: vec![world.address()], ..server::Config::default() };
-    let error = server::Server::start(config, Arc::new(echo::Handle(Arc::clone(&world.echo)))).unwrap_err();
+    let error = server::Listeners::bind(&[world.address()], None).unwrap_err();
     assert!(matches!(error, server::StartError::Bind { .. }), "{error}");
-    let config =
-        server::Config { socket: Some(world.folder.path().join("sock")), ..server::Config::default() };
-    let error = server::Server::start(config, Arc::new(echo::Handle(Arc::clone(&world.echo)))).unwrap_err();
+    let error = server::Listeners::bind(&[], Some(world.folder.path().join("sock"))).unwrap_err();
     assert!(matches!(error, server::StartError::SocketTaken { .. }), "{error}");
     world.stop();
 }
