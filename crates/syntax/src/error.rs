@@ -28,8 +28,13 @@ const NEAR_BYTES_MAX: usize = 80;
 #[cold]
 #[must_use]
 pub fn syntax_error_at(sql: &[u8], offset: usize) -> Box<SyntaxError> {
-    let offset = offset.min(sql.len());
-    let line = 1 + memchr::memchr_iter(b'\n', &sql[..offset]).count();
+    // MySQL cuts blanks and `;` off the end and blanks off the beginning before it reads.
+    let is_blank = |c: &u8| c.is_ascii_whitespace() || *c == 0x0b;
+    let kept = sql.len() - sql.iter().rev().take_while(|c| is_blank(c) || **c == b';').count();
+    let sql = &sql[..kept];
+    let skipped = sql.iter().take_while(|c| is_blank(c)).count();
+    let offset = offset.clamp(skipped.min(kept), kept);
+    let line = 1 + memchr::memchr_iter(b'\n', &sql[skipped.min(offset)..offset]).count();
     let mut near = &sql[offset..sql.len().min(offset + NEAR_BYTES_MAX)];
     if let Some(nul) = memchr::memchr(0, near) {
         near = &near[..nul];

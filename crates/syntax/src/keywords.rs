@@ -7,7 +7,12 @@
 //! while compiling, open addressing at a quarter full.
 
 /// Kinds of tokens. `#[repr(u16)]` numbers: symbols first, then words.
-#[allow(non_camel_case_types, clippy::upper_case_acronyms, reason = "a word is spelt as in SQL")]
+#[allow(
+    non_camel_case_types,
+    clippy::upper_case_acronyms,
+    clippy::enum_variant_names,
+    reason = "a word is spelt as in SQL"
+)]
 #[allow(dead_code, reason = "the list is complete, also where the grammar has no use for a word")]
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[repr(u16)]

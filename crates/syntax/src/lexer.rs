@@ -177,7 +177,11 @@ impl<'a> Lexer<'a> {
     /// At `/*`: passes over a comment, or enters a versioned one.
     fn comment(&mut self, start: usize) -> Result<(), Token> {
         if self.at(start + 2) == b'!' {
-            let digits = self.sql[start + 3..].iter().take(6).take_while(|c| c.is_ascii_digit()).count();
+            let mut digits = self.sql[start + 3..].iter().take(6).take_while(|c| c.is_ascii_digit()).count();
+            // Six digits are a version only before a blank; else the sixth belongs to the text.
+            if digits == 6 && CLASS[self.at(start + 9) as usize] != BLANK {
+                digits = 5;
+            }
             if digits < 5 {
                 self.in_version_comment = true;
                 self.pos = start + 3;
@@ -455,13 +459,19 @@ impl<'a> Lexer<'a> {
                 (T::At, 1)
             }
             (b'<', b'=') if two == b'>' => (T::NullSafeEq, 3),
+            // MySQL takes comparison characters greedily; what they do not spell is no operator: `=!`, `<>=`.
+            (b'<', b'=' | b'>' | b'<' | b'!') if matches!(two, b'=' | b'>' | b'!') => (T::Other, 3),
             (b'<', b'=') => (T::Le, 2),
             (b'<', b'>') | (b'!', b'=') => (T::Ne, 2),
             (b'<', b'<') => (T::Shl, 2),
+            (b'<', b'!') => (T::Other, 2),
             (b'<', _) => (T::Lt, 1),
             (b'>', b'=') => (T::Ge, 2),
             (b'>', b'>') => (T::Shr, 2),
+            (b'>', b'<' | b'!') | (b'=', b'=' | b'>' | b'<' | b'!') => (T::Other, 2),
             (b'>', _) => (T::Gt, 1),
+            // And so `!!` is one `!`: there, `!!0` is 1.
+            (b'!', b'!' | b'>' | b'<') => (T::Bang, 2),
             (b'!', _) => (T::Bang, 1),
             (b'&', b'&') => (T::AndAnd, 2),
             (b'&', _) => (T::Amp, 1),

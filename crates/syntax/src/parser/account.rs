@@ -19,7 +19,7 @@ impl<'a> Parser<'a> {
 
     fn named_account(&mut self) -> R<Account<'a>> {
         let user = self.ident_or_string()?;
-        let host = if self.eat(T::At) { self.ident_or_string()? } else { b"%" };
+        let host = if self.eat_at()? { self.ident_or_string()? } else { b"%" };
         Ok(Account { user, host, current: false })
     }
 
@@ -464,7 +464,7 @@ impl<'a> Parser<'a> {
             }
             _ => {
                 let name = self.ident_or_string()?;
-                if self.eat(T::At) {
+                if self.eat_at()? {
                     let host = self.ident_or_string()?;
                     return Ok((None, Some(Account { user: name, host, current: false })));
                 }

@@ -470,7 +470,7 @@ impl<'a> Parser<'a> {
         self.bump();
         let name = self.ident()?;
         self.expect(T::FROM)?;
-        let from = if self.eat(T::At) {
+        let from = if self.eat_at()? {
             PrepareSource::UserVar(self.ident_or_string()?)
         } else {
             PrepareSource::Text(self.string()?)
@@ -484,7 +484,7 @@ impl<'a> Parser<'a> {
         let mut using: &'a [&'a [u8]] = &[];
         if self.eat(T::USING) {
             using = self.comma_list(|p| {
-                p.expect(T::At)?;
+                p.expect_at()?;
                 p.ident_or_string()
             })?;
         }
@@ -734,13 +734,12 @@ impl<'a> Parser<'a> {
             schema: None,
             target: ExplainTarget::Statement(self.alloc(Statement::Empty), Span::default()),
         };
-        if self.at(T::FORMAT) && self.peek() == T::Eq {
-            self.bump();
-            self.bump();
+        if self.eat(T::FORMAT) {
+            self.expect(T::Eq)?;
             explain.format = Some(self.ident_or_string()?);
         }
         if self.eat(T::INTO) {
-            self.expect(T::At)?;
+            self.expect_at()?;
             explain.into = Some(self.ident_or_string()?);
         }
         if self.at(T::FOR) && matches!(self.peek(), T::DATABASE | T::SCHEMA) {

@@ -693,7 +693,7 @@ impl<'a> Parser<'a> {
                 }
             }
         }
-        if self.at_ident() {
+        if self.at_any(&[T::Ident, T::QuotedIdent]) {
             return self.fail_with(
                 1531,
                 "HY000",
@@ -1180,6 +1180,23 @@ impl<'a> Parser<'a> {
                     self.paren_list(Self::ident)?;
                 }
                 "SECONDARY_UNLOAD"
+            }
+            (
+                T::DISCARD
+                | T::IMPORT
+                | T::COALESCE
+                | T::TRUNCATE
+                | T::REBUILD
+                | T::OPTIMIZE
+                | T::ANALYZE
+                | T::CHECK
+                | T::REPAIR
+                | T::REORGANIZE
+                | T::EXCHANGE,
+                _,
+            ) => {
+                self.bump();
+                return self.fail();
             }
             _ => return Ok(None),
         };

@@ -333,7 +333,7 @@ impl<'a> Parser<'a> {
         let mut columns = self.list();
         if self.eat(T::LParen) {
             while !self.at(T::RParen) {
-                columns.push(if self.eat(T::At) {
+                columns.push(if self.eat_at()? {
                     LoadColumn::UserVar(self.ident_or_string()?)
                 } else {
                     LoadColumn::Column(self.column_ref()?)

@@ -178,13 +178,13 @@ impl<'a> Parser<'a> {
         loop {
             let start = left.span.start;
             if let Some(op) = self.compare_op() {
-                self.bump();
-                if op != CompareOp::NullSafeEq
-                    && self.at_any(&[T::ALL, T::ANY, T::SOME])
-                    && self.any_follows()
-                {
+                let place = self.bump().start;
+                if self.at_any(&[T::ALL, T::ANY, T::SOME]) && self.any_follows() {
                     let all = self.bump().kind == T::ALL;
                     let query = self.subquery()?;
+                    if op == CompareOp::NullSafeEq {
+                        return self.fail_at(place);
+                    }
                     let kind = ExprKind::Quantified { op, all, left: self.alloc(left), query };
                     left = self.make(start, kind);
                 } else {
@@ -419,7 +419,7 @@ impl<'a> Parser<'a> {
     fn plus_interval(&mut self, left: Expr<'a>, op: BinaryOp) -> R<Expr<'a>> {
         let start = self.bump().start;
         let subtract = op == BinaryOp::Sub;
-        let interval = match self.interval_or_call(start)? {
+        let interval = match self.interval_or_call(start, true)? {
             Ok(call) => {
                 // `a + INTERVAL(b, c)`: the function.
                 self.enter()?;
@@ -440,7 +440,7 @@ impl<'a> Parser<'a> {
     }
 
     /// After `INTERVAL`: the function call `INTERVAL(a, b)` (`Ok`) or the amount of an interval (`Err`).
-    fn interval_or_call(&mut self, start: u32) -> R<Result<Expr<'a>, Expr<'a>>> {
+    fn interval_or_call(&mut self, start: u32, row_amount: bool) -> R<Result<Expr<'a>, Expr<'a>>> {
         if !self.at(T::LParen) {
             return Ok(Err(self.expr()?));
         }
@@ -458,7 +458,7 @@ impl<'a> Parser<'a> {
                 }
                 self.expect(T::RParen)?;
                 self.grow()?;
-                if self.is_interval_unit() {
+                if row_amount && self.is_interval_unit() {
                     // A row as the amount: `INTERVAL (1, 2) DAY`.
                     return Ok(Err(self.make(open, ExprKind::Row(args.into_bump_slice()))));
                 }
@@ -865,7 +865,6 @@ impl<'a> Parser<'a> {
             | T::ASCII
             | T::CHARSET
             | T::COLLATION
-            | T::PASSWORD
             | T::REVERSE
                 if self.peek() == T::LParen =>
             {
@@ -1134,7 +1133,7 @@ impl<'a> Parser<'a> {
     /// `INTERVAL n DAY + date`, or the function `INTERVAL(n, a, b)`.
     fn interval_expr(&mut self) -> R<Expr<'a>> {
         let start = self.bump().start;
-        let interval = match self.interval_or_call(start)? {
+        let interval = match self.interval_or_call(start, false)? {
             Ok(call) => return Ok(call),
             Err(interval) => interval,
         };
@@ -1179,6 +1178,13 @@ impl<'a> Parser<'a> {
         let expr = self.expr()?;
         let mut at_time_zone = None;
         if self.eat(T::AT) {
+            if self.eat(T::LOCAL) {
+                self.expect(T::AS)?;
+                self.cast_type()?;
+                self.eat(T::ARRAY);
+                self.expect(T::RParen)?;
+                return self.fail_with(1235, "42000", "This version of MySQL doesn't yet support 'AT LOCAL'");
+            }
             self.expect_all(&[T::TIME, T::ZONE])?;
             self.eat(T::INTERVAL);
             at_time_zone = Some(self.string()?);
@@ -1414,7 +1420,7 @@ impl<'a> Parser<'a> {
         let plain_days = matches!(word, T::ADDDATE | T::SUBDATE);
         let (interval, unit) = if self.at(T::INTERVAL) {
             let interval_start = self.bump().start;
-            match self.interval_or_call(interval_start)? {
+            match self.interval_or_call(interval_start, true)? {
                 Ok(call) if plain_days => (self.expr_from_call(call)?, DAY),
                 Ok(_) => return self.fail(),
                 Err(interval) => (interval, self.interval_unit()?),

@@ -114,8 +114,8 @@ pub(crate) struct Parser<'a> {
     height: u32,
     params: u32,
     first_param: Option<u32>,
-    /// Inside a stored program: local variables may stand where user variables may.
-    in_routine: bool,
+    /// Not inside a subquery: a query may have `INTO`.
+    into_allowed: bool,
     failure: Failure,
 }
 
@@ -135,7 +135,7 @@ impl<'a> Parser<'a> {
             height: 0,
             params: 0,
             first_param: None,
-            in_routine: false,
+            into_allowed: true,
             failure: Failure::Syntax,
         }
     }
@@ -163,6 +163,9 @@ impl<'a> Parser<'a> {
             }
             _ => return self.fail(),
         }
+        if more && matches!(statement, Statement::Empty) {
+            return self.fail();
+        }
         Ok(Parsed { statement, end, more, param_count: self.params, first_param: self.first_param })
     }
 
@@ -181,6 +184,13 @@ impl<'a> Parser<'a> {
     /// Stops at the current token.
     #[cold]
     fn fail<X>(&mut self) -> R<X> {
+        Err(Stop)
+    }
+
+    /// Stops at a place before the current token, for what MySQL notices late.
+    #[cold]
+    fn fail_at<X>(&mut self, offset: u32) -> R<X> {
+        self.tok.start = offset;
         Err(Stop)
     }
 
@@ -264,6 +274,18 @@ impl<'a> Parser<'a> {
             return true;
         }
         false
+    }
+
+    /// Takes `@`. Where a second `@` follows, that one is wrong, not the first.
+    fn eat_at(&mut self) -> R<bool> {
+        if self.at(T::AtAt) {
+            return self.fail_at(self.tok.start + 1);
+        }
+        Ok(self.eat(T::At))
+    }
+
+    fn expect_at(&mut self) -> R<()> {
+        if self.eat_at()? { Ok(()) } else { self.fail() }
     }
 
     #[inline]

@@ -26,7 +26,9 @@ impl<'a> Parser<'a> {
 
     /// A query inside another statement: without `INTO`.
     pub(super) fn query_expression(&mut self) -> R<&'a Query<'a>> {
+        let outer = std::mem::replace(&mut self.into_allowed, false);
         let query = self.query_with_into()?;
+        self.into_allowed = outer;
         if query.into.is_some() {
             return self.fail_with(
                 3954,
@@ -67,7 +69,10 @@ impl<'a> Parser<'a> {
     ) -> R<&'a Query<'a>> {
         let order_by = if self.at(T::ORDER) { self.order_by()? } else { &[] };
         let limit = if self.at(T::LIMIT) { Some(self.limit()?) } else { None };
-        if self.depth <= 1 && into.is_none() && self.at(T::INTO) {
+        if self.into_allowed && self.at(T::INTO) {
+            if into.is_some() {
+                return self.fail_with(3953, "42000", "Multiple INTO clauses in one query block.");
+            }
             into = Some(self.into_clause()?);
         }
         let mut locking = self.list();
@@ -93,7 +98,10 @@ impl<'a> Parser<'a> {
             };
             locking.push(Locking { exclusive, tables, wait });
         }
-        if self.depth <= 1 && into.is_none() && self.at(T::INTO) {
+        if self.into_allowed && self.at(T::INTO) {
+            if into.is_some() {
+                return self.fail_with(3953, "42000", "Multiple INTO clauses in one query block.");
+            }
             into = Some(self.into_clause()?);
         }
         Ok(self.alloc(Query {
@@ -418,7 +426,7 @@ impl<'a> Parser<'a> {
             Into::Dumpfile(self.string()?)
         } else {
             Into::Variables(self.comma_list(|p| {
-                if p.eat(T::At) {
+                if p.eat_at()? {
                     return Ok(IntoVar::User(p.ident_or_string()?));
                 }
                 if p.at(T::Str) {
@@ -682,6 +690,9 @@ impl<'a> Parser<'a> {
 
     fn derived(&mut self, lateral: bool, query: &'a Query<'a>) -> R<TableRef<'a>> {
         let alias = self.table_alias()?;
+        if alias.is_none() {
+            return self.fail_with(1248, "42000", "Every derived table must have its own alias");
+        }
         let columns = if alias.is_some() && self.at(T::LParen) { self.paren_list(Self::ident)? } else { &[] };
         Ok(TableRef::Derived { lateral, query, alias, columns })
     }

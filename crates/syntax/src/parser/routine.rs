@@ -223,10 +223,7 @@ impl<'a> Parser<'a> {
             self.expect(T::AS)?;
             return self.routine_text();
         }
-        self.in_routine = true;
-        let read = self.routine_statement();
-        self.in_routine = false;
-        read
+        self.routine_statement()
     }
 
     fn trigger(&mut self) -> R<Statement<'a>> {
@@ -353,6 +350,15 @@ impl<'a> Parser<'a> {
                     _ => self.fail(),
                 }
             }
+            T::Ident | T::QuotedIdent => {
+                // Only a label begins so, and then `:` is what is missing.
+                self.bump();
+                self.fail()
+            }
+            kind if kind.is_free_word() && !STATEMENT_WORDS.contains(&kind) => {
+                self.bump();
+                self.fail()
+            }
             _ => self.statement().map(|_| ()),
         }
     }
@@ -408,8 +414,7 @@ impl<'a> Parser<'a> {
             })?;
             return self.routine_statement();
         }
-        let first = self.ident()?;
-        let _ = first;
+        self.ident()?;
         if self.eat(T::CURSOR) {
             self.expect(T::FOR)?;
             self.query_expression()?;
@@ -529,7 +534,7 @@ impl<'a> Parser<'a> {
             self.simple_expr()?;
         }
         self.comma_list(|p| {
-            if p.eat(T::At) {
+            if p.eat_at()? {
                 p.ident_or_string()?;
             } else {
                 p.ident()?;
@@ -751,6 +756,45 @@ impl<'a> Parser<'a> {
         Ok(Statement::Unsupported { what: "ALTER INSTANCE" })
     }
 }
+
+/// Words that begin a statement and are not reserved.
+const STATEMENT_WORDS: [T; 35] = [
+    T::BEGIN,
+    T::BINLOG,
+    T::CACHE,
+    T::CHECKSUM,
+    T::CLONE,
+    T::COMMIT,
+    T::DEALLOCATE,
+    T::DO,
+    T::END,
+    T::EXECUTE,
+    T::FLUSH,
+    T::HANDLER,
+    T::HELP,
+    T::IMPORT,
+    T::INSTALL,
+    T::PREPARE,
+    T::REPAIR,
+    T::RESET,
+    T::RESTART,
+    T::ROLLBACK,
+    T::SAVEPOINT,
+    T::SHUTDOWN,
+    T::START,
+    T::STOP,
+    T::TRUNCATE,
+    T::UNINSTALL,
+    T::XA,
+    T::ASCII,
+    T::BYTE,
+    T::CHARSET,
+    T::COMMENT,
+    T::CONTAINS,
+    T::FOLLOWS,
+    T::LANGUAGE,
+    T::NO,
+];
 
 /// Items `SIGNAL` may set and `GET DIAGNOSTICS` may read.
 const CONDITION_ITEMS: [T; 12] = [
