@@ -1,1 +1,3 @@
 //! Operators, expressions, functions, sort, aggregate, join, spill.
+
+pub mod expr;

@@ -1,0 +1,271 @@
+//! Arithmetic and bits on numbers, a column at a time.
+//!
+//! Both operands come in one class. Integers overflow with error 1690; their signs are part of the kernel. A divisor
+//! of zero gives NULL and, as the mode wants, warning or error 1365.
+
+use super::context::SqlResult;
+use super::program::{Node, Run, prepare_nulls};
+use super::vector::{Operand, Rows, View};
+use service::error::ER_DATA_OUT_OF_RANGE;
+use types::{Batch, Column, ColumnData, Decimal, Physical};
+
+/// What is computed.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum ArithOp {
+    Add,
+    Sub,
+    Mul,
+    Div,
+    IntDiv,
+    Mod,
+    BitOr,
+    BitAnd,
+    BitXor,
+    ShiftLeft,
+    ShiftRight,
+}
+
+/// In what class.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum ArithClass {
+    /// Signs of left, right and result.
+    Int {
+        left_unsigned: bool,
+        right_unsigned: bool,
+        unsigned: bool,
+    },
+    Double,
+    /// Result scale, for division.
+    Decimal {
+        scale: u8,
+    },
+}
+
+/// A binary operation with its operands.
+#[derive(Debug)]
+pub(super) struct Arith {
+    pub(super) op: ArithOp,
+    pub(super) class: ArithClass,
+    pub(super) left: Node,
+    pub(super) right: Node,
+    /// The expression as error 1690 shows it.
+    pub(super) text: String,
+}
+
+fn wide(bits: i64, unsigned: bool) -> i128 {
+    if unsigned { i128::from(bits as u64) } else { i128::from(bits) }
+}
+
+impl Arith {
+    #[cold]
+    fn out_of_range(&self) -> Box<service::SqlError> {
+        let kind = match self.class {
+            ArithClass::Int { unsigned: true, .. } => "BIGINT UNSIGNED",
+            ArithClass::Int { .. } => "BIGINT",
+            ArithClass::Double => "DOUBLE",
+            ArithClass::Decimal { .. } => "DECIMAL",
+        };
+        ER_DATA_OUT_OF_RANGE.with(&[&kind, &self.text])
+    }
+
+    pub(super) fn eval<'b>(
+        &'b self,
+        input: &'b Batch,
+        run: &mut Run<'_, '_>,
+        rows: Rows<'_>,
+    ) -> SqlResult<Operand<'b>> {
+        let left = self.left.eval(input, run, rows)?;
+        let right = self.right.eval(input, run, rows)?;
+        let physical = match (self.class, self.op) {
+            (_, ArithOp::IntDiv) => Physical::Int,
+            (ArithClass::Int { .. }, _) => Physical::Int,
+            (ArithClass::Double, _) => Physical::Double,
+            (ArithClass::Decimal { .. }, _) => Physical::Decimal,
+        };
+        let mut out = run.scratch.pool.take(physical);
+        // Two constants make one row.
+        let constant = left.is_constant() && right.is_constant() && rows.len() > 0;
+        let count = if constant { 1 } else { rows.len() };
+        let (a, b) = (left.view(), right.view());
+        prepare_nulls(&[a, b], count, &mut out);
+        match self.class {
+            ArithClass::Int { .. } => self.ints(a, b, count, &mut out, run)?,
+            ArithClass::Double => self.doubles(a, b, count, &mut out, run)?,
+            ArithClass::Decimal { scale } => self.decimals(a, b, count, scale, &mut out, run)?,
+        }
+        run.scratch.pool.give(left);
+        run.scratch.pool.give(right);
+        Ok(if constant { Operand::owned_constant(out) } else { Operand::owned(out) })
+    }
+
+    fn ints(
+        &self,
+        a: View<'_>,
+        b: View<'_>,
+        count: usize,
+        out: &mut Column,
+        run: &mut Run<'_, '_>,
+    ) -> SqlResult<()> {
+        let ArithClass::Int { left_unsigned, right_unsigned, unsigned } = self.class else {
+            return Ok(());
+        };
+        let Column { data: ColumnData::Int(data), nulls } = out else {
+            return Err(super::program::internal("an integer result has another shape"));
+        };
+        let signed = !left_unsigned && !right_unsigned && !unsigned;
+        // NULL rows hold 0 and may overflow nothing, so the fast loops need not look at them.
+        match self.op {
+            ArithOp::BitOr => data.extend((0..count).map(|i| a.int(i) | b.int(i))),
+            ArithOp::BitAnd => data.extend((0..count).map(|i| a.int(i) & b.int(i))),
+            ArithOp::BitXor => data.extend((0..count).map(|i| a.int(i) ^ b.int(i))),
+            ArithOp::ShiftLeft | ArithOp::ShiftRight => data.extend((0..count).map(|i| {
+                let (bits, by) = (a.int(i) as u64, b.int(i) as u64);
+                let shifted = match u32::try_from(by) {
+                    Ok(by) if by < 64 && self.op == ArithOp::ShiftLeft => bits << by,
+                    Ok(by) if by < 64 => bits >> by,
+                    _ => 0,
+                };
+                shifted as i64
+            })),
+            ArithOp::Add | ArithOp::Sub | ArithOp::Mul => {
+                for i in 0..count {
+                    let (x, y) = (a.int(i), b.int(i));
+                    let value = if signed {
+                        match self.op {
+                            ArithOp::Add => x.checked_add(y),
+                            ArithOp::Sub => x.checked_sub(y),
+                            _ => x.checked_mul(y),
+                        }
+                    } else {
+                        let (x, y) = (wide(x, left_unsigned), wide(y, right_unsigned));
+                        let value = match self.op {
+                            ArithOp::Add => x + y,
+                            ArithOp::Sub => x - y,
+                            _ => x.saturating_mul(y),
+                        };
+                        narrow(value, unsigned)
+                    };
+                    match value {
+                        Some(value) => data.push(value),
+                        None if nulls.is_null(i) => data.push(0),
+                        None => return Err(self.out_of_range()),
+                    }
+                }
+            }
+            ArithOp::IntDiv | ArithOp::Mod | ArithOp::Div => {
+                for i in 0..count {
+                    if nulls.is_null(i) {
+                        data.push(0);
+                        continue;
+                    }
+                    let (x, y) = (wide(a.int(i), left_unsigned), wide(b.int(i), right_unsigned));
+                    if y == 0 {
+                        run.ctx.division_by_zero()?;
+                        nulls.set_null(i);
+                        data.push(0);
+                        continue;
+                    }
+                    let value = if self.op == ArithOp::Mod { x % y } else { x / y };
+                    data.push(narrow(value, unsigned).ok_or_else(|| self.out_of_range())?);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn doubles(
+        &self,
+        a: View<'_>,
+        b: View<'_>,
+        count: usize,
+        out: &mut Column,
+        run: &mut Run<'_, '_>,
+    ) -> SqlResult<()> {
+        let Column { data, nulls } = out;
+        for i in 0..count {
+            let (x, y) = (a.double(i), b.double(i));
+            let divides = matches!(self.op, ArithOp::Div | ArithOp::Mod | ArithOp::IntDiv);
+            let mut value = 0.0;
+            if !nulls.is_null(i) {
+                if divides && y == 0.0 {
+                    run.ctx.division_by_zero()?;
+                    nulls.set_null(i);
+                } else {
+                    value = match self.op {
+                        ArithOp::Add => x + y,
+                        ArithOp::Sub => x - y,
+                        ArithOp::Mul => x * y,
+                        ArithOp::Mod => x % y,
+                        _ => x / y,
+                    };
+                    if !value.is_finite() {
+                        return Err(self.out_of_range());
+                    }
+                }
+            }
+            match data {
+                ColumnData::Double(data) => data.push(value),
+                ColumnData::Int(data) => {
+                    // DIV of doubles: the quotient must fit a BIGINT.
+                    if value >= 9.223_372_036_854_775_8e18 || value < -9.223_372_036_854_775_8e18 {
+                        return Err(ER_DATA_OUT_OF_RANGE.with(&[&"BIGINT", &self.text]));
+                    }
+                    data.push(value as i64);
+                }
+                _ => return Err(super::program::internal("a double result has another shape")),
+            }
+        }
+        Ok(())
+    }
+
+    fn decimals(
+        &self,
+        a: View<'_>,
+        b: View<'_>,
+        count: usize,
+        scale: u8,
+        out: &mut Column,
+        run: &mut Run<'_, '_>,
+    ) -> SqlResult<()> {
+        let Column { data, nulls } = out;
+        for i in 0..count {
+            let mut value = Decimal::ZERO;
+            if !nulls.is_null(i) {
+                let (x, y) = (a.decimal(i), b.decimal(i));
+                let divides = matches!(self.op, ArithOp::Div | ArithOp::Mod | ArithOp::IntDiv);
+                if divides && y.is_zero() {
+                    run.ctx.division_by_zero()?;
+                    nulls.set_null(i);
+                } else {
+                    let result = match self.op {
+                        ArithOp::Add => x.add(y),
+                        ArithOp::Sub => x.sub(y),
+                        ArithOp::Mul => x.mul(y),
+                        ArithOp::Mod => x.rem(y),
+                        ArithOp::IntDiv => x.div_integer(y),
+                        _ => x.div(y, scale.saturating_sub(x.scale())).map(|quotient| quotient.round(scale)),
+                    };
+                    value = result
+                        .filter(|value| value.integer_digits() <= 65)
+                        .ok_or_else(|| self.out_of_range())?;
+                }
+            }
+            match data {
+                ColumnData::Decimal(data) => data.push(value),
+                ColumnData::Int(data) => {
+                    let unsigned = matches!(self.class, ArithClass::Int { unsigned: true, .. });
+                    let clipped = || ER_DATA_OUT_OF_RANGE.with(&[&"BIGINT", &self.text]);
+                    let value = value.to_units(0).ok_or_else(clipped)?;
+                    data.push(narrow(value, unsigned).or_else(|| narrow(value, true)).ok_or_else(clipped)?);
+                }
+                _ => return Err(super::program::internal("a decimal result has another shape")),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The bits of an integer result, if it fits.
+fn narrow(value: i128, unsigned: bool) -> Option<i64> {
+    if unsigned { u64::try_from(value).ok().map(|value| value as i64) } else { i64::try_from(value).ok() }
+}

@@ -1,0 +1,607 @@
+//! From bound expressions to nodes: every decision that depends on types falls here.
+
+use super::arith::{Arith, ArithClass, ArithOp};
+use super::compare::{CompareOp, Comparison, How};
+use super::context::SqlResult;
+use super::convert::Target;
+use super::kernels;
+use super::program::{Kernel, Node, RowCall, internal};
+use plan::expr::{CallOption, Expr, ExprKind};
+use plan::function::{FunctionId, Stability};
+use types::{CollationId, Column, DataType, Physical, TypeKind, Value};
+
+/// Compiles the expressions of one program; hands out slots for state.
+#[derive(Debug, Default)]
+pub(super) struct Compiler {
+    slots: usize,
+}
+
+/// What an argument of a function kernel must be.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Class {
+    /// As it comes.
+    Any,
+    Int,
+    Double,
+    Decimal,
+    /// Text in the character set of the result, or of the first text argument if the result is no text.
+    Text,
+    /// Bytes as they are; numbers as ASCII.
+    Bytes,
+    /// UTF-8 text.
+    Utf8,
+    DateTime,
+    Time,
+    /// A document, or text that is parsed as one.
+    Document,
+    /// Any value as JSON; text becomes a JSON string.
+    JsonValue,
+    /// Of the result's own type.
+    Result,
+}
+
+/// How a function is computed row by row.
+pub(super) struct Recipe {
+    pub(super) kernel: Kernel,
+    /// Classes of the arguments; the last one goes for all that follow.
+    pub(super) classes: &'static [Class],
+    /// NULL in, NULL out.
+    pub(super) null_propagates: bool,
+}
+
+fn is_text(data_type: &DataType) -> bool {
+    data_type.is_string() || data_type.members.is_some()
+}
+
+fn is_literal(expr: &Expr) -> bool {
+    matches!(expr.kind, ExprKind::Literal(_) | ExprKind::Param(_))
+}
+
+/// The class two values are compared in, before anything is compiled.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum CompareClass {
+    Int,
+    Double,
+    Decimal,
+    Text(CollationId),
+    DateTime,
+    Time,
+    Json,
+}
+
+fn compare_class(a: &Expr, b: &Expr) -> CompareClass {
+    use TypeKind as K;
+    let (x, y) = (&a.data_type, &b.data_type);
+    if x.kind == K::Json || y.kind == K::Json {
+        return CompareClass::Json;
+    }
+    if x.kind == K::Null || y.kind == K::Null {
+        // The result is NULL whatever the class, or <=> asks for NULL only; any class that both have will do.
+        let other = if x.kind == K::Null { y } else { x };
+        return match other.physical() {
+            Physical::Double => CompareClass::Double,
+            Physical::Decimal => CompareClass::Decimal,
+            Physical::Bytes => CompareClass::Text(other.collation),
+            Physical::Int if other.is_temporal() => {
+                if other.kind == K::Time {
+                    CompareClass::Time
+                } else {
+                    CompareClass::DateTime
+                }
+            }
+            Physical::Int => CompareClass::Int,
+        };
+    }
+    if is_text(x) && is_text(y) {
+        return CompareClass::Text(if x.is_string() { x.collation } else { y.collation });
+    }
+    let temporal = |t: &DataType| t.is_temporal();
+    if temporal(x) && temporal(y) {
+        return if x.kind == K::Time && y.kind == K::Time {
+            CompareClass::Time
+        } else {
+            CompareClass::DateTime
+        };
+    }
+    for (t, other, other_expr) in [(x, y, b), (y, x, a)] {
+        if temporal(t) && is_text(other) {
+            return if t.kind == K::Time { CompareClass::Time } else { CompareClass::DateTime };
+        }
+        // A constant number beside a date is a date.
+        if t.has_date() && other.is_numeric() && is_literal(other_expr) {
+            return CompareClass::DateTime;
+        }
+    }
+    let number = |t: &DataType| -> Option<CompareClass> {
+        match t.kind {
+            K::Decimal => Some(CompareClass::Decimal),
+            K::Float | K::Double => Some(CompareClass::Double),
+            K::Date => Some(CompareClass::Int),
+            K::Time | K::DateTime | K::Timestamp if t.scale > 0 => Some(CompareClass::Decimal),
+            K::Time | K::DateTime | K::Timestamp => Some(CompareClass::Int),
+            K::Enum | K::Set => Some(CompareClass::Int),
+            _ if t.is_integer() => Some(CompareClass::Int),
+            _ => None,
+        }
+    };
+    // An integer beside a constant text that is an integer: compared exactly.
+    for (t, other) in [(x, b), (y, a)] {
+        if t.is_integer()
+            && let ExprKind::Literal(Value::Bytes { bytes, .. }) = &other.kind
+            && bytes.len() <= 18
+            && !bytes.is_empty()
+            && bytes
+                .iter()
+                .enumerate()
+                .all(|(i, byte)| byte.is_ascii_digit() || (i == 0 && *byte == b'-' && bytes.len() > 1))
+        {
+            return CompareClass::Int;
+        }
+    }
+    match (number(x), number(y)) {
+        (Some(CompareClass::Int), Some(CompareClass::Int)) => CompareClass::Int,
+        (Some(CompareClass::Double), _) | (_, Some(CompareClass::Double)) | (None, _) | (_, None) => {
+            CompareClass::Double
+        }
+        _ => CompareClass::Decimal,
+    }
+}
+
+impl Compiler {
+    pub(super) fn slot_count(&self) -> usize {
+        self.slots
+    }
+
+    fn slot(&mut self) -> usize {
+        self.slots += 1;
+        self.slots - 1
+    }
+
+    /// Compiles an expression; its result has the physical type of its own data type.
+    pub(super) fn compile(&mut self, expr: &Expr) -> SqlResult<Node> {
+        let node = self.compile_node(expr)?;
+        // What is constant is computed once, except what is no work.
+        if !matches!(
+            node,
+            Node::Const(_) | Node::Param { .. } | Node::Once { .. } | Node::Outer(_) | Node::Input(_)
+        ) && expr.is_constant()
+        {
+            return Ok(Node::Once { slot: self.slot(), node: Box::new(node) });
+        }
+        Ok(node)
+    }
+
+    fn compile_node(&mut self, expr: &Expr) -> SqlResult<Node> {
+        Ok(match &expr.kind {
+            ExprKind::Literal(value) => {
+                let mut warnings = super::Warnings::new(0);
+                let settings = super::EvalSettings::default();
+                let mut session = super::NoSession;
+                let mut ctx = super::EvalContext {
+                    settings: &settings,
+                    params: &[],
+                    outer: Vec::new(),
+                    session: &mut session,
+                    warnings: &mut warnings,
+                };
+                Node::Const(super::convert::value_column(value, &expr.data_type, &mut ctx)?)
+            }
+            ExprKind::Input(index) => Node::Input(*index as usize),
+            ExprKind::Outer(index) => Node::Outer(*index as usize),
+            ExprKind::Param(index) => {
+                Node::Param { index: *index as usize, data_type: expr.data_type.clone(), slot: self.slot() }
+            }
+            ExprKind::UserVar(name) => {
+                Node::UserVariable { name: name.clone(), data_type: expr.data_type.clone() }
+            }
+            ExprKind::UserVarAssign { name, value } => Node::SetUserVariable {
+                name: name.clone(),
+                data_type: value.data_type.clone(),
+                node: Box::new(self.compile(value)?),
+            },
+            ExprKind::Case { whens, otherwise } => {
+                let mut compiled = Vec::with_capacity(whens.len());
+                for (when, then) in whens {
+                    compiled.push((self.truth(when)?, self.compile(then)?));
+                }
+                let otherwise = match otherwise {
+                    Some(otherwise) => Some(Box::new(self.compile(otherwise)?)),
+                    None => None,
+                };
+                Node::Case { whens: compiled, otherwise, physical: expr.data_type.physical() }
+            }
+            ExprKind::InList { expr: value, list } => self.in_list(value, list)?,
+            ExprKind::Call { function, args, option } => self.call(*function, args, option, expr)?,
+            ExprKind::Column(_) | ExprKind::Subquery(_) => {
+                return Err(internal("a column or subquery is left in a physical expression"));
+            }
+        })
+    }
+
+    /// Compiles with a conversion to `target`, where one is needed.
+    pub(super) fn converted(&mut self, expr: &Expr, target: Target) -> SqlResult<Node> {
+        let node = self.compile(expr)?;
+        if expr.data_type.kind == TypeKind::Null && matches!(expr.kind, ExprKind::Literal(_)) {
+            let mut column = Column::new(target.physical());
+            column.push_null();
+            return Ok(Node::Const(column));
+        }
+        if target.is_identity(&expr.data_type) {
+            return Ok(node);
+        }
+        let constant = expr.is_constant();
+        let node = match node {
+            // One constant is enough: the converted one.
+            Node::Once { node, .. } => *node,
+            node => node,
+        };
+        let converted = Node::Convert { node: Box::new(node), from: expr.data_type.clone(), to: target };
+        Ok(if constant { Node::Once { slot: self.slot(), node: Box::new(converted) } } else { converted })
+    }
+
+    /// Compiles as a truth value: an integer 0, 1 or NULL.
+    fn truth(&mut self, expr: &Expr) -> SqlResult<Node> {
+        if yields_truth(expr) {
+            return self.compile(expr);
+        }
+        let node = match expr.data_type.physical() {
+            Physical::Bytes => self.converted(expr, Target::Double)?,
+            _ => self.compile(expr)?,
+        };
+        Ok(Node::Truth(Box::new(node)))
+    }
+
+    fn side(&mut self, expr: &Expr, class: CompareClass) -> SqlResult<Node> {
+        let constant = is_literal(expr) && matches!(expr.kind, ExprKind::Literal(_));
+        self.converted(
+            expr,
+            match class {
+                CompareClass::Int => Target::Int,
+                CompareClass::Double => Target::Double,
+                CompareClass::Decimal => Target::Decimal,
+                CompareClass::Text(collation) => Target::Text(collation),
+                CompareClass::DateTime => Target::DateTime { constant },
+                CompareClass::Time => Target::Time,
+                CompareClass::Json => Target::JsonValue,
+            },
+        )
+    }
+
+    fn how(class: CompareClass, left: &Expr, right: &Expr) -> How {
+        match class {
+            CompareClass::Int => How::Int {
+                left_unsigned: left.data_type.unsigned && left.data_type.physical() == Physical::Int,
+                right_unsigned: right.data_type.unsigned && right.data_type.physical() == Physical::Int,
+            },
+            CompareClass::DateTime | CompareClass::Time => {
+                How::Int { left_unsigned: false, right_unsigned: false }
+            }
+            CompareClass::Double => How::Double,
+            CompareClass::Decimal => How::Decimal,
+            CompareClass::Text(collation) => How::Text(collation),
+            CompareClass::Json => How::Json,
+        }
+    }
+
+    pub(super) fn comparison(&mut self, op: CompareOp, left: &Expr, right: &Expr) -> SqlResult<Comparison> {
+        let class = compare_class(left, right);
+        Ok(Comparison {
+            op,
+            how: Self::how(class, left, right),
+            left: self.side(left, class)?,
+            right: self.side(right, class)?,
+        })
+    }
+
+    fn in_list(&mut self, value: &Expr, list: &[Expr]) -> SqlResult<Node> {
+        let classes: Vec<CompareClass> = list.iter().map(|item| compare_class(value, item)).collect();
+        let first = classes[0];
+        let uniform = list
+            .iter()
+            .zip(&classes)
+            .all(|(item, class)| *class == first || item.data_type.kind == TypeKind::Null);
+        if !uniform {
+            // Each item in its own class: a chain of comparisons.
+            let mut any = Vec::with_capacity(list.len());
+            for item in list {
+                any.push(Node::Compare(Box::new(self.comparison(CompareOp::Eq, value, item)?)));
+            }
+            return Ok(Node::Or(any));
+        }
+        let mut items = Vec::with_capacity(list.len());
+        for item in list {
+            items.push((Self::how(first, value, item), self.side(item, first)?));
+        }
+        let constant = list.iter().all(Expr::is_constant) && list.len() > 2;
+        let signs_agree = items.iter().all(|(how, _)| match how {
+            How::Int { left_unsigned, right_unsigned } => {
+                left_unsigned == right_unsigned
+                    || list
+                        .iter()
+                        .all(|item| matches!(item.as_literal(), Some(Value::Int(0..) | Value::Null)))
+            }
+            _ => true,
+        });
+        let hashable = matches!(
+            first,
+            CompareClass::Int | CompareClass::DateTime | CompareClass::Time | CompareClass::Text(_)
+        );
+        let slot = if constant && signs_agree && hashable { Some(self.slot()) } else { None };
+        let value = Box::new(self.side(value, first)?);
+        Ok(Node::In { value, items, slot })
+    }
+
+    fn arith(&mut self, op: ArithOp, args: &[Expr], result: &DataType, text: String) -> SqlResult<Node> {
+        let class_of = |data_type: &DataType| match data_type.kind {
+            TypeKind::Decimal => 1,
+            TypeKind::Time | TypeKind::DateTime | TypeKind::Timestamp if data_type.scale > 0 => 1,
+            TypeKind::Time | TypeKind::DateTime | TypeKind::Timestamp | TypeKind::Date => 0,
+            TypeKind::Enum | TypeKind::Set => 2,
+            _ if data_type.is_integer() => 0,
+            _ => 2,
+        };
+        let widest = args.iter().map(|arg| class_of(&arg.data_type)).max().unwrap_or(0);
+        let (class, target) = match (op, result.physical(), widest) {
+            (ArithOp::IntDiv, _, 0) | (_, Physical::Int, _) if op != ArithOp::IntDiv || widest == 0 => (
+                ArithClass::Int {
+                    left_unsigned: args[0].data_type.unsigned,
+                    right_unsigned: args[1].data_type.unsigned,
+                    unsigned: result.unsigned,
+                },
+                Target::Int,
+            ),
+            // DIV of anything but integers divides decimals.
+            (ArithOp::IntDiv, ..) => (ArithClass::Decimal { scale: 0 }, Target::Decimal),
+            (_, Physical::Decimal, _) => (ArithClass::Decimal { scale: result.scale }, Target::Decimal),
+            _ => (ArithClass::Double, Target::Double),
+        };
+        let left = self.converted(&args[0], target.clone())?;
+        let right = self.converted(&args[1], target)?;
+        Ok(Node::Arith(Box::new(Arith { op, class, left, right, text })))
+    }
+
+    fn call(
+        &mut self,
+        function: FunctionId,
+        args: &[Expr],
+        option: &CallOption,
+        expr: &Expr,
+    ) -> SqlResult<Node> {
+        use FunctionId as F;
+        let result = &expr.data_type;
+        let arith_op = match function {
+            F::Add => Some(ArithOp::Add),
+            F::Sub => Some(ArithOp::Sub),
+            F::Mul => Some(ArithOp::Mul),
+            F::Div => Some(ArithOp::Div),
+            F::IntDiv => Some(ArithOp::IntDiv),
+            F::Mod => Some(ArithOp::Mod),
+            F::BitOr if !result.is_string() => Some(ArithOp::BitOr),
+            F::BitAnd if !result.is_string() => Some(ArithOp::BitAnd),
+            F::BitXor if !result.is_string() => Some(ArithOp::BitXor),
+            F::ShiftLeft if !result.is_string() => Some(ArithOp::ShiftLeft),
+            F::ShiftRight if !result.is_string() => Some(ArithOp::ShiftRight),
+            _ => None,
+        };
+        if let Some(op) = arith_op {
+            return self.arith(op, args, result, show(expr));
+        }
+        let compare_op = match function {
+            F::Eq => Some(CompareOp::Eq),
+            F::NullSafeEq => Some(CompareOp::NullSafeEq),
+            F::Ne => Some(CompareOp::Ne),
+            F::Lt => Some(CompareOp::Lt),
+            F::Le => Some(CompareOp::Le),
+            F::Gt => Some(CompareOp::Gt),
+            F::Ge => Some(CompareOp::Ge),
+            _ => None,
+        };
+        if let Some(op) = compare_op {
+            return Ok(Node::Compare(Box::new(self.comparison(op, &args[0], &args[1])?)));
+        }
+        Ok(match function {
+            F::And | F::Or => {
+                let nodes = args.iter().map(|arg| self.truth(arg)).collect::<SqlResult<Vec<Node>>>()?;
+                if function == F::And { Node::And(nodes) } else { Node::Or(nodes) }
+            }
+            F::Xor => Node::Xor(Box::new(self.truth(&args[0])?), Box::new(self.truth(&args[1])?)),
+            F::Not => Node::Not(Box::new(self.truth(&args[0])?)),
+            F::IsNull | F::IsNullFunction => Node::IsNull(Box::new(self.compile(&args[0])?)),
+            F::IsTrue | F::IsFalse => {
+                Node::Is { node: Box::new(self.truth(&args[0])?), wanted: function == F::IsTrue }
+            }
+            F::Between => {
+                // One class for all three, the widest.
+                let (low, high) = (compare_class(&args[0], &args[1]), compare_class(&args[0], &args[2]));
+                let class = between_class(low, high);
+                let comparison = |this: &mut Self, op, bound: &Expr| -> SqlResult<Comparison> {
+                    Ok(Comparison {
+                        op,
+                        how: Self::how(class, &args[0], bound),
+                        left: this.side(&args[0], class)?,
+                        right: this.side(bound, class)?,
+                    })
+                };
+                Node::Between {
+                    low: Box::new(comparison(self, CompareOp::Ge, &args[1])?),
+                    high: Box::new(comparison(self, CompareOp::Le, &args[2])?),
+                }
+            }
+            F::If => Node::Case {
+                whens: vec![(self.truth(&args[0])?, self.compile(&args[1])?)],
+                otherwise: Some(Box::new(self.compile(&args[2])?)),
+                physical: result.physical(),
+            },
+            F::IfNull | F::Coalesce => {
+                let items = args.iter().map(|arg| self.compile(arg)).collect::<SqlResult<Vec<Node>>>()?;
+                Node::Coalesce { items, physical: result.physical() }
+            }
+            F::NullIf => {
+                let equal = Node::Compare(Box::new(self.comparison(CompareOp::Eq, &args[0], &args[1])?));
+                let mut null = Column::new(result.physical());
+                null.push_null();
+                let value = if is_text(&args[0].data_type) && result.is_string() {
+                    self.converted(&args[0], Target::Text(result.collation))?
+                } else {
+                    self.compile(&args[0])?
+                };
+                Node::Case {
+                    whens: vec![(equal, Node::Const(null))],
+                    otherwise: Some(Box::new(value)),
+                    physical: result.physical(),
+                }
+            }
+            F::AnyValue => self.compile(&args[0])?,
+            F::NameConst => self.compile(&args[1])?,
+            F::Cast => self.converted(&args[0], Target::Cast(result.clone()))?,
+            F::ConvertUsing | F::Collate => self.converted(&args[0], Target::Text(result.collation))?,
+            _ => {
+                let recipe = kernels::recipe(function, args, result)
+                    .ok_or_else(|| service::error::ER_NOT_SUPPORTED_YET.with(&[&function.name()]))?;
+                return self.row_call(function, recipe, args, option, result);
+            }
+        })
+    }
+
+    fn row_call(
+        &mut self,
+        function: FunctionId,
+        recipe: Recipe,
+        args: &[Expr],
+        option: &CallOption,
+        result: &DataType,
+    ) -> SqlResult<Node> {
+        let text_collation = if result.is_string() && result.collation != CollationId::BINARY {
+            result.collation
+        } else {
+            args.iter()
+                .map(|arg| &arg.data_type)
+                .find(|data_type| is_text(data_type))
+                .map_or(CollationId::UTF8MB4_0900_AI_CI, |data_type| data_type.collation)
+        };
+        let mut nodes = Vec::with_capacity(args.len());
+        for (i, arg) in args.iter().enumerate() {
+            let class = recipe.classes.get(i).or(recipe.classes.last()).copied().unwrap_or(Class::Any);
+            let target = match class {
+                Class::Any => None,
+                Class::Int => Some(Target::Int),
+                Class::Double => Some(Target::Double),
+                Class::Decimal => Some(Target::Decimal),
+                Class::Text => Some(Target::Text(text_collation)),
+                Class::Bytes => Some(Target::Text(CollationId::BINARY)),
+                Class::Utf8 => Some(Target::Text(CollationId::UTF8MB4_BIN)),
+                Class::DateTime => Some(Target::DateTime { constant: false }),
+                Class::Time => Some(Target::Time),
+                Class::Document => Some(Target::JsonDocument { argument: i + 1, function: function.name() }),
+                Class::JsonValue => Some(Target::JsonValue),
+                Class::Result => Some(Target::Cast(result.clone())),
+            };
+            nodes.push(match target {
+                None => self.compile(arg)?,
+                Some(target) => self.converted(arg, target)?,
+            });
+        }
+        let call = RowCall {
+            kernel: recipe.kernel,
+            args: nodes,
+            types: args.iter().map(|arg| arg.data_type.clone()).collect(),
+            result: result.clone(),
+            option: option.clone(),
+            null_propagates: recipe.null_propagates,
+            name: function.name(),
+            slot: self.slot(),
+        };
+        // A call without arguments gives one row a row; what changes within a statement must be called for each.
+        debug_assert!(function.stability() != Stability::Volatile || !call.name.is_empty());
+        Ok(Node::Call(Box::new(call)))
+    }
+}
+
+fn between_class(a: CompareClass, b: CompareClass) -> CompareClass {
+    use CompareClass as C;
+    if a == b {
+        return a;
+    }
+    match (a, b) {
+        (C::Json, _) | (_, C::Json) => C::Json,
+        (C::DateTime, _) | (_, C::DateTime) => C::DateTime,
+        (C::Time, _) | (_, C::Time) => C::Time,
+        (C::Double, _) | (_, C::Double) => C::Double,
+        (C::Text(_), C::Int | C::Decimal) | (C::Int | C::Decimal, C::Text(_)) => C::Double,
+        (C::Decimal, _) | (_, C::Decimal) => C::Decimal,
+        _ => a,
+    }
+}
+
+/// The expression yields 0, 1 or NULL as an integer.
+fn yields_truth(expr: &Expr) -> bool {
+    use FunctionId as F;
+    matches!(expr.kind, ExprKind::InList { .. })
+        || matches!(
+            &expr.kind,
+            ExprKind::Call {
+                function: F::Eq
+                    | F::NullSafeEq
+                    | F::Ne
+                    | F::Lt
+                    | F::Le
+                    | F::Gt
+                    | F::Ge
+                    | F::And
+                    | F::Or
+                    | F::Xor
+                    | F::Not
+                    | F::IsNull
+                    | F::IsNullFunction
+                    | F::IsTrue
+                    | F::IsFalse
+                    | F::Between
+                    | F::Like
+                    | F::RegexpLike,
+                ..
+            }
+        )
+}
+
+/// The expression as error 1690 shows it.
+fn show(expr: &Expr) -> String {
+    match &expr.kind {
+        ExprKind::Literal(value) => match value {
+            Value::Null => "NULL".to_owned(),
+            Value::Int(value) => value.to_string(),
+            Value::UInt(value) => value.to_string(),
+            Value::Decimal(value) => value.to_string(),
+            Value::Double(value) => {
+                let mut out = Vec::new();
+                types::number::write_double(*value, &mut out);
+                String::from_utf8_lossy(&out).into_owned()
+            }
+            Value::Bytes { bytes, .. } => format!("'{}'", String::from_utf8_lossy(bytes)),
+            _ => "?".to_owned(),
+        },
+        ExprKind::Param(_) => "?".to_owned(),
+        ExprKind::Call { function, args, .. }
+            if args.len() == 2 && !function.name().starts_with(char::is_alphabetic) =>
+        {
+            format!("({} {} {})", show(&args[0]), function.name(), show(&args[1]))
+        }
+        ExprKind::Call { function: FunctionId::Neg, args, .. } => {
+            format!("-({})", args.first().map(show).unwrap_or_default())
+        }
+        ExprKind::Call { function: FunctionId::Cast, args, .. } => {
+            let mut name = Vec::new();
+            expr.data_type.print_sql(&mut name);
+            let to = match expr.data_type.kind {
+                TypeKind::BigInt if expr.data_type.unsigned => "unsigned".to_owned(),
+                TypeKind::BigInt => "signed".to_owned(),
+                _ => String::from_utf8_lossy(&name).into_owned(),
+            };
+            format!("cast({} as {to})", args.first().map(show).unwrap_or_default())
+        }
+        ExprKind::Call { function, args, .. } => {
+            let args: Vec<String> = args.iter().map(show).collect();
+            format!("{}({})", function.name(), args.join(","))
+        }
+        _ => "<expression>".to_owned(),
+    }
+}

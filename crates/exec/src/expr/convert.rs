@@ -1,0 +1,713 @@
+//! Conversions between classes, a column at a time: what MySQL does implicitly and what CAST does.
+
+use super::context::{EvalContext, SqlResult};
+use super::program::{Run, internal};
+use super::vector::Operand;
+use service::error::{ER_DATA_TOO_LONG, ER_TRUNCATED_WRONG_VALUE, ER_WARN_DATA_OUT_OF_RANGE, ER_WRONG_VALUE};
+use types::charset::{Charset, convert_lossy};
+use types::convert as conv;
+use types::temporal::parse::{self, DateMode};
+use types::temporal::{DateTime, Time};
+use types::{Cell, CollationId, Column, DataType, Decimal, Physical, TypeKind, Value, json, number};
+
+/// What a value is converted to.
+#[derive(Clone, Debug)]
+pub(super) enum Target {
+    /// A number for arithmetic or a function's integer argument.
+    Int,
+    Double,
+    Decimal,
+    /// Text in the character set of this collation.
+    Text(CollationId),
+    /// Packed fields. `constant`: a bad text is error 1525 instead of a warning (comparisons).
+    DateTime {
+        constant: bool,
+    },
+    /// Microseconds.
+    Time,
+    /// A document: a JSON value as it is, text as a JSON string, numbers as numbers.
+    JsonValue,
+    /// A document: text is parsed. The number is the argument's, the name the function's, for messages.
+    JsonDocument {
+        argument: usize,
+        function: &'static str,
+    },
+    /// CAST to this type.
+    Cast(DataType),
+}
+
+impl Target {
+    pub(super) fn physical(&self) -> Physical {
+        match self {
+            Target::Int | Target::DateTime { .. } | Target::Time => Physical::Int,
+            Target::Double => Physical::Double,
+            Target::Decimal => Physical::Decimal,
+            Target::Text(_) | Target::JsonValue | Target::JsonDocument { .. } => Physical::Bytes,
+            Target::Cast(data_type) => data_type.physical(),
+        }
+    }
+
+    /// Values of this type need no conversion.
+    pub(super) fn is_identity(&self, from: &DataType) -> bool {
+        match self {
+            Target::Int => from.is_integer() || matches!(from.kind, TypeKind::Enum | TypeKind::Set),
+            Target::Double => matches!(from.kind, TypeKind::Float | TypeKind::Double),
+            Target::Decimal => from.kind == TypeKind::Decimal,
+            Target::Text(to) => {
+                from.is_string()
+                    && (from.collation.charset() == to.charset()
+                        || from.is_binary_string()
+                        || *to == CollationId::BINARY)
+            }
+            Target::DateTime { .. } => from.has_date(),
+            Target::Time => from.kind == TypeKind::Time,
+            Target::JsonValue | Target::JsonDocument { .. } => from.kind == TypeKind::Json,
+            Target::Cast(to) => to == from,
+        }
+    }
+}
+
+/// Converts every row of an operand.
+pub(super) fn eval<'b>(
+    operand: Operand<'b>,
+    from: &DataType,
+    to: &Target,
+    run: &mut Run<'_, '_>,
+    count: usize,
+) -> SqlResult<Operand<'b>> {
+    let mut out = run.scratch.pool.take(to.physical());
+    let constant = operand.is_constant() && count > 0;
+    let rows = if constant { 1 } else { count };
+    {
+        let view = operand.view();
+        for row in 0..rows {
+            if from.kind == TypeKind::Null || view.is_null(row) {
+                out.push_null();
+            } else {
+                cell(view.cell(row), from, to, run.ctx, &mut out)?;
+            }
+        }
+    }
+    run.scratch.pool.give(operand);
+    Ok(if constant { Operand::owned_constant(out) } else { Operand::owned(out) })
+}
+
+/// A text for a message: cut, printable.
+fn shown(text: &[u8]) -> String {
+    String::from_utf8_lossy(&text[..text.len().min(512)]).into_owned()
+}
+
+#[cold]
+fn truncated(kind: &str, text: &[u8], ctx: &mut EvalContext<'_>) -> SqlResult<()> {
+    ctx.warn_or_fail(ER_TRUNCATED_WRONG_VALUE, &[&kind, &shown(text)])
+}
+
+#[cold]
+fn incorrect(kind: &str, text: &[u8], ctx: &mut EvalContext<'_>) -> SqlResult<()> {
+    // "Incorrect datetime value" has the number 1292 and another text than the table's.
+    let message = format!("Incorrect {kind} value: '{}'", shown(text));
+    let error = ER_TRUNCATED_WRONG_VALUE.saying(message);
+    if ctx.settings.strict_dml {
+        return Err(error);
+    }
+    let mut entry = error.diagnostic();
+    entry.level = service::Level::Warning;
+    ctx.warnings.push(entry);
+    Ok(())
+}
+
+/// The value as text, appended.
+pub(super) fn write_text(cell: Cell<'_>, from: &DataType, out: &mut Vec<u8>) {
+    conv::write_text(cell, from, out);
+}
+
+fn text_of(cell: Cell<'_>, from: &DataType) -> Vec<u8> {
+    let mut text = Vec::new();
+    write_text(cell, from, &mut text);
+    text
+}
+
+fn to_double(cell: Cell<'_>, from: &DataType, ctx: &mut EvalContext<'_>) -> SqlResult<f64> {
+    Ok(match (cell, from.kind) {
+        (Cell::Int(packed), TypeKind::Date) => DateTime::unpack(packed).date_number() as f64,
+        (Cell::Int(packed), TypeKind::DateTime | TypeKind::Timestamp) => {
+            let value = DateTime::unpack(packed);
+            value.datetime_number() as f64 + f64::from(value.micros) / 1e6
+        }
+        (Cell::Int(micros), TypeKind::Time) => Time { micros }.decimal(6).to_f64(),
+        (Cell::Int(value), _) if from.unsigned => value as u64 as f64,
+        (Cell::Int(value), _) => value as f64,
+        (Cell::Double(value), _) => value,
+        (Cell::Decimal(value), _) => value.to_f64(),
+        (Cell::Bytes(document), TypeKind::Json) => match json::to_double(document) {
+            Some(value) => value,
+            None => {
+                ctx.warn_or_fail(service::error::ER_INVALID_JSON_VALUE_FOR_CAST, &[&"DOUBLE", &"", &1])?;
+                0.0
+            }
+        },
+        (Cell::Bytes(text), _) => {
+            let parsed = number::parse_double(text);
+            let rest = &text[parsed.consumed..];
+            if parsed.overflow || parsed.consumed == 0 || rest.iter().any(|&byte| !number::is_space(byte)) {
+                truncated("DOUBLE", text, ctx)?;
+            }
+            parsed.value
+        }
+        (Cell::Null, _) => 0.0,
+    })
+}
+
+fn to_decimal(cell: Cell<'_>, from: &DataType, ctx: &mut EvalContext<'_>) -> SqlResult<Decimal> {
+    Ok(match (cell, from.kind) {
+        (Cell::Int(packed), TypeKind::Date) => Decimal::from_i64(DateTime::unpack(packed).date_number()),
+        (Cell::Int(packed), TypeKind::DateTime | TypeKind::Timestamp) => {
+            DateTime::unpack(packed).datetime_decimal(from.scale)
+        }
+        (Cell::Int(micros), TypeKind::Time) => Time { micros }.decimal(from.scale),
+        (Cell::Int(value), _) if from.unsigned => Decimal::from_u64(value as u64),
+        (Cell::Int(value), _) => Decimal::from_i64(value),
+        (Cell::Double(value), _) => match Decimal::from_f64(value) {
+            Ok(value) => value,
+            Err(clipped) => {
+                truncated("DECIMAL", &text_of(cell, from), ctx)?;
+                clipped.0
+            }
+        },
+        (Cell::Decimal(value), _) => *value,
+        (Cell::Bytes(document), TypeKind::Json) => {
+            let text = json::scalar_text(document).unwrap_or_default();
+            return to_decimal(Cell::Bytes(&text), &DataType::varchar(0, CollationId::UTF8MB4_BIN), ctx);
+        }
+        (Cell::Bytes(text), _) => {
+            let parsed = Decimal::parse(text);
+            let rest = &text[parsed.consumed..];
+            if parsed.overflow || parsed.consumed == 0 || rest.iter().any(|&byte| !number::is_space(byte)) {
+                truncated("DECIMAL", text, ctx)?;
+            }
+            parsed.value
+        }
+        (Cell::Null, _) => Decimal::ZERO,
+    })
+}
+
+/// An integer argument: numbers rounded, texts by their leading digits. `unsigned`: the bits of a `u64`.
+fn to_int(
+    cell: Cell<'_>,
+    from: &DataType,
+    unsigned: bool,
+    cast: bool,
+    ctx: &mut EvalContext<'_>,
+) -> SqlResult<i64> {
+    let clip = |value: i128| -> (i64, bool) {
+        if unsigned {
+            let wrapped =
+                if value < 0 { value.max(i128::from(i64::MIN)) } else { value.min(i128::from(u64::MAX)) };
+            (wrapped as i64, value > i128::from(u64::MAX) || value < i128::from(i64::MIN))
+        } else {
+            let clipped = value.clamp(i128::from(i64::MIN), i128::from(i64::MAX));
+            (clipped as i64, clipped != value)
+        }
+    };
+    Ok(match (cell, from.kind) {
+        (Cell::Int(packed), TypeKind::Date) => DateTime::unpack(packed).date_number(),
+        (Cell::Int(packed), TypeKind::DateTime | TypeKind::Timestamp) => {
+            DateTime::unpack(packed).round(0).unwrap_or(DateTime::ZERO).datetime_number()
+        }
+        (Cell::Int(micros), TypeKind::Time) => {
+            Time { micros: types::temporal::round_micros(micros, 0) }.number()
+        }
+        (Cell::Int(value), _) => value,
+        (Cell::Double(value), _) => {
+            let rounded = number::round_double(value);
+            let (result, clipped) = clip(if rounded.abs() < 1e30 {
+                rounded as i128
+            } else if rounded > 0.0 {
+                i128::MAX
+            } else {
+                i128::MIN
+            });
+            if clipped && cast {
+                truncated("INTEGER", &text_of(cell, from), ctx)?;
+            }
+            result
+        }
+        (Cell::Decimal(value), _) => {
+            let whole = value.to_units(0).unwrap_or(if value.is_negative() { i128::MIN } else { i128::MAX });
+            // CAST to UNSIGNED of a negative decimal clips to 0 where a negative integer keeps its bits.
+            let (result, clipped) = if unsigned && whole < 0 { (0, true) } else { clip(whole) };
+            if clipped {
+                truncated("DECIMAL", &text_of(cell, from), ctx)?;
+            }
+            result
+        }
+        (Cell::Bytes(document), TypeKind::Json) => match json::to_integer(document) {
+            Some(value) => clip(value).0,
+            None => {
+                ctx.warn_or_fail(service::error::ER_INVALID_JSON_VALUE_FOR_CAST, &[&"INTEGER", &"", &1])?;
+                0
+            }
+        },
+        (Cell::Bytes(text), _) => {
+            let parsed = number::parse_integer_prefix(text);
+            let rest = &text[parsed.consumed..];
+            let (result, clipped) = clip(parsed.value);
+            if clipped || parsed.consumed == 0 || rest.iter().any(|&byte| !number::is_space(byte)) {
+                truncated("INTEGER", text, ctx)?;
+            }
+            result
+        }
+        (Cell::Null, _) => 0,
+    })
+}
+
+/// A date with time of day; `None` with a warning if there is none.
+fn to_datetime(
+    cell: Cell<'_>,
+    from: &DataType,
+    mode: DateMode,
+    kind: &str,
+    ctx: &mut EvalContext<'_>,
+) -> SqlResult<Option<DateTime>> {
+    let of_number = |number: i64, micros: u32, ctx: &mut EvalContext<'_>| -> SqlResult<Option<DateTime>> {
+        match parse::datetime_from_number(number, mode) {
+            Ok((value, _)) => Ok(Some(DateTime { micros, ..value })),
+            Err(_) => {
+                incorrect(kind, &text_of(cell, from), ctx)?;
+                Ok(None)
+            }
+        }
+    };
+    Ok(match (cell, from.kind) {
+        (Cell::Int(packed), TypeKind::Date | TypeKind::DateTime | TypeKind::Timestamp) => {
+            Some(DateTime::unpack(packed))
+        }
+        // A time of day counts from the statement's day.
+        (Cell::Int(micros), TypeKind::Time) => {
+            let today = ctx.settings.time_zone.from_utc(ctx.settings.now_utc_micros).date_part();
+            DateTime::from_linear_micros(today.linear_micros() + micros)
+        }
+        (Cell::Int(value), TypeKind::Year) => of_number(value * 10_000, 0, ctx)?,
+        (Cell::Int(value), _) => of_number(value, 0, ctx)?,
+        (Cell::Double(_) | Cell::Decimal(_), _) => {
+            let value = to_decimal(cell, from, ctx)?;
+            let micros = value.to_units(6).unwrap_or(-1);
+            if micros < 0 {
+                incorrect(kind, &text_of(cell, from), ctx)?;
+                return Ok(None);
+            }
+            let number = i64::try_from(micros / 1_000_000).unwrap_or(i64::MAX);
+            of_number(number, (micros % 1_000_000) as u32, ctx)?
+        }
+        (Cell::Bytes(document), TypeKind::Json) => match json::to_datetime(document) {
+            Some(value) => Some(value),
+            None => {
+                let text = json::scalar_text(document).unwrap_or_default();
+                return to_datetime(
+                    Cell::Bytes(&text),
+                    &DataType::varchar(0, CollationId::UTF8MB4_BIN),
+                    mode,
+                    kind,
+                    ctx,
+                );
+            }
+        },
+        (Cell::Bytes(text), _) => match parse::parse_datetime(text, mode) {
+            Ok(parsed) => {
+                if parsed.truncated {
+                    truncated(kind, text, ctx)?;
+                }
+                let value = parsed.rounded(6);
+                match (value, parsed.offset_minutes) {
+                    (Some(value), Some(minutes)) => {
+                        let utc = types::temporal::zone::TimeZone::Offset(minutes).to_utc(value);
+                        Some(ctx.settings.time_zone.from_utc(utc))
+                    }
+                    (value, _) => value,
+                }
+            }
+            Err(_) => {
+                incorrect(kind, text, ctx)?;
+                None
+            }
+        },
+        (Cell::Null, _) => None,
+    })
+}
+
+fn to_time(cell: Cell<'_>, from: &DataType, ctx: &mut EvalContext<'_>) -> SqlResult<Option<Time>> {
+    let finish =
+        |parsed: parse::ParsedTime, text: &[u8], ctx: &mut EvalContext<'_>| -> SqlResult<Option<Time>> {
+            if parsed.truncated || parsed.out_of_range {
+                truncated("time", text, ctx)?;
+            }
+            Ok(Some(parsed.value))
+        };
+    Ok(match (cell, from.kind) {
+        (Cell::Int(_), TypeKind::Date) => Some(Time { micros: 0 }),
+        (Cell::Int(packed), TypeKind::DateTime | TypeKind::Timestamp) => {
+            Some(DateTime::unpack(packed).time_part())
+        }
+        (Cell::Int(micros), TypeKind::Time) => Some(Time { micros }),
+        (Cell::Int(value), _) => match parse::time_from_number(value) {
+            Ok(parsed) => finish(parsed, &text_of(cell, from), ctx)?,
+            Err(_) => {
+                truncated("time", &text_of(cell, from), ctx)?;
+                None
+            }
+        },
+        (Cell::Double(_) | Cell::Decimal(_), _) => {
+            let value = to_decimal(cell, from, ctx)?;
+            let micros = value.to_units(6).unwrap_or(i128::MAX);
+            let number = i64::try_from(micros / 1_000_000).unwrap_or(i64::MAX);
+            match parse::time_from_number(number) {
+                Ok(parsed) => {
+                    let rest = (micros % 1_000_000) as i64;
+                    let time = finish(parsed, &text_of(cell, from), ctx)?;
+                    time.map(|time| Time { micros: time.micros + rest }.clipped())
+                }
+                Err(_) => {
+                    truncated("time", &text_of(cell, from), ctx)?;
+                    None
+                }
+            }
+        }
+        (Cell::Bytes(document), TypeKind::Json) => match json::to_time(document) {
+            Some(value) => Some(value),
+            None => {
+                let text = json::scalar_text(document).unwrap_or_default();
+                return to_time(Cell::Bytes(&text), &DataType::varchar(0, CollationId::UTF8MB4_BIN), ctx);
+            }
+        },
+        (Cell::Bytes(text), _) => match parse::parse_time(text) {
+            Ok(parsed) => finish(parsed, text, ctx)?,
+            Err(_) => {
+                truncated("time", text, ctx)?;
+                None
+            }
+        },
+        (Cell::Null, _) => None,
+    })
+}
+
+fn query_dates(ctx: &EvalContext<'_>) -> DateMode {
+    // A query reads zero dates and partial dates; only days that do not exist are refused.
+    DateMode { no_zero_in_date: false, no_zero_date: false, ..ctx.settings.date_mode() }
+}
+
+/// Converts one value that is not NULL and pushes the result.
+pub(super) fn cell(
+    cell: Cell<'_>,
+    from: &DataType,
+    to: &Target,
+    ctx: &mut EvalContext<'_>,
+    out: &mut Column,
+) -> SqlResult<()> {
+    match to {
+        Target::Int => out.push_int(to_int(cell, from, from.unsigned, false, ctx)?),
+        Target::Double => out.push_double(to_double(cell, from, ctx)?),
+        Target::Decimal => out.push_decimal(to_decimal(cell, from, ctx)?),
+        Target::Text(collation) => push_text(cell, from, *collation, out),
+        Target::DateTime { constant } => {
+            if *constant
+                && let Cell::Bytes(text) = cell
+                && from.kind != TypeKind::Json
+            {
+                let mode = query_dates(ctx);
+                return match parse::parse_datetime(text, mode) {
+                    Ok(_) => {
+                        let value = to_datetime(cell, from, mode, "datetime", ctx)?;
+                        push_packed(value, out);
+                        Ok(())
+                    }
+                    Err(_) => Err(ER_WRONG_VALUE.with(&[&"DATETIME", &shown(text)])),
+                };
+            }
+            let value = to_datetime(cell, from, query_dates(ctx), "datetime", ctx)?;
+            push_packed(value, out);
+        }
+        Target::Time => match to_time(cell, from, ctx)? {
+            Some(time) => out.push_int(time.micros),
+            None => out.push_null(),
+        },
+        Target::JsonValue => {
+            let tail = out.bytes_mut().tail();
+            conv::write_json_value(cell, from, tail);
+            out.bytes_mut().finish();
+            out.nulls.push(false);
+        }
+        Target::JsonDocument { argument, function } => push_document(cell, from, *argument, function, out)?,
+        Target::Cast(to) => cast(cell, from, to, ctx, out)?,
+    }
+    Ok(())
+}
+
+fn push_packed(value: Option<DateTime>, out: &mut Column) {
+    match value {
+        Some(value) => out.push_int(value.pack()),
+        None => out.push_null(),
+    }
+}
+
+fn push_text(cell: Cell<'_>, from: &DataType, collation: CollationId, out: &mut Column) {
+    let to = collation.charset();
+    let source =
+        if from.is_string() || from.members.is_some() { from.collation.charset() } else { Charset::Utf8mb4 };
+    if source == to || source == Charset::Binary || to == Charset::Binary || source == Charset::Ascii {
+        write_text(cell, from, out.bytes_mut().tail());
+    } else if let Cell::Bytes(text) = cell
+        && from.is_string()
+    {
+        convert_lossy(source, text, to, out.bytes_mut().tail());
+    } else {
+        let text = text_of(cell, from);
+        convert_lossy(source, &text, to, out.bytes_mut().tail());
+    }
+    out.bytes_mut().finish();
+    out.nulls.push(false);
+}
+
+fn push_document(
+    cell: Cell<'_>,
+    from: &DataType,
+    argument: usize,
+    function: &'static str,
+    out: &mut Column,
+) -> SqlResult<()> {
+    match cell {
+        Cell::Bytes(document) if from.kind == TypeKind::Json => out.push_bytes(document),
+        Cell::Bytes(text) => {
+            let utf8 = as_utf8(text, from);
+            match json::parse(&utf8, out.bytes_mut().tail()) {
+                Ok(()) => {
+                    out.bytes_mut().finish();
+                    out.nulls.push(false);
+                }
+                Err(error) => {
+                    return Err(service::error::ER_INVALID_JSON_TEXT_IN_PARAM.with(&[
+                        &argument,
+                        &function,
+                        &error.message,
+                        &error.position,
+                    ]));
+                }
+            }
+        }
+        _ => {
+            return Err(service::error::ER_INVALID_TYPE_FOR_JSON.with(&[&argument, &function]));
+        }
+    }
+    Ok(())
+}
+
+/// A text as UTF-8.
+pub(super) fn as_utf8<'t>(text: &'t [u8], from: &DataType) -> std::borrow::Cow<'t, [u8]> {
+    match from.collation.charset() {
+        Charset::Latin1 => {
+            let mut out = Vec::with_capacity(text.len() * 2);
+            convert_lossy(Charset::Latin1, text, Charset::Utf8mb4, &mut out);
+            out.into()
+        }
+        _ => text.into(),
+    }
+}
+
+/// CAST of a value that is not NULL.
+fn cast(
+    cell: Cell<'_>,
+    from: &DataType,
+    to: &DataType,
+    ctx: &mut EvalContext<'_>,
+    out: &mut Column,
+) -> SqlResult<()> {
+    match to.kind {
+        TypeKind::Decimal => {
+            let value = to_decimal(cell, from, ctx)?;
+            match value.fit(to.length, to.scale) {
+                Ok((value, _)) => out.push_decimal(value),
+                Err(clipped) => {
+                    ctx.warn_or_fail(ER_WARN_DATA_OUT_OF_RANGE, &[&"CAST()", &1])?;
+                    out.push_decimal(clipped.0);
+                }
+            }
+        }
+        TypeKind::Double => out.push_double(to_double(cell, from, ctx)?),
+        TypeKind::Float => {
+            let value = to_double(cell, from, ctx)? as f32;
+            if !value.is_finite() {
+                return Err(service::error::ER_DATA_OUT_OF_RANGE.with(&[&"FLOAT", &"CAST()"]));
+            }
+            out.push_double(f64::from(value));
+        }
+        TypeKind::Date => {
+            let value = to_datetime(cell, from, ctx.settings.date_mode(), "datetime", ctx)?;
+            push_packed(value.map(DateTime::date_part), out);
+        }
+        TypeKind::DateTime | TypeKind::Timestamp => {
+            let value = to_datetime(cell, from, ctx.settings.date_mode(), "datetime", ctx)?;
+            push_packed(value.and_then(|value| value.round(to.scale)), out);
+        }
+        TypeKind::Time => match to_time(cell, from, ctx)? {
+            Some(time) => {
+                out.push_int(types::temporal::round_micros(time.micros, to.scale));
+            }
+            None => out.push_null(),
+        },
+        TypeKind::Year => cast_year(cell, from, ctx, out)?,
+        TypeKind::Json => match cell {
+            Cell::Bytes(text) if from.is_string() && !from.is_binary_string() => {
+                let utf8 = as_utf8(text, from);
+                match json::parse(&utf8, out.bytes_mut().tail()) {
+                    Ok(()) => {
+                        out.bytes_mut().finish();
+                        out.nulls.push(false);
+                    }
+                    Err(error) => {
+                        return Err(service::error::ER_INVALID_JSON_TEXT_IN_PARAM.with(&[
+                            &1,
+                            &"cast_as_json",
+                            &error.message,
+                            &error.position,
+                        ]));
+                    }
+                }
+            }
+            Cell::Bytes(_) if from.is_binary_string() => {
+                return Err(service::error::ER_INVALID_JSON_CHARSET.with(&[&"binary"]));
+            }
+            _ => {
+                conv::write_json_value(cell, from, out.bytes_mut().tail());
+                out.bytes_mut().finish();
+                out.nulls.push(false);
+            }
+        },
+        _ if to.is_string() => cast_text(cell, from, to, ctx, out)?,
+        _ if to.is_integer() => {
+            let value = to_int(cell, from, to.unsigned, true, ctx)?;
+            out.push_int(value);
+        }
+        _ => return Err(internal("a cast to a type no cast names")),
+    }
+    Ok(())
+}
+
+fn cast_year(cell: Cell<'_>, from: &DataType, ctx: &mut EvalContext<'_>, out: &mut Column) -> SqlResult<()> {
+    let year = match (cell, from.kind) {
+        (Cell::Int(packed), TypeKind::Date | TypeKind::DateTime | TypeKind::Timestamp) => {
+            i64::from(DateTime::unpack(packed).year)
+        }
+        (Cell::Int(_), TypeKind::Time) => {
+            i64::from(ctx.settings.time_zone.from_utc(ctx.settings.now_utc_micros).year)
+        }
+        _ => {
+            let number = to_int(cell, from, false, true, ctx)?;
+            let text_zero = matches!(cell, Cell::Bytes(_)) && number == 0;
+            match number {
+                0 if text_zero => 2000,
+                0 | 1901..=2155 => number,
+                1..=69 => number + 2000,
+                70..=99 => number + 1900,
+                _ => {
+                    truncated("YEAR", &text_of(cell, from), ctx)?;
+                    out.push_null();
+                    return Ok(());
+                }
+            }
+        }
+    };
+    out.push_int(year);
+    Ok(())
+}
+
+fn cast_text(
+    cell: Cell<'_>,
+    from: &DataType,
+    to: &DataType,
+    ctx: &mut EvalContext<'_>,
+    out: &mut Column,
+) -> SqlResult<()> {
+    push_text(cell, from, to.collation, out);
+    // CHAR(n) cuts, BINARY(n) also fills with zero bytes.
+    if !matches!(to.kind, TypeKind::Char | TypeKind::VarChar) || to.length == 0 {
+        return Ok(());
+    }
+    let row = out.len() - 1;
+    let charset = to.collation.charset();
+    let text = out.bytes().get(row);
+    let kept = charset.prefix_bytes(text, to.length as usize);
+    if kept < text.len() {
+        let cut = text.to_vec();
+        let kind = if charset == Charset::Binary { "BINARY" } else { "CHAR" };
+        out.truncate(row);
+        out.push_bytes(&cut[..kept]);
+        let name = format!("{kind}({})", to.length);
+        truncated(&name, &cut, ctx)?;
+    } else if to.kind == TypeKind::Char && charset == Charset::Binary && kept < to.length as usize {
+        let mut filled = text.to_vec();
+        if to.length as usize > ctx.settings.max_allowed_packet {
+            return Err(ER_DATA_TOO_LONG.with(&[&"CAST()", &1]));
+        }
+        filled.resize(to.length as usize, 0);
+        out.truncate(row);
+        out.push_bytes(&filled);
+    }
+    Ok(())
+}
+
+/// A value as a column of one row of `data_type`.
+pub(super) fn value_column(
+    value: &Value,
+    data_type: &DataType,
+    ctx: &mut EvalContext<'_>,
+) -> SqlResult<Column> {
+    let mut out = Column::new(data_type.physical());
+    let (from, source) = match value_as_column(value) {
+        Some(pair) => pair,
+        None => {
+            out.push_null();
+            return Ok(out);
+        }
+    };
+    let same_class = match (from.kind, data_type.kind) {
+        (TypeKind::Json, TypeKind::Json) => true,
+        (TypeKind::Json, _) | (_, TypeKind::Json) => false,
+        _ => {
+            from.physical() == data_type.physical()
+                && from.is_temporal() == data_type.is_temporal()
+                && (from.kind == TypeKind::Time) == (data_type.kind == TypeKind::Time)
+        }
+    };
+    if data_type.kind == TypeKind::Null {
+        out.push_null();
+    } else if same_class && !(from.is_string() && from.collation.charset() != data_type.collation.charset()) {
+        out.push_cell(source.cell(0));
+    } else if data_type.is_string() {
+        push_text(source.cell(0), &from, data_type.collation, &mut out);
+    } else {
+        cell(source.cell(0), &from, &Target::Cast(data_type.clone()), ctx, &mut out)?;
+    }
+    Ok(out)
+}
+
+/// A value as a column with the type it has by itself; `None` for NULL.
+fn value_as_column(value: &Value) -> Option<(DataType, Column)> {
+    let data_type = plan::expr::literal_type(value);
+    let mut column = Column::new(data_type.physical());
+    match value {
+        Value::Null => return None,
+        Value::Int(value) => column.push_int(*value),
+        Value::UInt(value) => column.push_int(*value as i64),
+        Value::Double(value) => column.push_double(*value),
+        Value::Decimal(value) => column.push_decimal(*value),
+        Value::Date(value) | Value::DateTime(value) => column.push_int(value.pack()),
+        Value::Time(value) => column.push_int(value.micros),
+        Value::Bytes { bytes, .. } => column.push_bytes(bytes),
+        Value::Json(document) => column.push_bytes(document),
+    }
+    Some((data_type, column))
+}
+
+/// A cell as a value with its own class.
+pub(super) fn cell_value(cell: Cell<'_>, data_type: &DataType) -> Value {
+    conv::cell_value(cell, data_type)
+}

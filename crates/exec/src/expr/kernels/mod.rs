@@ -1,0 +1,106 @@
+//! Function kernels: one row in, one value out.
+//!
+//! Arguments arrive in the classes their recipe names, so a kernel only computes.
+
+mod json;
+mod misc;
+mod number;
+mod pattern;
+mod temporal;
+mod text;
+
+use super::compile::Recipe;
+use super::context::SqlResult;
+use super::program::Row;
+use plan::expr::Expr;
+use plan::function::FunctionId;
+use types::{Column, DataType};
+
+/// How a function is computed, if it runs.
+pub(super) fn recipe(function: FunctionId, args: &[Expr], result: &DataType) -> Option<Recipe> {
+    text::recipe(function, args, result)
+        .or_else(|| number::recipe(function, args, result))
+        .or_else(|| temporal::recipe(function, args, result))
+        .or_else(|| pattern::recipe(function, args))
+        .or_else(|| json::recipe(function, args))
+        .or_else(|| misc::recipe(function))
+}
+
+impl<'a> Row<'a, '_> {
+    pub(super) fn count(&self) -> usize {
+        self.args.len()
+    }
+
+    pub(super) fn is_null(&self, arg: usize) -> bool {
+        self.args[arg].is_null(self.row)
+    }
+
+    pub(super) fn int(&self, arg: usize) -> i64 {
+        self.args[arg].int(self.row)
+    }
+
+    pub(super) fn double(&self, arg: usize) -> f64 {
+        self.args[arg].double(self.row)
+    }
+
+    pub(super) fn decimal(&self, arg: usize) -> types::Decimal {
+        *self.args[arg].decimal(self.row)
+    }
+
+    pub(super) fn bytes(&self, arg: usize) -> &'a [u8] {
+        self.args[arg].bytes(self.row)
+    }
+
+    /// The original type of an argument is unsigned.
+    pub(super) fn is_unsigned(&self, arg: usize) -> bool {
+        self.call.types[arg].unsigned
+    }
+
+    /// An integer argument as a number of any sign.
+    pub(super) fn wide(&self, arg: usize) -> i128 {
+        let value = self.int(arg);
+        if self.is_unsigned(arg) { i128::from(value as u64) } else { i128::from(value) }
+    }
+
+    pub(super) fn null(&mut self) -> SqlResult<()> {
+        self.out.push_null();
+        Ok(())
+    }
+
+    pub(super) fn put_int(&mut self, value: i64) -> SqlResult<()> {
+        self.out.push_int(value);
+        Ok(())
+    }
+
+    pub(super) fn put_bool(&mut self, value: bool) -> SqlResult<()> {
+        self.put_int(i64::from(value))
+    }
+
+    pub(super) fn put_bytes(&mut self, value: &[u8]) -> SqlResult<()> {
+        self.out.push_bytes(value);
+        Ok(())
+    }
+
+    /// Pushes what `write` appends.
+    pub(super) fn put_with(&mut self, write: impl FnOnce(&mut Vec<u8>)) -> SqlResult<()> {
+        put(self.out, write);
+        Ok(())
+    }
+
+    /// NULL with warning 1301 if a result of so many bytes is larger than `max_allowed_packet`.
+    pub(super) fn too_large(&mut self, bytes: usize) -> bool {
+        let limit = self.ctx.settings.max_allowed_packet;
+        if bytes > limit {
+            let name = self.call.name;
+            self.ctx.warn(service::error::ER_WARN_ALLOWED_PACKET_OVERFLOWED, &[&name, &limit]);
+            self.out.push_null();
+            return true;
+        }
+        false
+    }
+}
+
+pub(super) fn put(out: &mut Column, write: impl FnOnce(&mut Vec<u8>)) {
+    out.bytes_mut().push_with(write);
+    out.nulls.push(false);
+}

@@ -1,0 +1,8 @@
+use super::super::compile::Recipe;
+pub(super) fn recipe(
+    _f: plan::function::FunctionId,
+    _a: &[plan::expr::Expr],
+    _r: &types::DataType,
+) -> Option<Recipe> {
+    None
+}

@@ -1,0 +1,881 @@
+//! String functions. Positions and lengths count characters of the text's character set.
+
+use super::super::compile::{Class, Recipe};
+use super::super::context::SqlResult;
+use super::super::program::{Kernel, Row};
+use super::put;
+use plan::expr::{CallOption, Expr, ExprKind};
+use plan::function::FunctionId;
+use types::charset::Charset;
+use types::{CollationId, DataType, TypeKind, Value, number};
+
+pub(super) fn recipe(function: FunctionId, args: &[Expr], result: &DataType) -> Option<Recipe> {
+    use Class::{Any, Bytes, Double, Int, Text, Utf8};
+    use FunctionId as F;
+    let plain =
+        |kernel: Kernel, classes: &'static [Class]| Some(Recipe { kernel, classes, null_propagates: true });
+    let nulls =
+        |kernel: Kernel, classes: &'static [Class]| Some(Recipe { kernel, classes, null_propagates: false });
+    let numeric = args.first().is_some_and(|arg| arg.data_type.is_numeric());
+    match function {
+        F::Ascii => plain(|r| r.put_int(i64::from(r.bytes(0).first().copied().unwrap_or(0))), &[Text]),
+        F::BitLength => plain(|r| r.put_int(r.bytes(0).len() as i64 * 8), &[Text]),
+        F::Length => plain(|r| r.put_int(r.bytes(0).len() as i64), &[Text]),
+        F::CharLength => plain(char_length, &[Text]),
+        F::Bin | F::Oct => plain(radix, if numeric { &[Int] } else { &[Text] }),
+        F::Conv => plain(conv, &[Text, Int, Int]),
+        F::Char => nulls(char, &[Int]),
+        F::Charset => nulls(
+            |r| {
+                let name = collation_of(&r.call.types[0]).charset().name();
+                r.put_bytes(name.as_bytes())
+            },
+            &[Any],
+        ),
+        F::Collation => nulls(
+            |r| {
+                let name = collation_of(&r.call.types[0]).name();
+                r.put_bytes(name.as_bytes())
+            },
+            &[Any],
+        ),
+        F::Coercibility => {
+            // A property of the expression, known here.
+            let strength = args.first().map_or(6, |arg| arg.coercibility as i64);
+            const KERNELS: [Kernel; 7] = [
+                |r| r.put_int(0),
+                |r| r.put_int(1),
+                |r| r.put_int(2),
+                |r| r.put_int(3),
+                |r| r.put_int(4),
+                |r| r.put_int(5),
+                |r| r.put_int(6),
+            ];
+            nulls(KERNELS[strength.clamp(0, 6) as usize], &[Any])
+        }
+        F::Concat => plain(concat, &[Text]),
+        F::ConcatWs => nulls(concat_ws, &[Text]),
+        F::Elt => nulls(elt, &[Int, Text]),
+        F::ExportSet => plain(export_set, &[Int, Text, Text, Text, Int]),
+        F::Field => {
+            let all_text =
+                args.iter().all(|arg| arg.data_type.is_string() || arg.data_type.members.is_some());
+            let all_int = args.iter().all(|arg| arg.data_type.is_integer());
+            if all_text {
+                nulls(field_text, &[Text])
+            } else if all_int {
+                nulls(field_int, &[Int])
+            } else {
+                nulls(field_double, &[Double])
+            }
+        }
+        F::FindInSet => plain(find_in_set, &[Text]),
+        F::Format => {
+            if args
+                .first()
+                .is_some_and(|arg| arg.data_type.is_integer() || arg.data_type.kind == TypeKind::Decimal)
+            {
+                plain(format_decimal, &[Class::Decimal, Int, Utf8])
+            } else {
+                plain(format_double, &[Double, Int, Utf8])
+            }
+        }
+        F::FromBase64 => plain(from_base64, &[Bytes]),
+        F::ToBase64 => plain(to_base64, &[Bytes]),
+        F::Hex => {
+            if args
+                .first()
+                .is_some_and(|arg| arg.data_type.is_numeric() && arg.data_type.kind != TypeKind::Bit)
+            {
+                plain(|r| r.put_with_hex_number(), &[Int])
+            } else {
+                plain(|r| r.put_with_hex_bytes(), &[Bytes])
+            }
+        }
+        F::Unhex => plain(unhex, &[Bytes]),
+        F::Insert => plain(insert, &[Text, Int, Int, Text]),
+        F::Instr => plain(|r| locate(r, 1, 0), &[Text]),
+        F::Locate => plain(|r| locate(r, 0, 1), &[Text, Text, Int]),
+        F::Left => plain(left, &[Text, Int]),
+        F::Right => plain(right, &[Text, Int]),
+        F::Lower => plain(
+            |r| {
+                let collation = text_collation(r);
+                let text = r.bytes(0);
+                r.put_with(|out| collation.lower(text, out))
+            },
+            &[Text],
+        ),
+        F::Upper => plain(
+            |r| {
+                let collation = text_collation(r);
+                let text = r.bytes(0);
+                r.put_with(|out| collation.upper(text, out))
+            },
+            &[Text],
+        ),
+        F::Lpad => plain(|r| pad(r, true), &[Text, Int, Text]),
+        F::Rpad => plain(|r| pad(r, false), &[Text, Int, Text]),
+        F::Trim => plain(|r| trim(r, true, true), &[Text]),
+        F::LTrim => plain(|r| trim(r, true, false), &[Text]),
+        F::RTrim => plain(|r| trim(r, false, true), &[Text]),
+        F::MakeSet => nulls(make_set, &[Int, Text]),
+        F::Ord => plain(ord, &[Text]),
+        F::Quote => nulls(quote, &[Text]),
+        F::Repeat => plain(repeat, &[Text, Int]),
+        F::Replace => plain(replace, &[Text]),
+        F::Reverse => plain(reverse, &[Text]),
+        F::Soundex => plain(soundex, &[Text]),
+        F::Space => plain(space, &[Int]),
+        F::Strcmp => plain(
+            |r| {
+                let collation = text_collation(r);
+                let order = collation.compare(r.bytes(0), r.bytes(1));
+                r.put_int(order as i64)
+            },
+            &[Text],
+        ),
+        F::Substring => plain(substring, &[Text, Int, Int]),
+        F::SubstringIndex => plain(substring_index, &[Text, Text, Int]),
+        F::WeightString => plain(weight_string, &[Text]),
+        F::BitCount => {
+            if args.first().is_some_and(|arg| arg.data_type.is_binary_string()) {
+                plain(
+                    |r| r.put_int(r.bytes(0).iter().map(|byte| i64::from(byte.count_ones())).sum()),
+                    &[Bytes],
+                )
+            } else {
+                plain(|r| r.put_int(i64::from(r.int(0).count_ones())), &[Int])
+            }
+        }
+        F::BitAnd | F::BitOr | F::BitXor if result.is_string() => plain(bytes_logic, &[Bytes]),
+        F::BitNot if result.is_string() => plain(
+            |r| {
+                let bytes: Vec<u8> = r.bytes(0).iter().map(|byte| !byte).collect();
+                r.put_bytes(&bytes)
+            },
+            &[Bytes],
+        ),
+        F::ShiftLeft | F::ShiftRight if result.is_string() => plain(bytes_shift, &[Bytes, Int]),
+        _ => None,
+    }
+}
+
+fn collation_of(data_type: &DataType) -> CollationId {
+    if data_type.is_string() || data_type.members.is_some() {
+        data_type.collation
+    } else if data_type.kind == TypeKind::Json {
+        CollationId::UTF8MB4_BIN
+    } else {
+        CollationId::BINARY
+    }
+}
+
+/// The collation of the text arguments.
+fn text_collation(r: &Row<'_, '_>) -> CollationId {
+    let of = |data_type: &DataType| data_type.is_string() || data_type.members.is_some();
+    if of(&r.call.result) {
+        return r.call.result.collation;
+    }
+    r.call
+        .types
+        .iter()
+        .find(|data_type| of(data_type))
+        .map_or(CollationId::UTF8MB4_0900_AI_CI, |data_type| data_type.collation)
+}
+
+fn charset(r: &Row<'_, '_>) -> Charset {
+    text_collation(r).charset()
+}
+
+fn char_length(r: &mut Row<'_, '_>) -> SqlResult<()> {
+    let count = charset(r).char_count(r.bytes(0));
+    r.put_int(count as i64)
+}
+
+fn digits_in(mut value: u64, base: u64, out: &mut Vec<u8>) {
+    let start = out.len();
+    loop {
+        let digit = (value % base) as u8;
+        out.push(if digit < 10 { b'0' + digit } else { b'A' + digit - 10 });
+        value /= base;
+        if value == 0 {
+            break;
+        }
+    }
+    out[start..].reverse();
+}
+
+fn radix(r: &mut Row<'_, '_>) -> SqlResult<()> {
+    let base = if r.call.name == "bin" { 2 } else { 8 };
+    let value =
+        if r.call.types[0].is_numeric() { r.int(0) as u64 } else { conv_value(r.bytes(0), 10) as u64 };
+    r.put_with(|out| digits_in(value, base, out))
+}
+
+/// Reads digits of a base: a negative number keeps its 64 bits.
+fn conv_value(text: &[u8], base: u32) -> i128 {
+    let text = text.trim_ascii_start();
+    let (negative, digits) = match text.split_first() {
+        Some((b'-', rest)) => (true, rest),
+        Some((b'+', rest)) => (false, rest),
+        _ => (false, text),
+    };
+    let mut value: i128 = 0;
+    for &byte in digits {
+        match char::from(byte).to_digit(base) {
+            Some(digit) => value = (value * i128::from(base) + i128::from(digit)).min(i128::from(u64::MAX)),
+            None => break,
+        }
+    }
+    if negative { -value } else { value }
+}
+
+fn conv(r: &mut Row<'_, '_>) -> SqlResult<()> {
+    let (from, to) = (r.int(1), r.int(2));
+    let valid = |base: i64| (2..=36).contains(&base.unsigned_abs());
+    if !valid(from) || !valid(to) || r.bytes(0).is_empty() {
+        return r.null();
+    }
+    let value = conv_value(r.bytes(0), from.unsigned_abs() as u32);
+    let bits = if value < 0 { value.max(i128::from(i64::MIN)) as i64 as u64 } else { value as u64 };
+    r.put_with(|out| {
+        if to < 0 && (bits as i64) < 0 {
+            out.push(b'-');
+            digits_in((bits as i64).unsigned_abs(), to.unsigned_abs(), out);
+        } else {
+            digits_in(bits, to.unsigned_abs(), out);
+        }
+    })
+}
+
+fn char(r: &mut Row<'_, '_>) -> SqlResult<()> {
+    let codes: Vec<i64> = (0..r.count()).filter(|&i| !r.is_null(i)).map(|i| r.int(i)).collect();
+    let charset = r.call.result.collation.charset();
+    let mut text = Vec::new();
+    for code in codes {
+        let bytes = (code as u32).to_be_bytes();
+        let skip = bytes.iter().take_while(|&&byte| byte == 0).count().min(3);
+        text.extend_from_slice(&bytes[skip..]);
+    }
+    if charset != Charset::Binary && charset.validate(&text).is_err() {
+        let shown = format!("{}", text.iter().map(|byte| format!("{byte:02X}")).collect::<String>());
+        r.ctx.warn(service::error::ER_INVALID_CHARACTER_STRING, &[&charset.name(), &shown]);
+        return r.null();
+    }
+    r.put_bytes(&text)
+}
+
+fn concat(r: &mut Row<'_, '_>) -> SqlResult<()> {
+    let total: usize = (0..r.count()).map(|i| r.bytes(i).len()).sum();
+    if r.too_large(total) {
+        return Ok(());
+    }
+    let args = r.args;
+    let row = r.row;
+    put(r.out, |out| {
+        for arg in args {
+            out.extend_from_slice(arg.bytes(row));
+        }
+    });
+    Ok(())
+}
+
+fn concat_ws(r: &mut Row<'_, '_>) -> SqlResult<()> {
+    if r.is_null(0) {
+        return r.null();
+    }
+    let total: usize =
+        (1..r.count()).filter(|&i| !r.is_null(i)).map(|i| r.bytes(i).len() + r.bytes(0).len()).sum();
+    if r.too_large(total) {
+        return Ok(());
+    }
+    let (args, row, separator) = (r.args, r.row, r.bytes(0));
+    put(r.out, |out| {
+        let mut first = true;
+        for arg in &args[1..] {
+            if arg.is_null(row) {
+                continue;
+            }
+            if !first {
+                out.extend_from_slice(separator);
+            }
+            first = false;
+            out.extend_from_slice(arg.bytes(row));
+        }
+    });
+    Ok(())
+}
+
+fn elt(r: &mut Row<'_, '_>) -> SqlResult<()> {
+    if r.is_null(0) {
+        return r.null();
+    }
+    let index = r.wide(0);
+    if index < 1 || index >= r.count() as i128 || r.is_null(index as usize) {
+        return r.null();
+    }
+    let text = r.bytes(index as usize);
+    r.put_bytes(text)
+}
+
+fn export_set(r: &mut Row<'_, '_>) -> SqlResult<()> {
+    let bits = r.int(0) as u64;
+    let count = if r.count() > 4 { r.int(4) } else { 64 };
+    let count = if (0..=64).contains(&count) { count as u32 } else { 64 };
+    let (on, off) = (r.bytes(1), r.bytes(2));
+    let separator = if r.count() > 3 { r.bytes(3) } else { b"," };
+    r.put_with(|out| {
+        for bit in 0..count {
+            if bit > 0 {
+                out.extend_from_slice(separator);
+            }
+            out.extend_from_slice(if bits >> bit & 1 == 1 { on } else { off });
+        }
+    })
+}
+
+fn field_text(r: &mut Row<'_, '_>) -> SqlResult<()> {
+    let collation = text_collation(r);
+    let found = !r.is_null(0);
+    let at = (1..r.count()).find(|&i| found && !r.is_null(i) && collation.equal(r.bytes(0), r.bytes(i)));
+    r.put_int(at.unwrap_or(0) as i64)
+}
+
+fn field_int(r: &mut Row<'_, '_>) -> SqlResult<()> {
+    let found = !r.is_null(0);
+    let at = (1..r.count()).find(|&i| found && !r.is_null(i) && r.wide(0) == r.wide(i));
+    r.put_int(at.unwrap_or(0) as i64)
+}
+
+fn field_double(r: &mut Row<'_, '_>) -> SqlResult<()> {
+    let found = !r.is_null(0);
+    let at = (1..r.count()).find(|&i| found && !r.is_null(i) && r.double(0) == r.double(i));
+    r.put_int(at.unwrap_or(0) as i64)
+}
+
+fn find_in_set(r: &mut Row<'_, '_>) -> SqlResult<()> {
+    let collation = text_collation(r);
+    let (needle, set) = (r.bytes(0), r.bytes(1));
+    if set.is_empty() {
+        return r.put_int(0);
+    }
+    let at = set.split(|&byte| byte == b',').position(|member| collation.equal(member, needle));
+    r.put_int(at.map_or(0, |at| at as i64 + 1))
+}
+
+fn group_digits(plain: &str, out: &mut Vec<u8>) {
+    let (sign, rest) = match plain.strip_prefix('-') {
+        Some(rest) => ("-", rest),
+        None => ("", plain),
+    };
+    let (whole, fraction) = match rest.find('.') {
+        Some(point) => rest.split_at(point),
+        None => (rest, ""),
+    };
+    out.extend_from_slice(sign.as_bytes());
+    for (i, digit) in whole.bytes().enumerate() {
+        if i > 0 && (whole.len() - i).is_multiple_of(3) {
+            out.push(b',');
+        }
+        out.push(digit);
+    }
+    out.extend_from_slice(fraction.as_bytes());
+}
+
+fn format_decimal(r: &mut Row<'_, '_>) -> SqlResult<()> {
+    let digits = r.int(1).clamp(0, 30) as u8;
+    let text = r.decimal(0).round(digits).to_string();
+    r.put_with(|out| group_digits(&text, out))
+}
+
+fn format_double(r: &mut Row<'_, '_>) -> SqlResult<()> {
+    let digits = r.int(1).clamp(0, 30) as u8;
+    let mut text = Vec::new();
+    number::write_fixed(super::number::round_at(r.double(0), i64::from(digits), false), digits, &mut text);
+    r.put_with(|out| group_digits(std::str::from_utf8(&text).unwrap_or(""), out))
+}
+
+const BASE64: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
+fn to_base64(r: &mut Row<'_, '_>) -> SqlResult<()> {
+    let bytes = r.bytes(0);
+    if r.too_large(bytes.len() / 3 * 4 + 4) {
+        return Ok(());
+    }
+    r.put_with(|out| {
+        let mut column = 0;
+        for chunk in bytes.chunks(3) {
+            if column == 76 {
+                out.push(b'\n');
+                column = 0;
+            }
+            let word = (0..3).fold(0u32, |word, i| word << 8 | u32::from(chunk.get(i).copied().unwrap_or(0)));
+            for place in 0..4 {
+                let digit = BASE64[(word >> (18 - 6 * place) & 63) as usize];
+                out.push(if place <= chunk.len() { digit } else { b'=' });
+            }
+            column += 4;
+        }
+    })
+}
+
+fn from_base64(r: &mut Row<'_, '_>) -> SqlResult<()> {
+    let mut word = 0u32;
+    let mut count = 0;
+    let mut padding = 0;
+    let mut out = Vec::new();
+    for &byte in r.bytes(0) {
+        if number::is_space(byte) {
+            continue;
+        }
+        if byte == b'=' {
+            padding += 1;
+            word <<= 6;
+        } else {
+            match BASE64.iter().position(|&digit| digit == byte) {
+                Some(digit) if padding == 0 => word = word << 6 | digit as u32,
+                _ => return r.null(),
+            }
+        }
+        count += 1;
+        if count == 4 {
+            out.extend_from_slice(&word.to_be_bytes()[1..4 - padding.min(2)]);
+            if padding > 2 {
+                return r.null();
+            }
+            (word, count) = (0, 0);
+        }
+    }
+    if count != 0 { r.null() } else { r.put_bytes(&out) }
+}
+
+impl Row<'_, '_> {
+    fn put_with_hex_number(&mut self) -> SqlResult<()> {
+        let value = self.int(0) as u64;
+        self.put_with(|out| digits_in(value, 16, out))
+    }
+
+    fn put_with_hex_bytes(&mut self) -> SqlResult<()> {
+        let bytes = self.bytes(0);
+        self.put_with(|out| hex_upper(bytes, out))
+    }
+}
+
+fn hex_upper(bytes: &[u8], out: &mut Vec<u8>) {
+    const HEX: &[u8; 16] = b"0123456789ABCDEF";
+    for byte in bytes {
+        out.push(HEX[usize::from(byte >> 4)]);
+        out.push(HEX[usize::from(byte & 15)]);
+    }
+}
+
+/// Bytes of a text of hexadecimal digits; an odd first digit stands alone.
+pub(super) fn from_hex(text: &[u8]) -> Option<Vec<u8>> {
+    let mut out = Vec::with_capacity(text.len().div_ceil(2));
+    let mut high = if text.len() % 2 == 1 { Some(0) } else { None };
+    for &byte in text {
+        let digit = char::from(byte).to_digit(16)? as u8;
+        match high.take() {
+            Some(high) => out.push(high << 4 | digit),
+            None => high = Some(digit),
+        }
+    }
+    Some(out)
+}
+
+fn unhex(r: &mut Row<'_, '_>) -> SqlResult<()> {
+    let text = r.bytes(0);
+    match from_hex(text) {
+        Some(bytes) => r.put_bytes(&bytes),
+        None => {
+            let shown = String::from_utf8_lossy(text).into_owned();
+            r.ctx.warn_or_fail(service::error::ER_WRONG_VALUE_FOR_TYPE, &[&"string", &shown, &"unhex"])?;
+            r.null()
+        }
+    }
+}
+
+fn insert(r: &mut Row<'_, '_>) -> SqlResult<()> {
+    let charset = charset(r);
+    let (text, position, length, new) = (r.bytes(0), r.wide(1), r.wide(2), r.bytes(3));
+    let count = charset.char_count(text) as i128;
+    if position < 1 || position > count {
+        return r.put_bytes(text);
+    }
+    let start = charset.prefix_bytes(text, (position - 1) as usize);
+    let rest = &text[start..];
+    let length = if length < 0 { count } else { length.min(count) };
+    let cut = charset.prefix_bytes(rest, length as usize);
+    if r.too_large(text.len() + new.len()) {
+        return Ok(());
+    }
+    r.put_with(|out| {
+        out.extend_from_slice(&text[..start]);
+        out.extend_from_slice(new);
+        out.extend_from_slice(&rest[cut..]);
+    })
+}
+
+fn locate(r: &mut Row<'_, '_>, needle: usize, haystack: usize) -> SqlResult<()> {
+    let collation = text_collation(r);
+    let start = if r.count() > 2 { r.wide(2) } else { 1 };
+    let count = collation.charset().char_count(r.bytes(haystack)) as i128;
+    if start < 1 || start > count + 1 {
+        return r.put_int(0);
+    }
+    let at = collation.locate(r.bytes(needle), r.bytes(haystack), (start - 1) as usize);
+    r.put_int(at.map_or(0, |at| at as i64 + 1))
+}
+
+fn left(r: &mut Row<'_, '_>) -> SqlResult<()> {
+    let charset = charset(r);
+    let (text, count) = (r.bytes(0), r.wide(1));
+    let end =
+        if count <= 0 { 0 } else { charset.prefix_bytes(text, usize::try_from(count).unwrap_or(usize::MAX)) };
+    r.put_bytes(&text[..end])
+}
+
+fn right(r: &mut Row<'_, '_>) -> SqlResult<()> {
+    let charset = charset(r);
+    let (text, count) = (r.bytes(0), r.wide(1));
+    if count <= 0 {
+        return r.put_bytes(b"");
+    }
+    let total = charset.char_count(text);
+    let skip = total.saturating_sub(usize::try_from(count).unwrap_or(usize::MAX));
+    r.put_bytes(&text[charset.prefix_bytes(text, skip)..])
+}
+
+fn pad(r: &mut Row<'_, '_>, front: bool) -> SqlResult<()> {
+    let charset = charset(r);
+    let (text, count, fill) = (r.bytes(0), r.wide(1), r.bytes(2));
+    if count < 0 {
+        return r.null();
+    }
+    let limit = r.ctx.settings.max_allowed_packet;
+    if count > limit as i128 {
+        r.too_large(limit + 1);
+        return Ok(());
+    }
+    let count = count as usize;
+    let have = charset.char_count(text);
+    if count <= have {
+        return r.put_bytes(&text[..charset.prefix_bytes(text, count)]);
+    }
+    let fill_chars = charset.char_count(fill);
+    if fill_chars == 0 {
+        return r.put_bytes(b"");
+    }
+    let missing = count - have;
+    let whole = missing / fill_chars;
+    if r.too_large(text.len() + (whole + 1) * fill.len()) {
+        return Ok(());
+    }
+    r.put_with(|out| {
+        if !front {
+            out.extend_from_slice(text);
+        }
+        for _ in 0..whole {
+            out.extend_from_slice(fill);
+        }
+        out.extend_from_slice(&fill[..charset.prefix_bytes(fill, missing % fill_chars)]);
+        if front {
+            out.extend_from_slice(text);
+        }
+    })
+}
+
+fn trim(r: &mut Row<'_, '_>, front: bool, back: bool) -> SqlResult<()> {
+    let mut text = r.bytes(0);
+    let remove = if r.count() > 1 { r.bytes(1) } else { b" " };
+    if !remove.is_empty() {
+        while front && text.starts_with(remove) {
+            text = &text[remove.len()..];
+        }
+        // In UTF-8 a match of whole characters at the end begins at a character.
+        while back && text.ends_with(remove) {
+            text = &text[..text.len() - remove.len()];
+        }
+    }
+    r.put_bytes(text)
+}
+
+fn make_set(r: &mut Row<'_, '_>) -> SqlResult<()> {
+    if r.is_null(0) {
+        return r.null();
+    }
+    let bits = r.int(0) as u64;
+    let (args, row) = (r.args, r.row);
+    put(r.out, |out| {
+        let mut first = true;
+        for (bit, arg) in args[1..].iter().enumerate().take(64) {
+            if bits >> bit & 1 == 1 && !arg.is_null(row) {
+                if !first {
+                    out.push(b',');
+                }
+                first = false;
+                out.extend_from_slice(arg.bytes(row));
+            }
+        }
+    });
+    Ok(())
+}
+
+fn ord(r: &mut Row<'_, '_>) -> SqlResult<()> {
+    let charset = charset(r);
+    let text = r.bytes(0);
+    let first = &text[..charset.prefix_bytes(text, 1)];
+    let code = first.iter().fold(0i64, |code, &byte| code << 8 | i64::from(byte));
+    r.put_int(code)
+}
+
+fn quote(r: &mut Row<'_, '_>) -> SqlResult<()> {
+    if r.is_null(0) {
+        return r.put_bytes(b"NULL");
+    }
+    let text = r.bytes(0);
+    r.put_with(|out| {
+        out.push(b'\'');
+        for &byte in text {
+            match byte {
+                0 => out.extend_from_slice(b"\\0"),
+                0x1a => out.extend_from_slice(b"\\Z"),
+                b'\'' | b'\\' => {
+                    out.push(b'\\');
+                    out.push(byte);
+                }
+                _ => out.push(byte),
+            }
+        }
+        out.push(b'\'');
+    })
+}
+
+fn repeat(r: &mut Row<'_, '_>) -> SqlResult<()> {
+    let (text, count) = (r.bytes(0), r.wide(1));
+    if count <= 0 || text.is_empty() {
+        return r.put_bytes(b"");
+    }
+    let limit = r.ctx.settings.max_allowed_packet;
+    if count > (limit / text.len()) as i128 {
+        r.too_large(limit + 1);
+        return Ok(());
+    }
+    r.put_with(|out| {
+        for _ in 0..count {
+            out.extend_from_slice(text);
+        }
+    })
+}
+
+fn replace(r: &mut Row<'_, '_>) -> SqlResult<()> {
+    let (text, from, to) = (r.bytes(0), r.bytes(1), r.bytes(2));
+    if from.is_empty() {
+        return r.put_bytes(text);
+    }
+    let mut found = Vec::new();
+    let mut at = 0;
+    while at + from.len() <= text.len() {
+        if text[at..].starts_with(from) {
+            found.push(at);
+            at += from.len();
+        } else {
+            at += 1;
+        }
+    }
+    if r.too_large(text.len() + found.len() * to.len()) {
+        return Ok(());
+    }
+    r.put_with(|out| {
+        let mut done = 0;
+        for at in found {
+            out.extend_from_slice(&text[done..at]);
+            out.extend_from_slice(to);
+            done = at + from.len();
+        }
+        out.extend_from_slice(&text[done..]);
+    })
+}
+
+fn reverse(r: &mut Row<'_, '_>) -> SqlResult<()> {
+    let charset = charset(r);
+    let text = r.bytes(0);
+    r.put_with(|out| {
+        if charset.is_single_byte() || text.is_ascii() {
+            out.extend(text.iter().rev());
+            return;
+        }
+        let start = out.len();
+        out.resize(start + text.len(), 0);
+        let mut end = out.len();
+        let mut rest = text;
+        while !rest.is_empty() {
+            let length = charset.prefix_bytes(rest, 1).max(1);
+            out[end - length..end].copy_from_slice(&rest[..length]);
+            end -= length;
+            rest = &rest[length..];
+        }
+    })
+}
+
+fn soundex(r: &mut Row<'_, '_>) -> SqlResult<()> {
+    const CODES: &[u8; 26] = b"01230120022455012623010202";
+    let text = String::from_utf8_lossy(r.bytes(0)).into_owned();
+    let code_of = |letter: char| -> u8 {
+        let upper = letter.to_ascii_uppercase();
+        if upper.is_ascii_uppercase() { CODES[(upper as u8 - b'A') as usize] } else { b'0' }
+    };
+    let mut letters = text.chars().filter(|letter| letter.is_alphabetic());
+    let mut out = String::new();
+    if let Some(first) = letters.next() {
+        out.extend(first.to_uppercase());
+        let mut last = code_of(first);
+        for letter in letters {
+            let code = code_of(letter);
+            // H and W do not separate equal codes; vowels and others do.
+            if code != b'0' && code != last {
+                out.push(char::from(code));
+                last = code;
+            } else if code == b'0' && !matches!(letter.to_ascii_uppercase(), 'H' | 'W') {
+                // MySQL keeps the last code over vowels too.
+                continue;
+            }
+        }
+        while out.chars().count() < 4 {
+            out.push('0');
+        }
+    }
+    r.put_bytes(out.as_bytes())
+}
+
+fn space(r: &mut Row<'_, '_>) -> SqlResult<()> {
+    let count = r.wide(0).max(0);
+    let limit = r.ctx.settings.max_allowed_packet;
+    if count > limit as i128 {
+        r.too_large(limit + 1);
+        return Ok(());
+    }
+    r.put_with(|out| out.extend(std::iter::repeat_n(b' ', count as usize)))
+}
+
+fn substring(r: &mut Row<'_, '_>) -> SqlResult<()> {
+    let charset = charset(r);
+    let (text, position) = (r.bytes(0), r.wide(1));
+    let length = if r.count() > 2 { r.wide(2) } else { i128::from(u64::MAX) };
+    let total = charset.char_count(text) as i128;
+    let start = if position > 0 { position - 1 } else { total + position };
+    if position == 0 || start < 0 || start >= total || length <= 0 {
+        return r.put_bytes(b"");
+    }
+    let rest = &text[charset.prefix_bytes(text, start as usize)..];
+    let end = charset.prefix_bytes(rest, length.min(total) as usize);
+    r.put_bytes(&rest[..end])
+}
+
+fn substring_index(r: &mut Row<'_, '_>) -> SqlResult<()> {
+    let (text, delimiter, count) = (r.bytes(0), r.bytes(1), r.wide(2));
+    if delimiter.is_empty() || count == 0 || text.is_empty() {
+        return r.put_bytes(b"");
+    }
+    let mut places = Vec::new();
+    let mut at = 0;
+    while at + delimiter.len() <= text.len() {
+        if text[at..].starts_with(delimiter) {
+            places.push(at);
+            at += delimiter.len();
+        } else {
+            at += 1;
+        }
+    }
+    let part = if count > 0 {
+        match usize::try_from(count - 1).ok().and_then(|i| places.get(i)) {
+            Some(&at) => &text[..at],
+            None => text,
+        }
+    } else {
+        let back = usize::try_from(-count).unwrap_or(usize::MAX);
+        match places.len().checked_sub(back).and_then(|i| places.get(i)) {
+            Some(&at) => &text[at + delimiter.len()..],
+            None => text,
+        }
+    };
+    r.put_bytes(part)
+}
+
+fn weight_string(r: &mut Row<'_, '_>) -> SqlResult<()> {
+    let data_type = &r.call.types[0];
+    if !data_type.is_string() && data_type.members.is_none() {
+        return r.null();
+    }
+    let collation = text_collation_of_argument(data_type);
+    let text = r.bytes(0);
+    let length = match r.call.option {
+        CallOption::Number(length) => Some(length as usize),
+        _ => None,
+    };
+    r.put_with(|out| match length {
+        Some(length) => {
+            let charset = collation.charset();
+            let mut padded = text[..charset.prefix_bytes(text, length)].to_vec();
+            let have = charset.char_count(&padded);
+            let blank = if charset == Charset::Binary { 0 } else { b' ' };
+            padded.extend(std::iter::repeat_n(blank, length.saturating_sub(have).min(1 << 20)));
+            collation.weight_string(&padded, out);
+        }
+        None => collation.weight_string(text, out),
+    })
+}
+
+fn text_collation_of_argument(data_type: &DataType) -> CollationId {
+    collation_of(data_type)
+}
+
+fn bytes_logic(r: &mut Row<'_, '_>) -> SqlResult<()> {
+    let (a, b) = (r.bytes(0), r.bytes(1));
+    if a.len() != b.len() {
+        return Err(service::error::ER_INVALID_BITWISE_OPERANDS_SIZE.with(&[&r.call.name]));
+    }
+    let op = r.call.name.as_bytes()[0];
+    let bytes: Vec<u8> = a
+        .iter()
+        .zip(b)
+        .map(|(x, y)| match op {
+            b'&' => x & y,
+            b'|' => x | y,
+            _ => x ^ y,
+        })
+        .collect();
+    r.put_bytes(&bytes)
+}
+
+fn bytes_shift(r: &mut Row<'_, '_>) -> SqlResult<()> {
+    let (bytes, by) = (r.bytes(0), r.wide(1));
+    let left = r.call.name == "<<";
+    let bits = bytes.len() as i128 * 8;
+    let by = if by < 0 || by >= bits { return r.put_bytes(&vec![0; bytes.len()]) } else { by as usize };
+    let (whole, part) = (by / 8, by % 8);
+    let at = |i: isize| -> u16 {
+        if i >= 0 && (i as usize) < bytes.len() { u16::from(bytes[i as usize]) } else { 0 }
+    };
+    let shifted: Vec<u8> = (0..bytes.len() as isize)
+        .map(|i| {
+            if left {
+                let from = i + whole as isize;
+                ((at(from) << part) | (at(from + 1) << part >> 8)) as u8
+            } else {
+                let from = i - whole as isize;
+                ((at(from) >> part) | (at(from - 1) << 8 >> part)) as u8
+            }
+        })
+        .collect();
+    r.put_bytes(&shifted)
+}
+
+/// The literal text an argument is, if it is one.
+pub(super) fn literal(expr: &Expr) -> Option<&[u8]> {
+    match &expr.kind {
+        ExprKind::Literal(Value::Bytes { bytes, .. }) => Some(bytes),
+        _ => None,
+    }
+}

@@ -1,0 +1,685 @@
+//! Compiled expressions and how they run over a batch.
+
+use super::arith::Arith;
+use super::compare::{self, Comparison};
+use super::context::{EvalContext, SqlResult};
+use super::convert::{self, Target};
+use super::vector::{Operand, Pool, Rows, View, union_nulls};
+use plan::expr::{CallOption, Expr};
+use service::error::ER_INTERNAL_ERROR;
+use std::any::Any;
+use std::sync::Arc;
+use types::{Batch, Column, DataType, Physical, Value};
+
+/// Expressions compiled together; see the module.
+#[derive(Debug)]
+pub struct Program {
+    nodes: Vec<Node>,
+    slot_count: usize,
+}
+
+/// What a program keeps between the batches of one execution: constants, prepared patterns, memory.
+#[derive(Default)]
+pub struct Scratch {
+    pub(super) pool: Pool,
+    pub(super) slots: Vec<Slot>,
+    next_rows: Vec<u32>,
+}
+
+impl std::fmt::Debug for Scratch {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Scratch").field("slots", &self.slots.len()).finish_non_exhaustive()
+    }
+}
+
+impl Scratch {
+    /// Forgets what depended on parameters and outer rows.
+    pub fn reset(&mut self) {
+        for slot in &mut self.slots {
+            *slot = Slot::default();
+        }
+    }
+}
+
+/// State of one node for one execution.
+#[derive(Default)]
+pub(super) struct Slot {
+    pub(super) constant: Option<Arc<Column>>,
+    pub(super) state: Option<Box<dyn Any + Send>>,
+}
+
+/// One row of a call of a function kernel.
+pub(super) struct Row<'a, 'c> {
+    pub(super) args: &'a [View<'a>],
+    pub(super) row: usize,
+    pub(super) call: &'a RowCall,
+    pub(super) ctx: &'a mut EvalContext<'c>,
+    pub(super) state: &'a mut Option<Box<dyn Any + Send>>,
+    pub(super) out: &'a mut Column,
+}
+
+/// Computes one row: pushes exactly one value to `out`.
+pub(super) type Kernel = fn(&mut Row<'_, '_>) -> SqlResult<()>;
+
+/// A call computed row by row.
+pub(super) struct RowCall {
+    pub(super) kernel: Kernel,
+    pub(super) args: Vec<Node>,
+    /// The arguments' types before conversion.
+    pub(super) types: Vec<DataType>,
+    pub(super) result: DataType,
+    pub(super) option: CallOption,
+    /// NULL if any argument is NULL, without calling the kernel.
+    pub(super) null_propagates: bool,
+    pub(super) name: &'static str,
+    pub(super) slot: usize,
+}
+
+impl std::fmt::Debug for RowCall {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("RowCall").field("name", &self.name).field("args", &self.args).finish_non_exhaustive()
+    }
+}
+
+/// A step of a program.
+#[derive(Debug)]
+pub(super) enum Node {
+    Input(usize),
+    Outer(usize),
+    Const(Column),
+    Param {
+        index: usize,
+        data_type: DataType,
+        slot: usize,
+    },
+    /// Constant while the statement runs: computed on first use.
+    Once {
+        slot: usize,
+        node: Box<Node>,
+    },
+    UserVariable {
+        name: Arc<str>,
+        data_type: DataType,
+    },
+    SetUserVariable {
+        name: Arc<str>,
+        data_type: DataType,
+        node: Box<Node>,
+    },
+    Arith(Box<Arith>),
+    Compare(Box<Comparison>),
+    Between {
+        low: Box<Comparison>,
+        high: Box<Comparison>,
+    },
+    In {
+        value: Box<Node>,
+        items: Vec<(compare::How, Node)>,
+        slot: Option<usize>,
+    },
+    And(Vec<Node>),
+    Or(Vec<Node>),
+    Xor(Box<Node>, Box<Node>),
+    Not(Box<Node>),
+    IsNull(Box<Node>),
+    /// IS TRUE, IS FALSE of a truth value.
+    Is {
+        node: Box<Node>,
+        wanted: bool,
+    },
+    /// A number as truth value 0 or 1.
+    Truth(Box<Node>),
+    Case {
+        whens: Vec<(Node, Node)>,
+        otherwise: Option<Box<Node>>,
+        physical: Physical,
+    },
+    /// The first value that is not NULL.
+    Coalesce {
+        items: Vec<Node>,
+        physical: Physical,
+    },
+    Convert {
+        node: Box<Node>,
+        from: DataType,
+        to: Target,
+    },
+    Call(Box<RowCall>),
+}
+
+impl Program {
+    /// Compiles expressions of a physical plan.
+    ///
+    /// # Errors
+    /// 1815 for what no physical plan holds, 1235 for functions that do not run yet.
+    pub fn compile(exprs: &[Expr]) -> SqlResult<Program> {
+        let mut compiler = super::compile::Compiler::default();
+        let nodes = exprs.iter().map(|expr| compiler.compile(expr)).collect::<SqlResult<Vec<Node>>>()?;
+        Ok(Program { nodes, slot_count: compiler.slot_count() })
+    }
+
+    /// State for one execution.
+    #[must_use]
+    pub fn scratch(&self) -> Scratch {
+        let mut scratch = Scratch::default();
+        scratch.slots.resize_with(self.slot_count, Slot::default);
+        scratch
+    }
+
+    /// How many expressions.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.nodes.len()
+    }
+
+    /// No expression?
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.nodes.is_empty()
+    }
+
+    /// Evaluates every expression for every row of `input`: `out[i]` becomes expression `i`.
+    ///
+    /// # Errors
+    /// The client's error of the first row that has one.
+    pub fn eval(
+        &self,
+        scratch: &mut Scratch,
+        input: &Batch,
+        ctx: &mut EvalContext<'_>,
+        out: &mut [Column],
+    ) -> SqlResult<()> {
+        assert!(out.len() == self.nodes.len());
+        let count = input.row_count;
+        for (node, out) in self.nodes.iter().zip(out) {
+            let operand = node.eval(input, &mut Run { scratch, ctx }, Rows::All(count))?;
+            if operand.is_constant() {
+                out.reset(operand.column().physical());
+                let view = operand.view();
+                for row in 0..count {
+                    out.push_cell(view.cell(row));
+                }
+                scratch.pool.give(operand);
+            } else {
+                match operand.into_owned_or_borrowed() {
+                    Ok(mut column) => {
+                        std::mem::swap(out, &mut column);
+                        scratch.pool.give_column(column);
+                    }
+                    Err(operand) => out.copy_from(operand.column()),
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Finds the rows for which every expression is true: `selected` becomes their numbers, ascending. Later
+    /// expressions are evaluated only for rows that are still in.
+    ///
+    /// # Errors
+    /// As [`Program::eval`].
+    pub fn filter(
+        &self,
+        scratch: &mut Scratch,
+        input: &Batch,
+        ctx: &mut EvalContext<'_>,
+        selected: &mut Vec<u32>,
+    ) -> SqlResult<()> {
+        selected.clear();
+        let mut first = true;
+        for node in &self.nodes {
+            let mut next = std::mem::take(&mut scratch.next_rows);
+            next.clear();
+            {
+                let rows = if first { Rows::All(input.row_count) } else { Rows::Some(selected) };
+                let truth = node.eval(input, &mut Run { scratch, ctx }, rows)?;
+                let view = truth.view();
+                for i in 0..rows.len() {
+                    if !view.is_null(i) && is_true(view, i) {
+                        next.push(rows.input_row(i));
+                    }
+                }
+                scratch.pool.give(truth);
+            }
+            std::mem::swap(selected, &mut next);
+            scratch.next_rows = next;
+            first = false;
+            if selected.is_empty() {
+                return Ok(());
+            }
+        }
+        if first {
+            selected.extend(0..input.row_count as u32);
+        }
+        Ok(())
+    }
+}
+
+fn is_true(view: View<'_>, row: usize) -> bool {
+    match view.column().physical() {
+        Physical::Int => view.int(row) != 0,
+        Physical::Double => view.double(row) != 0.0,
+        Physical::Decimal => !view.decimal(row).is_zero(),
+        Physical::Bytes => types::number::parse_double(view.bytes(row)).value != 0.0,
+    }
+}
+
+/// What evaluation carries along.
+pub(super) struct Run<'s, 'x> {
+    pub(super) scratch: &'s mut Scratch,
+    pub(super) ctx: &'s mut EvalContext<'x>,
+}
+
+impl Node {
+    /// Evaluating it cannot be noticed and costs little: no error, no warning, no effect.
+    fn is_harmless(&self) -> bool {
+        match self {
+            Node::Input(_) | Node::Outer(_) | Node::Const(_) | Node::Param { .. } => true,
+            Node::Compare(c) => c.left.is_harmless() && c.right.is_harmless() && !c.how.can_fail(),
+            Node::Between { low, high } => {
+                [low, high].iter().all(|c| c.left.is_harmless() && c.right.is_harmless() && !c.how.can_fail())
+            }
+            Node::In { value, items, slot: _ } => {
+                value.is_harmless() && items.iter().all(|(how, item)| !how.can_fail() && item.is_harmless())
+            }
+            Node::And(nodes) | Node::Or(nodes) => nodes.iter().all(Node::is_harmless),
+            Node::Xor(a, b) => a.is_harmless() && b.is_harmless(),
+            Node::Not(node) | Node::IsNull(node) | Node::Is { node, .. } | Node::Truth(node) => {
+                node.is_harmless()
+            }
+            _ => false,
+        }
+    }
+
+    /// Evaluates for `rows` of `input`.
+    pub(super) fn eval<'b>(
+        &'b self,
+        input: &'b Batch,
+        run: &mut Run<'_, '_>,
+        rows: Rows<'_>,
+    ) -> SqlResult<Operand<'b>> {
+        let count = rows.len();
+        match self {
+            Node::Input(index) => {
+                let column = input.columns.get(*index).ok_or_else(|| internal("no such input column"))?;
+                match rows {
+                    Rows::All(_) => Ok(Operand::borrowed(column)),
+                    Rows::Some(rows) => {
+                        let mut out = run.scratch.pool.take(column.physical());
+                        out.gather_from(column, rows);
+                        Ok(Operand::owned(out))
+                    }
+                }
+            }
+            Node::Const(column) => Ok(Operand::constant(column)),
+            Node::Outer(index) => {
+                let column = run.ctx.outer.get(*index).ok_or_else(|| internal("no such outer value"))?;
+                let mut out = run.scratch.pool.take(column.physical());
+                out.push_cell(column.cell(0));
+                Ok(Operand::owned_constant(out))
+            }
+            Node::Param { index, data_type, slot } => {
+                if let Some(constant) = &run.scratch.slots[*slot].constant {
+                    return Ok(Operand::shared(Arc::clone(constant)));
+                }
+                let value = run.ctx.params.get(*index).ok_or_else(|| internal("no such parameter"))?;
+                let column = Arc::new(convert::value_column(value, data_type, run.ctx)?);
+                run.scratch.slots[*slot].constant = Some(Arc::clone(&column));
+                Ok(Operand::shared(column))
+            }
+            Node::Once { slot, node } => {
+                if let Some(constant) = &run.scratch.slots[*slot].constant {
+                    return Ok(Operand::shared(Arc::clone(constant)));
+                }
+                let operand = node.eval(input, run, Rows::Some(&[0]))?;
+                let mut column = Column::new(operand.column().physical());
+                column.push_cell(operand.view().cell(0));
+                run.scratch.pool.give(operand);
+                let column = Arc::new(column);
+                run.scratch.slots[*slot].constant = Some(Arc::clone(&column));
+                Ok(Operand::shared(column))
+            }
+            Node::UserVariable { name, data_type } => {
+                let value = run.ctx.session.user_variable(name).unwrap_or(Value::Null);
+                Ok(Operand::owned_constant(convert::value_column(&value, data_type, run.ctx)?))
+            }
+            Node::SetUserVariable { name, data_type, node } => {
+                let operand = node.eval(input, run, rows)?;
+                // Each row sets it; the last one stays.
+                for row in 0..count {
+                    let value = convert::cell_value(operand.view().cell(row), data_type);
+                    run.ctx.session.set_user_variable(name, value);
+                }
+                Ok(operand)
+            }
+            Node::Arith(arith) => arith.eval(input, run, rows),
+            Node::Compare(comparison) => comparison.eval(input, run, rows),
+            Node::Between { low, high } => {
+                let low = low.eval(input, run, rows)?;
+                let high = high.eval(input, run, rows)?;
+                let mut out = run.scratch.pool.take(Physical::Int);
+                let (a, b) = (low.view(), high.view());
+                for i in 0..count {
+                    push_tri(&mut out, and3(tri(a, i), tri(b, i)));
+                }
+                run.scratch.pool.give(low);
+                run.scratch.pool.give(high);
+                Ok(Operand::owned(out))
+            }
+            Node::In { value, items, slot } => compare::eval_in(value, items, *slot, input, run, rows),
+            Node::And(nodes) => eval_logic(nodes, false, input, run, rows),
+            Node::Or(nodes) => eval_logic(nodes, true, input, run, rows),
+            Node::Xor(left, right) => {
+                let left = left.eval(input, run, rows)?;
+                let right = right.eval(input, run, rows)?;
+                let mut out = run.scratch.pool.take(Physical::Int);
+                let (a, b) = (left.view(), right.view());
+                for i in 0..count {
+                    push_tri(&mut out, tri(a, i).zip(tri(b, i)).map(|(a, b)| a != b));
+                }
+                run.scratch.pool.give(left);
+                run.scratch.pool.give(right);
+                Ok(Operand::owned(out))
+            }
+            Node::Not(node) => map_bool(node, input, run, rows, |value| value.map(|value| !value)),
+            Node::Is { node, wanted } => {
+                map_bool(node, input, run, rows, |value| Some(value == Some(*wanted)))
+            }
+            Node::IsNull(node) => {
+                let operand = node.eval(input, run, rows)?;
+                let mut out = run.scratch.pool.take(Physical::Int);
+                let view = operand.view();
+                for i in 0..count {
+                    out.push_int(i64::from(view.is_null(i)));
+                }
+                run.scratch.pool.give(operand);
+                Ok(Operand::owned(out))
+            }
+            Node::Truth(node) => {
+                let operand = node.eval(input, run, rows)?;
+                let mut out = run.scratch.pool.take(Physical::Int);
+                let view = operand.view();
+                let distinct = if view.is_constant() { count.min(1) } else { count };
+                for i in 0..distinct {
+                    if view.is_null(i) {
+                        out.push_null();
+                    } else {
+                        out.push_int(i64::from(is_true(view, i)));
+                    }
+                }
+                let constant = view.is_constant() && count > 0;
+                run.scratch.pool.give(operand);
+                Ok(if constant { Operand::owned_constant(out) } else { Operand::owned(out) })
+            }
+            Node::Case { whens, otherwise, physical } => {
+                eval_case(whens, otherwise.as_deref(), *physical, input, run, rows)
+            }
+            Node::Coalesce { items, physical } => eval_coalesce(items, *physical, input, run, rows),
+            Node::Convert { node, from, to } => {
+                let operand = node.eval(input, run, rows)?;
+                convert::eval(operand, from, to, run, count)
+            }
+            Node::Call(call) => eval_call(call, input, run, rows),
+        }
+    }
+}
+
+#[cold]
+pub(super) fn internal(what: &str) -> Box<service::SqlError> {
+    ER_INTERNAL_ERROR.with(&[&what])
+}
+
+/// Three-valued truth: `None` is NULL.
+type Tri = Option<bool>;
+
+#[inline]
+fn tri(view: View<'_>, row: usize) -> Tri {
+    if view.is_null(row) { None } else { Some(view.int(row) != 0) }
+}
+
+#[inline]
+pub(super) fn push_tri(out: &mut Column, value: Tri) {
+    match value {
+        Some(value) => out.push_int(i64::from(value)),
+        None => out.push_null(),
+    }
+}
+
+#[inline]
+fn and3(a: Tri, b: Tri) -> Tri {
+    match (a, b) {
+        (Some(false), _) | (_, Some(false)) => Some(false),
+        (Some(true), Some(true)) => Some(true),
+        _ => None,
+    }
+}
+
+fn map_bool<'b>(
+    node: &'b Node,
+    input: &'b Batch,
+    run: &mut Run<'_, '_>,
+    rows: Rows<'_>,
+    map: impl Fn(Tri) -> Tri,
+) -> SqlResult<Operand<'b>> {
+    let operand = node.eval(input, run, rows)?;
+    let mut out = run.scratch.pool.take(Physical::Int);
+    let view = operand.view();
+    for i in 0..rows.len() {
+        push_tri(&mut out, map(tri(view, i)));
+    }
+    run.scratch.pool.give(operand);
+    Ok(Operand::owned(out))
+}
+
+/// AND (`decides` false) and OR (`decides` true): a row is done with the first operand that decides it.
+fn eval_logic<'b>(
+    nodes: &'b [Node],
+    decides: bool,
+    input: &'b Batch,
+    run: &mut Run<'_, '_>,
+    rows: Rows<'_>,
+) -> SqlResult<Operand<'b>> {
+    let count = rows.len();
+    let mut result: Vec<Tri> = vec![Some(!decides); count];
+    // Positions still open, and the input rows they stand for.
+    let mut open: Vec<u32> = (0..count as u32).collect();
+    let mut open_rows: Vec<u32> = Vec::new();
+    for node in nodes {
+        let all = open.len() == count || node.is_harmless();
+        let operand = if all {
+            node.eval(input, run, rows)?
+        } else {
+            open_rows.clear();
+            open_rows.extend(open.iter().map(|&i| rows.input_row(i as usize)));
+            node.eval(input, run, Rows::Some(&open_rows))?
+        };
+        let view = operand.view();
+        let mut at = 0;
+        let whole = all;
+        open.retain(|&position| {
+            let i = if whole { position as usize } else { at };
+            at += 1;
+            match tri(view, i) {
+                Some(value) if value == decides => {
+                    result[position as usize] = Some(decides);
+                    false
+                }
+                Some(_) => true,
+                None => {
+                    result[position as usize] = None;
+                    true
+                }
+            }
+        });
+        run.scratch.pool.give(operand);
+        if open.is_empty() {
+            break;
+        }
+    }
+    let mut out = run.scratch.pool.take(Physical::Int);
+    for value in result {
+        push_tri(&mut out, value);
+    }
+    Ok(Operand::owned(out))
+}
+
+/// Puts the results of several parts, each for some positions, into one column.
+struct Pieces<'b> {
+    operands: Vec<Operand<'b>>,
+    /// For each position: which operand and which row of it; `u32::MAX`: NULL.
+    choice: Vec<(u32, u32)>,
+}
+
+impl<'b> Pieces<'b> {
+    fn new(count: usize) -> Pieces<'b> {
+        Pieces { operands: Vec::new(), choice: vec![(u32::MAX, 0); count] }
+    }
+
+    fn add(&mut self, operand: Operand<'b>, positions: &[u32]) {
+        let part = self.operands.len() as u32;
+        for (row, &position) in positions.iter().enumerate() {
+            self.choice[position as usize] = (part, row as u32);
+        }
+        self.operands.push(operand);
+    }
+
+    fn assemble(self, physical: Physical, run: &mut Run<'_, '_>) -> Operand<'b> {
+        let mut out = run.scratch.pool.take(physical);
+        for &(part, row) in &self.choice {
+            match self.operands.get(part as usize) {
+                Some(operand) if operand.column().physical() == physical => {
+                    out.push_cell(operand.view().cell(row as usize));
+                }
+                // A bare NULL of another shape, or no arm.
+                _ => out.push_null(),
+            }
+        }
+        for operand in self.operands {
+            run.scratch.pool.give(operand);
+        }
+        Operand::owned(out)
+    }
+}
+
+fn eval_case<'b>(
+    whens: &'b [(Node, Node)],
+    otherwise: Option<&'b Node>,
+    physical: Physical,
+    input: &'b Batch,
+    run: &mut Run<'_, '_>,
+    rows: Rows<'_>,
+) -> SqlResult<Operand<'b>> {
+    let mut pieces = Pieces::new(rows.len());
+    let mut open: Vec<u32> = (0..rows.len() as u32).collect();
+    let mut input_rows: Vec<u32> = Vec::new();
+    let mut hits: Vec<u32> = Vec::new();
+    for (when, then) in whens {
+        if open.is_empty() {
+            break;
+        }
+        input_rows.clear();
+        input_rows.extend(open.iter().map(|&i| rows.input_row(i as usize)));
+        let truth = when.eval(input, run, Rows::Some(&input_rows))?;
+        let view = truth.view();
+        hits.clear();
+        let mut at = 0;
+        open.retain(|&position| {
+            let hit = tri(view, at) == Some(true);
+            at += 1;
+            if hit {
+                hits.push(position);
+            }
+            !hit
+        });
+        run.scratch.pool.give(truth);
+        if !hits.is_empty() {
+            input_rows.clear();
+            input_rows.extend(hits.iter().map(|&i| rows.input_row(i as usize)));
+            let value = then.eval(input, run, Rows::Some(&input_rows))?;
+            pieces.add(value, &hits);
+        }
+    }
+    if let Some(otherwise) = otherwise
+        && !open.is_empty()
+    {
+        input_rows.clear();
+        input_rows.extend(open.iter().map(|&i| rows.input_row(i as usize)));
+        let value = otherwise.eval(input, run, Rows::Some(&input_rows))?;
+        pieces.add(value, &open);
+    }
+    Ok(pieces.assemble(physical, run))
+}
+
+fn eval_coalesce<'b>(
+    items: &'b [Node],
+    physical: Physical,
+    input: &'b Batch,
+    run: &mut Run<'_, '_>,
+    rows: Rows<'_>,
+) -> SqlResult<Operand<'b>> {
+    let mut pieces = Pieces::new(rows.len());
+    let mut open: Vec<u32> = (0..rows.len() as u32).collect();
+    let mut input_rows: Vec<u32> = Vec::new();
+    for item in items {
+        if open.is_empty() {
+            break;
+        }
+        input_rows.clear();
+        input_rows.extend(open.iter().map(|&i| rows.input_row(i as usize)));
+        let value = item.eval(input, run, Rows::Some(&input_rows))?;
+        let view = value.view();
+        let still: Vec<u32> = open
+            .iter()
+            .enumerate()
+            .filter(|&(i, _)| view.is_null(i))
+            .map(|(_, &position)| position)
+            .collect();
+        pieces.add(value, &open);
+        open = still;
+    }
+    Ok(pieces.assemble(physical, run))
+}
+
+fn eval_call<'b>(
+    call: &'b RowCall,
+    input: &'b Batch,
+    run: &mut Run<'_, '_>,
+    rows: Rows<'_>,
+) -> SqlResult<Operand<'b>> {
+    let count = rows.len();
+    let mut operands = smallvec::SmallVec::<[Operand<'b>; 4]>::new();
+    for arg in &call.args {
+        operands.push(arg.eval(input, run, rows)?);
+    }
+    let mut out = run.scratch.pool.take(call.result.physical());
+    let mut state = run.scratch.slots[call.slot].state.take();
+    {
+        let views: smallvec::SmallVec<[View<'_>; 4]> = operands.iter().map(Operand::view).collect();
+        let any_null = call.null_propagates && views.iter().any(|view| view.may_be_null());
+        for row in 0..count {
+            if any_null && views.iter().any(|view| view.is_null(row)) {
+                out.push_null();
+                continue;
+            }
+            (call.kernel)(&mut Row {
+                args: &views,
+                row,
+                call,
+                ctx: run.ctx,
+                state: &mut state,
+                out: &mut out,
+            })?;
+            debug_assert!(out.len() == row + 1, "{} pushes one value a row", call.name);
+        }
+    }
+    run.scratch.slots[call.slot].state = state;
+    for operand in operands {
+        run.scratch.pool.give(operand);
+    }
+    Ok(Operand::owned(out))
+}
+
+/// Applies a function to two integer-like columns; used by arithmetic and comparison kernels.
+pub(super) fn prepare_nulls(views: &[View<'_>], count: usize, out: &mut Column) {
+    union_nulls(views, count, out);
+}
