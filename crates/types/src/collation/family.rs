@@ -30,8 +30,9 @@ pub(super) trait Family: Copy {
     /// The weights of the character with this code point.
     fn weights(self, code: u32) -> Self::Weights;
 
-    /// The weight of a character that has just one, or 0 of one that has none; `None` if it has more.
-    fn single(self, code: u32) -> Option<u16>;
+    /// The weights of a character that has at most two, the first in the high half, 0 where there is none;
+    /// [`plane::MANY`] if it may have more.
+    fn packed(self, code: u32) -> u32;
 
     /// The weights of a bad byte.
     fn bad_weights(self) -> Self::Weights;
@@ -149,12 +150,12 @@ impl Family for General {
 
     #[inline]
     fn weights(self, code: u32) -> Self::Weights {
-        Single(self.single(code))
+        Single(Some((self.packed(code) >> 16) as u16))
     }
 
     #[inline]
-    fn single(self, code: u32) -> Option<u16> {
-        Some(if code > 0xFFFF { 0xFFFD } else { plane::GENERAL.shifted(code) as u16 })
+    fn packed(self, code: u32) -> u32 {
+        if code > 0xFFFF { 0xFFFD_0000 } else { plane::GENERAL.shifted(code) << 16 }
     }
 
     fn bad_weights(self) -> Self::Weights {
@@ -338,8 +339,8 @@ impl Family for &'static Uca {
     }
 
     #[inline]
-    fn single(self, code: u32) -> Option<u16> {
-        Some(self.plane.entry(code)).filter(|&entry| entry < 0x8000)
+    fn packed(self, code: u32) -> u32 {
+        self.plane.packed(code)
     }
 
     fn bad_weights(self) -> Weights {

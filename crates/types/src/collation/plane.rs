@@ -66,7 +66,7 @@ impl Plane {
     pub(super) fn weights(&self, code: u32) -> Weights {
         match self.entry(code) {
             single @ 0..0x8000 => Weights { queue: [single, 0, 0], pool: &[] },
-            pooled @ 0x8000..0xFFFB => {
+            pooled @ 0x8000..HANGUL => {
                 let at = usize::from(pooled & 0x7FFF) * 2;
                 let count = usize::from(number(self.pool, at));
                 Weights { queue: [0; 3], pool: &self.pool[at + 2..at + 2 + count * 2] }
@@ -76,24 +76,49 @@ impl Plane {
     }
 
     fn computed(&self, code: u32, kind: u16) -> [u16; 3] {
-        let (base, low) = match kind {
-            0xFFFB => {
-                let syllable = code - 0xAC00;
-                let part = |first, index| self.entry(first + index); // Each has one weight.
-                let trail = syllable % 28;
-                return [
-                    part(0x1100, syllable / 588),
-                    part(0x1161, syllable % 588 / 28),
-                    if trail == 0 { 0 } else { part(0x11A7, trail) },
-                ];
-            }
-            0xFFFC => return [0xFB00, (code - 0x1_7000) as u16 | 0x8000, 0],
-            0xFFFD => (0xFB80, code),
-            0xFFFE => (0xFB40, code),
-            _ => (0xFBC0, code),
-        };
-        [base + (low >> 15) as u16, low as u16 | 0x8000, 0]
+        if kind != HANGUL {
+            let [first, second] = computed_pair(code, kind);
+            return [first, second, 0];
+        }
+        let syllable = code - 0xAC00;
+        let part = |first, index| self.entry(first + index); // Each has one weight.
+        let trail = syllable % 28;
+        [
+            part(0x1100, syllable / 588),
+            part(0x1161, syllable % 588 / 28),
+            if trail == 0 { 0 } else { part(0x11A7, trail) },
+        ]
     }
+
+    /// The weights of a character that has at most two, the first in the high half, 0 where there is none;
+    /// [`MANY`] if it may have more.
+    #[inline]
+    pub(super) fn packed(&self, code: u32) -> u32 {
+        match self.entry(code) {
+            single @ 0..0x8000 => u32::from(single) << 16,
+            0x8000..=HANGUL => MANY,
+            kind => {
+                let [first, second] = computed_pair(code, kind);
+                u32::from(first) << 16 | u32::from(second)
+            }
+        }
+    }
+}
+
+/// Stands for the weights of a character with more than two.
+pub(super) const MANY: u32 = u32::MAX;
+
+const HANGUL: u16 = 0xFFFB;
+
+#[inline]
+fn computed_pair(code: u32, kind: u16) -> [u16; 2] {
+    let base = match kind {
+        0xFFFC => return [0xFB00, (code - 0x1_7000) as u16 | 0x8000],
+        0xFFFD => 0xFB80,
+        0xFFFE => 0xFB40,
+        _ => 0xFBC0,
+    };
+    [base + (code >> 15) as u16, code as u16 | 0x8000]
 }
 
 /// The weights of one character at one level. None is zero.

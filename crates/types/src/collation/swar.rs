@@ -88,11 +88,20 @@ impl StreamHasher {
 
     #[inline]
     pub(super) fn push(&mut self, byte: u8) {
-        self.tail |= u64::from(byte) << self.tail_bits;
-        self.tail_bits += 8;
-        if self.tail_bits == 64 {
-            self.mix(self.tail);
-            (self.tail, self.tail_bits) = (0, 0);
+        self.push_bits(u64::from(byte), 8);
+    }
+
+    /// `bits` is 8, 16 or 32; `value` has no more. Lower bytes come first.
+    #[inline]
+    pub(super) fn push_bits(&mut self, value: u64, bits: u32) {
+        let full = self.tail | value << self.tail_bits;
+        let full_bits = self.tail_bits + bits;
+        if full_bits < 64 {
+            (self.tail, self.tail_bits) = (full, full_bits);
+        } else {
+            self.mix(full);
+            self.tail_bits = full_bits - 64;
+            self.tail = value >> (bits - self.tail_bits);
         }
     }
 

@@ -5,9 +5,10 @@
 
 use std::cmp::Ordering;
 
-use super::family::{Family, Scan, decode};
+use super::family::{BAD_WEIGHT, Family, Scan, decode};
 use super::info::Padding;
 use super::key::SpaceRuns;
+use super::plane::MANY;
 use super::swar::{self, StreamHasher};
 use crate::charset::Decoded;
 
@@ -15,7 +16,7 @@ use crate::charset::Decoded;
 pub(super) fn compare<F: Family>(family: F, padding: Padding, a: &[u8], b: &[u8]) -> Ordering {
     let (mut a, mut b) = (a, b);
     loop {
-        match compare_single(family, padding, a, b) {
+        match compare_plain(family, padding, a, b) {
             Step::Decided(order) => return order,
             Step::Unclear(rest_a, rest_b) => match compare_expanded(family, padding, rest_a, rest_b) {
                 Step::Decided(order) => return order,
@@ -31,8 +32,8 @@ enum Step<'a> {
     Unclear(&'a [u8], &'a [u8]),
 }
 
-/// Goes on while all characters have one weight or none.
-fn compare_single<'a, F: Family>(family: F, padding: Padding, a: &'a [u8], b: &'a [u8]) -> Step<'a> {
+/// Goes on while no character has many weights.
+fn compare_plain<'a, F: Family>(family: F, padding: Padding, a: &'a [u8], b: &'a [u8]) -> Step<'a> {
     let codes = family.ascii_codes();
     let front = swar::same_front(a, b, true);
     let (mut i, mut j) = (front, front);
@@ -61,19 +62,24 @@ fn compare_single<'a, F: Family>(family: F, padding: Padding, a: &'a [u8], b: &'
             let (Decoded::Char { code: code_x, .. }, Decoded::Char { code: code_y, .. }) = (x, y) else {
                 return Step::Unclear(&a[i..], &b[j..]);
             };
-            let (Some(weight_x), Some(weight_y)) = (family.single(code_x), family.single(code_y)) else {
+            let (weights_x, weights_y) = (family.packed(code_x), family.packed(code_y));
+            if weights_x == MANY || weights_y == MANY {
                 return Step::Unclear(&a[i..], &b[j..]);
-            };
-            if weight_x != weight_y {
-                if F::IGNORES && weight_x == 0 {
+            }
+            if weights_x != weights_y {
+                if F::IGNORES && weights_x == 0 {
                     i += x.byte_count();
                     continue;
                 }
-                if F::IGNORES && weight_y == 0 {
+                if F::IGNORES && weights_y == 0 {
                     j += y.byte_count();
                     continue;
                 }
-                return Step::Decided(weight_x.cmp(&weight_y));
+                let is_alone = |weights: u32| weights as u16 == 0;
+                if weights_x >> 16 == weights_y >> 16 && (is_alone(weights_x) || is_alone(weights_y)) {
+                    return Step::Unclear(&a[i..], &b[j..]);
+                }
+                return Step::Decided(weights_x.cmp(&weights_y));
             }
         }
         (i, j) = (i + x.byte_count(), j + y.byte_count());
@@ -148,10 +154,8 @@ pub(super) fn hash<F: Family>(family: F, padding: Padding, text: &[u8], seed: u6
         }
         match symbol {
             Symbol::Ascii(byte) => hasher.push(byte),
-            Symbol::Weight(weight) => {
-                hasher.push(weight as u8);
-                hasher.push((weight >> 8) as u8);
-            }
+            Symbol::Weight(weight) => hasher.push_bits(u64::from(weight), 16),
+            Symbol::Pair(weights) => hasher.push_bits(u64::from(weights), 32),
             Symbol::Chunk(chunk) => hasher.push_chunk(chunk),
         }
     };
@@ -174,11 +178,16 @@ pub(super) fn hash<F: Family>(family: F, padding: Padding, text: &[u8], seed: u6
             continue;
         }
         let decoded = decode(&text[at..]);
+        at += decoded.byte_count();
+        let packed = packed_weights_of(family, decoded);
+        if packed != MANY && packed as u16 != 0 {
+            put(&mut hasher, Symbol::Pair(packed.rotate_left(16)));
+            continue;
+        }
         for weight in weights_of(family, decoded) {
             let symbol = family.ascii_of(weight).map_or(Symbol::Weight(weight), Symbol::Ascii);
             put(&mut hasher, symbol);
         }
-        at += decoded.byte_count();
     }
     hasher.finish()
 }
@@ -187,7 +196,17 @@ pub(super) fn hash<F: Family>(family: F, padding: Padding, text: &[u8], seed: u6
 enum Symbol {
     Ascii(u8),
     Weight(u16),
+    Pair(u32),  // Two weights, the first in the low half.
     Chunk(u64), // Eight ASCII characters, the last no space if spaces pad.
+}
+
+/// The weights of what was decoded, packed.
+#[inline]
+fn packed_weights_of<F: Family>(family: F, decoded: Decoded) -> u32 {
+    match decoded {
+        Decoded::Char { code, .. } => family.packed(code),
+        Decoded::Bad { .. } | Decoded::End => u32::from(BAD_WEIGHT) << 16,
+    }
 }
 
 /// The weights of what was decoded.
@@ -230,6 +249,7 @@ fn write_codes<F: Family>(
     let pads = padding == Padding::PadSpace;
     let codes = family.ascii_codes();
     let space_code = codes[usize::from(b' ')];
+    let space = family.space();
     let mut rest = text;
     loop {
         while let Some((chunk, behind)) = rest.split_first_chunk::<8>()
@@ -258,21 +278,27 @@ fn write_codes<F: Family>(
         let decoded = decode(rest);
         rest = &rest[decoded.byte_count()..];
         let mut in_pair = false;
-        if let Decoded::Char { code, .. } = decoded
-            && let Some(weight) = family.single(code)
-            && weight != family.space()
-        {
-            if !F::IGNORES || weight != 0 {
-                spaces.flush(weight > family.space(), key);
-                family.write(weight, &mut in_pair, key);
+        let packed = packed_weights_of(family, decoded);
+        if packed != MANY {
+            let [first, second] = [(packed >> 16) as u16, packed as u16];
+            if pads && first == space {
+                spaces.count_one();
+            } else if !F::IGNORES || first != 0 {
+                if pads {
+                    spaces.flush(first > space, key);
+                }
+                family.write(first, &mut in_pair, key);
+                if second != 0 {
+                    family.write(second, &mut in_pair, key);
+                }
             }
             continue;
         }
         for weight in weights_of(family, decoded) {
-            if pads && !in_pair && weight == family.space() {
+            if pads && !in_pair && weight == space {
                 spaces.count_one();
             } else {
-                spaces.flush(weight > family.space(), key);
+                spaces.flush(weight > space, key);
                 family.write(weight, &mut in_pair, key);
             }
         }
