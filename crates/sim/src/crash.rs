@@ -11,8 +11,8 @@ use std::path::Path;
 use std::rc::Rc;
 use store::wal::{FlushPolicy, LogOptions};
 use store::{
-    Direction, LockMode, LockWait, Locked, Options, ReadView, Savepoint, ScanRange, Store, StoreError, Transaction,
-    TreeId, WriteError,
+    Direction, LockMode, LockWait, Locked, Options, ReadView, Savepoint, ScanRange, Store, StoreError,
+    Transaction, TreeId, WriteError,
 };
 
 /// How a story goes.
@@ -24,11 +24,13 @@ pub struct Plot {
     pub steps_max: u32,
     /// The disk skips so many syncs in a thousand and says yes. Only to see it caught.
     pub skipped_syncs_per_thousand: u64,
+    /// Print each step, to see how a failing seed came there.
+    pub trace: bool,
 }
 
 impl Default for Plot {
     fn default() -> Plot {
-        Plot { rounds: 3, steps_max: 120, skipped_syncs_per_thousand: 0 }
+        Plot { rounds: 3, steps_max: 120, skipped_syncs_per_thousand: 0, trace: false }
     }
 }
 
@@ -104,8 +106,12 @@ pub fn run(seed: u64, plot: Plot) -> Result<Tally, String> {
         log: LogOptions {
             segment_bytes: [32 << 10, 128 << 10][rng.index(2)],
             buffer_bytes_max: [4 << 10, 1 << 20][rng.index(2)],
-            flush_policy: [FlushPolicy::AtCommit, FlushPolicy::AtCommit, FlushPolicy::AtCommit, FlushPolicy::WriteAtCommit]
-                [rng.index(4)],
+            flush_policy: [
+                FlushPolicy::AtCommit,
+                FlushPolicy::AtCommit,
+                FlushPolicy::AtCommit,
+                FlushPolicy::WriteAtCommit,
+            ][rng.index(4)],
         },
         background_threads: false,
         ..Options::default()
@@ -124,18 +130,31 @@ pub fn run(seed: u64, plot: Plot) -> Result<Tally, String> {
             rng: rng.fork(),
             history: &mut history,
             tally: &mut tally,
+            trace: plot.trace,
+            next_name: 0,
         };
         let result = life.live(plot.steps_max, &mut is_new);
         if let Err(Halt::Wrong(what)) = result {
             return Err(format!("seed {seed} round {round}: {what}"));
+        }
+        if plot.trace {
+            eprintln!("seed {seed}: end of round {round}, crashed {}", world.disk().is_crashed());
         }
         tally.crashes += 1;
         tally.candidates += history.candidate_count() as u64;
         world = world.crash();
     }
     // The last look, on a healthy disk.
-    let mut life =
-        Life { env: world.env().clone(), world: &world, options, rng, history: &mut history, tally: &mut tally };
+    let mut life = Life {
+        env: world.env().clone(),
+        world: &world,
+        options,
+        rng,
+        history: &mut history,
+        tally: &mut tally,
+        trace: plot.trace,
+        next_name: 0,
+    };
     match life.live(0, &mut is_new) {
         Ok(()) => Ok(tally),
         Err(Halt::Stopped) => Err(format!("seed {seed} at the end: the store stopped on a healthy disk")),
@@ -165,10 +184,22 @@ struct Life<'a> {
     rng: Rng,
     history: &'a mut History,
     tally: &'a mut Tally,
+    trace: bool,
+    next_name: u32,
+}
+
+macro_rules! trace {
+    ($life:expr, $($text:tt)*) => {
+        if $life.trace {
+            eprintln!($($text)*);
+        }
+    };
 }
 
 /// An open transaction and what the model knows of it.
 struct Open {
+    /// For traces.
+    name: u32,
     txn: Transaction,
     changes: Changes,
     /// Everything it may hold a lock on.
@@ -231,8 +262,23 @@ impl Life<'_> {
         }
     }
 
+    fn excuse_write<T>(&self, result: Result<T, WriteError>) -> Step<T> {
+        match result {
+            Ok(value) => Ok(value),
+            Err(WriteError::Store(error)) => self.excuse(Err(error)),
+            Err(error) => wrong(format!("a write that nothing stands against: {error}")),
+        }
+    }
+
     /// After opening: the whole content is one of the possible states, and sound.
     fn compare(&mut self, store: &Store, is_new: bool) -> Step {
+        // Trees whose drop has committed go when purge comes to them; nobody holds it up here.
+        loop {
+            let more = store.purge_tick();
+            if !self.excuse(more)? {
+                break;
+            }
+        }
         let mut found = State::default();
         for id in store.tree_ids() {
             let rows = self.read_all(store, id)?;
@@ -249,6 +295,7 @@ impl Life<'_> {
                 self.history.durable(0);
             }
         }
+        trace!(self, "opened, {} candidates, trees {:?}", self.history.candidate_count(), found.trees.keys());
         self.history.survived(&found).map_err(Halt::Wrong)?;
         let checked = store.check();
         if let Err(error) = checked {
@@ -280,7 +327,9 @@ impl Life<'_> {
         let roll = self.rng.below(100);
         if roll < 6 || open.is_empty() {
             if open.len() < OPEN_MAX {
+                self.next_name += 1;
                 open.push(Open {
+                    name: self.next_name,
                     txn: store.begin(),
                     changes: Changes::default(),
                     touched: BTreeSet::new(),
@@ -306,6 +355,7 @@ impl Life<'_> {
                     let (savepoint, changes) = &one.savepoints[at];
                     one.changes = changes.clone();
                     let result = one.txn.rollback_to(savepoint);
+                    trace!(self, "{} rollback to: {result:?}", one.name);
                     self.excuse(result)?;
                 }
                 Ok(())
@@ -314,6 +364,7 @@ impl Life<'_> {
                 // A snapshot that stays for a while.
                 if views.len() < 3 {
                     views.push((store.read_view(), self.history.newest()));
+                    trace!(self, "view {:?}", views.last().map(|(view, _)| view.csn()));
                 } else {
                     let at = self.rng.index(views.len());
                     let (view, state) = views.swap_remove(at);
@@ -326,17 +377,20 @@ impl Life<'_> {
                 let one = open.swap_remove(index);
                 self.tally.rollbacks += 1;
                 let result = one.txn.rollback();
+                trace!(self, "{} rollback: {result:?}", one.name);
                 self.excuse(result)
             }
             89..=91 => self.change_trees(store, open, views, index),
             92..=93 => {
                 let result = store.checkpoint_now();
+                trace!(self, "checkpoint: {result:?}");
                 self.excuse(result)?;
                 self.tally.checkpoints += 1;
                 Ok(())
             }
             94..=96 => {
                 let result = store.purge_tick();
+                trace!(self, "purge: {result:?}");
                 self.excuse(result).map(drop)
             }
             _ => {
@@ -395,7 +449,8 @@ impl Life<'_> {
         }
         let Some(number) = self.pick_tree() else { return Ok(()) };
         let newest = self.history.newest();
-        let index_tree = newest.trees.contains_key(&(number + 1)).then_some(number + 1).filter(|&tree| is_index(tree));
+        let index_tree =
+            newest.trees.contains_key(&(number + 1)).then_some(number + 1).filter(|&tree| is_index(tree));
         let (key, value) = (self.key(), self.value());
         let before = open[index].changes.clone();
         let savepoint = open[index].txn.savepoint();
@@ -438,6 +493,12 @@ impl Life<'_> {
             2 => one.txn.delete(&tree, key, LockWait::Nowait),
             _ => one.txn.put(&tree, key, &value, LockWait::Nowait).map(|()| true),
         };
+        trace!(
+            self,
+            "{} write {kind} tree {number} key {:?}: {result:?}",
+            one.name,
+            String::from_utf8_lossy(key)
+        );
         match result {
             Ok(_) if others == Others::Changed => {
                 return wrong(format!("writes over another's uncommitted record, tree {number}"));
@@ -462,7 +523,9 @@ impl Life<'_> {
                 let Some(index_number) = index_tree else { return Ok(true) };
                 self.write_index(store, open, index, index_number, key, current.as_deref(), after.as_deref())
             }
-            Err(WriteError::DuplicateKey) if kind == 0 && current.is_some() && others != Others::Changed => Ok(true),
+            Err(WriteError::DuplicateKey) if kind == 0 && current.is_some() && others != Others::Changed => {
+                Ok(true)
+            }
             Err(WriteError::Locked { .. }) if others != Others::Free => Ok(false),
             Err(WriteError::Store(error)) => self.excuse(Err(error)),
             Err(error) => wrong(format!("write kind {kind} in tree {number} ({others:?}): {error}")),
@@ -481,7 +544,8 @@ impl Life<'_> {
         after: Option<&[u8]>,
     ) -> Step<bool> {
         let tree = self.excuse(store.tree(TreeId(number)))?;
-        let (old, new) = (before.map(|value| index_key(key, value)), after.map(|value| index_key(key, value)));
+        let (old, new) =
+            (before.map(|value| index_key(key, value)), after.map(|value| index_key(key, value)));
         if old == new {
             return Ok(true);
         }
@@ -527,7 +591,9 @@ impl Life<'_> {
         match one.txn.lock_current(&tree, &key, mode, wait, <[u8]>::to_vec) {
             Ok(Locked::Skipped) if skip && others != Others::Free => Ok(()),
             Err(WriteError::Locked { .. }) if !skip && others != Others::Free => Ok(()),
-            Ok(Locked::Row(found)) if others != Others::Changed && expected.as_ref() == Some(&found) => Ok(()),
+            Ok(Locked::Row(found)) if others != Others::Changed && expected.as_ref() == Some(&found) => {
+                Ok(())
+            }
             Ok(Locked::Absent) if others != Others::Changed && expected.is_none() => Ok(()),
             Err(WriteError::Store(error)) => self.excuse(Err(error)),
             Ok(_) => wrong(format!("a locking read in tree {number} ({others:?}) gives something else")),
@@ -539,6 +605,7 @@ impl Life<'_> {
     fn read_own(&mut self, store: &Store, one: &mut Open) -> Step {
         if one.view.is_none() {
             one.view = Some((store.read_view(), self.history.newest()));
+            trace!(self, "{} view {:?}", one.name, one.view.as_ref().map(|(view, _)| view.csn()));
         }
         let Some((view, state)) = one.view.take() else { return Ok(()) };
         let result = self.read_snapshot(store, &view, &state, &one.changes, Some(&one.txn));
@@ -560,7 +627,9 @@ impl Life<'_> {
             return Ok(()); // Made after the snapshot; the dictionary would not show it.
         }
         let tree = match store.tree(TreeId(number)) {
-            Err(StoreError::TreeGone(_)) if !self.history.newest().trees.contains_key(&number) => return Ok(()),
+            Err(StoreError::TreeGone(_)) if !self.history.newest().trees.contains_key(&number) => {
+                return Ok(());
+            }
             other => self.excuse(other)?,
         };
         let reader = || txn.map_or_else(|| view.reader(), |txn| txn.reader(view));
@@ -591,9 +660,13 @@ impl Life<'_> {
             direction: if backward { Direction::Backward } else { Direction::Forward },
         };
         let rows = own.rows_over(state, number);
-        let empty = matches!((&bounds.0, &bounds.1), (Bound::Included(low), Bound::Excluded(high)) if low >= high);
-        let mut expected: Vec<(Vec<u8>, Vec<u8>)> =
-            if empty { Vec::new() } else { rows.range(bounds.clone()).map(|(k, v)| (k.clone(), v.clone())).collect() };
+        let empty =
+            matches!((&bounds.0, &bounds.1), (Bound::Included(low), Bound::Excluded(high)) if low >= high);
+        let mut expected: Vec<(Vec<u8>, Vec<u8>)> = if empty {
+            Vec::new()
+        } else {
+            rows.range(bounds.clone()).map(|(k, v)| (k.clone(), v.clone())).collect()
+        };
         if backward {
             expected.reverse();
         }
@@ -611,6 +684,13 @@ impl Life<'_> {
             }
         }
         if found != expected {
+            trace!(self, "range {range:?} view {:?} own {:?}", view.csn(), txn.map(Transaction::id));
+            for (key, _) in &found {
+                trace!(self, "found    {:?}", String::from_utf8_lossy(key));
+            }
+            for (key, _) in &expected {
+                trace!(self, "expected {:?}", String::from_utf8_lossy(key));
+            }
             return wrong(format!(
                 "a scan of tree {number} gives {} records, not {} (backward {backward})",
                 found.len(),
@@ -623,7 +703,12 @@ impl Life<'_> {
     fn commit(&mut self, store: &Store, open: &mut Vec<Open>, index: usize) -> Step {
         let one = open.swap_remove(index);
         let was_empty = one.changes.is_empty();
-        match one.txn.commit() {
+        let outcome = one.txn.commit();
+        trace!(
+            self,
+            "{} commit: {outcome:?}, trees +{:?} -{:?}", one.name, one.changes.created, one.changes.dropped
+        );
+        match outcome {
             Ok(None) if was_empty => Ok(()),
             Ok(None) => wrong("a commit with changes has no position"),
             Ok(Some(position)) => {
@@ -631,6 +716,7 @@ impl Life<'_> {
                 self.history.commit(position.0, &one.changes);
                 self.tally.commits += 1;
                 if self.rng.chance(400) {
+                    trace!(self, "sync to {position:?}");
                     let result = store.sync_to(position);
                     self.excuse(result)?;
                     self.note_durable(store)?;
@@ -657,7 +743,8 @@ impl Life<'_> {
         if !open[index].touched.is_empty() || open[index].is_ddl || open[index].view.is_some() {
             return Ok(());
         }
-        let made: Vec<TreeNumber> = state.trees.keys().copied().filter(|tree| *tree >= TreeId::FIRST_FREE.0).collect();
+        let made: Vec<TreeNumber> =
+            state.trees.keys().copied().filter(|tree| *tree >= TreeId::FIRST_FREE.0).collect();
         // A tree is dropped under a metadata lock: nobody else uses it.
         let used: BTreeSet<TreeNumber> =
             open.iter().flat_map(|one| one.touched.iter().map(|(tree, _)| *tree)).collect();
@@ -667,15 +754,16 @@ impl Life<'_> {
         let one = &mut open[index];
         if made.len() < TREES_MAX && (droppable.is_empty() || self.rng.chance(600)) {
             let result = one.txn.create_tree();
-            let tree = self.excuse(result)?;
+            let tree = self.excuse_write(result)?;
             one.changes.created.push(tree.0);
         } else {
             let Some(&tree) = droppable.get(self.rng.index(droppable.len().max(1))) else { return Ok(()) };
-            if being_dropped.contains(&tree) || views.iter().any(|(_, state)| state.trees.contains_key(&tree)) {
+            if being_dropped.contains(&tree) || views.iter().any(|(_, state)| state.trees.contains_key(&tree))
+            {
                 return Ok(());
             }
-            let result = one.txn.drop_tree(TreeId(tree));
-            self.excuse(result)?;
+            let result = one.txn.drop_tree(TreeId(tree), LockWait::Nowait);
+            self.excuse_write(result)?;
             one.changes.dropped.push(tree);
         }
         one.is_ddl = true;
@@ -685,6 +773,10 @@ impl Life<'_> {
         let one = open.swap_remove(index);
         self.tally.rollbacks += 1;
         let result = one.txn.rollback();
+        trace!(
+            self,
+            "{} trees +{:?} -{:?}: rollback {result:?}", one.name, one.changes.created, one.changes.dropped
+        );
         self.excuse(result)
     }
 }
@@ -737,9 +829,14 @@ fn check_indexes(state: &State) -> Step {
             continue;
         }
         let rows = state.trees.get(&(number - 1)).unwrap_or(&empty);
-        let expected: BTreeMap<Vec<u8>, ()> = rows.iter().map(|(key, value)| (index_key(key, value), ())).collect();
+        let expected: BTreeMap<Vec<u8>, ()> =
+            rows.iter().map(|(key, value)| (index_key(key, value), ())).collect();
         if !entries.keys().eq(expected.keys()) {
-            return wrong(format!("index tree {number} has {} entries for {} rows", entries.len(), rows.len()));
+            return wrong(format!(
+                "index tree {number} has {} entries for {} rows",
+                entries.len(),
+                rows.len()
+            ));
         }
     }
     Ok(())

@@ -17,7 +17,7 @@
 //!
 //! `cargo run --release -p sim -- --seeds 10000 --start 0` runs stories; a failing one prints its seed and is repeated by it.
 
-// pub mod crash;
+pub mod crash;
 pub mod inputs;
 pub mod lying;
 pub mod model;

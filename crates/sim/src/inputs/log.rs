@@ -1,6 +1,6 @@
 //! Files of the log, as a crash, a medium or somebody else may have left them.
 
-use env::disk::{Disk, FileOptions};
+use env::disk::FileOptions;
 use env::random::Rng;
 use env::simulated::SimWorld;
 use std::path::Path;

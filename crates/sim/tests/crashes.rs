@@ -1,0 +1,70 @@
+//! Ten thousand stories in every test run; and that a disk which lies is noticed.
+
+use sim::crash::{Plot, Tally, run};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+fn number(name: &str, default: u64) -> u64 {
+    std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(default)
+}
+
+fn stories(start: u64, count: u64, plot: Plot) -> (Tally, Vec<String>) {
+    let next = AtomicU64::new(start);
+    let total = Mutex::new((Tally::default(), Vec::new()));
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    std::thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(|| {
+                loop {
+                    let seed = next.fetch_add(1, Ordering::Relaxed);
+                    if seed >= start + count {
+                        return;
+                    }
+                    let outcome = std::panic::catch_unwind(|| run(seed, plot));
+                    let mut total = total.lock().unwrap();
+                    match outcome {
+                        Ok(Ok(tally)) => total.0.add(&tally),
+                        Ok(Err(what)) => total.1.push(what),
+                        Err(_) => total.1.push(format!("seed {seed}: panicked")),
+                    }
+                }
+            });
+        }
+    });
+    total.into_inner().unwrap()
+}
+
+/// `SIM_START` and `SIM_SEEDS` choose others; `cargo run --release -p sim` runs many faster.
+#[test]
+fn no_crash_loses_or_halves_a_commit() {
+    let (start, count) = (number("SIM_START", 0), number("SIM_SEEDS", 10_000));
+    let (tally, failed) = stories(start, count, Plot::default());
+    assert!(
+        failed.is_empty(),
+        "{} of {count} stories failed: {:#?}",
+        failed.len(),
+        &failed[..failed.len().min(5)]
+    );
+    if count >= 1000 {
+        // The stories are worth telling only if they come through all of this.
+        assert!(
+            tally.crashes >= 2 * count && tally.commits > count && tally.durable > count / 4,
+            "{tally:?}"
+        );
+        assert!(
+            tally.conflicts > 0 && tally.checkpoints > 0 && tally.closes > 0 && tally.rollbacks > 0,
+            "{tally:?}"
+        );
+    }
+}
+
+#[test]
+fn a_skipped_sync_is_noticed() {
+    let plot = Plot { skipped_syncs_per_thousand: 100, ..Plot::default() };
+    let (_, failed) = stories(0, 300, plot);
+    assert!(
+        failed.len() >= 10,
+        "a disk that skips one sync in ten was caught by {} of 300 stories",
+        failed.len()
+    );
+}
