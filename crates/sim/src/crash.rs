@@ -415,7 +415,7 @@ impl Life<'_> {
     fn pick_tree(&mut self) -> Option<TreeNumber> {
         let state = self.history.newest();
         let trees: Vec<TreeNumber> = state.trees.keys().copied().filter(|&tree| !is_index(tree)).collect();
-        let first = self.rng.index(trees.len().min(2).max(1));
+        let first = self.rng.index(trees.len().clamp(1, 2));
         let any = self.rng.index(trees.len().max(1));
         // Mostly few trees, so that transactions meet.
         trees.get(if self.rng.chance(700) { first } else { any }).copied()
@@ -501,7 +501,7 @@ impl Life<'_> {
         );
         match result {
             Ok(_) if others == Others::Changed => {
-                return wrong(format!("writes over another's uncommitted record, tree {number}"));
+                wrong(format!("writes over another's uncommitted record, tree {number}"))
             }
             Ok(changed) => {
                 let expected = match kind {
@@ -736,7 +736,7 @@ impl Life<'_> {
         &mut self,
         store: &Store,
         open: &mut Vec<Open>,
-        views: &mut Vec<(ReadView, Rc<State>)>,
+        views: &[(ReadView, Rc<State>)],
         index: usize,
     ) -> Step {
         let state = self.history.newest();
@@ -811,7 +811,7 @@ fn others_hold(open: &[Open], index: usize, tree: TreeNumber, key: &[u8]) -> Oth
 
 /// Of the trees that always exist, those with even numbers are indexes of the one before them.
 fn is_index(tree: TreeNumber) -> bool {
-    tree < TreeId::FIRST_FREE.0 && tree % 2 == 0
+    tree < TreeId::FIRST_FREE.0 && tree.is_multiple_of(2)
 }
 
 fn index_key(key: &[u8], value: &[u8]) -> Vec<u8> {

@@ -52,7 +52,7 @@ impl State {
             match (self.trees.get(tree), other.trees.get(tree)) {
                 (Some(_), None) => lines.push(format!("tree {tree} is missing")),
                 (None, Some(rows)) => {
-                    lines.push(format!("tree {tree} is too many, with {} records", rows.len()))
+                    lines.push(format!("tree {tree} is too many, with {} records", rows.len()));
                 }
                 (Some(mine), Some(theirs)) => {
                     let keys: BTreeSet<_> = mine.keys().chain(theirs.keys()).collect();
