@@ -205,8 +205,9 @@ impl Store {
         }
         let mut scratch = Vec::new();
         match mvcc::find_visible(reader, version, value, &inner.txns, &inner.undo, &mut scratch)? {
+            Visible::InLeaf => Ok(value.map(found)),
             Visible::InScratch => Ok(Some(found(&scratch))),
-            _ => Ok(None),
+            Visible::Absent => Ok(None),
         }
     }
 
@@ -352,8 +353,9 @@ impl Scan {
                 value
             } else {
                 match mvcc::find_visible(reader, version, value, &inner.txns, &inner.undo, scratch)? {
+                    Visible::InLeaf => value,
                     Visible::InScratch => Some(scratch.as_slice()),
-                    _ => None,
+                    Visible::Absent => None,
                 }
             };
             let Some(value) = value else { continue };

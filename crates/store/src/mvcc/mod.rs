@@ -35,10 +35,11 @@ pub struct Reader<'v> {
 }
 
 impl Reader<'_> {
-    /// Whether a version with this stamp is seen.
+    /// Whether a version with this stamp is surely seen. An own stamp is not sure: it may only be a lock on a version that
+    /// the snapshot does not see; [`find_visible`] looks.
     #[inline]
     pub(crate) fn sees(self, stamp: u64, txns: &TxnTable) -> bool {
-        stamp < self.horizon || stamp == self.own.0 || self.uncommitted || self.sees_recent(stamp, txns)
+        stamp < self.horizon || self.uncommitted || self.sees_recent(stamp, txns)
     }
 
     fn sees_recent(self, stamp: u64, txns: &TxnTable) -> bool {
@@ -66,7 +67,8 @@ pub(crate) fn find_visible(
     undo: &UndoSlots,
     scratch: &mut Vec<u8>,
 ) -> Result<Visible, StoreError> {
-    if reader.sees(version.stamp, txns) {
+    let changed_by_reader = version.stamp == reader.own.0 && !undo.is_lock_only(version.undo)?;
+    if changed_by_reader || reader.sees(version.stamp, txns) {
         return Ok(if value.is_some() { Visible::InLeaf } else { Visible::Absent });
     }
     find_older(reader, version, value, txns, undo, scratch)

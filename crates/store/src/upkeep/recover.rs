@@ -64,12 +64,12 @@ pub(crate) fn open(env: &Env, path: &Path, options: Options) -> Result<Inner, Op
             let why = format!("it is missing, but {log} is there");
             return Err(StoreError::corrupt(named("the data file in"), why).into());
         }
-        if half_made {
-            folder.remove(DATA_BEING_MADE).map_err(io("removing an unfinished data file"))?;
-        }
-        folder
-            .open(DATA_BEING_MADE, FileOptions::create_new())
-            .map_err(io(named("making the data file in")))?
+        // A half-made one is emptied, not removed: a crash could keep the removal and lose the new name.
+        let file = folder
+            .open(DATA_BEING_MADE, FileOptions::create())
+            .map_err(io(named("making the data file in")))?;
+        file.set_len(0).map_err(io(named("emptying an unfinished data file in")))?;
+        file
     };
     let pool = Pool::new(Arc::clone(&file), frame_count(options.buffer_pool_bytes))
         .map_err(io(format!("reserving {} bytes for the buffer pool", options.buffer_pool_bytes)))?;
