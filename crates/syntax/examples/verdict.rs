@@ -33,7 +33,7 @@ fn main() -> std::io::Result<()> {
 }
 
 fn next_statement(sql: &[u8], end: usize) -> usize {
-    end + sql[end..].iter().take_while(|c| c.is_ascii_whitespace() || **c == b';').count()
+    end + sql[end..].iter().take_while(|c| c.is_ascii_whitespace()).count()
 }
 
 fn unescape_line(line: &[u8]) -> Vec<u8> {

@@ -28,6 +28,16 @@ const NEAR_BYTES_MAX: usize = 80;
 #[cold]
 #[must_use]
 pub fn syntax_error_at(sql: &[u8], offset: usize) -> Box<SyntaxError> {
+    syntax_error_text(
+        "You have an error in your SQL syntax; check the manual that corresponds to your MySQL server version for the \
+         right syntax to use",
+        sql,
+        offset,
+    )
+}
+
+#[cold]
+pub(crate) fn syntax_error_text(text: &str, sql: &[u8], offset: usize) -> Box<SyntaxError> {
     // MySQL cuts blanks and `;` off the end and blanks off the beginning before it reads.
     let is_blank = |c: &u8| c.is_ascii_whitespace() || *c == 0x0b;
     let kept = sql.len() - sql.iter().rev().take_while(|c| is_blank(c) || **c == b';').count();
@@ -39,19 +49,16 @@ pub fn syntax_error_at(sql: &[u8], offset: usize) -> Box<SyntaxError> {
     if let Some(nul) = memchr::memchr(0, near) {
         near = &near[..nul];
     }
-    let mut text = String::with_capacity(near.len());
+    let mut quoted = String::with_capacity(near.len());
     // Bytes that are no UTF-8 become question marks, one each.
     for chunk in near.utf8_chunks() {
-        text.push_str(chunk.valid());
-        text.extend(chunk.invalid().iter().map(|_| '?'));
+        quoted.push_str(chunk.valid());
+        quoted.extend(chunk.invalid().iter().map(|_| '?'));
     }
     Box::new(SyntaxError {
         number: 1064,
         sqlstate: "42000",
-        message: format!(
-            "You have an error in your SQL syntax; check the manual that corresponds to your MySQL server version \
-             for the right syntax to use near '{text}' at line {line}"
-        ),
+        message: format!("{text} near '{quoted}' at line {line}"),
         offset,
     })
 }

@@ -872,11 +872,13 @@ const R: u8 = 0;
 const N: u8 = 1;
 /// A function's name, a word only before `(`.
 const F: u8 = 2;
+/// A function's name that even as a word may be a name.
+const G: u8 = 3;
 
 #[rustfmt::skip]
 const WORDS: [(T, &[u8], u8); 795] = [
     (T::ABSENT, b"ABSENT", N), (T::ACCESSIBLE, b"ACCESSIBLE", R), (T::ACCOUNT, b"ACCOUNT", N),
-    (T::ACTION, b"ACTION", N), (T::ACTIVE, b"ACTIVE", N), (T::ADD, b"ADD", R), (T::ADDDATE, b"ADDDATE", F),
+    (T::ACTION, b"ACTION", N), (T::ACTIVE, b"ACTIVE", N), (T::ADD, b"ADD", R), (T::ADDDATE, b"ADDDATE", G),
     (T::ADMIN, b"ADMIN", N), (T::AFTER, b"AFTER", N), (T::AGAINST, b"AGAINST", N),
     (T::AGGREGATE, b"AGGREGATE", N), (T::ALGORITHM, b"ALGORITHM", N), (T::ALL, b"ALL", R),
     (T::ALLOW_MISSING_FILES, b"ALLOW_MISSING_FILES", N), (T::ALTER, b"ALTER", R), (T::ALWAYS, b"ALWAYS", N),
@@ -1080,7 +1082,7 @@ const WORDS: [(T, &[u8], u8); 795] = [
     (T::SECOND_MICROSECOND, b"SECOND_MICROSECOND", R), (T::SECURITY, b"SECURITY", N),
     (T::SELECT, b"SELECT", R), (T::SENSITIVE, b"SENSITIVE", R), (T::SEPARATOR, b"SEPARATOR", R),
     (T::SERIAL, b"SERIAL", N), (T::SERIALIZABLE, b"SERIALIZABLE", N), (T::SERVER, b"SERVER", N),
-    (T::SESSION, b"SESSION", N), (T::SESSION_USER, b"SESSION_USER", F), (T::SET, b"SET", R),
+    (T::SESSION, b"SESSION", N), (T::SESSION_USER, b"SESSION_USER", G), (T::SET, b"SET", R),
     (T::SETS, b"SETS", N), (T::SHARE, b"SHARE", N), (T::SHOW, b"SHOW", R), (T::SHUTDOWN, b"SHUTDOWN", N),
     (T::SIGNAL, b"SIGNAL", R), (T::SIGNED, b"SIGNED", N), (T::SIMPLE, b"SIMPLE", N), (T::SKIP, b"SKIP", N),
     (T::SLAVE, b"SLAVE", N), (T::SLOW, b"SLOW", N), (T::SMALLINT, b"SMALLINT", R),
@@ -1121,12 +1123,12 @@ const WORDS: [(T, &[u8], u8); 795] = [
     (T::STDDEV_POP, b"STDDEV_POP", F), (T::STDDEV_SAMP, b"STDDEV_SAMP", F), (T::STOP, b"STOP", N),
     (T::STORAGE, b"STORAGE", N), (T::STORED, b"STORED", R), (T::STRAIGHT_JOIN, b"STRAIGHT_JOIN", R),
     (T::STREAM, b"STREAM", N), (T::STRICT_LOAD, b"STRICT_LOAD", N), (T::STRING, b"STRING", N),
-    (T::ST_COLLECT, b"ST_COLLECT", F), (T::SUBCLASS_ORIGIN, b"SUBCLASS_ORIGIN", N),
-    (T::SUBDATE, b"SUBDATE", F), (T::SUBJECT, b"SUBJECT", N), (T::SUBPARTITION, b"SUBPARTITION", N),
+    (T::ST_COLLECT, b"ST_COLLECT", G), (T::SUBCLASS_ORIGIN, b"SUBCLASS_ORIGIN", N),
+    (T::SUBDATE, b"SUBDATE", G), (T::SUBJECT, b"SUBJECT", N), (T::SUBPARTITION, b"SUBPARTITION", N),
     (T::SUBPARTITIONS, b"SUBPARTITIONS", N), (T::SUBSTR, b"SUBSTR", F), (T::SUBSTRING, b"SUBSTRING", F),
     (T::SUM, b"SUM", F), (T::SUPER, b"SUPER", N), (T::SUSPEND, b"SUSPEND", N), (T::SWAPS, b"SWAPS", N),
     (T::SWITCHES, b"SWITCHES", N), (T::SYSDATE, b"SYSDATE", F), (T::SYSTEM, b"SYSTEM", R),
-    (T::SYSTEM_USER, b"SYSTEM_USER", F), (T::TABLE, b"TABLE", R), (T::TABLES, b"TABLES", N),
+    (T::SYSTEM_USER, b"SYSTEM_USER", G), (T::TABLE, b"TABLE", R), (T::TABLES, b"TABLES", N),
     (T::TABLESAMPLE, b"TABLESAMPLE", R), (T::TABLESPACE, b"TABLESPACE", N),
     (T::TABLE_CHECKSUM, b"TABLE_CHECKSUM", N), (T::TABLE_NAME, b"TABLE_NAME", N),
     (T::TEMPORARY, b"TEMPORARY", N), (T::TEMPTABLE, b"TEMPTABLE", N), (T::TERMINATED, b"TERMINATED", R),
@@ -1227,7 +1229,7 @@ pub(crate) fn lookup(word: &[u8], before_paren: bool) -> Option<T> {
         let index = found as usize - 1;
         if HEADS[index] == head && WORDS[index].1.eq_ignore_ascii_case(word) {
             let (kind, _, class) = WORDS[index];
-            return if class == F && !before_paren { None } else { Some(kind) };
+            return if matches!(class, F | G) && !before_paren { None } else { Some(kind) };
         }
         slot = (slot + 1) % SLOTS;
     }
@@ -1237,7 +1239,7 @@ impl T {
     /// A word that may also be a name.
     #[inline]
     pub(crate) fn is_free_word(self) -> bool {
-        self as u16 >= FIRST_WORD && WORDS[(self as u16 - FIRST_WORD) as usize].2 == N
+        self as u16 >= FIRST_WORD && matches!(WORDS[(self as u16 - FIRST_WORD) as usize].2, N | G)
     }
 
     /// A word of any kind.
@@ -1277,7 +1279,7 @@ mod tests {
         for (kind, word, class) in WORDS {
             assert_eq!(lookup(word, true), Some(kind));
             assert_eq!(lookup(&word.to_ascii_lowercase(), true), Some(kind));
-            assert_eq!(lookup(word, false).is_some(), class != F);
+            assert_eq!(lookup(word, false).is_some(), !matches!(class, F | G));
             assert_eq!(lookup(&[word, b"x" as &[u8]].concat(), true).filter(|k| *k == kind), None);
         }
         assert_eq!(lookup(b"customer_id", false), None);

@@ -377,14 +377,15 @@ impl<'a> Parser<'a> {
     // GRANT and REVOKE.
 
     /// A privilege or a role, whose kind shows only at `ON` or `TO`.
-    fn role_or_privilege(&mut self) -> R<(Option<Privilege<'a>>, Option<Account<'a>>)> {
+    fn role_or_privilege(&mut self) -> R<(Option<Privilege<'a>>, Option<Account<'a>>, u32)> {
+        let place = self.tok.start;
         let plain = |name: &'static str| Privilege { name: name.as_bytes(), columns: &[] };
         let kind = self.tok.kind;
         let name: &'static str = match kind {
             T::SELECT | T::INSERT | T::UPDATE | T::REFERENCES => {
                 self.bump();
                 let columns = if self.at(T::LParen) { self.paren_list(Self::ident)? } else { &[] };
-                return Ok((Some(Privilege { name: kind.word().as_bytes(), columns }), None));
+                return Ok((Some(Privilege { name: kind.word().as_bytes(), columns }), None, place));
             }
             T::DELETE
             | T::USAGE
@@ -462,30 +463,32 @@ impl<'a> Parser<'a> {
                     _ => "CREATE",
                 }
             }
+            T::NONE | T::RESOURCE | T::RESTART | T::PROXY => return self.fail(),
             _ => {
                 let name = self.ident_or_string()?;
                 if self.eat_at()? {
                     let host = self.ident_or_string()?;
-                    return Ok((None, Some(Account { user: name, host, current: false })));
+                    return Ok((None, Some(Account { user: name, host, current: false }), place));
                 }
                 let columns = if self.at(T::LParen) { self.paren_list(Self::ident)? } else { &[] };
                 let role = Account { user: name, host: b"%", current: false };
                 return Ok((
                     Some(Privilege { name, columns }),
                     if columns.is_empty() { Some(role) } else { None },
+                    place,
                 ));
             }
         };
-        Ok((Some(plain(name)), None))
+        Ok((Some(plain(name)), None, place))
     }
 
     /// Splits a list read by [`Parser::role_or_privilege`].
     fn as_privileges(
         &mut self,
-        items: &[(Option<Privilege<'a>>, Option<Account<'a>>)],
+        items: &[(Option<Privilege<'a>>, Option<Account<'a>>, u32)],
     ) -> R<&'a [Privilege<'a>]> {
         let mut privileges = self.list();
-        for (privilege, _) in items {
+        for (privilege, ..) in items {
             match privilege {
                 Some(privilege) => privileges.push(*privilege),
                 None => {
@@ -496,12 +499,18 @@ impl<'a> Parser<'a> {
         Ok(privileges.into_bump_slice())
     }
 
-    fn as_roles(&mut self, items: &[(Option<Privilege<'a>>, Option<Account<'a>>)]) -> R<&'a [Account<'a>]> {
+    fn as_roles(
+        &mut self,
+        items: &[(Option<Privilege<'a>>, Option<Account<'a>>, u32)],
+    ) -> R<&'a [Account<'a>]> {
         let mut roles = self.list();
-        for (_, role) in items {
+        for (_, role, place) in items {
             match role {
                 Some(role) => roles.push(*role),
-                None => return self.fail(),
+                None => {
+                    self.failure = super::Failure::SyntaxText("Illegal authorization identifier");
+                    return self.fail_at(*place);
+                }
             }
         }
         Ok(roles.into_bump_slice())

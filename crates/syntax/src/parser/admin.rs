@@ -347,6 +347,9 @@ impl<'a> Parser<'a> {
 
     fn set_item(&mut self, scope: Option<VarScope>) -> R<SetItem<'a>> {
         if let Some(scope) = scope {
+            if self.at_any(&[T::GLOBAL, T::LOCAL, T::PERSIST, T::PERSIST_ONLY, T::SESSION]) {
+                return self.fail();
+            }
             let var = self.set_var_name(scope)?;
             return self.set_value(var);
         }
@@ -373,7 +376,7 @@ impl<'a> Parser<'a> {
                 let var = self.set_var_name(scope.unwrap_or(VarScope::Default))?;
                 self.set_value(var)
             }
-            T::NAMES if !matches!(self.peek(), T::Eq | T::Assign) => {
+            T::NAMES => {
                 self.bump();
                 if self.eat(T::DEFAULT) {
                     return Ok(SetItem::Names { charset: None, collation: None });
@@ -382,7 +385,7 @@ impl<'a> Parser<'a> {
                 let collation = if self.eat(T::COLLATE) { Some(self.collation_name()?) } else { None };
                 Ok(SetItem::Names { charset, collation })
             }
-            T::CHARSET | T::CHARACTER | T::CHAR => {
+            T::CHARACTER | T::CHAR | T::CHARSET if !matches!(self.peek(), T::Eq | T::Assign) => {
                 self.eat_charset_words()?;
                 if self.eat(T::DEFAULT) {
                     return Ok(SetItem::Charset(None));
@@ -721,7 +724,7 @@ impl<'a> Parser<'a> {
         if !starts_statement && !options && self.at_ident() {
             let table = self.object_name()?;
             let column = match self.kind() {
-                T::Str => Some(self.string()?),
+                T::Str | T::Hex | T::HexStr | T::Bin | T::BinStr => Some(self.text_string()?),
                 _ if self.at_ident() => Some(self.ident()?.text),
                 _ => None,
             };

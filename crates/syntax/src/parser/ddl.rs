@@ -653,12 +653,6 @@ impl<'a> Parser<'a> {
                 return self.fail();
             }
         }
-        if self.eat_pair(T::START, T::TRANSACTION) {
-            let mut all = self.list();
-            all.extend_from_slice(table.options);
-            all.push(TableOption::StartTransaction);
-            table.options = all.into_bump_slice();
-        }
         Ok(Statement::CreateTable(self.alloc(table)))
     }
 
@@ -832,9 +826,9 @@ impl<'a> Parser<'a> {
                 self.bump();
                 O::Storage(self.word_of(&[T::DISK, T::MEMORY])?)
             }
-            T::START if self.peek() == T::TRANSACTION => {
+            T::START => {
                 self.bump();
-                self.bump();
+                self.expect(T::TRANSACTION)?;
                 O::StartTransaction
             }
             T::DEFAULT | T::CHARSET | T::CHARACTER | T::CHAR | T::COLLATE => {
@@ -998,12 +992,14 @@ impl<'a> Parser<'a> {
         let mut alter = AlterTable { table, actions: &[], algorithm: None, lock: None, validation: None };
         let mut actions = self.list();
         // Some actions stand alone, after modifiers at the most.
+        let mut after_comma = false;
         let alone = loop {
-            if self.at_any(&[T::Eof, T::Semicolon]) {
+            if !after_comma && self.at_any(&[T::Eof, T::Semicolon]) {
                 break false;
             }
             if self.alter_modifier(&mut alter)? {
                 if self.eat(T::Comma) {
+                    after_comma = true;
                     continue;
                 }
                 break false;
@@ -1018,7 +1014,7 @@ impl<'a> Parser<'a> {
                 while let Some(option) = self.table_option()? {
                     actions.push(AlterAction::Option(option));
                 }
-            } else if self.at(T::PARTITION) || self.at(T::REMOVE) {
+            } else if !after_comma && self.at_any(&[T::PARTITION, T::REMOVE]) {
                 break false;
             } else {
                 actions.push(self.alter_action()?);
@@ -1026,6 +1022,7 @@ impl<'a> Parser<'a> {
             if !self.eat(T::Comma) {
                 break false;
             }
+            after_comma = true;
         };
         if !alone {
             if self.at(T::PARTITION) {
@@ -1257,13 +1254,30 @@ impl<'a> Parser<'a> {
                 let charset = self.name_or_default()?;
                 let collation = if self.eat(T::COLLATE) {
                     self.eat(T::Eq);
-                    self.name_or_default()?
+                    Some(self.collation_name()?)
                 } else {
                     None
                 };
                 Ok(AlterAction::ConvertCharset { charset, collation })
             }
-            T::ORDER => Ok(AlterAction::OrderBy(self.order_by()?)),
+            T::ORDER => {
+                self.bump();
+                self.expect(T::BY)?;
+                Ok(AlterAction::OrderBy(self.comma_list(|p| {
+                    let start = p.tok.start;
+                    let column = p.column_ref()?;
+                    let expr = Expr { kind: ExprKind::Column(p.alloc(column)), span: p.span_from(start) };
+                    let desc = match p.kind() {
+                        T::ASC => Some(false),
+                        T::DESC => Some(true),
+                        _ => None,
+                    };
+                    if desc.is_some() {
+                        p.bump();
+                    }
+                    Ok(OrderItem { expr, desc })
+                })?))
+            }
             T::FORCE => {
                 self.bump();
                 Ok(AlterAction::Force)

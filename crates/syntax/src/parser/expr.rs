@@ -851,6 +851,8 @@ impl<'a> Parser<'a> {
     /// An expression that begins with a word.
     fn word_expr(&mut self, kind: T) -> R<Expr<'a>> {
         let start = self.tok.start;
+        // `SQL_TSI_DAY` is `DAY` in every place, the function `DAY()` included.
+        let kind = if plain_unit(kind) != kind && self.peek() == T::LParen { plain_unit(kind) } else { kind };
         let paren = || usize::MAX;
         match kind {
             // Functions with fixed numbers of arguments, whose names are words.
@@ -1012,7 +1014,7 @@ impl<'a> Parser<'a> {
             }
             T::SUBSTRING | T::SUBSTR | T::MID => self.substring(),
             T::TRIM => self.trim(),
-            T::CHAR => self.char_function(),
+            T::CHAR | T::CHARACTER => self.char_function(),
             T::WEIGHT_STRING if self.peek() == T::LParen => self.weight_string(),
             T::JSON_VALUE if self.peek() == T::LParen => self.json_value(),
             T::GROUPING => {
@@ -1063,7 +1065,8 @@ impl<'a> Parser<'a> {
 
     /// `word(args)` with the word, in upper case, as the function's name.
     fn word_call(&mut self, min: usize, max: usize) -> R<Expr<'a>> {
-        let word = self.bump();
+        let mut word = self.bump();
+        word.kind = plain_unit(word.kind);
         let args = self.fixed_args(min, max)?;
         let call = FunctionCall {
             name: ObjectName {
@@ -1847,6 +1850,21 @@ impl<'a> Parser<'a> {
     }
 }
 
+/// The unit without `SQL_TSI_`.
+fn plain_unit(kind: T) -> T {
+    match kind {
+        T::SQL_TSI_SECOND => T::SECOND,
+        T::SQL_TSI_MINUTE => T::MINUTE,
+        T::SQL_TSI_HOUR => T::HOUR,
+        T::SQL_TSI_DAY => T::DAY,
+        T::SQL_TSI_WEEK => T::WEEK,
+        T::SQL_TSI_MONTH => T::MONTH,
+        T::SQL_TSI_QUARTER => T::QUARTER,
+        T::SQL_TSI_YEAR => T::YEAR,
+        _ => kind,
+    }
+}
+
 /// The type of a number by its text.
 pub(super) fn number_kind(kind: T, text: &[u8]) -> NumberKind {
     match kind {
@@ -1858,16 +1876,16 @@ pub(super) fn number_kind(kind: T, text: &[u8]) -> NumberKind {
 
 fn interval_unit(kind: T) -> Option<IntervalUnit> {
     use IntervalUnit as U;
-    Some(match kind {
+    Some(match plain_unit(kind) {
         T::MICROSECOND => U::Microsecond,
-        T::SECOND | T::SQL_TSI_SECOND => U::Second,
-        T::MINUTE | T::SQL_TSI_MINUTE => U::Minute,
-        T::HOUR | T::SQL_TSI_HOUR => U::Hour,
-        T::DAY | T::SQL_TSI_DAY => U::Day,
-        T::WEEK | T::SQL_TSI_WEEK => U::Week,
-        T::MONTH | T::SQL_TSI_MONTH => U::Month,
-        T::QUARTER | T::SQL_TSI_QUARTER => U::Quarter,
-        T::YEAR | T::SQL_TSI_YEAR => U::Year,
+        T::SECOND => U::Second,
+        T::MINUTE => U::Minute,
+        T::HOUR => U::Hour,
+        T::DAY => U::Day,
+        T::WEEK => U::Week,
+        T::MONTH => U::Month,
+        T::QUARTER => U::Quarter,
+        T::YEAR => U::Year,
         T::SECOND_MICROSECOND => U::SecondMicrosecond,
         T::MINUTE_MICROSECOND => U::MinuteMicrosecond,
         T::MINUTE_SECOND => U::MinuteSecond,

@@ -96,6 +96,8 @@ pub(crate) type R<X> = Result<X, Stop>;
 #[derive(Clone, Copy)]
 enum Failure {
     Syntax,
+    /// As `Syntax`, with another beginning of the message.
+    SyntaxText(&'static str),
     TooDeep,
     Other(u16, &'static str, &'static str),
 }
@@ -174,6 +176,7 @@ impl<'a> Parser<'a> {
         let offset = self.tok.start as usize;
         match self.failure {
             Failure::Syntax => error::syntax_error_at(self.sql, offset),
+            Failure::SyntaxText(text) => error::syntax_error_text(text, self.sql, offset),
             Failure::TooDeep => error::too_deep(offset),
             Failure::Other(number, sqlstate, message) => {
                 Box::new(SyntaxError { number, sqlstate, message: message.to_owned(), offset })

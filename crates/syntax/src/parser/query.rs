@@ -611,7 +611,7 @@ impl<'a> Parser<'a> {
             T::JSON_TABLE => self.json_table(),
             T::LBrace => {
                 self.bump();
-                self.ident()?;
+                self.expect(T::OJ)?;
                 let inner = self.table_ref()?;
                 self.expect(T::RBrace)?;
                 Ok(inner)
@@ -761,9 +761,9 @@ impl<'a> Parser<'a> {
         self.enter()?;
         self.expect(T::COLUMNS)?;
         let columns = self.paren_list(|p| {
-            if p.at(T::NESTED) && matches!(p.peek(), T::PATH | T::Str | T::NStr | T::Introducer) {
+            if p.at(T::NESTED) && p.peek() == T::PATH {
                 p.bump();
-                p.eat(T::PATH);
+                p.bump();
                 let path = p.text_literal()?;
                 return Ok(JsonColumn::Nested { path, columns: p.json_columns()? });
             }

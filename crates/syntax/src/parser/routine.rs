@@ -341,7 +341,7 @@ impl<'a> Parser<'a> {
                 self.expect(T::INTO)?;
                 self.idents().map(|_| ())
             }
-            kind if Self::is_ident(kind) && self.peek() == T::Colon => {
+            kind if Self::is_ident(kind) && !STATEMENT_WORDS.contains(&kind) && self.peek() == T::Colon => {
                 self.bump();
                 self.bump();
                 match self.kind() {

@@ -242,6 +242,12 @@ impl<'a> Parser<'a> {
                 }
                 Ok(Show::Other("PROFILE"))
             }
+            T::PARSE_TREE => {
+                // Only debug builds of MySQL have it; others read the statement and then refuse.
+                let place = self.bump().start;
+                self.statement()?;
+                self.fail_at(place)
+            }
             _ => self.fail(),
         }
     }
