@@ -876,6 +876,7 @@ const F: u8 = 2;
 const G: u8 = 3;
 
 #[rustfmt::skip]
+#[allow(clippy::large_const_arrays, reason = "other constants are computed from it; code reads `WORD_LIST`")]
 const WORDS: [(T, &[u8], u8); 795] = [
     (T::ABSENT, b"ABSENT", N), (T::ACCESSIBLE, b"ACCESSIBLE", R), (T::ACCOUNT, b"ACCOUNT", N),
     (T::ACTION, b"ACTION", N), (T::ACTIVE, b"ACTIVE", N), (T::ADD, b"ADD", R), (T::ADDDATE, b"ADDDATE", G),
@@ -1163,6 +1164,9 @@ const WORDS: [(T, &[u8], u8); 795] = [
     (T::ZEROFILL, b"ZEROFILL", R), (T::ZONE, b"ZONE", N),
 ];
 
+/// `WORDS` in one place of memory.
+static WORD_LIST: [(T, &[u8], u8); WORDS.len()] = WORDS;
+
 const FIRST_WORD: u16 = WORDS[0].0 as u16;
 const WORD_BYTES_MAX: usize = 64;
 const SLOTS: usize = 4096;
@@ -1227,8 +1231,8 @@ pub(crate) fn lookup(word: &[u8], before_paren: bool) -> Option<T> {
             return None;
         }
         let index = found as usize - 1;
-        if HEADS[index] == head && WORDS[index].1.eq_ignore_ascii_case(word) {
-            let (kind, _, class) = WORDS[index];
+        if HEADS[index] == head && WORD_LIST[index].1.eq_ignore_ascii_case(word) {
+            let (kind, _, class) = WORD_LIST[index];
             return if matches!(class, F | G) && !before_paren { None } else { Some(kind) };
         }
         slot = (slot + 1) % SLOTS;
@@ -1239,7 +1243,7 @@ impl T {
     /// A word that may also be a name.
     #[inline]
     pub(crate) fn is_free_word(self) -> bool {
-        self as u16 >= FIRST_WORD && matches!(WORDS[(self as u16 - FIRST_WORD) as usize].2, N | G)
+        self as u16 >= FIRST_WORD && matches!(WORD_LIST[(self as u16 - FIRST_WORD) as usize].2, N | G)
     }
 
     /// A word of any kind.
@@ -1253,7 +1257,7 @@ impl T {
         if !self.is_word() {
             return "";
         }
-        std::str::from_utf8(WORDS[(self as u16 - FIRST_WORD) as usize].1).unwrap_or("")
+        std::str::from_utf8(WORD_LIST[(self as u16 - FIRST_WORD) as usize].1).unwrap_or("")
     }
 }
 
@@ -1276,7 +1280,7 @@ mod tests {
 
     #[test]
     fn every_word_is_found_in_any_case_and_nothing_else_is() {
-        for (kind, word, class) in WORDS {
+        for (kind, word, class) in WORD_LIST {
             assert_eq!(lookup(word, true), Some(kind));
             assert_eq!(lookup(&word.to_ascii_lowercase(), true), Some(kind));
             assert_eq!(lookup(word, false).is_some(), !matches!(class, F | G));

@@ -284,10 +284,10 @@ impl<'a> Lexer<'a> {
                 _ => {}
             }
         }
-        if c == b'$' {
-            if let Some(token) = self.dollar_string(start) {
-                return token;
-            }
+        if c == b'$'
+            && let Some(token) = self.dollar_string(start)
+        {
+            return token;
         }
         let end = self.ident_end(start + 1);
         let after = self.at(end);

@@ -7,12 +7,14 @@
 //! Read next: `ast` (the tree), `lexer`, `parser`, `digest` (recognising a statement without parsing it), `print`.
 
 pub mod ast;
+mod digest;
 mod error;
 mod keywords;
 mod lexer;
 mod mode;
 mod parser;
 
+pub use digest::{DigestScratch, Digested, DigestedRows, digest};
 pub use error::{SyntaxError, syntax_error_at};
 pub use lexer::{MYSQL_VERSION_ID, unescape};
 pub use mode::SqlMode;

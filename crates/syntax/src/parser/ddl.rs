@@ -5,6 +5,9 @@ use crate::SqlMode;
 use crate::ast::*;
 use crate::keywords::T;
 
+/// `ALGORITHM` and `LOCK`, each optional.
+type AlgorithmAndLock<'a> = (Option<&'a [u8]>, Option<&'a [u8]>);
+
 impl<'a> Parser<'a> {
     // Types.
 
@@ -1420,7 +1423,7 @@ impl<'a> Parser<'a> {
         Ok(Statement::CreateIndex(self.alloc(CreateIndex { table, key, algorithm, lock })))
     }
 
-    fn algorithm_and_lock(&mut self) -> R<(Option<&'a [u8]>, Option<&'a [u8]>)> {
+    fn algorithm_and_lock(&mut self) -> R<AlgorithmAndLock<'a>> {
         let (mut algorithm, mut lock) = (None, None);
         loop {
             if self.at(T::ALGORITHM) && algorithm.is_none() {

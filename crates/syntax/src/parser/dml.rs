@@ -417,12 +417,12 @@ impl<'a> CellBuffer<'a> {
             T::Minus => return self.push_negative(p),
             _ => None,
         };
-        if let Some(kind) = simple {
-            if matches!(p.peek(), T::Comma | T::RParen | T::Eof) {
-                p.bump();
-                self.cells.push(cell(kind, token.start, token.end, p));
-                return Ok(());
-            }
+        if let Some(kind) = simple
+            && matches!(p.peek(), T::Comma | T::RParen | T::Eof)
+        {
+            p.bump();
+            self.cells.push(cell(kind, token.start, token.end, p));
+            return Ok(());
         }
         self.push_expr(p)
     }

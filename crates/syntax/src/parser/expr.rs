@@ -1866,7 +1866,7 @@ fn plain_unit(kind: T) -> T {
 }
 
 /// The type of a number by its text.
-pub(super) fn number_kind(kind: T, text: &[u8]) -> NumberKind {
+pub(crate) fn number_kind(kind: T, text: &[u8]) -> NumberKind {
     match kind {
         T::Float => NumberKind::Float,
         T::Integer if text.len() < 20 || Parser::integer_of(text).is_some() => NumberKind::Integer,

@@ -10,6 +10,8 @@
 //!    trees, other chains (`1 + 1 + ...`) count, so whoever walks the tree may recurse.
 //! 3. Time and memory are linear in the text.
 
+pub(crate) use expr::number_kind;
+
 mod account;
 mod admin;
 mod ddl;

@@ -73,7 +73,7 @@ impl<'a> Parser<'a> {
             if into.is_some() {
                 return self.fail_with(3953, "42000", "Multiple INTO clauses in one query block.");
             }
-            into = Some(self.into_clause()?);
+            into = Some(self.read_into()?);
         }
         let mut locking = self.list();
         while self.at_any(&[T::FOR, T::LOCK]) {
@@ -102,7 +102,7 @@ impl<'a> Parser<'a> {
             if into.is_some() {
                 return self.fail_with(3953, "42000", "Multiple INTO clauses in one query block.");
             }
-            into = Some(self.into_clause()?);
+            into = Some(self.read_into()?);
         }
         Ok(self.alloc(Query {
             with,
@@ -222,7 +222,7 @@ impl<'a> Parser<'a> {
             span: Span::default(),
         };
         if self.at(T::INTO) {
-            let clause = self.into_clause()?;
+            let clause = self.read_into()?;
             // Two `INTO`s, or one in a subquery: the check is with whoever asked for no `INTO`.
             *into = Some(clause);
             if !(self.at_any(&[
@@ -247,10 +247,8 @@ impl<'a> Parser<'a> {
                 return self.fail();
             }
         }
-        if self.eat(T::FROM) {
-            if !self.eat(T::DUAL) {
-                select.from = self.comma_list(Self::table_ref)?;
-            }
+        if self.eat(T::FROM) && !self.eat(T::DUAL) {
+            select.from = self.comma_list(Self::table_ref)?;
         }
         if self.eat(T::WHERE) {
             select.where_ = Some(self.expr_ref()?);
@@ -416,7 +414,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    fn into_clause(&mut self) -> R<&'a Into<'a>> {
+    fn read_into(&mut self) -> R<&'a Into<'a>> {
         self.expect(T::INTO)?;
         let into = if self.eat(T::OUTFILE) {
             let path = self.string()?;

@@ -729,11 +729,8 @@ impl<'a> Parser<'a> {
         self.bump();
         match self.expect_any(&[T::ROTATE, T::RELOAD, T::ENABLE, T::DISABLE])? {
             T::ROTATE => {
-                if self.ident()?.is("binlog") {
-                    self.expect_all(&[T::MASTER, T::KEY])?;
-                } else {
-                    self.expect_all(&[T::MASTER, T::KEY])?;
-                }
+                self.ident()?;
+                self.expect_all(&[T::MASTER, T::KEY])?;
             }
             T::RELOAD => {
                 if self.eat(T::TLS) {
