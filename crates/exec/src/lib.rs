@@ -1,3 +1,31 @@
 //! Operators, expressions, functions, sort, aggregate, join, spill.
+//!
+//! A [`Prepared`] is a physical plan with its expressions compiled: immutable, shared in a plan cache. An execution
+//! builds the operators over it; they pull batches of at most 1,024 rows from each other and the topmost gives them to
+//! a [`RowSink`] (usually [`output::ReplySink`], which encodes rows straight into the connection's buffer).
+//!
+//! ```text
+//! plan::PhysicalPlan -> Prepared -> run_query(prepared, context, sink)
+//!                                -> run_change(prepared, context) -> Changed
+//! ```
+//!
+//! Invariants:
+//! 1. A batch handed to a parent belongs to the parent until its next call: operators share no row buffers.
+//! 2. Between two batches an operator holds no latch and no borrowed page.
+//! 3. Every operator that keeps rows counts their bytes against a limit of the session.
+//!
+//! Read next: [`prepare`], `run` (the operators), `change` (INSERT, UPDATE, DELETE), [`expr`], [`output`].
 
+mod change;
+mod context;
 pub mod expr;
+mod key;
+pub mod output;
+pub mod prepare;
+mod run;
+
+pub use change::{Changed, run_change};
+pub use context::{ChangeSettings, ExecContext, MemoryLimits, NodeCounter};
+pub use output::{ReplySink, RowSink};
+pub use prepare::Prepared;
+pub use run::{evaluate, run_query};

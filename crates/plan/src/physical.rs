@@ -13,7 +13,7 @@
 use std::sync::Arc;
 
 use catalog::{LockWait, TableEntry};
-use syntax::ast::SetOp;
+pub use syntax::ast::SetOp;
 use types::{DataType, Physical};
 
 use crate::expr::{ColumnId, Expr};

@@ -355,10 +355,15 @@ impl Table {
                 }
             }
         };
-        self.lock_into(transaction, &locator, mode, wait, zone, columns, batch, locators)
+        self.lock_columns(transaction, &locator, mode, wait, zone, columns, batch, locators)
     }
 
-    fn lock_into(
+    /// Locks the row with this locator and appends its columns to `batch`, its locator to `locators`; answers as
+    /// [`Table::lock_unique`].
+    ///
+    /// # Errors
+    /// No lock, or the store's.
+    pub fn lock_columns(
         &self,
         transaction: &mut Transaction,
         locator: &[u8],
@@ -651,7 +656,7 @@ impl TableScan {
                     }
                     Some(entries) => {
                         let locator = entries.split(key, value).0;
-                        table.lock_into(
+                        table.lock_columns(
                             transaction,
                             locator,
                             mode,

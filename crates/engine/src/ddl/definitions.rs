@@ -55,10 +55,7 @@ impl Definitions {
     ///
     /// # Errors
     /// A dictionary that cannot be read; the store's.
-    pub fn open(
-        store: &Store,
-        system_schemas: Vec<Arc<Schema>>,
-    ) -> std::result::Result<Self, OpenDefinitionsError> {
+    pub fn open(store: &Store, system_schemas: Vec<Arc<Schema>>) -> std::result::Result<Self, OpenDefinitionsError> {
         let (dictionary, mut catalog) = Dictionary::open(store).map_err(OpenDefinitionsError::Dictionary)?;
         drop_orphans(store, &catalog)?;
         for schema in system_schemas {
@@ -235,11 +232,7 @@ impl Change<'_> {
     ///
     /// # Errors
     /// The store's.
-    pub(super) fn put_altered(
-        &mut self,
-        table: Arc<TableDefinition>,
-        earlier: &Arc<TableEntry>,
-    ) -> Result<()> {
+    pub(super) fn put_altered(&mut self, table: Arc<TableDefinition>, earlier: &Arc<TableEntry>) -> Result<()> {
         self.put(table, Opening::Altered(Arc::clone(earlier)))
     }
 
@@ -247,11 +240,7 @@ impl Change<'_> {
     ///
     /// # Errors
     /// The store's.
-    pub(super) fn put_rebuilt(
-        &mut self,
-        table: Arc<TableDefinition>,
-        earlier: &Arc<TableEntry>,
-    ) -> Result<()> {
+    pub(super) fn put_rebuilt(&mut self, table: Arc<TableDefinition>, earlier: &Arc<TableEntry>) -> Result<()> {
         self.put(table, Opening::Rebuilt(Arc::clone(earlier)))
     }
 

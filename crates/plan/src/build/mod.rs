@@ -577,7 +577,7 @@ impl<'b> Builder<'b> {
             _ => return None,
         };
         let bound_table = &self.bound.tables[table.0 as usize];
-        if bound_table.entry.source.as_virtual().is_some() {
+        if bound_table.entry.source.as_virtual().is_some() || bound_table.lock.is_some() {
             return None;
         }
         let mut early = self.nothing();

@@ -1,0 +1,393 @@
+//! Keys: values as bytes that compare and hash as the values do, and values of expressions as ends of index ranges.
+
+use plan::physical::{RangeEnd, RangePlan};
+use table::{KeyBytesRange, Table, TimestampZone};
+use types::collation::LikePattern;
+use types::temporal::DateTime;
+use types::temporal::parse::{DateMode, parse_datetime, parse_time};
+use types::vector::Cell;
+use types::{Column, DataType, Decimal, Physical, TypeKind, Value};
+
+/// Appends `cell` so that the bytes of a whole key compare as the values do: NULL first, or last when `descending`.
+pub(crate) fn append_key(cell: Cell<'_>, data_type: &DataType, descending: bool, out: &mut Vec<u8>) {
+    let start = out.len();
+    match cell {
+        Cell::Null => out.push(0),
+        Cell::Int(value) => {
+            out.push(1);
+            let bits = if data_type.unsigned { value as u64 } else { value as u64 ^ 1 << 63 };
+            out.extend_from_slice(&bits.to_be_bytes());
+        }
+        Cell::Double(value) => {
+            out.push(1);
+            let bits = if value == 0.0 { 0 } else { value.to_bits() };
+            let bits = if bits >> 63 == 1 { !bits } else { bits ^ 1 << 63 };
+            out.extend_from_slice(&bits.to_be_bytes());
+        }
+        Cell::Decimal(value) => {
+            out.push(1);
+            value.write_key(65, 30, out);
+        }
+        Cell::Bytes(bytes) => {
+            out.push(1);
+            data_type.collation.sort_key(bytes, out);
+        }
+    }
+    if descending {
+        for byte in &mut out[start..] {
+            *byte = !*byte;
+        }
+    }
+}
+
+/// Appends the key of row `row` of `columns`.
+pub(crate) fn append_row_key(columns: &[Column], types: &[DataType], row: usize, out: &mut Vec<u8>) {
+    for (column, data_type) in columns.iter().zip(types) {
+        append_key(column.cell(row), data_type, false, out);
+    }
+}
+
+/// A value on its way into an index key.
+enum Converted {
+    /// NULL.
+    Null,
+    /// A value of the column's type that equals it.
+    Exact(Value),
+    /// Between this value and the next larger one the column can hold.
+    Above(Value),
+    /// Smaller than every value of the column.
+    BelowAll,
+    /// Larger than every value of the column.
+    AboveAll,
+    /// Equal to no value of the column, and without a place in its order.
+    Nowhere,
+    /// Cannot be told: the range must not narrow.
+    Unknown,
+}
+
+/// The range of keys that a range plan means, `None` if it is empty. `values` are its expressions' values in row
+/// `row`: the equal ones, then the lower and the upper end.
+pub(crate) fn key_range(
+    table: &Table,
+    index: usize,
+    range: &RangePlan,
+    values: &[Column],
+    row: usize,
+    zone: &dyn TimestampZone,
+    mode: DateMode,
+) -> Option<KeyBytesRange> {
+    let codec = table.key_codec(index);
+    let definition = table.definition();
+    let mut key = Vec::with_capacity(32);
+    for (number, equal) in range.equal.iter().enumerate() {
+        let part = codec.parts()[number];
+        let stored = &definition.columns[part.column].data_type;
+        let cell = values[number].cell(row);
+        // The usual case without a detour: the same shape, and nothing to convert.
+        if let Cell::Int(value) = cell
+            && plain_integer(stored)
+            && plain_integer(&equal.expr.data_type)
+            && fits(value, equal.expr.data_type.unsigned, stored)
+        {
+            codec.write_part(number, cell, zone, &mut key);
+            continue;
+        }
+        if let Cell::Bytes(_) = cell
+            && stored.is_string()
+        {
+            codec.write_part(number, cell, zone, &mut key);
+            continue;
+        }
+        match convert(cell, &equal.expr.data_type, stored, mode) {
+            Converted::Exact(value) => write_value(codec, number, &value, zone, &mut key),
+            Converted::Null if equal.null_safe => codec.write_part(number, Cell::Null, zone, &mut key),
+            Converted::Unknown => return Some(KeyBytesRange::prefix(key)),
+            _ => return None,
+        }
+    }
+    let number = range.equal.len();
+    if range.lower.is_none() && range.upper.is_none() {
+        return Some(KeyBytesRange::prefix(key));
+    }
+    let part = codec.parts()[number];
+    let stored = &definition.columns[part.column].data_type;
+    let mut ends = values[number..].iter();
+    let lower =
+        range.lower.as_ref().map(|end| (end, ends.next().map_or(Cell::Null, |column| column.cell(row))));
+    let upper =
+        range.upper.as_ref().map(|end| (end, ends.next().map_or(Cell::Null, |column| column.cell(row))));
+
+    let mut from = Edge::Open;
+    let mut to = Edge::Open;
+    if let Some((end, cell)) = &lower {
+        from = edge(end, *cell, stored, true, mode)?;
+    }
+    if let Some((end, cell)) = &upper {
+        to = edge(end, *cell, stored, false, mode)?;
+    }
+    // In a descending part the larger value comes first.
+    let (first, last) = if part.descending { (to, from) } else { (from, to) };
+    let with = |edge: &Edge| -> Option<Vec<u8>> {
+        let mut bytes = key.clone();
+        match edge {
+            Edge::Open => return None,
+            Edge::At(value, _) => write_value(codec, number, value, zone, &mut bytes),
+            Edge::Prefix(prefix) => {
+                let start = bytes.len();
+                if part.nullable {
+                    bytes.push(1);
+                }
+                stored.collation.sort_key_prefix(prefix, &mut bytes);
+                if part.descending {
+                    bytes[start..].iter_mut().for_each(|byte| *byte = !*byte);
+                }
+            }
+        }
+        Some(bytes)
+    };
+    let null_key = || {
+        let mut bytes = key.clone();
+        codec.write_part(number, Cell::Null, zone, &mut bytes);
+        bytes
+    };
+    let lower = match (with(&first), &first) {
+        (Some(mut bytes), Edge::At(_, false)) => {
+            if !next_prefix(&mut bytes) {
+                return None;
+            }
+            bytes
+        }
+        (Some(bytes), _) => bytes,
+        // NULL is in no range: it comes first, or last if the part goes down.
+        (None, _) if part.nullable && !part.descending => {
+            let mut bytes = null_key();
+            next_prefix(&mut bytes);
+            bytes
+        }
+        (None, _) => key.clone(),
+    };
+    let upper = match (with(&last), &last) {
+        (Some(bytes), Edge::At(_, false)) => Some(bytes),
+        (Some(mut bytes), _) => next_prefix(&mut bytes).then_some(bytes),
+        (None, _) if part.nullable && part.descending => Some(null_key()),
+        (None, _) => {
+            let mut bytes = key.clone();
+            if bytes.is_empty() { None } else { next_prefix(&mut bytes).then_some(bytes) }
+        }
+    };
+    let range = KeyBytesRange { lower, upper };
+    if range.is_empty() { None } else { Some(range) }
+}
+
+/// An end of a range in the column's own values.
+enum Edge {
+    Open,
+    /// The value, and whether keys that start with it are in.
+    At(Value, bool),
+    /// Every text that begins so is in.
+    Prefix(Vec<u8>),
+}
+
+/// `None`: the range is empty.
+fn edge(end: &RangeEnd, cell: Cell<'_>, stored: &DataType, lower: bool, mode: DateMode) -> Option<Edge> {
+    if end.like_prefix {
+        let Cell::Bytes(pattern) = cell else { return None };
+        let pattern = LikePattern::new(stored.collation, pattern, Some(u32::from(b'\\')));
+        let (prefix, _) = pattern.literal_prefix();
+        return Some(if prefix.is_empty() { Edge::Open } else { Edge::Prefix(prefix.to_vec()) });
+    }
+    Some(match convert(cell, &end.expr.data_type, stored, mode) {
+        Converted::Null | Converted::Nowhere => return None,
+        Converted::Exact(value) => Edge::At(value, end.inclusive),
+        // `> 5.5` starts behind 5; `< 5.5` ends with 5.
+        Converted::Above(value) => Edge::At(value, !lower),
+        Converted::BelowAll if lower => Edge::Open,
+        Converted::AboveAll if !lower => Edge::Open,
+        Converted::BelowAll | Converted::AboveAll => return None,
+        Converted::Unknown => Edge::Open,
+    })
+}
+
+fn write_value(
+    codec: &table::codec::key::KeyCodec,
+    number: usize,
+    value: &Value,
+    zone: &dyn TimestampZone,
+    key: &mut Vec<u8>,
+) {
+    table::with_cell(value, |cell| codec.write_part(number, cell, zone, key));
+}
+
+/// The first byte string behind all that begin with `key`; false if there is none.
+fn next_prefix(key: &mut Vec<u8>) -> bool {
+    table::codec::key::next_prefix(key)
+}
+
+fn plain_integer(data_type: &DataType) -> bool {
+    data_type.is_integer()
+}
+
+/// Smallest and largest value of an integer column.
+fn limits(stored: &DataType) -> (i128, i128) {
+    let bits = match stored.kind {
+        TypeKind::Bit => return (0, (1i128 << stored.length.clamp(1, 64)) - 1),
+        TypeKind::Year => return (0, 2155),
+        _ => u32::from(stored.integer_bytes().unwrap_or(8)) * 8,
+    };
+    if stored.unsigned {
+        (0, (1i128 << bits) - 1)
+    } else {
+        (-(1i128 << (bits - 1)), (1i128 << (bits - 1)) - 1)
+    }
+}
+
+fn fits(value: i64, unsigned: bool, stored: &DataType) -> bool {
+    let value = if unsigned { i128::from(value as u64) } else { i128::from(value) };
+    let (least, largest) = limits(stored);
+    (least..=largest).contains(&value)
+}
+
+fn convert(cell: Cell<'_>, from: &DataType, stored: &DataType, mode: DateMode) -> Converted {
+    if cell == Cell::Null {
+        return Converted::Null;
+    }
+    if stored.is_integer() {
+        return to_integer(cell, from, stored);
+    }
+    match stored.kind {
+        TypeKind::Decimal => to_decimal(cell, from, stored),
+        TypeKind::Double => match cell {
+            Cell::Double(value) => Converted::Exact(Value::Double(value)),
+            Cell::Int(value) if from.unsigned => Converted::Exact(Value::Double(value as u64 as f64)),
+            Cell::Int(value) => Converted::Exact(Value::Double(value as f64)),
+            Cell::Decimal(value) => Converted::Exact(Value::Double(value.to_f64())),
+            _ => Converted::Unknown,
+        },
+        TypeKind::Date | TypeKind::DateTime | TypeKind::Timestamp => {
+            let value = match cell {
+                Cell::Int(packed) if from.has_date() => DateTime::unpack(packed),
+                Cell::Bytes(text) => match parse_datetime(text, mode) {
+                    Ok(parsed) => parsed.value,
+                    Err(_) => return Converted::Unknown,
+                },
+                _ => return Converted::Unknown,
+            };
+            let floor = if stored.kind == TypeKind::Date {
+                value.date_part()
+            } else {
+                let micros = types::temporal::truncate_micros(i64::from(value.micros), stored.scale);
+                DateTime { micros: micros as u32, ..value }
+            };
+            let wrapped =
+                if stored.kind == TypeKind::Date { Value::Date(floor) } else { Value::DateTime(floor) };
+            if floor == value { Converted::Exact(wrapped) } else { Converted::Above(wrapped) }
+        }
+        TypeKind::Time => match cell {
+            Cell::Int(micros) if from.kind == TypeKind::Time => {
+                let step = 10i64.pow(6 - u32::from(stored.scale.min(6)));
+                let floor = micros.div_euclid(step) * step;
+                let time = types::temporal::Time { micros: floor };
+                if floor == micros {
+                    Converted::Exact(Value::Time(time))
+                } else {
+                    Converted::Above(Value::Time(time))
+                }
+            }
+            Cell::Bytes(text) => match parse_time(text) {
+                Ok(parsed) => Converted::Exact(Value::Time(parsed.value)),
+                Err(_) => Converted::Unknown,
+            },
+            _ => Converted::Unknown,
+        },
+        TypeKind::Enum => match (cell, &stored.members) {
+            (Cell::Bytes(text), Some(members)) => match members.position(text, stored.collation) {
+                Some(position) => Converted::Exact(Value::UInt(position as u64 + 1)),
+                None => Converted::Nowhere,
+            },
+            (Cell::Int(index), _) => Converted::Exact(Value::UInt(index as u64)),
+            _ => Converted::Unknown,
+        },
+        _ if stored.is_string() => match cell {
+            Cell::Bytes(bytes) => Converted::Exact(Value::string(bytes, stored.collation)),
+            _ => Converted::Unknown,
+        },
+        _ => Converted::Unknown,
+    }
+}
+
+fn integer_value(value: i128, stored: &DataType) -> Value {
+    if stored.unsigned { Value::UInt(value as u64) } else { Value::Int(value as i64) }
+}
+
+fn to_integer(cell: Cell<'_>, from: &DataType, stored: &DataType) -> Converted {
+    let (least, largest) = limits(stored);
+    let place = |floor: i128, exact: bool| {
+        if floor < least {
+            Converted::BelowAll
+        } else if floor > largest {
+            Converted::AboveAll
+        } else if exact {
+            Converted::Exact(integer_value(floor, stored))
+        } else {
+            Converted::Above(integer_value(floor, stored))
+        }
+    };
+    let of_double = |value: f64| {
+        let floor = value.floor();
+        if floor < -1e30 {
+            Converted::BelowAll
+        } else if floor > 1e30 {
+            Converted::AboveAll
+        } else if floor.abs() >= 9.007_199_254_740_992e15 {
+            // Many integers compare equal to such a double.
+            Converted::Unknown
+        } else {
+            place(floor as i128, floor == value)
+        }
+    };
+    match cell {
+        Cell::Int(value) if from.unsigned => place(i128::from(value as u64), true),
+        Cell::Int(value) => place(i128::from(value), true),
+        Cell::Double(value) => of_double(value),
+        Cell::Decimal(value) => {
+            let floor = value.floor();
+            match floor.to_units(0) {
+                Some(units) => {
+                    place(units, floor == *value || floor.sub(value).is_some_and(|rest| rest.is_zero()))
+                }
+                None if value.is_negative() => Converted::BelowAll,
+                None => Converted::AboveAll,
+            }
+        }
+        Cell::Bytes(text) => of_double(types::number::parse_double(text).value),
+        Cell::Null => Converted::Null,
+    }
+}
+
+fn to_decimal(cell: Cell<'_>, from: &DataType, stored: &DataType) -> Converted {
+    let value = match cell {
+        Cell::Int(value) if from.unsigned => Decimal::from_u64(value as u64),
+        Cell::Int(value) => Decimal::from_i64(value),
+        Cell::Decimal(value) => *value,
+        _ => return Converted::Unknown,
+    };
+    match value.fit(stored.length, stored.scale) {
+        Ok((fitted, _)) => match fitted.sub(&value) {
+            Some(rest) if rest.is_zero() => Converted::Exact(Value::Decimal(fitted)),
+            // Rounded up: the value lies below it.
+            Some(rest) if !rest.is_negative() => match fitted.sub(&Decimal::from_units(1, stored.scale)) {
+                Some(floor) => Converted::Above(Value::Decimal(floor)),
+                None => Converted::Unknown,
+            },
+            Some(_) => Converted::Above(Value::Decimal(fitted)),
+            None => Converted::Unknown,
+        },
+        Err(_) if value.is_negative() => Converted::BelowAll,
+        Err(_) => Converted::AboveAll,
+    }
+}
+
+/// How a value of this type lies in memory when nothing but its key matters.
+pub(crate) fn shapes(types: &[DataType]) -> Vec<Physical> {
+    types.iter().map(DataType::physical).collect()
+}

@@ -1,0 +1,256 @@
+//! One value at a time, from its physical form to the protocol's.
+
+use service::RowFormat;
+use types::charset::Charset;
+use types::data_type::SCALE_NOT_FIXED;
+use types::temporal::{DateTime, Time};
+use types::vector::{Batch, Cell};
+use types::{DataType, Decimal, TypeKind};
+use wire::row;
+use wire::row::{DateTimeFields, TimeFields};
+
+/// How the values of one column are written.
+#[derive(Clone, Debug)]
+pub struct CellEncoder {
+    data_type: DataType,
+    /// Text changes from the first set to the second.
+    convert: Option<(Charset, Charset)>,
+    scratch: Vec<u8>,
+}
+
+#[allow(clippy::cast_sign_loss, reason = "an unsigned column keeps the bits of its u64 in an i64")]
+const fn bits(value: i64) -> u64 {
+    value as u64
+}
+
+#[allow(clippy::cast_possible_truncation, reason = "the column's type bounds the value")]
+const fn low32(value: i64) -> i32 {
+    value as i32
+}
+
+fn datetime_fields(packed: i64) -> DateTimeFields {
+    let value = DateTime::unpack(packed);
+    DateTimeFields {
+        year: value.year,
+        month: value.month,
+        day: value.day,
+        hour: value.hour,
+        minute: value.minute,
+        second: value.second,
+        micros: value.micros,
+    }
+}
+
+fn time_fields(micros: i64) -> TimeFields {
+    let time = Time { micros };
+    let (hours, minute, second, micros) = time.fields();
+    TimeFields { negative: time.is_negative(), hours, minute, second, micros }
+}
+
+impl CellEncoder {
+    /// The encoder of a column whose text is sent in `results` (`None`: as it is).
+    #[must_use]
+    pub fn new(data_type: &DataType, results: Option<Charset>) -> Self {
+        let own =
+            if data_type.kind == TypeKind::Json { Charset::Utf8mb4 } else { data_type.collation.charset() };
+        let convert = results.filter(|&to| {
+            let same = own == to || (own == Charset::Ascii && to != Charset::Binary);
+            let widened = own == Charset::Utf8mb3 && to == Charset::Utf8mb4;
+            !(same || widened || own == Charset::Binary || to == Charset::Binary)
+        });
+        Self { data_type: data_type.clone(), convert: convert.map(|to| (own, to)), scratch: Vec::new() }
+    }
+
+    /// A value of a column whose physical form is an integer, as text.
+    pub fn put_int_text(&mut self, value: i64, out: &mut Vec<u8>) {
+        let data_type = &self.data_type;
+        match data_type.kind {
+            TypeKind::Date => row::put_text_date(out, datetime_fields(value)),
+            TypeKind::DateTime | TypeKind::Timestamp => {
+                row::put_text_datetime(out, datetime_fields(value), data_type.scale);
+            }
+            TypeKind::Time => row::put_text_time(out, time_fields(value), data_type.scale),
+            TypeKind::Enum => {
+                let text = data_type.members.as_ref().map_or(&b""[..], |members| members.enum_text(value));
+                Self::put_converted(self.convert, &mut self.scratch, text, out);
+            }
+            TypeKind::Set => self.put_set(value, out),
+            TypeKind::Bit => row::put_text_bytes(out, self.bit_bytes(&bits(value).to_be_bytes())),
+            TypeKind::Year => {
+                let text = [0, 1, 2, 3]
+                    .map(|place| b'0' + (value / [1000, 100, 10, 1][place] % 10).unsigned_abs() as u8);
+                row::put_text_bytes(out, &text);
+            }
+            _ if data_type.zerofill => {
+                let digits = bits(value).to_string();
+                let width = data_type.length as usize;
+                self.scratch.clear();
+                self.scratch.resize(width.saturating_sub(digits.len()), b'0');
+                self.scratch.extend_from_slice(digits.as_bytes());
+                row::put_text_bytes(out, &self.scratch);
+            }
+            _ if data_type.unsigned => row::put_text_u64(out, bits(value)),
+            _ => row::put_text_i64(out, value),
+        }
+    }
+
+    /// The same in binary form.
+    pub fn put_int_binary(&mut self, value: i64, out: &mut Vec<u8>) {
+        match self.data_type.kind {
+            TypeKind::TinyInt => out.push(bits(value) as u8),
+            TypeKind::SmallInt | TypeKind::Year => out.extend_from_slice(&(bits(value) as u16).to_le_bytes()),
+            TypeKind::MediumInt | TypeKind::Int => row::put_binary_i32(out, low32(value)),
+            TypeKind::Date => row::put_binary_date(out, datetime_fields(value)),
+            TypeKind::DateTime | TypeKind::Timestamp => row::put_binary_datetime(out, datetime_fields(value)),
+            TypeKind::Time => row::put_binary_time(out, time_fields(value)),
+            TypeKind::Enum | TypeKind::Set | TypeKind::Bit => self.put_int_text(value, out),
+            _ => row::put_binary_i64(out, value),
+        }
+    }
+
+    fn bit_bytes<'b>(&self, bytes: &'b [u8; 8]) -> &'b [u8] {
+        let count = (self.data_type.length as usize).div_ceil(8).clamp(1, 8);
+        &bytes[8 - count..]
+    }
+
+    fn put_set(&mut self, value: i64, out: &mut Vec<u8>) {
+        let mut text = Vec::new();
+        if let Some(members) = &self.data_type.members {
+            members.set_text(bits(value), &mut text);
+        }
+        Self::put_converted(self.convert, &mut self.scratch, &text, out);
+    }
+
+    /// A FLOAT or DOUBLE as text.
+    pub fn put_double_text(&mut self, value: f64, out: &mut Vec<u8>) {
+        #[allow(
+            clippy::cast_possible_truncation,
+            reason = "a FLOAT column's value was rounded to f32 before"
+        )]
+        match (self.data_type.kind, self.data_type.scale) {
+            (TypeKind::Float, SCALE_NOT_FIXED) => row::put_text_f32(out, value as f32),
+            (_, SCALE_NOT_FIXED) => row::put_text_f64(out, value),
+            (_, scale) => {
+                self.scratch.clear();
+                types::number::write_fixed(value, scale, &mut self.scratch);
+                row::put_text_bytes(out, &self.scratch);
+            }
+        }
+    }
+
+    /// A FLOAT or DOUBLE in binary form.
+    pub fn put_double_binary(&mut self, value: f64, out: &mut Vec<u8>) {
+        #[allow(
+            clippy::cast_possible_truncation,
+            reason = "a FLOAT column's value was rounded to f32 before"
+        )]
+        if self.data_type.kind == TypeKind::Float {
+            row::put_binary_f32(out, value as f32);
+        } else {
+            row::put_binary_f64(out, value);
+        }
+    }
+
+    /// A DECIMAL, the same in both forms.
+    pub fn put_decimal(&mut self, value: &Decimal, out: &mut Vec<u8>) {
+        self.scratch.clear();
+        value.write_text(&mut self.scratch);
+        if self.data_type.zerofill {
+            let width = self.data_type.length as usize + usize::from(self.data_type.scale > 0);
+            let missing = width.saturating_sub(self.scratch.len());
+            self.scratch.splice(0..0, std::iter::repeat_n(b'0', missing));
+        }
+        row::put_text_bytes(out, &self.scratch);
+    }
+
+    /// A string or JSON document, the same in both forms.
+    pub fn put_bytes(&mut self, value: &[u8], out: &mut Vec<u8>) {
+        if self.data_type.kind == TypeKind::Json {
+            let mut text = std::mem::take(&mut self.scratch);
+            text.clear();
+            types::json::print(value, &mut text);
+            Self::put_converted(self.convert, &mut self.scratch, &text, out);
+            self.scratch = text;
+        } else if self.convert.is_none() {
+            row::put_text_bytes(out, value);
+        } else {
+            Self::put_converted(self.convert, &mut self.scratch, value, out);
+        }
+    }
+
+    fn put_converted(
+        convert: Option<(Charset, Charset)>,
+        scratch: &mut Vec<u8>,
+        text: &[u8],
+        out: &mut Vec<u8>,
+    ) {
+        let Some((from, to)) = convert else { return row::put_text_bytes(out, text) };
+        scratch.clear();
+        // What the client's set lacks becomes '?', as in MySQL.
+        let _ = types::charset::convert_lossy(from, text, to, scratch);
+        row::put_text_bytes(out, scratch);
+    }
+
+    /// A value as text, from wherever it lies.
+    #[inline]
+    pub fn put_cell_text(&mut self, cell: Cell<'_>, out: &mut Vec<u8>) {
+        match cell {
+            Cell::Null => row::put_text_null(out),
+            Cell::Int(value) => self.put_int_text(value, out),
+            Cell::Double(value) => self.put_double_text(value, out),
+            Cell::Decimal(value) => self.put_decimal(value, out),
+            Cell::Bytes(value) => self.put_bytes(value, out),
+        }
+    }
+
+    /// A value in binary form; false for NULL, which only the row's bitmap shows.
+    #[inline]
+    pub fn put_cell_binary(&mut self, cell: Cell<'_>, out: &mut Vec<u8>) -> bool {
+        match cell {
+            Cell::Null => return false,
+            Cell::Int(value) => self.put_int_binary(value, out),
+            Cell::Double(value) => self.put_double_binary(value, out),
+            Cell::Decimal(value) => self.put_decimal(value, out),
+            Cell::Bytes(value) => self.put_bytes(value, out),
+        }
+        true
+    }
+}
+
+/// How the rows of one result are written.
+#[derive(Clone, Debug)]
+pub struct RowEncoder {
+    cells: Vec<CellEncoder>,
+    format: RowFormat,
+}
+
+impl RowEncoder {
+    /// The encoder of rows with these columns.
+    #[must_use]
+    pub fn new<'a>(
+        columns: impl Iterator<Item = &'a DataType>,
+        results: Option<Charset>,
+        format: RowFormat,
+    ) -> Self {
+        Self { cells: columns.map(|data_type| CellEncoder::new(data_type, results)).collect(), format }
+    }
+
+    /// Appends row `row` of `batch`, whose first columns are the result's.
+    pub fn put_row(&mut self, batch: &Batch, row: usize, out: &mut Vec<u8>) {
+        match self.format {
+            RowFormat::Text => {
+                for (cell, column) in self.cells.iter_mut().zip(&batch.columns) {
+                    cell.put_cell_text(column.cell(row), out);
+                }
+            }
+            RowFormat::Binary => {
+                let bitmap = row::begin_binary(out, self.cells.len());
+                for (index, (cell, column)) in self.cells.iter_mut().zip(&batch.columns).enumerate() {
+                    if !cell.put_cell_binary(column.cell(row), out) {
+                        row::set_binary_null(out, bitmap, index);
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,89 @@
+//! Column definitions of a result.
+
+use types::charset::Charset;
+use types::data_type::column_flag;
+use types::{DataType, TypeKind};
+use wire::{ColumnDefinition, ColumnFlags, ColumnType, EncodedColumns};
+
+/// A column of a result as its definition packet describes it. Names are UTF-8.
+#[derive(Clone, Copy, Debug)]
+pub struct ResultColumn<'a> {
+    /// Schema of its table; empty for an expression.
+    pub schema: &'a str,
+    /// Alias of its table.
+    pub table: &'a str,
+    /// The table's own name.
+    pub original_table: &'a str,
+    /// Alias.
+    pub name: &'a str,
+    /// The column's own name.
+    pub original_name: &'a str,
+    /// Type.
+    pub data_type: &'a DataType,
+    /// May be NULL.
+    pub nullable: bool,
+    /// Flags of the table's column: keys, AUTO_INCREMENT, no default.
+    pub flags: u16,
+}
+
+/// Encodes the definitions of a result whose strings are sent in `results` (`None`: as they are).
+#[must_use]
+pub fn encode_columns<'a>(
+    columns: impl ExactSizeIterator<Item = ResultColumn<'a>>,
+    results: Option<Charset>,
+) -> EncodedColumns {
+    EncodedColumns::new(columns.map(|column| {
+        let data_type = column.data_type;
+        let has_text = (data_type.is_string() || matches!(data_type.kind, TypeKind::Enum | TypeKind::Set))
+            && data_type.collation.charset() != Charset::Binary;
+        let (collation, char_bytes) = match results {
+            Some(results) if has_text && results != Charset::Binary => {
+                (results.default_collation(), results.max_bytes_per_char())
+            }
+            _ if has_text => (data_type.collation, data_type.collation.charset().max_bytes_per_char()),
+            _ => (types::collation::CollationId::BINARY, 1),
+        };
+        let mut flags = column.flags | data_type.protocol_flags();
+        if !column.nullable {
+            flags |= column_flag::NOT_NULL;
+        }
+        if data_type.kind == TypeKind::Null || is_number(data_type.kind) {
+            // Numbers sort and compare as bytes do, says the protocol's flag.
+            flags |= column_flag::BINARY;
+        }
+        ColumnDefinition {
+            schema: column.schema.as_bytes(),
+            table: column.table.as_bytes(),
+            org_table: column.original_table.as_bytes(),
+            name: column.name.as_bytes(),
+            org_name: column.original_name.as_bytes(),
+            collation: collation.id(),
+            length: data_type.protocol_length(u32::try_from(char_bytes).unwrap_or(4)),
+            column_type: ColumnType::from_byte(data_type.protocol_type()).unwrap_or(ColumnType::VarString),
+            flags: ColumnFlags(flags),
+            decimals: decimals(data_type),
+        }
+    }))
+}
+
+fn is_number(kind: TypeKind) -> bool {
+    matches!(
+        kind,
+        TypeKind::TinyInt
+            | TypeKind::SmallInt
+            | TypeKind::MediumInt
+            | TypeKind::Int
+            | TypeKind::BigInt
+            | TypeKind::Float
+            | TypeKind::Double
+            | TypeKind::Decimal
+    )
+}
+
+fn decimals(data_type: &DataType) -> u8 {
+    match data_type.kind {
+        TypeKind::Float | TypeKind::Double | TypeKind::Decimal => data_type.scale,
+        TypeKind::Time | TypeKind::DateTime | TypeKind::Timestamp => data_type.scale,
+        _ => 0,
+    }
+}

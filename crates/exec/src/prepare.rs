@@ -1,0 +1,68 @@
+//! A plan with its expressions compiled.
+//!
+//! Building the operators of a plan always visits the expressions in the same order. The first build compiles them
+//! and keeps the programs in a list; each execution builds its operators again and takes the programs from the list.
+
+use std::sync::Arc;
+
+use plan::physical::{PhysicalPlan, PlanKind};
+
+use crate::expr::{Program, SqlResult};
+use crate::run;
+
+/// A plan ready to run, shared between executions and sessions.
+#[derive(Debug)]
+pub struct Prepared {
+    plan: Arc<PhysicalPlan>,
+    programs: Vec<Arc<Program>>,
+}
+
+impl Prepared {
+    /// Compiles every expression of the plan.
+    ///
+    /// # Errors
+    /// 1235 for a function that does not run yet.
+    pub fn new(plan: Arc<PhysicalPlan>) -> SqlResult<Prepared> {
+        let mut programs = Programs { known: &[], next: 0, compiled: Vec::new() };
+        match &plan.kind {
+            PlanKind::Query(node) | PlanKind::Do(node) => {
+                run::build(&plan, node, &mut programs)?;
+            }
+            PlanKind::Insert(_) | PlanKind::Update(_) | PlanKind::Delete(_) => {
+                crate::change::compile(&plan, &mut programs)?;
+            }
+        }
+        let programs = programs.compiled;
+        Ok(Prepared { plan, programs })
+    }
+
+    /// The plan.
+    #[must_use]
+    pub fn plan(&self) -> &Arc<PhysicalPlan> {
+        &self.plan
+    }
+
+    pub(crate) fn programs(&self) -> Programs<'_> {
+        Programs { known: &self.programs, next: 0, compiled: Vec::new() }
+    }
+}
+
+/// The programs of a plan while its operators are built.
+pub(crate) struct Programs<'p> {
+    known: &'p [Arc<Program>],
+    next: usize,
+    compiled: Vec<Arc<Program>>,
+}
+
+impl Programs<'_> {
+    /// The program of these expressions: the next of the list, or compiled now if this is the first build.
+    pub(crate) fn take(&mut self, exprs: &[plan::Expr]) -> SqlResult<Arc<Program>> {
+        if let Some(program) = self.known.get(self.next) {
+            self.next += 1;
+            return Ok(Arc::clone(program));
+        }
+        let program = Arc::new(Program::compile(exprs)?);
+        self.compiled.push(Arc::clone(&program));
+        Ok(program)
+    }
+}

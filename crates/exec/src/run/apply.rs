@@ -1,0 +1,257 @@
+//! Subqueries computed for every row: once if nothing of the row is read, else per row with a cache.
+
+use std::sync::Arc;
+
+use hashbrown::HashMap;
+use plan::physical::{ApplyKind, Node, PhysicalPlan};
+use types::{Batch, Column, DataType, Physical};
+
+use super::{Kept, Operator, Source};
+use crate::context::{ExecContext, coded};
+use crate::expr::{Program, Scratch, SqlResult};
+use crate::key::append_row_key;
+use crate::prepare::Programs;
+
+/// Answers of a correlated subquery that are remembered.
+const CACHE_ROWS_MAX: usize = 10_000;
+
+pub(super) struct Apply<'p> {
+    input: Source<'p>,
+    subquery: Source<'p>,
+    kind: &'p ApplyKind,
+    outer: &'p [(u32, u32)],
+    outer_types: Vec<DataType>,
+    condition: Option<(Scratch, Arc<Program>)>,
+    shape: Physical,
+    /// The rows of an uncorrelated ANY or ALL.
+    kept: Option<Kept>,
+    /// The answer of an uncorrelated scalar or EXISTS: a one-row column.
+    constant: Option<Column>,
+    /// Answers by outer values.
+    cache: HashMap<Box<[u8]>, Column, foldhash::fast::FixedState>,
+}
+
+impl<'p> Apply<'p> {
+    pub(super) fn new(
+        plan: &'p PhysicalPlan,
+        input: &'p Node,
+        subquery: &'p Node,
+        kind: &'p ApplyKind,
+        outer: &'p [(u32, u32)],
+        programs: &mut Programs<'_>,
+    ) -> SqlResult<Apply<'p>> {
+        let outer_types = outer.iter().map(|(_, position)| input.types[*position as usize].clone()).collect();
+        let shape = match kind {
+            ApplyKind::Scalar => subquery.types.first().map_or(Physical::Int, DataType::physical),
+            _ => Physical::Int,
+        };
+        let input = Source::new(plan, input, programs)?;
+        let subquery = Source::new(plan, subquery, programs)?;
+        let condition = match kind {
+            ApplyKind::Quantified { condition, .. } => {
+                let program = programs.take(std::slice::from_ref(&all_of(condition)))?;
+                Some((program.scratch(), program))
+            }
+            _ => None,
+        };
+        Ok(Apply {
+            input,
+            subquery,
+            kind,
+            outer,
+            outer_types,
+            condition,
+            shape,
+            kept: None,
+            constant: None,
+            cache: HashMap::default(),
+        })
+    }
+
+    /// The answer for one input row.
+    fn answer(&mut self, row: usize, ctx: &mut ExecContext<'_>) -> SqlResult<Column> {
+        let mut answer = Column::new(self.shape);
+        match self.kind {
+            ApplyKind::Scalar => {
+                self.subquery.start(ctx)?;
+                let mut rows = 0;
+                while self.subquery.next(ctx)? {
+                    rows += self.subquery.batch.row_count;
+                    if rows > 1 {
+                        return Err(coded(1242, "Subquery returns more than 1 row"));
+                    }
+                    answer.push_cell(self.subquery.batch.columns[0].cell(0));
+                }
+                if rows == 0 {
+                    answer.push_null();
+                }
+            }
+            ApplyKind::Exists => {
+                self.subquery.start(ctx)?;
+                let found = self.subquery.next(ctx)?;
+                answer.push_int(i64::from(found));
+            }
+            ApplyKind::Quantified { all, .. } => {
+                let uncorrelated = self.outer.is_empty();
+                if uncorrelated && self.kept.is_none() {
+                    let mut kept = Kept::default();
+                    super::simple::keep_all(&mut self.subquery, ctx, &mut kept)?;
+                    self.kept = Some(kept);
+                }
+                let mut verdict = Verdict { all: *all, unknown: false, decided: None };
+                if let Some(kept) = self.kept.take() {
+                    for batch in &kept.batches {
+                        self.judge(row, batch, &mut verdict, ctx)?;
+                        if verdict.decided.is_some() {
+                            break;
+                        }
+                    }
+                    self.kept = Some(kept);
+                } else {
+                    self.subquery.start(ctx)?;
+                    while verdict.decided.is_none() && self.subquery.next(ctx)? {
+                        let shapes: Vec<Physical> =
+                            self.subquery.batch.columns.iter().map(Column::physical).collect();
+                        let batch = std::mem::replace(&mut self.subquery.batch, Batch::new(shapes));
+                        self.judge(row, &batch, &mut verdict, ctx)?;
+                        self.subquery.batch = batch;
+                    }
+                }
+                match verdict.answer() {
+                    Some(truth) => answer.push_int(i64::from(truth)),
+                    None => answer.push_null(),
+                }
+            }
+        }
+        Ok(answer)
+    }
+
+    /// Compares the outer row with every row of `batch`.
+    fn judge(
+        &mut self,
+        row: usize,
+        batch: &Batch,
+        verdict: &mut Verdict,
+        ctx: &mut ExecContext<'_>,
+    ) -> SqlResult<()> {
+        let Some((scratch, program)) = &mut self.condition else { return Ok(()) };
+        let input = &self.input.batch;
+        let mut pairs = Batch::new(input.columns.iter().chain(&batch.columns).map(Column::physical));
+        let repeated = vec![row as u32; batch.row_count];
+        super::kept::gather(input, &repeated, &mut pairs, 0);
+        for (target, column) in pairs.columns[input.columns.len()..].iter_mut().zip(&batch.columns) {
+            target.copy_from(column);
+        }
+        pairs.row_count = batch.row_count;
+        let mut truth = [Column::new(Physical::Int)];
+        program.eval(scratch, &pairs, &mut ctx.eval, &mut truth)?;
+        for row in 0..pairs.row_count {
+            if truth[0].is_null(row) {
+                verdict.unknown = true;
+            } else if (truth[0].ints()[row] != 0) != verdict.all {
+                // ANY found one that holds, or ALL one that does not.
+                verdict.decided = Some(!verdict.all);
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+}
+
+struct Verdict {
+    all: bool,
+    unknown: bool,
+    decided: Option<bool>,
+}
+
+impl Verdict {
+    fn answer(&self) -> Option<bool> {
+        match self.decided {
+            Some(truth) => Some(truth),
+            None if self.unknown => None,
+            None => Some(self.all),
+        }
+    }
+}
+
+/// Conditions joined by AND.
+fn all_of(conditions: &[plan::Expr]) -> plan::Expr {
+    if let [condition] = conditions {
+        return condition.clone();
+    }
+    plan::Expr::new(
+        plan::ExprKind::Call {
+            function: plan::FunctionId::And,
+            args: conditions.to_vec(),
+            option: plan::expr::CallOption::None,
+        },
+        DataType::BOOL,
+        true,
+    )
+}
+
+impl Operator for Apply<'_> {
+    fn start(&mut self, ctx: &mut ExecContext<'_>) -> SqlResult<()> {
+        self.kept = None;
+        self.constant = None;
+        self.cache.clear();
+        if let Some((scratch, _)) = &mut self.condition {
+            scratch.reset();
+        }
+        self.input.start(ctx)
+    }
+
+    fn next(&mut self, ctx: &mut ExecContext<'_>, out: &mut Batch) -> SqlResult<bool> {
+        if !self.input.next(ctx)? {
+            return Ok(false);
+        }
+        let rows = self.input.batch.row_count;
+        let mut computed = Column::new(self.shape);
+        let quantified = matches!(self.kind, ApplyKind::Quantified { .. });
+        let mut key = Vec::new();
+        for row in 0..rows {
+            if self.outer.is_empty() && !quantified {
+                let answer = match self.constant.take() {
+                    Some(answer) => answer,
+                    None => self.answer(row, ctx)?,
+                };
+                computed.push_cell(answer.cell(0));
+                self.constant = Some(answer);
+                continue;
+            }
+            for &(slot, position) in self.outer {
+                let column = &self.input.batch.columns[position as usize];
+                let mut value = Column::new(column.physical());
+                value.push_cell(column.cell(row));
+                ctx.eval.outer[slot as usize] = value;
+            }
+            // The left side of ANY and ALL may be any expression of the row: only plain correlation is cached.
+            if quantified {
+                let answer = self.answer(row, ctx)?;
+                computed.push_cell(answer.cell(0));
+                continue;
+            }
+            key.clear();
+            let values: Vec<Column> =
+                self.outer.iter().map(|(slot, _)| ctx.eval.outer[*slot as usize].clone()).collect();
+            append_row_key(&values, &self.outer_types, 0, &mut key);
+            if let Some(answer) = self.cache.get(&key[..]) {
+                computed.push_cell(answer.cell(0));
+                continue;
+            }
+            let answer = self.answer(row, ctx)?;
+            computed.push_cell(answer.cell(0));
+            if self.cache.len() < CACHE_ROWS_MAX {
+                self.cache.insert(key.clone().into_boxed_slice(), answer);
+            }
+            ctx.check()?;
+        }
+        let width = self.input.batch.columns.len();
+        for (target, column) in out.columns.iter_mut().zip(&mut self.input.batch.columns) {
+            std::mem::swap(target, column);
+        }
+        out.columns[width] = computed;
+        out.row_count = rows;
+        Ok(true)
+    }
+}

@@ -1,0 +1,90 @@
+//! Rows kept in memory: the build side of joins, materialised subqueries, sorted rows.
+
+use types::vector::{BATCH_ROWS_MAX, Batch, ColumnData};
+use types::{Column, Decimal, Physical};
+
+/// Rows in batches of at most 1,024; a row is known by its number.
+#[derive(Debug, Default)]
+pub(crate) struct Kept {
+    pub(crate) batches: Vec<Batch>,
+    rows: usize,
+    bytes: usize,
+}
+
+impl Kept {
+    /// Appends the rows of `batch`.
+    pub(crate) fn push(&mut self, batch: &Batch) {
+        let mut start = 0;
+        self.bytes += batch_bytes(batch);
+        while start < batch.row_count {
+            let shapes = || batch.columns.iter().map(Column::physical);
+            if self.batches.last().is_none_or(|last| last.row_count >= BATCH_ROWS_MAX) {
+                self.batches.push(Batch::new(shapes()));
+            }
+            let Some(last) = self.batches.last_mut() else { return };
+            let count = (BATCH_ROWS_MAX - last.row_count).min(batch.row_count - start);
+            if start == 0 && count == batch.row_count {
+                last.extend_from(batch);
+            } else {
+                let rows: Vec<u32> = (start as u32..(start + count) as u32).collect();
+                last.gather_from(batch, &rows);
+            }
+            start += count;
+            self.rows += count;
+        }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.rows
+    }
+
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.batches.clear();
+        self.rows = 0;
+        self.bytes = 0;
+    }
+
+    /// The batch and the row in it of row `number`.
+    pub(crate) fn at(&self, number: u32) -> (&Batch, usize) {
+        let number = number as usize;
+        (&self.batches[number / BATCH_ROWS_MAX], number % BATCH_ROWS_MAX)
+    }
+
+    /// Appends row `number` to `columns`.
+    pub(crate) fn append_row(&self, number: u32, columns: &mut [Column]) {
+        let (batch, row) = self.at(number);
+        for (source, target) in batch.columns.iter().zip(columns) {
+            target.push_cell(source.cell(row));
+        }
+    }
+}
+
+/// Bytes a batch takes.
+pub(crate) fn batch_bytes(batch: &Batch) -> usize {
+    batch
+        .columns
+        .iter()
+        .map(|column| match &column.data {
+            ColumnData::Int(data) => data.len() * 8,
+            ColumnData::Double(data) => data.len() * 8,
+            ColumnData::Decimal(data) => data.len() * size_of::<Decimal>(),
+            ColumnData::Bytes(data) => data.byte_count() + data.len() * 4,
+        })
+        .sum()
+}
+
+/// Appends rows `rows` of `source`'s columns to the columns of `out` from position `at` on.
+pub(crate) fn gather(source: &Batch, rows: &[u32], out: &mut Batch, at: usize) {
+    for (column, target) in source.columns.iter().zip(&mut out.columns[at..]) {
+        target.gather_from(column, rows);
+    }
+}
+
+/// Empty columns of these shapes.
+pub(crate) fn columns(shapes: impl IntoIterator<Item = Physical>) -> Vec<Column> {
+    shapes.into_iter().map(Column::new).collect()
+}

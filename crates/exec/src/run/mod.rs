@@ -1,0 +1,212 @@
+//! The operators: each pulls batches from its inputs and fills the batch it is given.
+
+mod aggregate;
+mod apply;
+mod join;
+mod kept;
+pub(crate) mod scan;
+mod simple;
+mod sort;
+mod spill;
+
+use plan::physical::{Node, Op, PhysicalPlan, PlanKind};
+use types::{Batch, Column, Value};
+
+use crate::context::{ExecContext, internal};
+use crate::expr::{Program, SqlResult};
+use crate::output::RowSink;
+use crate::prepare::{Prepared, Programs};
+
+pub(crate) use kept::Kept;
+
+/// An operator under way.
+///
+/// `start` (re)winds it to before the first row: outer values, parameters of a new run are read from then on. `next`
+/// fills `out`, whose columns have the node's shapes, with the next rows and answers whether there are any; after
+/// `false` it is not called again until the next `start`.
+pub(crate) trait Operator {
+    fn start(&mut self, ctx: &mut ExecContext<'_>) -> SqlResult<()>;
+    fn next(&mut self, ctx: &mut ExecContext<'_>, out: &mut Batch) -> SqlResult<bool>;
+}
+
+pub(crate) type BoxOperator<'p> = Box<dyn Operator + 'p>;
+
+/// An operator with a batch for its rows.
+pub(crate) struct Source<'p> {
+    pub(crate) operator: BoxOperator<'p>,
+    pub(crate) batch: Batch,
+    number: u32,
+}
+
+impl<'p> Source<'p> {
+    pub(crate) fn new(
+        plan: &'p PhysicalPlan,
+        node: &'p Node,
+        programs: &mut Programs<'_>,
+    ) -> SqlResult<Source<'p>> {
+        let operator = build(plan, node, programs)?;
+        Ok(Source { operator, batch: Batch::new(node.shapes()), number: node.number })
+    }
+
+    pub(crate) fn start(&mut self, ctx: &mut ExecContext<'_>) -> SqlResult<()> {
+        if let Some(counter) = ctx.node_counters.get_mut(self.number as usize) {
+            counter.loops += 1;
+        }
+        self.operator.start(ctx)
+    }
+
+    /// Fills `batch` with the next rows.
+    pub(crate) fn next(&mut self, ctx: &mut ExecContext<'_>) -> SqlResult<bool> {
+        self.batch.clear();
+        if ctx.node_counters.is_empty() {
+            return self.operator.next(ctx, &mut self.batch);
+        }
+        let before = ctx.eval.session.clock_utc_micros();
+        let more = self.operator.next(ctx, &mut self.batch)?;
+        let after = ctx.eval.session.clock_utc_micros();
+        if let Some(counter) = ctx.node_counters.get_mut(self.number as usize) {
+            counter.rows += self.batch.row_count as u64;
+            counter.micros += (after - before).max(0) as u64;
+        }
+        Ok(more)
+    }
+}
+
+/// Builds the operator of a node.
+pub(crate) fn build<'p>(
+    plan: &'p PhysicalPlan,
+    node: &'p Node,
+    programs: &mut Programs<'_>,
+) -> SqlResult<BoxOperator<'p>> {
+    Ok(match &node.op {
+        Op::OneRow => Box::new(simple::OneRow { done: false }),
+        Op::Empty => Box::new(simple::Empty),
+        Op::Scan(scan) => scan::build(plan, scan, programs)?,
+        Op::Values(rows) => Box::new(simple::Values::new(rows, programs)?),
+        Op::WorkingTable { recursion } => {
+            Box::new(simple::WorkingTable { recursion: *recursion as usize, next: 0 })
+        }
+        Op::Recursive { recursion, seed, step, distinct } => Box::new(simple::Recursive::new(
+            *recursion as usize,
+            Source::new(plan, seed, programs)?,
+            Source::new(plan, step, programs)?,
+            distinct.then(|| node.types.clone()),
+        )),
+        Op::Filter { input, conditions } => {
+            let input = Source::new(plan, input, programs)?;
+            Box::new(simple::Filter::new(input, programs.take(conditions)?))
+        }
+        Op::Project { input, exprs } => {
+            let input = Source::new(plan, input, programs)?;
+            Box::new(simple::Project::new(input, exprs, programs.take(exprs)?))
+        }
+        Op::LookupJoin { kind, left, scan, conditions } => {
+            let left_source = Source::new(plan, left, programs)?;
+            join::lookup(plan, node, *kind, left_source, scan, conditions, programs)?
+        }
+        Op::HashJoin { kind, left, right, keys, conditions, null_aware } => Box::new(join::HashJoin::new(
+            plan,
+            *kind,
+            (left, right),
+            keys,
+            conditions,
+            *null_aware,
+            programs,
+        )?),
+        Op::LoopJoin { kind, left, right, conditions } => {
+            Box::new(join::LoopJoin::new(plan, *kind, left, right, conditions, programs)?)
+        }
+        Op::Aggregate { input, keys, calls, rollup, .. } => {
+            Box::new(aggregate::GroupBy::new(plan, input, keys, calls, *rollup, programs)?)
+        }
+        Op::Distinct { input } => {
+            Box::new(simple::Distinct::new(Source::new(plan, input, programs)?, node.types.clone()))
+        }
+        Op::Sort { input, keys } => Box::new(sort::Sort::new(plan, input, keys, None, programs)?),
+        Op::TopN { input, keys, count, offset } => {
+            Box::new(sort::Sort::new(plan, input, keys, Some((count, offset.as_ref())), programs)?)
+        }
+        Op::Limit { input, count, offset } => Box::new(simple::Limit::new(
+            Source::new(plan, input, programs)?,
+            count.as_ref().map(|count| programs.take(std::slice::from_ref(count))).transpose()?,
+            offset.as_ref().map(|offset| programs.take(std::slice::from_ref(offset))).transpose()?,
+        )),
+        Op::Append { left, right } => {
+            Box::new(simple::Append::new(build(plan, left, programs)?, build(plan, right, programs)?))
+        }
+        Op::SetOp { op, all, left, right } => Box::new(simple::SetOperation::new(
+            *op,
+            *all,
+            Source::new(plan, left, programs)?,
+            Source::new(plan, right, programs)?,
+            node.types.clone(),
+        )),
+        Op::Apply { input, subquery, kind, outer } => {
+            Box::new(apply::Apply::new(plan, input, subquery, kind, outer, programs)?)
+        }
+        Op::Fetch { input, table, locator, columns } => {
+            Box::new(scan::Fetch::new(plan, Source::new(plan, input, programs)?, *table, *locator, columns)?)
+        }
+    })
+}
+
+/// Sets up what operators expect of the context.
+pub(crate) fn enter(plan: &PhysicalPlan, ctx: &mut ExecContext<'_>) {
+    ctx.working = vec![Vec::new(); plan.recursion_count as usize];
+    if plan.outer_slot_count > 0 {
+        ctx.eval.outer = (0..plan.outer_slot_count).map(|_| Column::new(types::Physical::Int)).collect();
+    }
+}
+
+/// Runs a query (or DO) and gives its rows to `sink`. Answers how many there were.
+///
+/// # Errors
+/// The client's.
+pub fn run_query(prepared: &Prepared, ctx: &mut ExecContext<'_>, sink: &mut dyn RowSink) -> SqlResult<u64> {
+    let plan = &**prepared.plan();
+    let (PlanKind::Query(root) | PlanKind::Do(root)) = &plan.kind else {
+        return Err(internal("a change run as a query"));
+    };
+    enter(plan, ctx);
+    let mut source = Source::new(plan, root, &mut prepared.programs())?;
+    source.start(ctx)?;
+    let mut count = 0;
+    while source.next(ctx)? {
+        count += source.batch.row_count as u64;
+        if !sink.batch(&source.batch)? {
+            break;
+        }
+        ctx.check()?;
+    }
+    Ok(count)
+}
+
+/// The value of one expression without input (SET, KILL, CALL arguments).
+///
+/// # Errors
+/// The client's.
+pub fn evaluate(expr: &plan::Expr, ctx: &mut ExecContext<'_>) -> SqlResult<Value> {
+    let program = Program::compile(std::slice::from_ref(expr))?;
+    let mut out = [Column::new(expr.data_type.physical())];
+    let input = Batch { columns: Vec::new(), row_count: 1 };
+    program.eval(&mut program.scratch(), &input, &mut ctx.eval, &mut out)?;
+    Ok(types::convert::cell_value(out[0].cell(0), &expr.data_type))
+}
+
+/// One row without columns: the input of constant expressions.
+pub(crate) fn no_input() -> Batch {
+    Batch { columns: Vec::new(), row_count: 1 }
+}
+
+/// The value of a LIMIT: NULL and negative numbers are 0.
+pub(crate) fn limit_value(program: &Program, ctx: &mut ExecContext<'_>) -> SqlResult<u64> {
+    let mut out = [Column::new(types::Physical::Int)];
+    program.eval(&mut program.scratch(), &no_input(), &mut ctx.eval, &mut out)?;
+    Ok(match out[0].cell(0) {
+        types::Cell::Int(value) => value.max(0) as u64,
+        types::Cell::Double(value) => value.max(0.0) as u64,
+        types::Cell::Decimal(value) => value.to_u64().unwrap_or_else(|clipped| clipped.0),
+        types::Cell::Bytes(text) => types::number::parse_double(text).value.max(0.0) as u64,
+        types::Cell::Null => 0,
+    })
+}

@@ -1,0 +1,392 @@
+//! Reading tables: in the store, by index ranges or whole, consistent or locking; and virtual tables.
+
+use std::any::Any;
+use std::sync::Arc;
+
+use catalog::{LockWait as CatalogWait, VirtualContext, VirtualScan};
+use plan::ExprKind;
+use plan::function::FunctionId;
+use plan::logical::TableIndex;
+use plan::physical::{PhysicalPlan, RangePlan, Scan};
+use store::{LockMode, LockWait};
+use table::{KeyBytesRange, ScanRequest, Table, TableScan};
+use types::vector::{BytesColumn, ColumnData};
+use types::{Batch, Column};
+
+use super::kept::columns;
+use super::{BoxOperator, Operator, Source, no_input};
+use crate::context::{ExecContext, internal, store_error, write_error};
+use crate::expr::{Program, Scratch, SqlResult};
+use crate::key::key_range;
+use crate::prepare::Programs;
+
+/// The table of the store behind a plan's table.
+pub(crate) fn local_table(plan: &PhysicalPlan, table: TableIndex) -> SqlResult<Arc<Table>> {
+    Table::of(&plan.tables[table.0 as usize].entry.source)
+        .ok_or_else(|| internal("a table of the store was expected"))
+}
+
+pub(super) fn build<'p>(
+    plan: &'p PhysicalPlan,
+    scan: &'p Scan,
+    programs: &mut Programs<'_>,
+) -> SqlResult<BoxOperator<'p>> {
+    let filter = if scan.filter.is_empty() { None } else { Some(programs.take(&scan.filter)?) };
+    let entry = &plan.tables[scan.table.0 as usize].entry;
+    if entry.source.as_virtual().is_some() {
+        let filter = filter.map(|program| (program.scratch(), program));
+        return Ok(Box::new(VirtualTableScan {
+            plan,
+            scan,
+            filter,
+            rows: Vec::new(),
+            next: 0,
+            selected: Vec::new(),
+        }));
+    }
+    let ranges = Ranges::new(scan.access.ranges.as_deref(), programs)?;
+    let filter = filter.map(|program| (program.scratch(), program));
+    Ok(Box::new(TableScanOperator {
+        table: local_table(plan, scan.table)?,
+        scan,
+        lock: lock_of(plan, scan.table),
+        ranges,
+        filter,
+        state: None,
+        selected: Vec::new(),
+        locators: BytesColumn::default(),
+    }))
+}
+
+/// The locks a scan takes, and how it waits.
+pub(crate) fn lock_of(plan: &PhysicalPlan, table: TableIndex) -> Option<(LockMode, CatalogWait)> {
+    plan.tables[table.0 as usize]
+        .lock
+        .map(|(exclusive, wait)| (if exclusive { LockMode::Exclusive } else { LockMode::Shared }, wait))
+}
+
+/// How long to wait for a row that another transaction has locked.
+pub(crate) fn lock_wait(wait: CatalogWait, ctx: &ExecContext<'_>) -> LockWait {
+    match wait {
+        CatalogWait::Wait => ctx.lock_wait,
+        CatalogWait::NoWait => LockWait::Nowait,
+        CatalogWait::SkipLocked => LockWait::Skip,
+    }
+}
+
+/// The ranges of a scan, with the programs of their ends.
+pub(crate) struct Ranges<'p> {
+    ranges: Option<&'p [RangePlan]>,
+    program: Option<Arc<Program>>,
+    scratch: Scratch,
+    values: Vec<Column>,
+    /// Values before those of range `i`.
+    starts: Vec<usize>,
+}
+
+impl<'p> Ranges<'p> {
+    pub(crate) fn new(ranges: Option<&'p [RangePlan]>, programs: &mut Programs<'_>) -> SqlResult<Ranges<'p>> {
+        let mut exprs = Vec::new();
+        let mut starts = Vec::new();
+        for range in ranges.unwrap_or_default() {
+            starts.push(exprs.len());
+            exprs.extend(range.equal.iter().map(|value| value.expr.clone()));
+            exprs.extend(range.lower.iter().chain(&range.upper).map(|end| end.expr.clone()));
+        }
+        let values = columns(exprs.iter().map(|expr| expr.data_type.physical()));
+        let program = if exprs.is_empty() { None } else { Some(programs.take(&exprs)?) };
+        let scratch = program.as_ref().map(|program| program.scratch()).unwrap_or_default();
+        Ok(Ranges { ranges, program, scratch, values, starts })
+    }
+
+    /// Computes the ends for every row of `input`.
+    pub(crate) fn evaluate(&mut self, input: &Batch, ctx: &mut ExecContext<'_>) -> SqlResult<()> {
+        if let Some(program) = &self.program {
+            program.eval(&mut self.scratch, input, &mut ctx.eval, &mut self.values)?;
+        }
+        Ok(())
+    }
+
+    /// Values of outer rows or parameters have changed.
+    pub(crate) fn reset(&mut self) {
+        self.scratch.reset();
+    }
+
+    /// The key ranges for row `row` of the input last evaluated: ascending, without overlap.
+    pub(crate) fn keys(
+        &self,
+        table: &Table,
+        index: Option<usize>,
+        row: usize,
+        ctx: &ExecContext<'_>,
+        out: &mut Vec<KeyBytesRange>,
+    ) {
+        out.clear();
+        let (Some(ranges), Some(index)) = (self.ranges, index) else {
+            out.push(KeyBytesRange::ALL);
+            return;
+        };
+        let zone = &ctx.eval.settings.time_zone;
+        let mode = ctx.eval.settings.date_mode();
+        for (range, &start) in ranges.iter().zip(&self.starts) {
+            out.extend(key_range(table, index, range, &self.values[start..], row, zone, mode));
+        }
+        if out.len() > 1 {
+            normalize(out);
+        }
+    }
+}
+
+/// Sorts ranges and joins those that touch.
+fn normalize(ranges: &mut Vec<KeyBytesRange>) {
+    ranges.sort_unstable_by(|a, b| a.lower.cmp(&b.lower));
+    let mut kept: Vec<KeyBytesRange> = Vec::with_capacity(ranges.len());
+    for range in ranges.drain(..) {
+        if let Some(last) = kept.last_mut() {
+            let touches = last.upper.as_ref().is_none_or(|upper| *upper >= range.lower);
+            if touches {
+                let longer = match (&last.upper, &range.upper) {
+                    (None, _) => false,
+                    (_, None) => true,
+                    (Some(a), Some(b)) => b > a,
+                };
+                if longer {
+                    last.upper = range.upper;
+                }
+                continue;
+            }
+        }
+        kept.push(range);
+    }
+    *ranges = kept;
+}
+
+struct TableScanOperator<'p> {
+    table: Arc<Table>,
+    scan: &'p Scan,
+    lock: Option<(LockMode, CatalogWait)>,
+    ranges: Ranges<'p>,
+    filter: Option<(Scratch, Arc<Program>)>,
+    state: Option<TableScan>,
+    selected: Vec<u32>,
+    locators: BytesColumn,
+}
+
+impl Operator for TableScanOperator<'_> {
+    fn start(&mut self, ctx: &mut ExecContext<'_>) -> SqlResult<()> {
+        self.ranges.reset();
+        if let Some((scratch, _)) = &mut self.filter {
+            scratch.reset();
+        }
+        self.ranges.evaluate(&no_input(), ctx)?;
+        let access = &self.scan.access;
+        let mut ranges = Vec::new();
+        self.ranges.keys(&self.table, access.index, 0, ctx, &mut ranges);
+        self.state = Some(self.table.scan(ScanRequest {
+            index: access.index,
+            ranges,
+            reverse: access.backward,
+            columns: self.scan.columns.clone(),
+        }));
+        Ok(())
+    }
+
+    fn next(&mut self, ctx: &mut ExecContext<'_>, out: &mut Batch) -> SqlResult<bool> {
+        let Some(state) = &mut self.state else { return Ok(false) };
+        loop {
+            // The locator, if asked for, is the last column: the table fills the ones before.
+            let mut locator = if self.scan.locator { out.columns.pop() } else { None };
+            let zone = &ctx.eval.settings.time_zone;
+            let more = match self.lock {
+                Some((mode, wait)) => {
+                    let wait = lock_wait(wait, ctx);
+                    let Some(transaction) = ctx.transaction.as_deref_mut() else {
+                        return Err(internal("a locking read without a transaction"));
+                    };
+                    state
+                        .next_locked_batch(transaction, mode, wait, zone, out, &mut self.locators)
+                        .map_err(|error| write_error(&error))?
+                }
+                None => {
+                    let reader = ctx.reader()?;
+                    let locators = if self.scan.locator { Some(&mut self.locators) } else { None };
+                    state.next_batch(reader, zone, out, locators).map_err(|error| store_error(&error))?
+                }
+            };
+            if let Some(mut column) = locator.take() {
+                column.clear();
+                if let ColumnData::Bytes(bytes) = &mut column.data {
+                    std::mem::swap(bytes, &mut self.locators);
+                    column.nulls.extend(out.row_count, false);
+                }
+                out.columns.push(column);
+            }
+            if !more {
+                return Ok(false);
+            }
+            ctx.rows_examined += out.row_count as u64;
+            let Some((scratch, program)) = &mut self.filter else { return Ok(true) };
+            program.filter(scratch, out, &mut ctx.eval, &mut self.selected)?;
+            if self.selected.len() == out.row_count {
+                return Ok(true);
+            }
+            if !self.selected.is_empty() {
+                keep_rows(out, &self.selected);
+                return Ok(true);
+            }
+            ctx.check()?;
+        }
+    }
+}
+
+/// Keeps only these rows of a batch.
+pub(crate) fn keep_rows(batch: &mut Batch, rows: &[u32]) {
+    let mut kept = Batch::new(batch.columns.iter().map(Column::physical));
+    kept.gather_from(batch, rows);
+    *batch = kept;
+}
+
+/// A virtual table makes all its rows at the start.
+struct VirtualTableScan<'p> {
+    plan: &'p PhysicalPlan,
+    scan: &'p Scan,
+    filter: Option<(Scratch, Arc<Program>)>,
+    rows: Vec<Batch>,
+    next: usize,
+    selected: Vec<u32>,
+}
+
+impl VirtualTableScan<'_> {
+    /// Conditions `column = constant`, which the table may use to make fewer rows.
+    fn equal(&self, ctx: &mut ExecContext<'_>) -> SqlResult<Vec<(usize, types::Value)>> {
+        let mut equal = Vec::new();
+        for condition in &self.scan.filter {
+            let Some((FunctionId::Eq, [left, right])) = condition.as_call() else { continue };
+            let (column, value) = match (&left.kind, &right.kind) {
+                (ExprKind::Input(position), _) if right.is_constant() => (*position, right),
+                (_, ExprKind::Input(position)) if left.is_constant() => (*position, left),
+                _ => continue,
+            };
+            if let Some(&ordinal) = self.scan.columns.get(column as usize) {
+                equal.push((ordinal, super::evaluate(value, ctx)?));
+            }
+        }
+        Ok(equal)
+    }
+}
+
+impl Operator for VirtualTableScan<'_> {
+    fn start(&mut self, ctx: &mut ExecContext<'_>) -> SqlResult<()> {
+        self.rows.clear();
+        self.next = 0;
+        if let Some((scratch, _)) = &mut self.filter {
+            scratch.reset();
+        }
+        let equal = self.equal(ctx)?;
+        let entry = &self.plan.tables[self.scan.table.0 as usize].entry;
+        let Some(table) = entry.source.as_virtual() else {
+            return Err(internal("a virtual table was expected"));
+        };
+        let session: &dyn Any = ctx.engine_session;
+        let context = VirtualContext {
+            catalog: ctx.catalog,
+            connection_id: ctx.connection_id,
+            account: ctx.account,
+            session,
+        };
+        let scan = VirtualScan { columns: &self.scan.columns, equal: &equal };
+        let rows = &mut self.rows;
+        table
+            .scan(&context, &scan, &mut |batch| {
+                let empty = Batch::new(batch.columns.iter().map(Column::physical));
+                let full = std::mem::replace(batch, empty);
+                if full.row_count > 0 {
+                    rows.push(full);
+                }
+                true
+            })
+            .map_err(|error| crate::context::coded(error.number, &error.message))
+    }
+
+    fn next(&mut self, ctx: &mut ExecContext<'_>, out: &mut Batch) -> SqlResult<bool> {
+        while let Some(batch) = self.rows.get_mut(self.next) {
+            self.next += 1;
+            ctx.rows_examined += batch.row_count as u64;
+            if self.scan.locator {
+                return Err(internal("a virtual table has no locators"));
+            }
+            std::mem::swap(out, batch);
+            if let Some((scratch, program)) = &mut self.filter {
+                program.filter(scratch, out, &mut ctx.eval, &mut self.selected)?;
+                if self.selected.is_empty() {
+                    continue;
+                }
+                if self.selected.len() < out.row_count {
+                    keep_rows(out, &self.selected);
+                }
+            }
+            return Ok(true);
+        }
+        Ok(false)
+    }
+}
+
+/// Reads large columns of rows that are known by locator.
+pub(super) struct Fetch<'p> {
+    input: Source<'p>,
+    table: Arc<Table>,
+    locator: usize,
+    columns: &'p [usize],
+    fetched: Batch,
+    matched: Vec<u32>,
+}
+
+impl<'p> Fetch<'p> {
+    pub(super) fn new(
+        plan: &'p PhysicalPlan,
+        input: Source<'p>,
+        table: TableIndex,
+        locator: u32,
+        columns: &'p [usize],
+    ) -> SqlResult<Fetch<'p>> {
+        let table = local_table(plan, table)?;
+        let shapes: Vec<_> =
+            columns.iter().map(|&ordinal| table.definition().columns[ordinal].data_type.physical()).collect();
+        let fetched = Batch::new(shapes);
+        Ok(Fetch { input, table, locator: locator as usize, columns, fetched, matched: Vec::new() })
+    }
+}
+
+impl Operator for Fetch<'_> {
+    fn start(&mut self, ctx: &mut ExecContext<'_>) -> SqlResult<()> {
+        self.input.start(ctx)
+    }
+
+    fn next(&mut self, ctx: &mut ExecContext<'_>, out: &mut Batch) -> SqlResult<bool> {
+        loop {
+            if !self.input.next(ctx)? {
+                return Ok(false);
+            }
+            self.fetched.clear();
+            self.matched.clear();
+            let zone = &ctx.eval.settings.time_zone;
+            let ColumnData::Bytes(locators) = &self.input.batch.columns[self.locator].data else {
+                return Err(internal("a locator is bytes"));
+            };
+            let reader = ctx.reader()?;
+            self.table
+                .get_rows(locators, reader, zone, self.columns, &mut self.fetched, &mut self.matched)
+                .map_err(|error| store_error(&error))?;
+            if self.matched.is_empty() {
+                continue;
+            }
+            let width = self.input.batch.columns.len();
+            super::kept::gather(&self.input.batch, &self.matched, out, 0);
+            for (target, source) in out.columns[width..].iter_mut().zip(&mut self.fetched.columns) {
+                std::mem::swap(target, source);
+            }
+            out.row_count = self.matched.len();
+            return Ok(true);
+        }
+    }
+}
