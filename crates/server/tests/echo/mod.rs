@@ -242,7 +242,10 @@ impl EchoSession {
 
     fn statement(&mut self, sql: &[u8], reply: &mut Reply<'_>) -> Outcome {
         let text = String::from_utf8_lossy(sql);
-        let text = text.trim();
+        let mut text = text.trim();
+        if text.starts_with("/*") {
+            text = text.split_once("*/").map_or("", |(_, rest)| rest.trim());
+        }
         let (word, rest) = text.split_once(' ').unwrap_or((text, ""));
         let number = |at: usize| rest.split(' ').nth(at).and_then(|n| n.parse::<u64>().ok()).unwrap_or(0);
         match word.to_ascii_uppercase().as_str() {
@@ -250,7 +253,7 @@ impl EchoSession {
             "SELECT" if rest == "$$" => {
                 Err(ER_PARSE_ERROR.with(&[&"You have an error in your SQL syntax", &text, &1]))
             }
-            "SELECT" if rest.contains("@@") => self.one_row(b"16777216", reply),
+            "SELECT" if text.contains("@@") => variables(rest, reply),
             "SELECT" if rest.eq_ignore_ascii_case("user()") => self.one_row(self.user.as_bytes(), reply),
             "SELECT" => self.one_row(rest.as_bytes(), reply),
             "ECHO" => self.one_row(&sql[5..], reply),
@@ -330,6 +333,39 @@ impl EchoSession {
             None => Err(ER_NO_SUCH_THREAD.with(&[&id])),
         }
     }
+}
+
+/// `SELECT @@a AS x, @@b ...`: what drivers ask when they connect, in values they accept.
+fn variables(list: &str, reply: &mut Reply<'_>) -> Outcome {
+    let list = list.split(" limit ").next().unwrap_or(list);
+    let mut names = Vec::new();
+    let mut values = Vec::new();
+    for item in list.split(',') {
+        let mut words = item.split_whitespace();
+        let variable = words.next().unwrap_or("");
+        names.push(words.last().unwrap_or(variable));
+        values.push(match variable.rsplit(['.', '@']).next().unwrap_or("") {
+            "time_zone" | "system_time_zone" => "UTC",
+            "character_set_client"
+            | "character_set_connection"
+            | "character_set_results"
+            | "character_set_server" => "utf8mb4",
+            "collation_connection" | "collation_server" => "utf8mb4_0900_ai_ci",
+            "transaction_isolation" | "tx_isolation" => "REPEATABLE-READ",
+            "sql_mode" | "init_connect" | "version_comment" | "license" => "",
+            "max_allowed_packet" => "67108864",
+            "net_write_timeout" | "wait_timeout" | "interactive_timeout" => "28800",
+            "auto_increment_increment" => "1",
+            _ => "0",
+        });
+    }
+    reply.columns(&EncodedColumns::new(names.iter().map(|name| column(name.as_bytes()))), STATUS, 0)?;
+    let payload = reply.begin_row();
+    for value in values {
+        row::put_text_bytes(payload, value.as_bytes());
+    }
+    reply.end_row()?;
+    reply.end_rows(STATUS, 0)
 }
 
 fn put_row(value: &[u8], reply: &mut Reply<'_>) -> Outcome {
