@@ -200,7 +200,7 @@ impl Store {
         let body = guard.body();
         let Ok(index) = node::search(body, key) else { return Ok(None) };
         let (version, _, value) = node::record(body, index);
-        if reader.sees(version.stamp, &inner.txns) {
+        if reader.sees(version, &inner.txns) {
             return Ok(value.map(found));
         }
         let mut scratch = Vec::new();
@@ -349,7 +349,7 @@ impl Scan {
                 Direction::Backward => to - 1 - (step - from),
             };
             let (version, suffix, value) = node::record(body, index);
-            let value = if reader.sees(version.stamp, &inner.txns) {
+            let value = if reader.sees(version, &inner.txns) {
                 value
             } else {
                 match mvcc::find_visible(reader, version, value, &inner.txns, &inner.undo, scratch)? {

@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 use store::wal::LogOptions;
 use store::{
-    Direction, LockMode, LockWait, Locked, Options, Reader, ScanRange, Store, StoreError, Transaction, Tree, TreeId,
-    WriteError,
+    Direction, LockMode, LockWait, Locked, Options, Reader, ScanRange, Store, StoreError, Transaction, Tree,
+    TreeId, WriteError,
 };
 
 const ACCOUNTS: u64 = 3000;
@@ -74,7 +74,13 @@ impl Bank {
         self.store.sync_to(position).unwrap();
     }
 
-    fn change(&self, txn: &mut Transaction, account: u64, by: i64, random: &mut Random) -> Result<bool, WriteError> {
+    fn change(
+        &self,
+        txn: &mut Transaction,
+        account: u64,
+        by: i64,
+        random: &mut Random,
+    ) -> Result<bool, WriteError> {
         let key = key(account);
         let found = txn.lock_current(&self.rows, &key, LockMode::Exclusive, WAIT, balance)?;
         let Locked::Row(old) = found else { return Ok(false) };
@@ -98,7 +104,8 @@ impl Bank {
             self.change(&mut txn, to, 77, random)?;
             txn.rollback_to(&savepoint)?;
         }
-        let moved = self.change(&mut txn, from, -amount, random)? && self.change(&mut txn, to, amount, random)?;
+        let moved =
+            self.change(&mut txn, from, -amount, random)? && self.change(&mut txn, to, amount, random)?;
         if !moved || random.below(8) == 0 {
             txn.rollback()?;
             return Ok(());
@@ -256,7 +263,8 @@ fn waiters_get_a_hot_row_one_after_the_other() {
         }
     });
     let view = store.read_view();
-    let count = store.get(&tree, b"hot", view.reader(), |value| u64::from_be_bytes(value.try_into().unwrap()));
+    let count =
+        store.get(&tree, b"hot", view.reader(), |value| u64::from_be_bytes(value.try_into().unwrap()));
     assert_eq!(count.unwrap(), Some(1500));
 }
 

@@ -47,10 +47,6 @@ fn put(txn: &mut Transaction, tree: &Tree, key: &str, value: &str) {
     txn.put(tree, key.as_bytes(), value.as_bytes(), NOWAIT).unwrap();
 }
 
-fn rows(pairs: &[(&str, &str)]) -> Vec<(String, String)> {
-    pairs.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect()
-}
-
 #[test]
 fn each_view_sees_its_moment() {
     let (store, tree) = fresh();
@@ -66,7 +62,7 @@ fn each_view_sees_its_moment() {
         }
         // Others do not see it yet, this transaction does.
         let now = store.read_view();
-        let own = store.get(&tree, b"counter", txn.reader(&now), |value| value.len()).unwrap();
+        let own = store.get(&tree, b"counter", txn.reader(&now), <[u8]>::len).unwrap();
         assert_eq!(own, Some(format!("{round:0>width$}", width = round % 7 + 1).len()));
         drop(now);
         txn.commit().unwrap();
@@ -140,6 +136,33 @@ fn writers_meet_each_others_locks() {
     assert!(third.delete(&tree, b"row", NOWAIT).unwrap());
     third.commit().unwrap();
     assert_eq!(all(&store, &tree, &store.read_view()), []);
+}
+
+#[test]
+fn locking_a_newer_row_does_not_show_it_to_the_snapshot() {
+    let (store, tree) = fresh();
+    let write = |value: &str| {
+        let mut txn = store.begin();
+        put(&mut txn, &tree, "row", value);
+        txn.commit().unwrap();
+    };
+    write("old");
+    let view = store.read_view();
+    write("new");
+    let mut txn = store.begin();
+    let current = txn.lock_current(&tree, b"row", LockMode::Exclusive, NOWAIT, <[u8]>::to_vec).unwrap();
+    assert_eq!(current, Locked::Row(b"new".to_vec()));
+    let seen =
+        |txn: &Transaction| store.get(&tree, b"row", txn.reader(&view), <[u8]>::to_vec).unwrap().unwrap();
+    assert_eq!(seen(&txn), b"old");
+    let savepoint = txn.savepoint();
+    put(&mut txn, &tree, "row", "own");
+    assert_eq!(seen(&txn), b"own");
+    txn.rollback_to(&savepoint).unwrap();
+    assert_eq!(seen(&txn), b"old");
+    txn.commit().unwrap();
+    assert_eq!(get(&store, &tree, &view, "row").unwrap(), "old");
+    assert_eq!(get(&store, &tree, &store.read_view(), "row").unwrap(), "new");
 }
 
 #[test]

@@ -336,12 +336,6 @@ pub(crate) struct Version {
     pub(crate) undo: u64,
 }
 
-#[inline]
-pub(crate) fn version(body: &Body, index: usize) -> Version {
-    let (_, at, _) = slot(body, index);
-    Version { stamp: get_u64(body, at), undo: get_u64(body, at + 8) }
-}
-
 /// The value, `None` for a tombstone.
 #[inline]
 pub(crate) fn value(body: &Body, index: usize) -> Option<&[u8]> {
@@ -477,7 +471,7 @@ pub(crate) fn init_inner(
 
 fn push_child(body: &mut Body, index: usize, suffix: &[u8], child: PageId) {
     let at = open_slot(body, index, cell_bytes(1, INNER_CELL_HEADER_BYTES + suffix.len()));
-    debug_assert!(at % 8 == 0);
+    debug_assert!(at.is_multiple_of(8));
     put_slot(body, index, head(suffix), at, suffix.len());
     body[at..at + 8].copy_from_slice(&child.0.to_le_bytes());
     body[at + 8..at + 8 + suffix.len()].copy_from_slice(suffix);

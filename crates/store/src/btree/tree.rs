@@ -357,7 +357,7 @@ pub(crate) fn wants_merge(body: &Body) -> bool {
 mod tests {
     use super::*;
     use crate::btree::node::Version;
-    use env::disk::{Disk, FileOptions};
+    use env::disk::FileOptions;
     use proptest::prelude::*;
     use std::collections::BTreeMap;
     use std::path::Path;

@@ -35,11 +35,14 @@ pub struct Reader<'v> {
 }
 
 impl Reader<'_> {
-    /// Whether a version with this stamp is surely seen. An own stamp is not sure: it may only be a lock on a version that
-    /// the snapshot does not see; [`find_visible`] looks.
+    /// Whether a version is seen. A version that only locks the row is its owner's, too, but what the owner sees is what it
+    /// would see without the lock: the snapshot's version, not the newer one it locked.
     #[inline]
-    pub(crate) fn sees(self, stamp: u64, txns: &TxnTable) -> bool {
-        stamp < self.horizon || self.uncommitted || self.sees_recent(stamp, txns)
+    pub(crate) fn sees(self, version: Version, txns: &TxnTable) -> bool {
+        version.stamp < self.horizon
+            || (version.stamp == self.own.0 && !undo::only_locks(version.undo))
+            || self.uncommitted
+            || self.sees_recent(version.stamp, txns)
     }
 
     fn sees_recent(self, stamp: u64, txns: &TxnTable) -> bool {
@@ -67,8 +70,7 @@ pub(crate) fn find_visible(
     undo: &UndoSlots,
     scratch: &mut Vec<u8>,
 ) -> Result<Visible, StoreError> {
-    let changed_by_reader = version.stamp == reader.own.0 && !undo.is_lock_only(version.undo)?;
-    if changed_by_reader || reader.sees(version.stamp, txns) {
+    if reader.sees(version, txns) {
         return Ok(if value.is_some() { Visible::InLeaf } else { Visible::Absent });
     }
     find_older(reader, version, value, txns, undo, scratch)
@@ -91,7 +93,7 @@ fn find_older(
             return Ok(Visible::Absent); // The first version is too new.
         }
         let (before, live) = undo.step_back(pointer, scratch)?;
-        if reader.sees(before.stamp, txns) {
+        if reader.sees(before, txns) {
             return Ok(if live { Visible::InScratch } else { Visible::Absent });
         }
         pointer = before.undo;

@@ -10,7 +10,7 @@
 //! and `suffix` bytes in common with the one after it. `undone epoch` is the checkpoint epoch in which the change was taken
 //! back, 0 if it was not: a checkpoint that began earlier still holds the change and must undo it.
 //!
-//! An undo pointer is `(slot + 1) << 32 | offset of the entry`. Pointers in pages survive a restart but are never followed
+//! An undo pointer is `(slot + 1) << 32 | offset of the entry`, with the top bit set if the version only locks the row. Pointers in pages survive a restart but are never followed
 //! then, because every stamp lies below the horizon.
 
 use crate::btree::node::Version;
@@ -320,7 +320,7 @@ impl UndoSlots {
     /// Goes one version back: `value` becomes the one before. Returns that version's stamp and undo pointer, and whether it
     /// is live.
     pub(crate) fn step_back(&self, pointer: u64, value: &mut Vec<u8>) -> Result<(Version, bool), StoreError> {
-        let slot = (pointer >> 32) as u32 - 1;
+        let slot = ((pointer & !ONLY_LOCKS) >> 32) as u32 - 1;
         let bytes = self.get(slot).bytes.read();
         let entry = read(&bytes, (pointer & u64::from(u32::MAX)) as usize)?;
         let live = entry.apply(value)?;
@@ -343,6 +343,20 @@ impl UndoSlots {
         let bytes = (0..made).map(|slot| self.get(slot).bytes.read().len() as u64).sum();
         (bytes, made)
     }
+}
+
+const ONLY_LOCKS: u64 = 1 << 63;
+const _: () = assert!((SLOTS_MAX as u64 + 1) << 32 < ONLY_LOCKS);
+
+/// The pointer to the entry of a version that only locks the row.
+pub(crate) fn lock_pointer(slot: u32, at: u32) -> u64 {
+    pointer(slot, at) | ONLY_LOCKS
+}
+
+/// Whether the version with this pointer only locks the row.
+#[inline]
+pub(crate) fn only_locks(pointer: u64) -> bool {
+    pointer & ONLY_LOCKS != 0
 }
 
 /// The pointer to an entry.

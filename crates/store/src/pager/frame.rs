@@ -253,7 +253,7 @@ impl Wait {
     #[cold]
     fn once(&mut self) {
         self.spins += 1;
-        if self.spins % SPINS_BEFORE_YIELD == 0 {
+        if self.spins.is_multiple_of(SPINS_BEFORE_YIELD) {
             std::thread::yield_now();
         } else {
             std::hint::spin_loop();
@@ -268,11 +268,7 @@ pub(crate) struct SharedGuard<'p> {
     frame: u32,
 }
 
-impl<'p> SharedGuard<'p> {
-    pub(crate) fn frame(&self) -> u32 {
-        self.frame
-    }
-
+impl SharedGuard<'_> {
     pub(crate) fn body(&self) -> &Body {
         // SAFETY: invariant 1: a shared holder excludes every `&mut`.
         unsafe { &*self.arena.frame(self.frame).add(FRAME_HEADER_BYTES).cast::<Body>() }

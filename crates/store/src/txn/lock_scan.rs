@@ -39,6 +39,10 @@ impl LockScan {
         }
     }
 
+    #[allow(
+        clippy::type_complexity,
+        reason = "a row is a key and a value; a name for the pair would hide that"
+    )]
     /// Locks the next row that exists now and gives its key and current value; `None` at the end.
     ///
     /// # Errors

@@ -170,7 +170,7 @@ impl Transaction {
                     let at =
                         inner.undo.record(self.slot, self.last, tree.id(), key, Before::Same(version))?;
                     self.last = at;
-                    let version = Version { stamp: self.id.0, undo: undo::pointer(self.slot, at) };
+                    let version = Version { stamp: self.id.0, undo: undo::lock_pointer(self.slot, at) };
                     node::set_version(inner.pool.modify(&mut leaf), index, version);
                 }
                 return Ok(Some(Step::Done(Done::Changed)));

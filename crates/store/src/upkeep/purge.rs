@@ -70,9 +70,9 @@ impl Inner {
         let queue = thread_number() % QUEUES;
         self.purge.queues[queue].lock().push_back(Done { csn, txn, slot, next: 0 });
         let commits = self.purge.commits.fetch_add(1, Ordering::Relaxed);
-        if self.snapshots.used_words() <= CHEAP_WORDS || commits % COMMITS_PER_SEARCH == 0 {
+        if self.snapshots.used_words() <= CHEAP_WORDS || commits.is_multiple_of(COMMITS_PER_SEARCH) {
             let bound = self.search_oldest();
-            if commits % COMMITS_PER_SEARCH == 0 {
+            if commits.is_multiple_of(COMMITS_PER_SEARCH) {
                 self.txns.advance(bound, HORIZON_STEP);
             }
         }

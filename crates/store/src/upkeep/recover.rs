@@ -64,11 +64,11 @@ pub(crate) fn open(env: &Env, path: &Path, options: Options) -> Result<Inner, Op
             let why = format!("it is missing, but {log} is there");
             return Err(StoreError::corrupt(named("the data file in"), why).into());
         }
-        // A half-made one is emptied, not removed: a crash could keep the removal and lose the new name.
+        // Emptied, not removed: its name is what tells an unfinished store from one that lost its data file.
         let file = folder
             .open(DATA_BEING_MADE, FileOptions::create())
             .map_err(io(named("making the data file in")))?;
-        file.set_len(0).map_err(io(named("emptying an unfinished data file in")))?;
+        file.set_len(0).map_err(io("emptying an unfinished data file"))?;
         file
     };
     let pool = Pool::new(Arc::clone(&file), frame_count(options.buffer_pool_bytes))
