@@ -5,8 +5,9 @@
 
 use crate::btree::Seek;
 use crate::btree::node;
-use crate::btree::tree::Shared;
+use crate::btree::tree::{DESCENTS_MAX, Shared};
 use crate::error::StoreError;
+use crate::ids::PageId;
 use crate::mvcc::{self, Reader, Visible};
 use crate::pager::frame::SharedGuard;
 use crate::store::{Inner, Store};
@@ -222,9 +223,36 @@ impl Store {
         reader: Reader<'_>,
         mut found: impl FnMut(usize, Option<&[u8]>),
     ) -> Result<(), StoreError> {
-        for (index, key) in keys.iter().enumerate() {
-            if self.get(tree, key, reader, |value| found(index, Some(value)))?.is_none() {
-                found(index, None);
+        let inner = &*self.inner;
+        if tree.state.is_dropped() {
+            return Err(StoreError::TreeGone(tree.id()));
+        }
+        let root = tree.state.root;
+        let mut leaves = [PageId(0); DESCENTS_MAX];
+        let mut scratch = Vec::new();
+        for (group, some) in keys.chunks(DESCENTS_MAX).enumerate() {
+            inner.with_room(|| root.guess_leaves(&inner.pool, some, &mut leaves))?;
+            for (number, key) in some.iter().enumerate() {
+                let index = group * DESCENTS_MAX + number;
+                let guess =
+                    if leaves[number] == PageId(0) { None } else { inner.pool.shared(leaves[number]).ok() };
+                let guard = match guess {
+                    Some(guard) if node::covers(guard.body(), tree.id(), key) => guard,
+                    _ => inner.leaf(&tree.state, Seek::At(key))?,
+                };
+                let body = guard.body();
+                let Ok(at) = node::search(body, key) else {
+                    found(index, None);
+                    continue;
+                };
+                let (version, _, value) = node::record(body, at);
+                let seen =
+                    mvcc::find_visible(reader, version, value, &inner.txns, &inner.undo, &mut scratch)?;
+                match seen {
+                    Visible::InLeaf => found(index, value),
+                    Visible::InScratch => found(index, Some(&scratch)),
+                    Visible::Absent => found(index, None),
+                }
             }
         }
         Ok(())

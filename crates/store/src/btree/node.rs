@@ -169,6 +169,14 @@ pub(crate) fn key(body: &Body, index: usize) -> Vec<u8> {
     [prefix(body), suffix(body, index)].concat()
 }
 
+/// Whether this is the tree's leaf for the key.
+pub(crate) fn covers(body: &Body, tree: TreeId, key: &[u8]) -> bool {
+    level(body) == 0
+        && tree_id(body) == tree
+        && key >= lower_fence(body)
+        && upper_fence(body).is_none_or(|upper| key < upper)
+}
+
 /// Where a key is, or would be. The key must lie between the fences.
 #[inline]
 pub(crate) fn search(body: &Body, key: &[u8]) -> Result<usize, usize> {

@@ -15,6 +15,7 @@ use crate::ids::{PageId, TreeId};
 use crate::pager::Fault;
 use crate::pager::frame::{Body, ExclusiveGuard, SharedGuard};
 use crate::pager::pool::Pool;
+use crate::pager::table::Entry;
 
 /// A tree: where it begins and whose pages they are.
 #[derive(Clone, Copy, Debug)]
@@ -25,6 +26,8 @@ pub(crate) struct Root {
 
 /// A leaf fuller than this is left alone; an emptier one is merged with a neighbour if both fit.
 const MERGE_BELOW_BYTES: usize = node::RECORD_BYTES_MAX;
+/// Descents that go side by side: as many as a core has loads under way, about.
+pub(crate) const DESCENTS_MAX: usize = 16;
 /// A level deeper than any tree: 3 children a node at least, 2^64 records at most.
 const LEVELS_MAX: u8 = 64;
 
@@ -266,6 +269,37 @@ impl Root {
             pool.free(guard);
         }
         Ok(!pending.is_empty())
+    }
+
+    /// Finds the leaves of many keys at once: the descents go side by side, so that the memory they wait for is fetched
+    /// together. Only a guess: latch the leaf and ask [`node::covers`]. `PageId(0)` where a page is not in memory.
+    pub(crate) fn guess_leaves(
+        self,
+        pool: &Pool,
+        keys: &[&[u8]],
+        leaves: &mut [PageId; DESCENTS_MAX],
+    ) -> Result<(), Fault> {
+        let (root, mut level) = self.see_root(pool)?;
+        let keys = &keys[..keys.len().min(DESCENTS_MAX)];
+        let mut frames = [Some(root.frame); DESCENTS_MAX];
+        leaves.fill(self.page);
+        while level > 0 {
+            for ((key, frame), leaf) in keys.iter().zip(&mut frames).zip(leaves.iter_mut()) {
+                let Some(here) = *frame else { continue };
+                let racy = pool.arena().racy(here);
+                *leaf = inner::child(racy, inner::find(racy, Seek::At(key)));
+                *frame = pool.table().get(*leaf).and_then(Entry::frame);
+                match *frame {
+                    Some(next) => pool.arena().prefetch(next),
+                    None => *leaf = PageId(0),
+                }
+            }
+            level -= 1;
+            for frame in frames[..keys.len()].iter().flatten() {
+                inner::prefetch_slots(pool.arena().racy(*frame));
+            }
+        }
+        Ok(())
     }
 
     /// The root's level: 0 when the tree is one leaf.

@@ -327,16 +327,6 @@ impl UndoSlots {
         Ok((entry.version, live))
     }
 
-    /// Whether the newest change a pointer leads to only locked the record. The transaction that made it is running.
-    pub(crate) fn is_lock_only(&self, pointer: u64) -> Result<bool, StoreError> {
-        if pointer == 0 {
-            return Ok(false);
-        }
-        let slot = (pointer >> 32) as u32 - 1;
-        let bytes = self.get(slot).bytes.read();
-        Ok(read(&bytes, (pointer & u64::from(u32::MAX)) as usize)?.kind == Kind::Same)
-    }
-
     /// Bytes of undo kept, and slots made.
     pub(crate) fn size(&self) -> (u64, u32) {
         let made = self.free.lock().made;

@@ -66,6 +66,7 @@ impl Blocks {
     }
 
     /// How many blocks are in use, superblocks included.
+    #[cfg(test)]
     pub(crate) fn used_count(&self) -> u32 {
         self.used_count
     }
