@@ -357,7 +357,8 @@ pub fn literal_type(value: &Value) -> DataType {
     match value {
         Value::Null => DataType::NULL,
         Value::Int(value) => {
-            DataType { length: digits(value.unsigned_abs()) + u32::from(*value < 0), ..DataType::BIGINT }
+            // One place for the sign, as MySQL counts; TRUE and FALSE have a length of 1.
+            DataType { length: digits(value.unsigned_abs()) + 1, ..DataType::BIGINT }
         }
         Value::UInt(value) => DataType { length: digits(*value), ..DataType::BIGINT_UNSIGNED },
         Value::Double(_) => DataType::DOUBLE,

@@ -117,6 +117,8 @@ pub fn json_value(cell: Cell<'_>, data_type: &DataType) -> Json {
             Json::String(to_utf8(text, data_type.collation.charset()))
         }
         (Cell::Int(value), _) if data_type.unsigned => Json::UInt(value as u64),
+        // Comparisons, logic, TRUE and FALSE: one digit and no sign.
+        (Cell::Int(value), TypeKind::BigInt) if data_type.length == 1 => Json::Bool(value != 0),
         (Cell::Int(value), _) => Json::Int(value),
         (Cell::Double(value), _) => Json::Double(value),
         (Cell::Decimal(value), _) => Json::Decimal(*value),

@@ -523,13 +523,12 @@ impl DataType {
             | TypeKind::SmallInt
             | TypeKind::MediumInt
             | TypeKind::Int
-            | TypeKind::BigInt => {
-                if self.zerofill || (self.kind == TypeKind::TinyInt && self.length == 1 && !self.unsigned) {
+            | TypeKind::BigInt
+                if (self.zerofill || (self.kind == TypeKind::TinyInt && self.length == 1 && !self.unsigned)) => {
                     out.push(b'(');
                     number(out, self.length);
                     out.push(b')');
                 }
-            }
             TypeKind::Bit | TypeKind::Char | TypeKind::VarChar => {
                 out.push(b'(');
                 number(out, self.length);

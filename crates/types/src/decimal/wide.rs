@@ -220,6 +220,6 @@ pub(super) fn digit_count(a: &U256) -> usize {
         Some(top) => top * 64 + 64 - a[top].leading_zeros() as usize,
     };
     // floor(bits * log10(2)) is the count or one less.
-    let guess = bits * 1233 >> 12;
+    let guess = (bits * 1233) >> 12;
     if guess < 78 && cmp(a, &POW10[guess]).is_ge() { guess + 1 } else { guess }
 }

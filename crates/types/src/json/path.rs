@@ -279,11 +279,10 @@ pub fn search_paths(
         return;
     }
     match view.kind() {
-        Kind::String => {
-            if matches(view.string()) && !found.iter().any(|path| path == prefix) {
+        Kind::String
+            if matches(view.string()) && !found.iter().any(|path| path == prefix) => {
                 found.push(prefix.to_vec());
             }
-        }
         Kind::Array => {
             for (i, element) in view.elements().enumerate() {
                 let mut path = prefix.to_vec();

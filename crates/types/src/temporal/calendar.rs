@@ -13,7 +13,7 @@ pub const DAY_MAX: i64 = 3_652_424;
 /// Leap year? Year 0 is none.
 #[must_use]
 pub const fn is_leap(year: u16) -> bool {
-    year % 4 == 0 && (year % 100 != 0 || (year % 400 == 0 && year != 0))
+    year.is_multiple_of(4) && (!year.is_multiple_of(100) || (year.is_multiple_of(400) && year != 0))
 }
 
 /// Days of a month, 0 for month 0.

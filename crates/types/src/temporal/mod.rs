@@ -11,6 +11,7 @@
 pub mod calendar;
 pub mod format;
 pub mod parse;
+pub mod scan;
 pub mod zone;
 
 /// Microseconds of a second.

@@ -1,4 +1,476 @@
-use super::super::compile::Recipe;
-pub(super) fn recipe(_f: plan::function::FunctionId, _a: &[plan::expr::Expr]) -> Option<Recipe> {
-    None
+//! JSON functions.
+
+use super::super::compile::{Class, Recipe};
+use super::super::context::SqlResult;
+use super::super::convert::{self, Target, as_utf8};
+use super::super::program::{Kernel, Row};
+use plan::expr::{CallOption, Expr, JsonAnswer};
+use plan::function::FunctionId;
+use service::error::{
+    ER_INVALID_JSON_PATH, ER_INVALID_JSON_PATH_ARRAY_CELL, ER_INVALID_JSON_PATH_WILDCARD,
+    ER_INVALID_JSON_TEXT_IN_PARAM, ER_INVALID_TYPE_FOR_JSON, ER_JSON_BAD_ONE_OR_ALL_ARG,
+    ER_JSON_DOCUMENT_NULL_KEY, ER_JSON_VACUOUS_PATH, ER_MISSING_JSON_VALUE,
+};
+use types::collation::LikePattern;
+use types::json::{self, Change, Json, Kind, Path, View};
+use types::{Cell, CollationId, DataType, TypeKind};
+
+/// Document, then path and value by turns.
+static ALTERNATE: [Class; 255] = {
+    let mut classes = [Class::JsonValue; 255];
+    classes[0] = Class::Document;
+    let mut i = 1;
+    while i < 255 {
+        classes[i] = Class::Utf8;
+        i += 2;
+    }
+    classes
+};
+
+/// Key and value by turns.
+static MEMBERS: [Class; 254] = {
+    let mut classes = [Class::JsonValue; 254];
+    let mut i = 0;
+    while i < 254 {
+        classes[i] = Class::Utf8;
+        i += 2;
+    }
+    classes
+};
+
+pub(super) fn recipe(function: FunctionId, args: &[Expr]) -> Option<Recipe> {
+    use Class::{Any, Document, JsonValue, Utf8};
+    use FunctionId as F;
+    let plain =
+        |kernel: Kernel, classes: &'static [Class]| Some(Recipe { kernel, classes, null_propagates: true });
+    let nulls =
+        |kernel: Kernel, classes: &'static [Class]| Some(Recipe { kernel, classes, null_propagates: false });
+    match function {
+        F::JsonArray => nulls(array, &[JsonValue]),
+        F::JsonObject if args.len() <= MEMBERS.len() => nulls(object, &MEMBERS),
+        F::JsonExtract => plain(extract, &[Document, Utf8]),
+        F::JsonUnquote => plain(unquote, &[Any]),
+        F::JsonQuote => plain(
+            |r| {
+                let text = r.bytes(0);
+                r.put_with(|out| json::write_quoted(text, out))
+            },
+            &[Utf8],
+        ),
+        F::JsonSet if args.len() <= 255 => nulls(|r| change(r, Change::Set), &ALTERNATE),
+        F::JsonInsert if args.len() <= 255 => nulls(|r| change(r, Change::Insert), &ALTERNATE),
+        F::JsonReplace if args.len() <= 255 => nulls(|r| change(r, Change::Replace), &ALTERNATE),
+        F::JsonArrayAppend if args.len() <= 255 => nulls(|r| change(r, Change::ArrayAppend), &ALTERNATE),
+        F::JsonArrayInsert if args.len() <= 255 => nulls(array_insert, &ALTERNATE),
+        F::JsonRemove => plain(remove, &[Document, Utf8]),
+        F::JsonContains => plain(contains, &[Document, Document, Utf8]),
+        F::JsonContainsPath => plain(contains_path, &[Document, Utf8]),
+        F::JsonKeys => plain(keys, &[Document, Utf8]),
+        F::JsonLength => plain(length, &[Document, Utf8]),
+        F::JsonDepth => plain(|r| r.put_int(json::depth(View::new(r.bytes(0))) as i64), &[Document]),
+        F::JsonType => plain(
+            |r| {
+                let view = View::new(r.bytes(0));
+                let name = match (view.kind(), view.opaque().0) {
+                    (Kind::Opaque, 16) => "BIT",
+                    (Kind::Opaque, 249..=252) => "BLOB",
+                    (Kind::Opaque, 253 | 254 | 15) => "BLOB",
+                    (Kind::Opaque, _) => "OPAQUE",
+                    (kind, _) => kind.name(),
+                };
+                r.put_bytes(name.as_bytes())
+            },
+            &[Document],
+        ),
+        F::JsonValid => plain(valid, &[Any]),
+        F::JsonMergePatch => nulls(merge_patch, &[Document]),
+        F::JsonMergePreserve => plain(
+            |r| {
+                let mut merged = View::new(r.bytes(0)).tree();
+                for i in 1..r.count() {
+                    merged = json::merge_preserve(merged, View::new(r.bytes(i)).tree());
+                }
+                put_tree(r, &merged)
+            },
+            &[Document],
+        ),
+        F::JsonOverlaps => {
+            plain(|r| r.put_bool(json::overlaps(View::new(r.bytes(0)), View::new(r.bytes(1)))), &[Document])
+        }
+        F::MemberOf => plain(member_of, &[JsonValue, Document]),
+        F::JsonPretty => plain(
+            |r| {
+                let document = r.bytes(0);
+                r.put_with(|out| json::print_pretty(document, out))
+            },
+            &[Document],
+        ),
+        F::JsonSearch => nulls(search, &[Document, Utf8]),
+        F::JsonValue => nulls(value, &[Document]),
+        F::JsonStorageSize => plain(|r| r.put_int(r.bytes(0).len() as i64), &[Document]),
+        F::JsonStorageFree => plain(|r| r.put_int(0), &[Document]),
+        _ => None,
+    }
+}
+
+fn put_tree(r: &mut Row<'_, '_>, tree: &Json) -> SqlResult<()> {
+    r.put_with(|out| tree.encode(out))
+}
+
+fn put_view(r: &mut Row<'_, '_>, view: View<'_>) -> SqlResult<()> {
+    r.put_with(|out| view.copy_to(out))
+}
+
+/// Paths of a call, parsed once while they stay the same.
+#[derive(Default)]
+struct Paths {
+    known: Vec<(Vec<u8>, Path)>,
+}
+
+/// Takes the call's parsed paths out of its state.
+fn take_paths(r: &mut Row<'_, '_>) -> Box<Paths> {
+    r.state.take().and_then(|state| state.downcast::<Paths>().ok()).unwrap_or_default()
+}
+
+impl Paths {
+    fn get(&mut self, text: &[u8]) -> SqlResult<&Path> {
+        if let Some(at) = self.known.iter().position(|(known, _)| known == text) {
+            return Ok(&self.known[at].1);
+        }
+        let path = Path::parse(text).map_err(|error| ER_INVALID_JSON_PATH.with(&[&error.position, &""]))?;
+        if self.known.len() >= 16 {
+            self.known.clear();
+        }
+        self.known.push((text.to_vec(), path));
+        Ok(&self.known[self.known.len() - 1].1)
+    }
+
+    fn plain(&mut self, text: &[u8]) -> SqlResult<&Path> {
+        let path = self.get(text)?;
+        if path.has_wildcard() { Err(ER_INVALID_JSON_PATH_WILDCARD.bare()) } else { Ok(path) }
+    }
+}
+
+fn array(r: &mut Row<'_, '_>) -> SqlResult<()> {
+    let items = (0..r.count())
+        .map(|i| if r.is_null(i) { Json::Null } else { View::new(r.bytes(i)).tree() })
+        .collect();
+    put_tree(r, &Json::Array(items))
+}
+
+fn object(r: &mut Row<'_, '_>) -> SqlResult<()> {
+    let mut members = Vec::with_capacity(r.count() / 2);
+    for i in (0..r.count()).step_by(2) {
+        if r.is_null(i) {
+            return Err(ER_JSON_DOCUMENT_NULL_KEY.bare());
+        }
+        let value = if r.is_null(i + 1) { Json::Null } else { View::new(r.bytes(i + 1)).tree() };
+        members.push((r.bytes(i).to_vec(), value));
+    }
+    put_tree(r, &Json::object(members))
+}
+
+fn extract(r: &mut Row<'_, '_>) -> SqlResult<()> {
+    let mut paths = take_paths(r);
+    let document = r.bytes(0);
+    if r.count() == 2 && !paths.get(r.bytes(1))?.has_wildcard() {
+        let found = paths.get(r.bytes(1))?.first(document);
+        let result = match found {
+            Some(view) => put_view(r, view),
+            None => r.null(),
+        };
+        *r.state = Some(paths);
+        return result;
+    }
+    // Several paths or a wildcard: an array of all that is found.
+    let mut found = Vec::new();
+    for i in 1..r.count() {
+        paths.get(r.bytes(i))?.each(document, &mut |view| {
+            found.push(view.tree());
+            true
+        });
+    }
+    *r.state = Some(paths);
+    if found.is_empty() { r.null() } else { put_tree(r, &Json::Array(found)) }
+}
+
+fn unquote(r: &mut Row<'_, '_>) -> SqlResult<()> {
+    let data_type = &r.call.types[0];
+    let document = match r.args[0].cell(r.row) {
+        Cell::Bytes(document) if data_type.kind == TypeKind::Json => document.to_vec(),
+        Cell::Bytes(text) => {
+            let text = as_utf8(text, data_type);
+            if !(text.len() >= 2 && text.starts_with(b"\"") && text.ends_with(b"\"")) {
+                return r.put_bytes(&text);
+            }
+            let mut document = Vec::new();
+            json::parse(&text, &mut document).map_err(|error| {
+                ER_INVALID_JSON_TEXT_IN_PARAM.with(&[&1, &"json_unquote", &error.message, &error.position])
+            })?;
+            document
+        }
+        _ => return Err(ER_INVALID_TYPE_FOR_JSON.with(&[&1, &"json_unquote"])),
+    };
+    r.put_with(|out| json::unquote(&document, out))
+}
+
+fn change(r: &mut Row<'_, '_>, how: Change) -> SqlResult<()> {
+    if r.is_null(0) || (1..r.count()).step_by(2).any(|i| r.is_null(i)) {
+        return r.null();
+    }
+    let mut paths = take_paths(r);
+    let mut tree = View::new(r.bytes(0)).tree();
+    for i in (1..r.count()).step_by(2) {
+        let value = if r.is_null(i + 1) { Json::Null } else { View::new(r.bytes(i + 1)).tree() };
+        json::change(&mut tree, paths.plain(r.bytes(i))?, value, how);
+    }
+    *r.state = Some(paths);
+    put_tree(r, &tree)
+}
+
+fn array_insert(r: &mut Row<'_, '_>) -> SqlResult<()> {
+    if r.is_null(0) || (1..r.count()).step_by(2).any(|i| r.is_null(i)) {
+        return r.null();
+    }
+    let mut paths = take_paths(r);
+    let mut tree = View::new(r.bytes(0)).tree();
+    for i in (1..r.count()).step_by(2) {
+        let value = if r.is_null(i + 1) { Json::Null } else { View::new(r.bytes(i + 1)).tree() };
+        json::array_insert(&mut tree, paths.plain(r.bytes(i))?, value)
+            .map_err(|_| ER_INVALID_JSON_PATH_ARRAY_CELL.bare())?;
+    }
+    *r.state = Some(paths);
+    put_tree(r, &tree)
+}
+
+fn remove(r: &mut Row<'_, '_>) -> SqlResult<()> {
+    let mut paths = take_paths(r);
+    let mut tree = View::new(r.bytes(0)).tree();
+    for i in 1..r.count() {
+        let path = paths.plain(r.bytes(i))?;
+        if path.legs.is_empty() {
+            return Err(ER_JSON_VACUOUS_PATH.bare());
+        }
+        json::change(&mut tree, path, Json::Null, Change::Remove);
+    }
+    *r.state = Some(paths);
+    put_tree(r, &tree)
+}
+
+/// The document, or the part of it that the path in argument `path` names.
+fn part<'a>(r: &mut Row<'a, '_>, path: usize) -> SqlResult<Option<View<'a>>> {
+    let document: &'a [u8] = r.bytes(0);
+    if r.count() <= path {
+        return Ok(Some(View::new(document)));
+    }
+    let mut paths = take_paths(r);
+    let found = paths.plain(r.bytes(path))?.first(document);
+    *r.state = Some(paths);
+    Ok(found)
+}
+
+fn contains(r: &mut Row<'_, '_>) -> SqlResult<()> {
+    match part(r, 2)? {
+        Some(target) => {
+            let found = json::contains(target, View::new(r.bytes(1)));
+            r.put_bool(found)
+        }
+        None => r.null(),
+    }
+}
+
+/// `one` or `all`; true for all.
+fn one_or_all(r: &Row<'_, '_>) -> SqlResult<bool> {
+    let word = r.bytes(1);
+    if word.eq_ignore_ascii_case(b"all") {
+        Ok(true)
+    } else if word.eq_ignore_ascii_case(b"one") {
+        Ok(false)
+    } else {
+        Err(ER_JSON_BAD_ONE_OR_ALL_ARG.with(&[&r.call.name]))
+    }
+}
+
+fn contains_path(r: &mut Row<'_, '_>) -> SqlResult<()> {
+    let all = one_or_all(r)?;
+    let mut paths = take_paths(r);
+    let document = r.bytes(0);
+    let mut result = all;
+    for i in 2..r.count() {
+        let found = paths.get(r.bytes(i))?.first(document).is_some();
+        if found != all {
+            result = found;
+            break;
+        }
+    }
+    *r.state = Some(paths);
+    r.put_bool(result)
+}
+
+fn keys(r: &mut Row<'_, '_>) -> SqlResult<()> {
+    match part(r, 1)? {
+        Some(view) if view.kind() == Kind::Object => {
+            let keys = view.members().map(|(key, _)| Json::String(key.to_vec())).collect();
+            put_tree(r, &Json::Array(keys))
+        }
+        _ => r.null(),
+    }
+}
+
+fn length(r: &mut Row<'_, '_>) -> SqlResult<()> {
+    match part(r, 1)? {
+        Some(view) => r.put_int(view.len() as i64),
+        None => r.null(),
+    }
+}
+
+fn valid(r: &mut Row<'_, '_>) -> SqlResult<()> {
+    let data_type = &r.call.types[0];
+    let valid = match r.args[0].cell(r.row) {
+        Cell::Bytes(_) if data_type.kind == TypeKind::Json => true,
+        Cell::Bytes(_) if data_type.is_binary_string() => false,
+        Cell::Bytes(text) => json::parse_tree(&as_utf8(text, data_type)).is_ok(),
+        _ => false,
+    };
+    r.put_bool(valid)
+}
+
+fn merge_patch(r: &mut Row<'_, '_>) -> SqlResult<()> {
+    let mut merged = if r.is_null(0) { None } else { Some(View::new(r.bytes(0)).tree()) };
+    for i in 1..r.count() {
+        merged = if r.is_null(i) {
+            None
+        } else {
+            let patch = View::new(r.bytes(i)).tree();
+            match merged {
+                Some(target) => Some(json::merge_patch(target, patch)),
+                // NULL beside an object is unknown; anything else replaces it.
+                None if matches!(patch, Json::Object(_)) => None,
+                None => Some(patch),
+            }
+        };
+    }
+    match merged {
+        Some(tree) => put_tree(r, &tree),
+        None => r.null(),
+    }
+}
+
+fn member_of(r: &mut Row<'_, '_>) -> SqlResult<()> {
+    let (value, array) = (r.bytes(0), View::new(r.bytes(1)));
+    let is = |element: View<'_>| {
+        let mut bytes = Vec::new();
+        element.copy_to(&mut bytes);
+        json::compare(&bytes, value).is_eq()
+    };
+    let found = if array.kind() == Kind::Array { array.elements().any(is) } else { is(array) };
+    r.put_bool(found)
+}
+
+fn search(r: &mut Row<'_, '_>) -> SqlResult<()> {
+    if r.is_null(0) || r.is_null(1) || r.is_null(2) || (4..r.count()).any(|i| r.is_null(i)) {
+        return r.null();
+    }
+    let all = one_or_all(r)?;
+    let escape = if r.count() > 3 && !r.is_null(3) && !r.bytes(3).is_empty() {
+        u32::from(r.bytes(3)[0])
+    } else {
+        u32::from(b'\\')
+    };
+    let pattern = LikePattern::new(CollationId::UTF8MB4_BIN, r.bytes(2), Some(escape));
+    let mut matches = |text: &[u8]| pattern.matches(text);
+    let mut found = Vec::new();
+    let document = r.bytes(0);
+    if r.count() <= 4 {
+        json::search_paths(View::new(document), b"$", !all, &mut matches, &mut found);
+    } else {
+        let mut paths = take_paths(r);
+        for i in 4..r.count() {
+            let text = r.bytes(i);
+            let path = paths.get(text)?;
+            if path.has_wildcard() {
+                return Err(service::error::ER_NOT_SUPPORTED_YET.with(&[&"JSON_SEARCH with a wildcard path"]));
+            }
+            if let Some(view) = path.first(document) {
+                json::search_paths(view, text.trim_ascii(), !all, &mut matches, &mut found);
+            }
+        }
+        *r.state = Some(paths);
+    }
+    match found.len() {
+        0 => r.null(),
+        1 => put_tree(r, &Json::String(found.swap_remove(0))),
+        _ => put_tree(r, &Json::Array(found.into_iter().map(Json::String).collect())),
+    }
+}
+
+fn value(r: &mut Row<'_, '_>) -> SqlResult<()> {
+    if r.is_null(0) {
+        return r.null();
+    }
+    let CallOption::JsonValue { path, on_empty, on_error } = &r.call.option else {
+        return Err(super::super::program::internal("JSON_VALUE without its path"));
+    };
+    let mut paths = take_paths(r);
+    let document = r.bytes(0);
+    let mut found = Vec::new();
+    paths.get(path)?.each(document, &mut |view| {
+        found.push(view);
+        found.len() < 2
+    });
+    *r.state = Some(paths);
+    match found.as_slice() {
+        [] => answer(r, on_empty, || ER_MISSING_JSON_VALUE.with(&[&"json_value"])),
+        [view]
+            if !matches!(view.kind(), Kind::Array | Kind::Object) || r.call.result.kind == TypeKind::Json =>
+        {
+            if view.kind() == Kind::Null {
+                return r.null();
+            }
+            let mut bytes = Vec::new();
+            view.copy_to(&mut bytes);
+            if r.call.result.is_string() {
+                return r.put_with(|out| json::unquote(&bytes, out));
+            }
+            let result = r.call.result.clone();
+            if result.kind == TypeKind::Json {
+                return r.put_bytes(&bytes);
+            }
+            let rows = r.out.len();
+            match convert::cell(Cell::Bytes(&bytes), &DataType::JSON, &Target::Cast(result), r.ctx, r.out) {
+                Ok(()) => Ok(()),
+                Err(error) => {
+                    r.out.truncate(rows);
+                    answer(r, on_error, || error)
+                }
+            }
+        }
+        _ => answer(r, on_error, || multiple_values()),
+    }
+}
+
+fn answer(
+    r: &mut Row<'_, '_>,
+    answer: &JsonAnswer,
+    error: impl FnOnce() -> Box<service::SqlError>,
+) -> SqlResult<()> {
+    match answer {
+        JsonAnswer::Null => r.null(),
+        JsonAnswer::Error => Err(error()),
+        JsonAnswer::Default(value) => {
+            let result = r.call.result.clone();
+            let column = convert::value_column(value, &result, r.ctx)?;
+            r.out.push_cell(column.cell(0));
+            Ok(())
+        }
+    }
+}
+
+#[cold]
+fn multiple_values() -> Box<service::SqlError> {
+    Box::new(service::SqlError {
+        number: 3967,
+        state: *b"22034",
+        message: "More than one value was found by 'json_value' on the specified path.".to_owned(),
+    })
 }

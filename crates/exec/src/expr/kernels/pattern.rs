@@ -1,4 +1,303 @@
-use super::super::compile::Recipe;
-pub(super) fn recipe(_f: plan::function::FunctionId, _a: &[plan::expr::Expr]) -> Option<Recipe> {
-    None
+//! LIKE and regular expressions.
+//!
+//! A constant pattern is prepared once per execution and kept in the call's state. Regular expressions follow ICU's
+//! syntax as far as the engine at hand knows it; whether letters match without case follows the collation unless the
+//! match type says otherwise.
+
+use super::super::compile::{Class, Recipe};
+use super::super::context::{SqlResult, sql_mode};
+use super::super::program::{Kernel, Row};
+use fancy_regex::Regex;
+use plan::expr::Expr;
+use plan::function::FunctionId;
+use service::error::{
+    ER_REGEXP_ILLEGAL_ARGUMENT, ER_REGEXP_INDEX_OUTOFBOUNDS_ERROR, ER_REGEXP_MISMATCHED_PAREN,
+    ER_REGEXP_MISSING_CLOSE_BRACKET, ER_REGEXP_RULE_SYNTAX, ER_REGEXP_TIME_OUT, ER_WRONG_ARGUMENTS,
+};
+use types::CollationId;
+use types::collation::LikePattern;
+
+pub(super) fn recipe(function: FunctionId, _args: &[Expr]) -> Option<Recipe> {
+    use Class::{Int, Text};
+    use FunctionId as F;
+    let plain =
+        |kernel: Kernel, classes: &'static [Class]| Some(Recipe { kernel, classes, null_propagates: true });
+    match function {
+        F::Like => plain(like, &[Text]),
+        F::RegexpLike => plain(regexp_like, &[Text]),
+        F::RegexpInstr => plain(regexp_instr, &[Text, Text, Int, Int, Int, Text]),
+        F::RegexpSubstr => plain(regexp_substr, &[Text, Text, Int, Int, Text]),
+        F::RegexpReplace => plain(regexp_replace, &[Text, Text, Text, Int, Int, Text]),
+        _ => None,
+    }
+}
+
+/// The collation of the first text argument.
+fn collation(r: &Row<'_, '_>) -> CollationId {
+    r.call
+        .types
+        .iter()
+        .find(|data_type| data_type.is_string() || data_type.members.is_some())
+        .map_or(CollationId::UTF8MB4_0900_AI_CI, |data_type| data_type.collation)
+}
+
+struct PreparedLike {
+    source: Vec<u8>,
+    escape: Option<u32>,
+    pattern: LikePattern,
+}
+
+fn like(r: &mut Row<'_, '_>) -> SqlResult<()> {
+    let (text, pattern) = (r.bytes(0), r.bytes(1));
+    let collation = collation(r);
+    let escape = if r.count() > 2 {
+        let escape = r.bytes(2);
+        match escape.first() {
+            None => None,
+            Some(_) => {
+                let charset = collation.charset();
+                let mut chars = charset.chars(escape);
+                let first = chars.next().and_then(|decoded| match decoded {
+                    types::charset::Decoded::Char { code, .. } => Some(code),
+                    _ => None,
+                });
+                if charset.char_count(escape) > 1 {
+                    return Err(ER_WRONG_ARGUMENTS.with(&[&"ESCAPE"]));
+                }
+                first
+            }
+        }
+    } else if r.ctx.settings.has(sql_mode::NO_BACKSLASH_ESCAPES) {
+        None
+    } else {
+        Some(u32::from(b'\\'))
+    };
+    if let Some(prepared) = r.state.as_ref().and_then(|state| state.downcast_ref::<PreparedLike>())
+        && prepared.source == pattern
+        && prepared.escape == escape
+    {
+        let found = prepared.pattern.matches(text);
+        return r.put_bool(found);
+    }
+    let prepared = LikePattern::new(collation, pattern, escape);
+    let found = prepared.matches(text);
+    *r.state = Some(Box::new(PreparedLike { source: pattern.to_vec(), escape, pattern: prepared }));
+    r.put_bool(found)
+}
+
+struct PreparedRegex {
+    source: Vec<u8>,
+    flags: Vec<u8>,
+    regex: Regex,
+}
+
+/// Prepares the pattern in argument 1 with the match type in argument `flags`, if given.
+fn prepare(r: &mut Row<'_, '_>, flags: usize) -> SqlResult<()> {
+    let pattern = r.bytes(1);
+    let flags: &[u8] = if r.count() > flags { r.bytes(flags) } else { b"" };
+    if let Some(prepared) = r.state.as_ref().and_then(|state| state.downcast_ref::<PreparedRegex>())
+        && prepared.source == pattern
+        && prepared.flags == flags
+    {
+        return Ok(());
+    }
+    if pattern.is_empty() {
+        return Err(ER_REGEXP_ILLEGAL_ARGUMENT.bare());
+    }
+    let name = collation(r).name();
+    let mut insensitive = name.ends_with("_ci");
+    let (mut multi_line, mut dot_all) = (false, false);
+    for flag in flags {
+        match flag {
+            b'c' => insensitive = false,
+            b'i' => insensitive = true,
+            b'm' => multi_line = true,
+            b'n' => dot_all = true,
+            b'u' => {}
+            _ => return Err(ER_WRONG_ARGUMENTS.with(&[&r.call.name])),
+        }
+    }
+    let mut source = String::new();
+    for (on, letter) in [(insensitive, 'i'), (multi_line, 'm'), (dot_all, 's')] {
+        if on {
+            source.push_str("(?");
+            source.push(letter);
+            source.push(')');
+        }
+    }
+    source.push_str(&String::from_utf8_lossy(pattern));
+    let regex =
+        fancy_regex::RegexBuilder::new(&source).backtrack_limit(1_000_000).build().map_err(|error| {
+            let text = error.to_string();
+            if text.contains("unclosed group")
+                || text.contains("unopened group")
+                || text.contains("parenthes")
+            {
+                ER_REGEXP_MISMATCHED_PAREN.bare()
+            } else if text.contains("class") || text.contains("bracket") {
+                ER_REGEXP_MISSING_CLOSE_BRACKET.bare()
+            } else {
+                ER_REGEXP_RULE_SYNTAX.with(&[&1, &1])
+            }
+        })?;
+    *r.state = Some(Box::new(PreparedRegex { source: pattern.to_vec(), flags: flags.to_vec(), regex }));
+    Ok(())
+}
+
+fn regex<'r>(r: &'r Row<'_, '_>) -> SqlResult<&'r Regex> {
+    r.state
+        .as_ref()
+        .and_then(|state| state.downcast_ref::<PreparedRegex>())
+        .map(|prepared| &prepared.regex)
+        .ok_or_else(|| super::super::program::internal("no prepared pattern"))
+}
+
+fn regexp_like(r: &mut Row<'_, '_>) -> SqlResult<()> {
+    prepare(r, 2)?;
+    let text = String::from_utf8_lossy(r.bytes(0));
+    let found = regex(r)?.is_match(&text).map_err(|_| ER_REGEXP_TIME_OUT.bare())?;
+    r.put_bool(found)
+}
+
+/// Byte position of a 1-based character position.
+fn start_byte(r: &Row<'_, '_>, text: &str, arg: usize) -> SqlResult<usize> {
+    if r.count() <= arg {
+        return Ok(0);
+    }
+    let position = r.wide(arg);
+    let count = text.chars().count() as i128;
+    if position < 1 || position > count + 1 {
+        return Err(ER_REGEXP_INDEX_OUTOFBOUNDS_ERROR.bare());
+    }
+    Ok(text.char_indices().nth((position - 1) as usize).map_or(text.len(), |(at, _)| at))
+}
+
+/// The `occurrence`-th match from `start`.
+fn nth_match(
+    r: &Row<'_, '_>,
+    text: &str,
+    start: usize,
+    occurrence: usize,
+) -> SqlResult<Option<(usize, usize)>> {
+    let regex = regex(r)?;
+    let mut at = start;
+    let mut left = occurrence;
+    loop {
+        let found = regex.find_from_pos(text, at).map_err(|_| ER_REGEXP_TIME_OUT.bare())?;
+        let Some(found) = found else {
+            return Ok(None);
+        };
+        left -= 1;
+        if left == 0 {
+            return Ok(Some((found.start(), found.end())));
+        }
+        at = if found.end() > found.start() { found.end() } else { next_char(text, found.end()) };
+        if at > text.len() {
+            return Ok(None);
+        }
+    }
+}
+
+fn next_char(text: &str, at: usize) -> usize {
+    at + text[at..].chars().next().map_or(1, char::len_utf8)
+}
+
+fn occurrence(r: &Row<'_, '_>, arg: usize) -> usize {
+    if r.count() > arg { r.wide(arg).clamp(1, 1 << 30) as usize } else { 1 }
+}
+
+fn regexp_instr(r: &mut Row<'_, '_>) -> SqlResult<()> {
+    prepare(r, 5)?;
+    let text = String::from_utf8_lossy(r.bytes(0)).into_owned();
+    let start = start_byte(r, &text, 2)?;
+    let after = r.count() > 4 && r.wide(4) == 1;
+    if r.count() > 4 && !(0..=1).contains(&r.wide(4)) {
+        return Err(ER_WRONG_ARGUMENTS.with(&[&"regexp_instr: return_option must be 1 or 0."]));
+    }
+    match nth_match(r, &text, start, occurrence(r, 3))? {
+        Some((from, to)) => {
+            let at = if after { to } else { from };
+            r.put_int(text[..at].chars().count() as i64 + 1)
+        }
+        None => r.put_int(0),
+    }
+}
+
+fn regexp_substr(r: &mut Row<'_, '_>) -> SqlResult<()> {
+    prepare(r, 4)?;
+    let text = String::from_utf8_lossy(r.bytes(0)).into_owned();
+    let start = start_byte(r, &text, 2)?;
+    match nth_match(r, &text, start, occurrence(r, 3))? {
+        Some((from, to)) => r.put_bytes(&text.as_bytes()[from..to]),
+        None => r.null(),
+    }
+}
+
+fn regexp_replace(r: &mut Row<'_, '_>) -> SqlResult<()> {
+    prepare(r, 5)?;
+    let text = String::from_utf8_lossy(r.bytes(0)).into_owned();
+    let replacement = String::from_utf8_lossy(r.bytes(2)).into_owned();
+    let start = start_byte(r, &text, 3)?;
+    let only = if r.count() > 4 { r.wide(4).max(0) } else { 0 };
+    let mut out = String::with_capacity(text.len());
+    out.push_str(&text[..start]);
+    let mut at = start;
+    let mut copied = start;
+    let mut number = 0;
+    loop {
+        let captures = regex(r)?.captures_from_pos(&text, at).map_err(|_| ER_REGEXP_TIME_OUT.bare())?;
+        let Some(captures) = captures else {
+            break;
+        };
+        let Some(whole) = captures.get(0) else {
+            break;
+        };
+        number += 1;
+        if only == 0 || number == only {
+            out.push_str(&text[copied..whole.start()]);
+            expand(&replacement, &captures, &mut out)?;
+            copied = whole.end();
+            if only != 0 {
+                break;
+            }
+        }
+        at = if whole.end() > whole.start() { whole.end() } else { next_char(&text, whole.end()) };
+        if at > text.len() {
+            break;
+        }
+    }
+    out.push_str(&text[copied.min(text.len())..]);
+    if r.too_large(out.len()) {
+        return Ok(());
+    }
+    r.put_bytes(out.as_bytes())
+}
+
+/// `$n` is a group, `\x` the character x.
+fn expand(replacement: &str, captures: &fancy_regex::Captures<'_>, out: &mut String) -> SqlResult<()> {
+    let mut chars = replacement.chars().peekable();
+    while let Some(letter) = chars.next() {
+        match letter {
+            '\\' => out.extend(chars.next()),
+            '$' => {
+                let mut group: Option<usize> = None;
+                while let Some(digit) = chars.peek().and_then(|letter| letter.to_digit(10)) {
+                    let next = group.unwrap_or(0) * 10 + digit as usize;
+                    if group.is_some() && next >= captures.len() {
+                        break;
+                    }
+                    group = Some(next);
+                    chars.next();
+                }
+                match group {
+                    Some(group) if group < captures.len() => {
+                        out.push_str(captures.get(group).map_or("", |found| found.as_str()));
+                    }
+                    _ => return Err(ER_REGEXP_INDEX_OUTOFBOUNDS_ERROR.bare()),
+                }
+            }
+            other => out.push(other),
+        }
+    }
+    Ok(())
 }
