@@ -1,0 +1,301 @@
+//! SQL from text to rows over a store in memory, compared with what MySQL 9.7 answers.
+//!
+//! `queries/*.sql` hold statements, one per line; `queries/*.expected` what MySQL said to them, made by
+//! `queries/ask.py`. Rows are tab-separated; without ORDER BY they are compared sorted. A line that starts with `--`
+//! is a comment.
+
+use std::fmt::Write as _;
+use std::path::Path;
+use std::sync::Arc;
+
+use catalog::{
+    Catalog, ColumnDefault, ColumnDefinition, IndexAlgorithm, IndexDefinition, IndexKind, IndexPart, NameMap,
+    Schema, SchemaId, StoredValue, TableDefinition, TableEntry, TableId, TableKind, TableOptions, TreeNumber,
+};
+use exec::expr::{EvalContext, EvalSettings, NoSession, Warnings, sql_mode};
+use exec::output::{CollectSink, value_of};
+use exec::{ExecContext, Prepared, run_change, run_query};
+use plan::bind::Session;
+use plan::physical::PlanKind;
+use plan::{Options, PlanError, PlanResult};
+use store::Store;
+use syntax::ast::{Statement, VarScope};
+use table::Table;
+use types::collation::CollationId;
+use types::{DataType, TypeKind, Value};
+
+struct World {
+    store: Store,
+    catalog: Arc<Catalog>,
+}
+
+struct Binding;
+
+impl Session for Binding {
+    fn database(&self) -> Option<&str> {
+        Some("plan_x")
+    }
+    fn connection_collation(&self) -> CollationId {
+        CollationId::UTF8MB4_0900_AI_CI
+    }
+    fn only_full_group_by(&self) -> bool {
+        true
+    }
+    fn type_context(&self) -> plan::function::TypeContext {
+        plan::function::TypeContext::default()
+    }
+    fn system_variable(&self, _scope: VarScope, name: &str) -> PlanResult<Value> {
+        Err(PlanError::new(1193, format!("Unknown system variable '{name}'")))
+    }
+    fn user_variable(&self, _name: &str) -> Option<DataType> {
+        None
+    }
+}
+
+fn column(name: &str, data_type: DataType, nullable: bool) -> ColumnDefinition {
+    ColumnDefinition {
+        name: name.into(),
+        data_type,
+        nullable,
+        default: if nullable { ColumnDefault::Null } else { ColumnDefault::None },
+        on_update_now: false,
+        auto_increment: false,
+        generated: None,
+        invisible: false,
+        collation_explicit: false,
+        comment: "".into(),
+        since_version: 0,
+        instant_default: StoredValue::Null,
+    }
+}
+
+impl World {
+    /// The tables that `queries/schema.sql` makes on the oracle.
+    fn new() -> World {
+        let simulated = env::simulated::SimWorld::new(1);
+        let options = store::Options { background_threads: false, ..store::Options::default() };
+        let store = Store::open(simulated.env(), Path::new("/data"), options).expect("an empty store opens");
+        let text = |length| DataType::varchar(length, CollationId::UTF8MB4_0900_AI_CI);
+        let int = || DataType::integer(TypeKind::Int, false);
+        let auto = |mut column: ColumnDefinition| {
+            column.auto_increment = true;
+            column
+        };
+        let mut schema = Schema::new(SchemaId(1), "plan_x", CollationId::UTF8MB4_0900_AI_CI, false);
+        let tables = [
+            (
+                "t",
+                vec![column("id", int(), false), column("name", text(20), true), column("k", int(), true)],
+                vec![(IndexKind::Primary, vec![0]), (IndexKind::Plain, vec![2])],
+            ),
+            (
+                "u",
+                vec![column("id", int(), false), column("tid", int(), true), column("v", int(), false)],
+                vec![(IndexKind::Primary, vec![0]), (IndexKind::Plain, vec![1])],
+            ),
+            (
+                "d",
+                vec![
+                    column("a", int(), true),
+                    column("b", DataType::decimal(10, 2), true),
+                    column("c", DataType::DOUBLE, true),
+                    column("e", DataType::DATE, true),
+                    column("f", DataType::text(TypeKind::Text, CollationId::UTF8MB4_0900_AI_CI), true),
+                ],
+                vec![],
+            ),
+            (
+                "n",
+                vec![
+                    auto(column("id", int(), false)),
+                    column("code", text(10), false),
+                    column("x", int(), true),
+                ],
+                vec![(IndexKind::Primary, vec![0]), (IndexKind::Unique, vec![1])],
+            ),
+        ];
+        for (number, (name, columns, indexes)) in tables.into_iter().enumerate() {
+            let mut transaction = store.begin();
+            let mut tree = || TreeNumber(transaction.create_tree().expect("a tree").0);
+            let mut definition = TableDefinition {
+                id: TableId(number as u64 + 1),
+                name: name.into(),
+                schema_id: SchemaId(1),
+                schema: "plan_x".into(),
+                kind: TableKind::Base,
+                columns,
+                indexes: Vec::new(),
+                clustered: None,
+                rows_tree: TreeNumber(0),
+                large_values_tree: TreeNumber(0),
+                row_version: 0,
+                collation: CollationId::UTF8MB4_0900_AI_CI,
+                comment: "".into(),
+                created_micros: 0,
+                options: TableOptions::default(),
+                foreign_keys: Vec::new(),
+                checks: Vec::new(),
+                column_names: NameMap::default(),
+            };
+            definition.rows_tree = tree();
+            definition.large_values_tree = tree();
+            for (kind, parts) in indexes {
+                let name = match kind {
+                    IndexKind::Primary => "PRIMARY".into(),
+                    _ => definition.columns[parts[0]].name.clone(),
+                };
+                let tree = if kind == IndexKind::Primary { definition.rows_tree } else { tree() };
+                definition.indexes.push(IndexDefinition {
+                    name,
+                    kind,
+                    tree,
+                    parts: parts
+                        .into_iter()
+                        .map(|column| IndexPart { column, prefix_length: None, descending: false })
+                        .collect(),
+                    visible: true,
+                    algorithm: IndexAlgorithm::Default,
+                    comment: "".into(),
+                });
+            }
+            definition.index_names();
+            transaction.commit().expect("trees are made");
+            let definition = Arc::new(definition);
+            let source = Table::open(&store, definition.clone()).expect("a table opens");
+            schema.insert(Arc::new(TableEntry { definition, source }));
+        }
+        let mut catalog = Catalog::new();
+        catalog.version = 1;
+        catalog.insert_schema(Arc::new(schema));
+        World { store, catalog: Arc::new(catalog) }
+    }
+
+    /// What a statement answers, in the form of the expected files.
+    fn run(&self, text: &str) -> String {
+        match self.try_run(text) {
+            Ok(answer) => answer,
+            Err((number, message)) => format!("ERROR {number}: {message}\n"),
+        }
+    }
+
+    fn try_run(&self, text: &str) -> Result<String, (u16, String)> {
+        let arena = bumpalo::Bump::new();
+        let parsed = syntax::parse(text.as_bytes(), &arena, syntax::SqlMode::default())
+            .map_err(|error| (error.number, error.message))?;
+        let (statement, explain) = match &parsed.statement {
+            Statement::Query(_) | Statement::Insert(_) | Statement::Update(_) | Statement::Delete(_) => {
+                (parsed.statement, false)
+            }
+            other => panic!("{other:?} is no statement for this test"),
+        };
+        assert!(!explain);
+        let failed = |error: Box<service::error::SqlError>| (error.number, error.message);
+        let bound = plan::bind::bind(&statement, text.as_bytes(), &self.catalog, &Binding)
+            .map_err(|error| (error.number, error.message))?;
+        let plan = Arc::new(plan::optimize(bound, &Options::new(&self.catalog)));
+        let prepared = Prepared::new(plan.clone()).map_err(failed)?;
+        let mode = EvalSettings::default().sql_mode | sql_mode::STRICT_TRANS_TABLES;
+        let change = !matches!(plan.kind, PlanKind::Query(_));
+        let settings = EvalSettings { sql_mode: mode, strict_dml: change, ..EvalSettings::default() };
+        let mut session = NoSession;
+        let mut warnings = Warnings::default();
+        let eval = EvalContext {
+            settings: &settings,
+            params: &[],
+            outer: Vec::new(),
+            session: &mut session,
+            warnings: &mut warnings,
+        };
+        let view = self.store.read_view();
+        let mut transaction = self.store.begin();
+        let mut ctx = ExecContext::new(eval, &self.catalog, &());
+        ctx.view = Some(&view);
+        ctx.transaction = Some(&mut transaction);
+        let mut out = String::new();
+        if change {
+            let changed = run_change(&prepared, &mut ctx);
+            drop(ctx);
+            match changed {
+                Ok(changed) => {
+                    transaction.commit().expect("a commit");
+                    writeln!(out, "OK {}", changed.affected).expect("a String takes all");
+                }
+                Err(error) => return Err(failed(error)),
+            }
+        } else {
+            let types: Vec<DataType> = plan.output.iter().map(|column| column.data_type.clone()).collect();
+            let mut sink = CollectSink::new(types.clone(), usize::MAX);
+            run_query(&prepared, &mut ctx, &mut sink).map_err(failed)?;
+            let mut lines: Vec<String> = sink
+                .rows
+                .iter()
+                .map(|row| {
+                    let cells: Vec<String> =
+                        row.iter().zip(&types).map(|(value, data_type)| show(value, data_type)).collect();
+                    cells.join("\t")
+                })
+                .collect();
+            if !text.to_lowercase().contains("order by") {
+                lines.sort();
+            }
+            for line in lines {
+                out.push_str(&line);
+                out.push('\n');
+            }
+        }
+        Ok(out)
+    }
+}
+
+fn show(value: &Value, data_type: &DataType) -> String {
+    if value.is_null() {
+        return "NULL".into();
+    }
+    let (from, column) = types::convert::value_column(value);
+    let shown = if matches!(value, Value::Bytes { .. }) { &from } else { data_type };
+    let _ = value_of(column.cell(0), shown);
+    let mut text = Vec::new();
+    types::convert::write_text(column.cell(0), shown, &mut text);
+    String::from_utf8_lossy(&text).into_owned()
+}
+
+fn compare(name: &str) {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/queries");
+    let read = |file: String| std::fs::read_to_string(folder.join(file)).expect("the test's data");
+    let (statements, expected) = (read(format!("{name}.sql")), read(format!("{name}.expected")));
+    let world = World::new();
+    let expected = format!("\n{expected}");
+    let mut answers = expected.split("\n> ").skip(1);
+    let mut wrong = Vec::new();
+    let mut count = 0;
+    for statement in statements.lines().filter(|line| !line.is_empty() && !line.starts_with("--")) {
+        count += 1;
+        let answer = answers.next().expect("an answer for every statement: run ask.py");
+        let (asked, wanted) = answer.split_once('\n').unwrap_or((answer, ""));
+        assert_eq!(asked, statement, "the expected file is of other statements: run ask.py");
+        let got = world.run(statement.trim_end_matches(';'));
+        if got.trim_end() != wanted.trim_end() {
+            wrong.push(format!(
+                "> {statement}\n--- MySQL\n{}\n--- ours\n{}\n",
+                wanted.trim_end(),
+                got.trim_end()
+            ));
+        }
+    }
+    assert!(wrong.is_empty(), "{} of {count} differ:\n{}", wrong.len(), wrong.join("\n"));
+}
+
+#[test]
+fn queries_answer_as_mysql_does() {
+    compare("select");
+}
+
+#[test]
+fn changes_answer_as_mysql_does() {
+    compare("change");
+}
+
+#[test]
+fn errors_are_mysqls() {
+    compare("errors");
+}

@@ -1,0 +1,59 @@
+INSERT INTO t VALUES (1,'anna',10),(2,'Bob',20),(3,'carl',NULL)
+INSERT INTO t (id, name) VALUES (4, 'dora')
+INSERT INTO t SET id = 5, k = 50
+INSERT INTO t VALUES (1,'dup',0)
+INSERT INTO t VALUES (NULL,'x',1)
+INSERT INTO t (name) VALUES ('x')
+INSERT INTO t VALUES (6, 'this text is much longer than twenty', 1)
+INSERT INTO t VALUES (6, 'x', 99999999999)
+INSERT INTO t VALUES (6, 'x', 'abc')
+INSERT IGNORE INTO t VALUES (1,'dup',0),(6,'six',60)
+SELECT * FROM t ORDER BY id
+REPLACE INTO t VALUES (6,'new',61),(7,'seven',70)
+INSERT INTO t VALUES (1,'x',1) ON DUPLICATE KEY UPDATE k = k + 1
+INSERT INTO t VALUES (1,'x',1) ON DUPLICATE KEY UPDATE k = 11
+INSERT INTO t VALUES (1,'x',5) ON DUPLICATE KEY UPDATE k = VALUES(k), name = CONCAT(name, '!')
+INSERT INTO t VALUES (1,'y',6) AS new ON DUPLICATE KEY UPDATE k = new.k, name = new.name
+INSERT INTO t (id, k) VALUES (8, id + 1), (9, 3)
+SELECT * FROM t ORDER BY id
+UPDATE t SET k = 100 WHERE id = 2
+UPDATE t SET k = 100 WHERE id = 2
+UPDATE t SET k = k + 1
+UPDATE t SET id = id + 100 WHERE id < 4
+UPDATE t SET k = k + 1, name = k WHERE id = 5
+UPDATE t SET name = 'z' ORDER BY id DESC LIMIT 2
+UPDATE t SET id = 101 WHERE id = 102
+UPDATE IGNORE t SET id = 101 WHERE id = 102
+SELECT * FROM t ORDER BY id
+DELETE FROM t WHERE id = 5
+DELETE FROM t WHERE k IS NULL
+DELETE FROM t ORDER BY id LIMIT 1
+DELETE FROM t WHERE id > 1000
+SELECT * FROM t ORDER BY id
+INSERT INTO u VALUES (1,101,10),(2,102,20),(3,103,30),(4,5,40)
+INSERT INTO u SELECT id + 10, tid, v FROM u
+SELECT * FROM u ORDER BY id
+UPDATE t JOIN u ON u.tid = t.id SET t.k = u.v, u.v = u.v + 1
+SELECT * FROM t ORDER BY id
+SELECT * FROM u ORDER BY id
+UPDATE t SET k = (SELECT MAX(v) FROM u) WHERE id = 101
+DELETE t FROM t JOIN u ON u.tid = t.id WHERE u.id = 3
+DELETE u, t FROM u LEFT JOIN t ON u.tid = t.id WHERE u.id > 10
+SELECT * FROM t ORDER BY id
+SELECT * FROM u ORDER BY id
+INSERT INTO n (code) VALUES ('a'),('b')
+INSERT INTO n VALUES (NULL,'c',1),(0,'d',2),(10,'e',3)
+INSERT INTO n (code, x) VALUES ('f', 4)
+INSERT INTO n (code) VALUES ('a')
+INSERT INTO n (code) VALUES ('b') ON DUPLICATE KEY UPDATE x = IFNULL(x, 0) + 1
+REPLACE INTO n (code, x) VALUES ('c', 9)
+INSERT INTO n (code) VALUES (NULL)
+INSERT INTO n (x) VALUES (5)
+INSERT INTO n (code) SELECT name FROM t
+SELECT * FROM n ORDER BY code
+INSERT INTO d VALUES (1, 1.005, 2, '2020-02-30', 'x')
+INSERT INTO d VALUES (1, 1.005, 2, '2020-02-28', 'x')
+INSERT INTO d (a) VALUES (1.5), ('7'), (-1)
+SELECT a, b FROM d ORDER BY a
+DELETE FROM d
+SELECT COUNT(*) FROM d
