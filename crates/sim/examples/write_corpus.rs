@@ -9,6 +9,7 @@ fn main() -> std::io::Result<()> {
         ("packets", inputs::packet_samples()),
         ("rows", inputs::row_samples()),
         ("log", inputs::log_samples()),
+        ("statements", inputs::statement_samples()),
     ];
     for (door, samples) in doors {
         let folder = Path::new(&root).join(door);

@@ -122,7 +122,7 @@ pub fn run(seed: u64, plot: Plot) -> Result<Tally, String> {
             0 => world.env().clone(),
             often => lie(world.env(), seed, often),
         };
-        plan_faults(&world, &mut rng, is_new);
+        plan_faults(&world, &mut rng, is_new, plot);
         let mut life = Life {
             env,
             world: &world,
@@ -162,9 +162,10 @@ pub fn run(seed: u64, plot: Plot) -> Result<Tally, String> {
     }
 }
 
-fn plan_faults(world: &SimWorld, rng: &mut Rng, is_new: bool) {
+fn plan_faults(world: &SimWorld, rng: &mut Rng, is_new: bool, plot: Plot) {
     let so_far = world.disk().counts().changes;
-    let span = [12, 60, 250, 800][rng.index(4)];
+    // Longer lives get their crash later, else they would not be longer.
+    let span = [12, 60, 250, 800][rng.index(4)] * u64::from((plot.steps_max / 120).max(1));
     let soon = |rng: &mut Rng| Some(so_far + 1 + rng.below(span));
     let mut faults = Faults { crash_at_change: soon(rng), ..Faults::default() };
     match rng.below(20) {
@@ -233,7 +234,7 @@ impl Life<'_> {
         let mut views: Vec<(ReadView, Rc<State>)> = Vec::new();
         for _ in 0..steps_max {
             self.step(&store, &mut open, &mut views)?;
-            if self.rng.chance(4) {
+            if self.rng.below(u64::from(steps_max) * 2) == 0 {
                 // A clean end instead: nothing may be missing afterwards, not even what nobody waited for.
                 open.clear();
                 views.clear();

@@ -8,10 +8,12 @@
 mod log;
 mod packets;
 mod rows;
+mod statements;
 
 pub use log::{log, log_samples};
 pub use packets::{packet_samples, packets};
 pub use rows::{row_samples, rows};
+pub use statements::{statement_samples, statements};
 
 use env::random::Rng;
 
