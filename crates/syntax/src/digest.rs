@@ -122,6 +122,8 @@ pub fn digest<'s>(sql: &[u8], mode: SqlMode, scratch: &'s mut DigestScratch) -> 
     if sql.len() >= u32::MAX as usize {
         return None;
     }
+    // A short text's template is about as long as the text; a long `VALUES` list has a short one.
+    scratch.template.reserve(sql.len().min(4096) * 2);
     let mut digester = Digester {
         lexer: Lexer::new(sql, mode),
         scratch,
@@ -320,9 +322,12 @@ impl Digester<'_, '_> {
     #[inline]
     fn name(&mut self, token: Token) {
         if self.list.is_none() {
-            self.push(MARK_NAME);
             let sql = self.lexer.sql;
-            self.bytes(&sql[token.start as usize..token.end as usize]);
+            let text = &sql[token.start as usize..token.end as usize];
+            let [a, b] = MARK_NAME.to_le_bytes();
+            let [c, d, e, f] = (text.len() as u32).to_le_bytes();
+            self.scratch.template.extend_from_slice(&[a, b, c, d, e, f]);
+            self.scratch.template.extend_from_slice(text);
         }
     }
 

@@ -44,7 +44,15 @@ impl<'a> Parser<'a> {
     pub(super) fn expr_from(&mut self, left: Option<Expr<'a>>) -> R<Expr<'a>> {
         self.enter()?;
         let outer = std::mem::replace(&mut self.height, 0);
-        let expr = self.or_expr(left)?;
+        // Most expressions are one operand: the levels are entered only if an operator follows.
+        let mut expr = match left {
+            Some(left) => self.simple_tail(left)?,
+            None if self.at(T::NOT) && !self.mode.has(SqlMode::HIGH_NOT_PRECEDENCE) => self.or_expr(None)?,
+            None => self.simple_expr()?,
+        };
+        if continues(self.tok.kind) {
+            expr = self.or_expr(Some(expr))?;
+        }
         self.height = self.height.max(outer);
         self.leave();
         Ok(expr)
@@ -744,6 +752,11 @@ impl<'a> Parser<'a> {
     fn qualified(&mut self, start: u32, first: Ident<'a>) -> R<Expr<'a>> {
         self.expect(T::Dot)?;
         let second = self.ident()?;
+        self.qualified_after(start, first, second)
+    }
+
+    /// After `first.second`.
+    pub(super) fn qualified_after(&mut self, start: u32, first: Ident<'a>, second: Ident<'a>) -> R<Expr<'a>> {
         if self.at(T::LParen) {
             return self.generic_call(start, ObjectName { schema: Some(first), name: second });
         }
@@ -1848,6 +1861,47 @@ impl<'a> Parser<'a> {
         self.expect(T::PRECEDING)?;
         Ok(FrameBound::Preceding(amount, unit))
     }
+}
+
+/// A token that makes an operand the left side of something.
+#[inline]
+fn continues(kind: T) -> bool {
+    matches!(
+        kind,
+        T::OR
+            | T::OrOr
+            | T::XOR
+            | T::AND
+            | T::AndAnd
+            | T::IS
+            | T::Eq
+            | T::NullSafeEq
+            | T::Ne
+            | T::Lt
+            | T::Le
+            | T::Gt
+            | T::Ge
+            | T::NOT
+            | T::IN
+            | T::BETWEEN
+            | T::LIKE
+            | T::REGEXP
+            | T::RLIKE
+            | T::MEMBER
+            | T::SOUNDS
+            | T::Pipe
+            | T::Amp
+            | T::Shl
+            | T::Shr
+            | T::Plus
+            | T::Minus
+            | T::Star
+            | T::Slash
+            | T::Percent
+            | T::MOD
+            | T::DIV
+            | T::Caret
+    )
 }
 
 /// The unit without `SQL_TSI_`.

@@ -316,31 +316,26 @@ impl<'a> Parser<'a> {
 
     fn select_item(&mut self) -> R<SelectItem<'a>> {
         let start = self.tok.start;
-        if self.at_ident() && self.peek() == T::Dot {
-            // `t.*` and `db.t.*`: a glance ahead with a copy of the lexer.
-            let mut rest = self.lexer;
-            let mut kind = rest.next().kind;
-            let mut parts = 1;
-            if Self::is_ident(kind) {
-                kind = rest.next().kind;
-                if kind == T::Dot {
-                    kind = rest.next().kind;
-                    parts = 2;
-                }
-            }
-            if kind == T::Star {
-                let first = self.ident()?;
-                self.expect(T::Dot)?;
-                let mut name = ObjectName { schema: None, name: first };
-                if parts == 2 {
-                    name = ObjectName { schema: Some(first), name: self.ident()? };
-                    self.expect(T::Dot)?;
-                }
-                self.expect(T::Star)?;
+        let expr = if self.at_ident() && self.peek() == T::Dot {
+            // `t.*` and `db.t.*` look like columns up to the star.
+            let first = self.ident()?;
+            self.bump();
+            if self.eat(T::Star) {
+                let name = ObjectName { schema: None, name: first };
                 return Ok(SelectItem::TableStar(name, self.span_from(start)));
             }
-        }
-        let expr = self.expr()?;
+            let second = self.ident()?;
+            if self.at(T::Dot) && self.peek() == T::Star {
+                self.bump();
+                self.bump();
+                let name = ObjectName { schema: Some(first), name: second };
+                return Ok(SelectItem::TableStar(name, self.span_from(start)));
+            }
+            let primary = self.qualified_after(start, first, second)?;
+            self.expr_from(Some(primary))?
+        } else {
+            self.expr()?
+        };
         let source = self.span_from(start);
         let alias = self.select_alias()?;
         Ok(SelectItem::Expr { expr, alias, source })
