@@ -359,7 +359,7 @@ impl<'a> Parser<'a> {
             T::CONSTRAINT | T::CHECK => {
                 let name =
                     if self.eat(T::CONSTRAINT) && !self.at(T::CHECK) { Some(self.ident()?) } else { None };
-                checks.push(self.check(name)?);
+                checks.push(self.check(name, false)?);
             }
             _ => return Ok(false),
         }
@@ -395,14 +395,18 @@ impl<'a> Parser<'a> {
         Ok(digits)
     }
 
-    fn check(&mut self, name: Option<Ident<'a>>) -> R<Check<'a>> {
+    fn check(&mut self, name: Option<Ident<'a>>, table_level: bool) -> R<Check<'a>> {
         self.expect_all(&[T::CHECK, T::LParen])?;
         let expr = self.expr()?;
         self.expect(T::RParen)?;
         let mut enforced = true;
-        if self.at(T::NOT) && self.peek() == T::ENFORCED {
+        // MySQL's `NOT` is another token under HIGH_NOT_PRECEDENCE, and this place was forgotten there.
+        if self.at(T::NOT)
+            && !self.mode.has(SqlMode::HIGH_NOT_PRECEDENCE)
+            && (table_level || self.peek() == T::ENFORCED)
+        {
             self.bump();
-            self.bump();
+            self.expect(T::ENFORCED)?;
             enforced = false;
         } else {
             self.eat(T::ENFORCED);
@@ -479,7 +483,7 @@ impl<'a> Parser<'a> {
             T::INDEX | T::KEY if !constrained => KeyKind::Index,
             T::FULLTEXT if !constrained => KeyKind::Fulltext,
             T::SPATIAL if !constrained => KeyKind::Spatial,
-            T::CHECK => return Ok(Some(TableElement::Check(self.check(constraint)?))),
+            T::CHECK => return Ok(Some(TableElement::Check(self.check(constraint, true)?))),
             T::FOREIGN => {
                 self.bump();
                 self.expect(T::KEY)?;
@@ -666,7 +670,19 @@ impl<'a> Parser<'a> {
 
     /// `DEFAULT` (`None`) or 0 or 1.
     fn ternary(&mut self) -> R<Option<u64>> {
-        if self.eat(T::DEFAULT) { Ok(None) } else { Ok(Some(self.number()?)) }
+        if self.eat(T::DEFAULT) {
+            return Ok(None);
+        }
+        let place = self.tok.start;
+        let value = self.number()?;
+        if value > 1 { self.fail_at(place) } else { Ok(Some(value)) }
+    }
+
+    /// 1 to 65535.
+    fn sample_pages(&mut self) -> R<u64> {
+        let place = self.tok.start;
+        let pages = self.number()?;
+        if (1..=65_535).contains(&pages) { Ok(pages) } else { self.fail_at(place) }
     }
 
     /// A size: a number, perhaps with K, M, G behind it.
@@ -790,7 +806,7 @@ impl<'a> Parser<'a> {
             }
             T::STATS_SAMPLE_PAGES => {
                 self.option_eq();
-                O::StatsSamplePages(self.ternary()?)
+                O::StatsSamplePages(if self.eat(T::DEFAULT) { None } else { Some(self.sample_pages()?) })
             }
             T::ROW_FORMAT => {
                 self.option_eq();
@@ -1345,7 +1361,7 @@ impl<'a> Parser<'a> {
             T::CHECK | T::CONSTRAINT => {
                 self.bump();
                 let name = self.ident()?;
-                let enforced = !self.eat(T::NOT);
+                let enforced = self.mode.has(SqlMode::HIGH_NOT_PRECEDENCE) || !self.eat(T::NOT);
                 self.expect(T::ENFORCED)?;
                 Ok(AlterAction::SetEnforced(name, enforced))
             }

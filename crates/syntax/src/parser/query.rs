@@ -279,6 +279,9 @@ impl<'a> Parser<'a> {
         if self.eat(T::QUALIFY) {
             select.qualify = Some(self.expr_ref()?);
         }
+        if options.distinct && options.all {
+            return self.fail_with(1221, "HY000", "Incorrect usage of ALL and DISTINCT");
+        }
         select.span = self.span_from(start);
         Ok(select)
     }
@@ -307,9 +310,6 @@ impl<'a> Parser<'a> {
                 _ => break,
             }
             self.bump();
-        }
-        if o.distinct && o.all {
-            return self.fail_with(1221, "HY000", "Incorrect usage of ALL and DISTINCT");
         }
         Ok(o)
     }
@@ -681,12 +681,32 @@ impl<'a> Parser<'a> {
         self.ident()
     }
 
+    /// At a token that may stand behind a table reference.
+    fn after_table(&self) -> bool {
+        self.at_join()
+            || self.at_query_tail()
+            || self.at_any(&[
+                T::Eof,
+                T::Semicolon,
+                T::RParen,
+                T::RBrace,
+                T::Comma,
+                T::WHERE,
+                T::GROUP,
+                T::HAVING,
+            ])
+            || self.at_any(&[T::INTO, T::ON, T::USING, T::SET, T::WINDOW, T::QUALIFY])
+    }
+
     fn derived(&mut self, lateral: bool, query: &'a Query<'a>) -> R<TableRef<'a>> {
         let alias = self.table_alias()?;
-        if alias.is_none() {
+        if alias.is_none() && self.after_table() {
             return self.fail_with(1248, "42000", "Every derived table must have its own alias");
         }
-        let columns = if alias.is_some() && self.at(T::LParen) { self.paren_list(Self::ident)? } else { &[] };
+        if alias.is_none() {
+            return self.fail();
+        }
+        let columns = if self.at(T::LParen) { self.paren_list(Self::ident)? } else { &[] };
         Ok(TableRef::Derived { lateral, query, alias, columns })
     }
 
