@@ -7,6 +7,8 @@
 //!
 //! Each level can begin with an operand that was already read: after `(` or `INTERVAL (` it shows late whether a
 //! parenthesis was a subquery, a row, or only the beginning of a longer expression.
+//!
+//! Rules for rarer things are kept out of line: inlined, their locals would make the frame of every level larger.
 
 use super::{NESTING_MAX, Parser, R};
 use crate::SqlMode;
@@ -641,6 +643,7 @@ impl<'a> Parser<'a> {
         Ok(self.make(token.start, ExprKind::Literal(literal)))
     }
 
+    #[inline(never)]
     fn string_expr(&mut self, charset: Option<&'a [u8]>) -> R<Expr<'a>> {
         let token = self.bump();
         let mut value = self.string_of(token);
@@ -657,6 +660,7 @@ impl<'a> Parser<'a> {
         Ok(self.make(token.start, ExprKind::Literal(Literal::String { value, charset })))
     }
 
+    #[inline(never)]
     fn bytes_expr(&mut self, charset: Option<&'a [u8]>) -> R<Expr<'a>> {
         let token = self.bump();
         let literal = Literal::Bytes {
@@ -667,6 +671,7 @@ impl<'a> Parser<'a> {
         Ok(self.make(token.start, ExprKind::Literal(literal)))
     }
 
+    #[inline(never)]
     fn introduced(&mut self) -> R<Expr<'a>> {
         let token = self.bump();
         let charset = Some(&self.text(token)[1..]);
@@ -680,6 +685,7 @@ impl<'a> Parser<'a> {
     }
 
     /// `@name`, `@name := expr`.
+    #[inline(never)]
     fn user_var(&mut self) -> R<Expr<'a>> {
         let start = self.bump().start;
         let name = self.ident_or_string()?;
@@ -693,6 +699,7 @@ impl<'a> Parser<'a> {
     }
 
     /// `@@[scope.][component.]name`.
+    #[inline(never)]
     fn sys_var(&mut self) -> R<Expr<'a>> {
         let start = self.bump().start;
         let scope = match self.kind() {
@@ -718,6 +725,7 @@ impl<'a> Parser<'a> {
     }
 
     /// `{d '...'}`, `{fn expr}`.
+    #[inline(never)]
     fn odbc(&mut self) -> R<Expr<'a>> {
         let start = self.bump().start;
         let name = self.ident()?;
@@ -796,6 +804,7 @@ impl<'a> Parser<'a> {
         Ok(ColumnRef { schema: Some(first), table: Some(second), name: self.ident()? })
     }
 
+    #[inline(never)]
     fn generic_call(&mut self, start: u32, name: ObjectName<'a>) -> R<Expr<'a>> {
         self.expect(T::LParen)?;
         let mut args = self.list();
@@ -1077,6 +1086,7 @@ impl<'a> Parser<'a> {
     }
 
     /// `word(args)` with the word, in upper case, as the function's name.
+    #[inline(never)]
     fn word_call(&mut self, min: usize, max: usize) -> R<Expr<'a>> {
         let mut word = self.bump();
         word.kind = plain_unit(word.kind);
@@ -1121,6 +1131,7 @@ impl<'a> Parser<'a> {
     }
 
     /// `DATE '...'`, `DATE(x)`, or a column of that name.
+    #[inline(never)]
     fn temporal_word(&mut self, word: T) -> R<Expr<'a>> {
         let start = self.tok.start;
         match self.peek() {
@@ -1147,6 +1158,7 @@ impl<'a> Parser<'a> {
     }
 
     /// `INTERVAL n DAY + date`, or the function `INTERVAL(n, a, b)`.
+    #[inline(never)]
     fn interval_expr(&mut self) -> R<Expr<'a>> {
         let start = self.bump().start;
         let interval = match self.interval_or_call(start, false)? {
@@ -1169,6 +1181,7 @@ impl<'a> Parser<'a> {
         Ok(self.make(start, kind))
     }
 
+    #[inline(never)]
     fn case_expr(&mut self) -> R<Expr<'a>> {
         let start = self.bump().start;
         let operand = if self.at(T::WHEN) { None } else { Some(self.expr()?) };
@@ -1188,6 +1201,7 @@ impl<'a> Parser<'a> {
         Ok(self.make(start, ExprKind::Case(self.alloc(case))))
     }
 
+    #[inline(never)]
     fn cast(&mut self) -> R<Expr<'a>> {
         let start = self.bump().start;
         self.expect(T::LParen)?;
@@ -1218,6 +1232,7 @@ impl<'a> Parser<'a> {
         Ok(self.make(start, ExprKind::Cast(self.alloc(Cast { expr, to, array, at_time_zone }))))
     }
 
+    #[inline(never)]
     fn convert(&mut self) -> R<Expr<'a>> {
         let start = self.bump().start;
         self.expect(T::LParen)?;
@@ -1400,6 +1415,7 @@ impl<'a> Parser<'a> {
         Ok((charset, binary))
     }
 
+    #[inline(never)]
     fn match_expr(&mut self) -> R<Expr<'a>> {
         let start = self.bump().start;
         let columns = if self.at(T::LParen) {
@@ -1427,6 +1443,7 @@ impl<'a> Parser<'a> {
         Ok(self.make(start, ExprKind::Match(self.alloc(Match { columns, against, mode }))))
     }
 
+    #[inline(never)]
     fn date_add(&mut self, word: T) -> R<Expr<'a>> {
         let start = self.bump().start;
         self.expect(T::LParen)?;
@@ -1457,6 +1474,7 @@ impl<'a> Parser<'a> {
         self.expr_from(Some(call))
     }
 
+    #[inline(never)]
     fn timestamp_function(&mut self, word: T) -> R<Expr<'a>> {
         let start = self.bump().start;
         self.expect(T::LParen)?;
@@ -1475,6 +1493,7 @@ impl<'a> Parser<'a> {
         Ok(self.make(start, kind))
     }
 
+    #[inline(never)]
     fn substring(&mut self) -> R<Expr<'a>> {
         let start = self.bump().start;
         self.expect(T::LParen)?;
@@ -1496,6 +1515,7 @@ impl<'a> Parser<'a> {
         self.call_at(start, b"SUBSTRING", &args)
     }
 
+    #[inline(never)]
     fn trim(&mut self) -> R<Expr<'a>> {
         let start = self.bump().start;
         self.expect(T::LParen)?;
@@ -1527,6 +1547,7 @@ impl<'a> Parser<'a> {
         Ok(self.make(start, ExprKind::Trim { side, remove, expr }))
     }
 
+    #[inline(never)]
     fn char_function(&mut self) -> R<Expr<'a>> {
         let start = self.bump().start;
         self.expect(T::LParen)?;
@@ -1537,6 +1558,7 @@ impl<'a> Parser<'a> {
         Ok(self.make(start, ExprKind::Char { args, charset }))
     }
 
+    #[inline(never)]
     fn weight_string(&mut self) -> R<Expr<'a>> {
         let start = self.bump().start;
         self.expect(T::LParen)?;
@@ -1561,6 +1583,7 @@ impl<'a> Parser<'a> {
         Ok(self.make(start, ExprKind::WeightString { expr, binary, length }))
     }
 
+    #[inline(never)]
     fn json_value(&mut self) -> R<Expr<'a>> {
         let start = self.bump().start;
         self.expect(T::LParen)?;
@@ -1652,6 +1675,7 @@ impl<'a> Parser<'a> {
 
     // Aggregates and windows.
 
+    #[inline(never)]
     fn aggregate(&mut self, mut func: AggregateFunc) -> R<Expr<'a>> {
         use AggregateFunc as A;
         let start = self.bump().start;
@@ -1720,6 +1744,7 @@ impl<'a> Parser<'a> {
         Ok(self.make(start, ExprKind::Aggregate(self.alloc(call))))
     }
 
+    #[inline(never)]
     fn window_call(&mut self, func: WindowFunc) -> R<Expr<'a>> {
         use WindowFunc as W;
         let start = self.bump().start;
