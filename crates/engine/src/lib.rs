@@ -1,1 +1,23 @@
 //! Answers from local tables: sessions, transactions, DDL, accounts, system schemas.
+//!
+//! A client's conversation is a [`session::LocalSession`]; what sessions share is one [`core::Core`]; the server sees
+//! both through `service::Service`, which [`Engine`] implements.
+//!
+//! Read next: [`session`], [`core`], [`ddl`], [`variables`], [`system_schemas`].
+
+pub mod core;
+pub mod ddl;
+pub mod engine;
+pub mod error_log;
+pub mod facts;
+pub mod log;
+pub mod metadata;
+pub mod privilege;
+pub mod processes;
+pub mod session;
+pub mod status;
+pub mod system_schemas;
+pub mod user_locks;
+pub mod variables;
+
+pub use engine::{Engine, SERVER_VERSION, StartError, StartOptions};

@@ -237,6 +237,7 @@ table! {
     1287 ER_WARN_DEPRECATED_SYNTAX "HY000" "'%s' is deprecated and will be removed in a future release. Please use %s instead";
     1288 ER_NON_UPDATABLE_TABLE "HY000" "The target table %-.100s of the %s is not updatable";
     1289 ER_FEATURE_DISABLED "HY000" "The '%s' feature is disabled; you need MySQL built with '%s' to have it working";
+    1290 ER_OPTION_PREVENTS_STATEMENT "HY000" "The MySQL server is running with the %s option so it cannot execute this statement";
     1291 ER_DUPLICATED_VALUE_IN_TYPE "HY000" "Column '%-.100s' has duplicated value '%-.64s' in %s";
     1292 ER_TRUNCATED_WRONG_VALUE "22007" "Truncated incorrect %-.64s value: '%-.128s'";
     1294 ER_INVALID_ON_UPDATE "HY000" "Invalid ON UPDATE clause for '%-.192s' column";
@@ -294,6 +295,7 @@ table! {
     1407 ER_SP_BAD_SQLSTATE "42000" "Bad SQLSTATE: '%s'";
     1408 ER_STARTUP "HY000" "%s: ready for connections. Version: '%s'  socket: '%s'  port: %d  %s";
     1409 ER_LOAD_FROM_FIXED_SIZE_ROWS_TO_VAR "HY000" "Can't load value from file with fixed size rows to variable";
+    1410 ER_CANT_CREATE_USER_WITH_GRANT "42000" "You are not allowed to create a user with GRANT";
     1411 ER_WRONG_VALUE_FOR_TYPE "HY000" "Incorrect %-.32s value: '%-.128s' for function %-.32s";
     1412 ER_TABLE_DEF_CHANGED "HY000" "Table definition has changed, please retry transaction";
     1414 ER_SP_NOT_VAR_ARG "42000" "OUT or INOUT argument %d for routine %s is not a variable or NEW pseudo-variable in BEFORE trigger";
@@ -743,4 +745,5 @@ table! {
     4163 ER_USER_LOCK_OVERLONG_NAME "42000" "User-level lock name '%-.192s' should not exceed %d characters.";
     4164 ER_WARN_NO_SPACE_VERSION_COMMENT "HY000" "Immediately starting the version comment after the version number is deprecated and may change behavior in a future release. Please insert a white-space character after the version number.";
     4169 ER_CTE_EXPANSION_LIMIT_EXCEEDED "HY000" "Common table expression expansion exceeded an implementation limit. Simplify the query.";
+    6125 ER_FK_NO_UNIQUE_INDEX_PARENT "HY000" "Failed to add the foreign key constraint. Missing unique key for constraint '%s' in the referenced table '%s'";
 }

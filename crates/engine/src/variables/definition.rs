@@ -132,7 +132,9 @@ fn table() -> &'static Table {
         let by_name = definitions
             .iter()
             .enumerate()
-            .map(|(index, definition)| (definition.name, VariableId(u16::try_from(index).expect("a few hundred"))))
+            .map(|(index, definition)| {
+                (definition.name, VariableId(u16::try_from(index).expect("a few hundred")))
+            })
             .collect();
         Table { definitions, by_name }
     })
@@ -179,21 +181,91 @@ pub mod known {
         };
     }
     known!(
-        auto_increment_increment, auto_increment_offset, autocommit, bind_address, character_set_client,
-        character_set_connection, character_set_database, character_set_results, character_set_server,
-        collation_connection, collation_database, collation_server, connect_timeout, cte_max_recursion_depth,
-        datadir, default_week_format, div_precision_increment, explain_format, foreign_key_checks, general_log,
-        general_log_file, group_concat_max_len, hostname, identity, init_connect, innodb_buffer_pool_size,
-        innodb_flush_log_at_trx_commit, innodb_lock_wait_timeout, insert_id, interactive_timeout,
-        join_buffer_size, last_insert_id, lc_time_names, local_infile, lock_wait_timeout, log_error,
-        long_query_time, max_allowed_packet, max_connections, max_error_count, max_execution_time,
-        max_heap_table_size, max_prepared_stmt_count, max_sort_length, net_buffer_length, net_read_timeout,
-        net_write_timeout, optimizer_switch, pid_file, port, pseudo_thread_id, rand_seed1, rand_seed2, read_only,
-        secure_file_priv, server_uuid, slow_query_log, slow_query_log_file, socket, sort_buffer_size, sql_mode,
-        sql_notes, sql_quote_show_create, sql_safe_updates, sql_select_limit, sql_auto_is_null, system_time_zone,
-        time_zone, timestamp, tmp_table_size, transaction_isolation, transaction_read_only, unique_checks,
-        version, version_comment, wait_timeout, warning_count, error_count, default_storage_engine, sql_log_off,
-        min_examined_row_limit, log_output, require_secure_transport, tmpdir, default_collation_for_utf8mb4,
+        auto_increment_increment,
+        auto_increment_offset,
+        autocommit,
+        bind_address,
+        character_set_client,
+        character_set_connection,
+        character_set_database,
+        character_set_results,
+        character_set_server,
+        collation_connection,
+        collation_database,
+        collation_server,
+        connect_timeout,
+        cte_max_recursion_depth,
+        datadir,
+        default_week_format,
+        div_precision_increment,
+        explain_format,
+        foreign_key_checks,
+        general_log,
+        general_log_file,
+        group_concat_max_len,
+        hostname,
+        identity,
+        init_connect,
+        innodb_buffer_pool_size,
+        innodb_flush_log_at_trx_commit,
+        innodb_lock_wait_timeout,
+        insert_id,
+        interactive_timeout,
+        join_buffer_size,
+        last_insert_id,
+        lc_time_names,
+        local_infile,
+        lock_wait_timeout,
+        log_error,
+        long_query_time,
+        max_allowed_packet,
+        max_connections,
+        max_error_count,
+        max_execution_time,
+        max_heap_table_size,
+        max_prepared_stmt_count,
+        max_sort_length,
+        net_buffer_length,
+        net_read_timeout,
+        net_write_timeout,
+        optimizer_switch,
+        pid_file,
+        port,
+        pseudo_thread_id,
+        rand_seed1,
+        rand_seed2,
+        read_only,
+        secure_file_priv,
+        server_uuid,
+        slow_query_log,
+        slow_query_log_file,
+        socket,
+        sort_buffer_size,
+        sql_mode,
+        sql_notes,
+        sql_quote_show_create,
+        sql_safe_updates,
+        sql_select_limit,
+        sql_auto_is_null,
+        system_time_zone,
+        time_zone,
+        timestamp,
+        tmp_table_size,
+        transaction_isolation,
+        transaction_read_only,
+        unique_checks,
+        version,
+        version_comment,
+        wait_timeout,
+        warning_count,
+        error_count,
+        default_storage_engine,
+        sql_log_off,
+        min_examined_row_limit,
+        log_output,
+        require_secure_transport,
+        tmpdir,
+        default_collation_for_utf8mb4,
     );
 }
 
@@ -208,7 +280,11 @@ mod tests {
         assert!(all.windows(2).all(|pair| pair[0].name < pair[1].name));
         for definition in all {
             if let (Kind::Enumeration(names), Setting::Text(text)) = (&definition.kind, &definition.default) {
-                assert!(names.contains(&&**text), "{}: default {text} is not among {names:?}", definition.name);
+                assert!(
+                    names.contains(&&**text),
+                    "{}: default {text} is not among {names:?}",
+                    definition.name
+                );
             }
         }
     }

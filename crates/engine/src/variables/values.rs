@@ -50,7 +50,9 @@ impl Variables {
     /// Every variable at its default.
     #[must_use]
     pub fn defaults() -> Self {
-        Self { settings: Arc::new(definitions().iter().map(|definition| definition.default.clone()).collect()) }
+        Self {
+            settings: Arc::new(definitions().iter().map(|definition| definition.default.clone()).collect()),
+        }
     }
 
     /// The setting of a variable.

@@ -483,7 +483,7 @@ fn cell(kind: CellKind, start: u32, end: u32, p: &mut Parser<'_>) -> Cell {
         CellKind::Hex if p.sql[end as usize - 1] == b'\'' => (start + 2, end - start - 3),
         CellKind::Hex => (start + 2, end - start - 2),
         CellKind::Param => {
-            p.first_param.get_or_insert(start);
+            p.param_places.push(start);
             p.params += 1;
             (p.params - 1, 0)
         }

@@ -618,7 +618,7 @@ impl<'a> Parser<'a> {
             T::FALSE => self.literal(Literal::False),
             T::Param => {
                 let token = self.bump();
-                self.first_param.get_or_insert(token.start);
+                self.param_places.push(token.start);
                 self.params += 1;
                 Ok(self.make(start, ExprKind::Param(self.params - 1)))
             }

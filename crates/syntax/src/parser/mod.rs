@@ -37,7 +37,7 @@ pub const NESTING_MAX: u32 = 400;
 const JOIN_CHAIN_MAX: u32 = 400;
 
 /// A statement and where it ends.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Parsed<'a> {
     /// The statement.
     pub statement: Statement<'a>,
@@ -47,8 +47,8 @@ pub struct Parsed<'a> {
     pub more: bool,
     /// Parameters (`?`) in it.
     pub param_count: u32,
-    /// Where the first parameter stands: outside of PREPARE that is where a 1064 points to.
-    pub first_param: Option<u32>,
+    /// Where each parameter stands; outside of PREPARE a 1064 points to the first. Empty costs no allocation.
+    pub params: Vec<u32>,
 }
 
 /// Reads the first statement of `sql`.
@@ -117,7 +117,7 @@ pub(crate) struct Parser<'a> {
     /// Height of the highest expression read since this was last set to 0.
     height: u32,
     params: u32,
-    first_param: Option<u32>,
+    param_places: Vec<u32>,
     /// Not inside a subquery: a query may have `INTO`.
     into_allowed: bool,
     failure: Failure,
@@ -138,7 +138,7 @@ impl<'a> Parser<'a> {
             depth: 0,
             height: 0,
             params: 0,
-            first_param: None,
+            param_places: Vec::new(),
             into_allowed: true,
             failure: Failure::Syntax,
         }
@@ -170,7 +170,7 @@ impl<'a> Parser<'a> {
         if more && matches!(statement, Statement::Empty) {
             return self.fail();
         }
-        Ok(Parsed { statement, end, more, param_count: self.params, first_param: self.first_param })
+        Ok(Parsed { statement, end, more, param_count: self.params, params: std::mem::take(&mut self.param_places) })
     }
 
     #[cold]

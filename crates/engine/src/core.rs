@@ -1,0 +1,264 @@
+//! What all sessions of a server share.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use arc_swap::ArcSwap;
+use catalog::{Account, AccountId, Accounts, CatalogHandle, Privileges};
+use env::Env;
+use env::clock::Monotonic;
+use parking_lot::Mutex;
+use service::{ConnectionControl, SqlError};
+use store::Store;
+
+use crate::ddl::{Change, Definitions};
+use crate::log::QueryLogs;
+use crate::processes::ProcessList;
+use crate::status::Counters;
+use crate::user_locks::UserLocks;
+use crate::variables::definition::known;
+use crate::variables::{Setting, VariableId, Variables};
+
+/// The shared state of a server. Every part synchronises itself; there is no lock around the whole.
+pub struct Core {
+    /// Disk, clock, randomness, threads.
+    pub env: Env,
+    /// Rows.
+    pub store: Store,
+    /// All definitions, at rest and as a snapshot.
+    pub definitions: Definitions,
+    /// GET_LOCK.
+    pub user_locks: UserLocks,
+    /// Global variables; replaced as a whole by [`Core::change_globals`].
+    globals: ArcSwap<Variables>,
+    globals_change: Mutex<()>,
+    /// General and slow log.
+    pub logs: QueryLogs,
+    /// Connections.
+    pub processes: ProcessList,
+    /// SHOW STATUS.
+    pub counters: Counters,
+    /// When the server started.
+    pub started: Monotonic,
+    /// SHUTDOWN was said.
+    shutdown: AtomicBool,
+    /// `@@version`.
+    version: String,
+}
+
+impl std::fmt::Debug for Core {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("Core").field("version", &self.version).finish_non_exhaustive()
+    }
+}
+
+impl Core {
+    /// Everything together.
+    #[must_use]
+    pub fn new(
+        env: Env,
+        store: Store,
+        definitions: Definitions,
+        globals: Variables,
+        logs: QueryLogs,
+    ) -> Self {
+        Self {
+            started: env.clock.now(),
+            version: globals.text(known::version()).to_owned(),
+            env,
+            store,
+            definitions,
+            user_locks: UserLocks::default(),
+            globals: ArcSwap::from_pointee(globals),
+            globals_change: Mutex::new(()),
+            logs,
+            processes: ProcessList::default(),
+            counters: Counters::default(),
+            shutdown: AtomicBool::new(false),
+        }
+    }
+
+    /// Where the current snapshot of all definitions is found.
+    #[must_use]
+    pub fn catalog(&self) -> &CatalogHandle {
+        self.definitions.catalog()
+    }
+
+    /// `@@version`.
+    #[must_use]
+    pub fn version(&self) -> &str {
+        &self.version
+    }
+
+    /// The global variables now.
+    #[must_use]
+    pub fn globals(&self) -> Arc<Variables> {
+        self.globals.load_full()
+    }
+
+    /// Changes global variables; sessions started from now on see them.
+    pub fn change_globals(&self, change: impl FnOnce(&mut Variables)) {
+        let _alone = self.globals_change.lock();
+        let mut globals = Variables::clone(&self.globals.load());
+        change(&mut globals);
+        self.globals.store(Arc::new(globals));
+    }
+
+    /// SET GLOBAL, and what follows from it at once.
+    ///
+    /// # Errors
+    /// The store, if the value is to persist.
+    pub fn set_global(&self, id: VariableId, setting: Setting, persist: bool) -> Result<(), Box<SqlError>> {
+        if persist {
+            let mut change = self.definitions.begin();
+            self.definitions
+                .dictionary()
+                .put_variable(&mut change.transaction, id.definition().name, &setting.shown())
+                .map_err(|error| crate::ddl::write_error(error))?;
+            self.commit_now(change)?;
+        }
+        self.change_globals(|globals| globals.set(id, setting));
+        self.apply_globals();
+        Ok(())
+    }
+
+    /// Brings logs and store in line with the global variables.
+    pub fn apply_globals(&self) {
+        let globals = self.globals();
+        self.logs.general_file().set_path(std::path::Path::new(globals.text(known::general_log_file())));
+        self.logs.slow_file().set_path(std::path::Path::new(globals.text(known::slow_query_log_file())));
+        self.logs.switch_general(globals.boolean(known::general_log()));
+        self.logs.switch_slow(globals.boolean(known::slow_query_log()));
+        self.store.set_flush_policy(match globals.integer(known::innodb_flush_log_at_trx_commit()) {
+            0 => store::wal::FlushPolicy::Lazy,
+            2 => store::wal::FlushPolicy::WriteAtCommit,
+            _ => store::wal::FlushPolicy::AtCommit,
+        });
+    }
+
+    /// Commits a change of definitions and waits until it is durable: what others are told next must survive.
+    ///
+    /// # Errors
+    /// The store has stopped.
+    pub fn commit_now(&self, change: Change<'_>) -> Result<(), Box<SqlError>> {
+        if let (Some(position), _) = change.commit()? {
+            let _waiting = env::blocking::enter();
+            self.store.sync_to(position).map_err(|error| crate::ddl::store_error(&error))?;
+        }
+        Ok(())
+    }
+
+    /// Changes accounts: all of `change` is stored and published, or nothing.
+    ///
+    /// # Errors
+    /// What `change` answers; the store.
+    pub fn change_accounts(
+        &self,
+        change: impl FnOnce(&mut Accounts, &mut dyn FnMut() -> AccountId) -> Result<(), Box<SqlError>>,
+    ) -> Result<(), Box<SqlError>> {
+        let dictionary = self.definitions.dictionary();
+        let mut under_way = self.definitions.begin();
+        let before = self.catalog().load();
+        let mut accounts = Accounts::clone(&before.accounts);
+        change(&mut accounts, &mut || dictionary.new_account_id())?;
+        let transaction = &mut under_way.transaction;
+        let failed = |error: table::WriteError| crate::ddl::write_error(error);
+        for account in &accounts.list {
+            let known = before.accounts.get(account.id);
+            if known.is_none_or(|known| !Arc::ptr_eq(known, account)) {
+                dictionary.put_account(transaction, account).map_err(failed)?;
+            }
+        }
+        for gone in before.accounts.list.iter().filter(|account| accounts.get(account.id).is_none()) {
+            dictionary.delete_account(transaction, gone.id).map_err(failed)?;
+        }
+        under_way.catalog.accounts = Arc::new(accounts);
+        self.commit_now(under_way)
+    }
+
+    /// A caching_sha2_password digest of a new password, with a fresh salt.
+    #[must_use]
+    pub fn hash_sha2_password(&self, password: &[u8]) -> Box<[u8]> {
+        let mut salt = [0; wire::auth::SALT_BYTES];
+        self.env.random.fill(&mut salt);
+        // The stored form is text in which `$` separates and no zero may stand.
+        for byte in &mut salt {
+            *byte = 0x21 + *byte % 0x5d;
+            if *byte == b'$' {
+                *byte = b'%';
+            }
+        }
+        wire::auth::sha2_stored(password, &salt).into()
+    }
+
+    /// Where operators put what does not fit into memory; `None` if the folder cannot be made.
+    #[must_use]
+    pub fn spill_folder(&self) -> Option<Arc<dyn env::disk::Folder>> {
+        let path = std::path::Path::new(self.globals.load().text(known::datadir())).join("#spill");
+        self.env.disk.folder(&path, true).ok()
+    }
+
+    /// Random bits for a session's RAND().
+    #[must_use]
+    pub fn random_u64(&self) -> u64 {
+        let mut bytes = [0; 8];
+        self.env.random.fill(&mut bytes);
+        u64::from_le_bytes(bytes)
+    }
+
+    /// What outlives a statement but not its connection: user locks.
+    pub fn release_session(&self, connection_id: u64) {
+        self.user_locks.release_all(connection_id);
+    }
+
+    /// Whether this account may not write because `read_only` is on.
+    #[must_use]
+    pub fn is_read_only(&self, account: &Account) -> bool {
+        self.globals.load().boolean(known::read_only()) && !account.global.contains(Privileges::SUPER)
+    }
+
+    /// SLEEP: waits in pieces, so that KILL is heard. True if it was.
+    #[must_use]
+    pub fn sleep(&self, control: &ConnectionControl, micros: u64) -> bool {
+        /// A sleeper looks so often whether it was killed.
+        const PIECE: Duration = Duration::from_millis(50);
+        let end = self.env.clock.now().after(Duration::from_micros(micros));
+        let _waiting = env::blocking::enter();
+        loop {
+            if control.is_killed() {
+                return true;
+            }
+            let left = end.since(self.env.clock.now());
+            if left.is_zero() {
+                return false;
+            }
+            self.env.clock.sleep(left.min(PIECE));
+        }
+    }
+
+    /// Asks the server to stop.
+    pub fn request_shutdown(&self) {
+        self.shutdown.store(true, Ordering::Release);
+    }
+
+    /// Whether SHUTDOWN was said.
+    #[must_use]
+    pub fn shutdown_requested(&self) -> bool {
+        self.shutdown.load(Ordering::Acquire)
+    }
+
+    /// Status values, unsorted.
+    #[must_use]
+    pub fn status(&self) -> Vec<(&'static str, String)> {
+        let mut all: Vec<(&'static str, String)> =
+            self.counters.all().into_iter().map(|(name, number)| (name, number.to_string())).collect();
+        let uptime = self.env.clock.now().since(self.started).as_secs().to_string();
+        all.push(("Threads_connected", self.processes.count().to_string()));
+        all.push(("Threads_running", self.processes.running_count().to_string()));
+        all.push(("Uptime_since_flush_status", uptime.clone()));
+        all.push(("Uptime", uptime));
+        crate::status::add_store_status(&self.store.status(), &mut all);
+        all
+    }
+}

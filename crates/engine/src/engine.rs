@@ -1,0 +1,428 @@
+//! The server over local tables: opens the data folder, answers as a [`Service`].
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use catalog::{Account, AccountTls, AuthPlugin, Privileges};
+use env::Env;
+use service::{
+    ClientHost, ConnectRequest, ConnectionEvent, DurableListener, Limits, Outcome, Service, Session, SqlError,
+};
+use store::wal::{LogError, LogListener, Lsn};
+use store::{Options, Store};
+
+use crate::core::Core;
+use crate::ddl::Definitions;
+use crate::log::{QueryLogs, ServerFacts};
+use crate::session::LocalSession;
+use crate::variables::definition::known;
+use crate::variables::{Access, Setting, Variables, assign, by_name};
+
+/// The version clients see first: the MySQL version whose behaviour this server follows, then our own.
+pub const SERVER_VERSION: &str = concat!("9.7.4-invar-", env!("CARGO_PKG_VERSION"));
+
+/// Why a server could not start. One line for the administrator.
+#[derive(Debug)]
+pub enum StartError {
+    /// The data folder could not be opened.
+    Store(store::OpenError),
+    /// The definitions in it could not be read.
+    Dictionary(String),
+    /// An option is wrong.
+    Option(String),
+}
+
+impl std::fmt::Display for StartError {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Store(error) => error.fmt(formatter),
+            Self::Dictionary(why) => write!(formatter, "the data dictionary cannot be read: {why}"),
+            Self::Option(why) => formatter.write_str(why),
+        }
+    }
+}
+
+impl std::error::Error for StartError {}
+
+/// What a server is started with.
+#[derive(Clone, Debug, Default)]
+pub struct StartOptions {
+    /// Where data is; made if missing.
+    pub data_folder: PathBuf,
+    /// System variables given at start, by name with any mix of `-` and `_`.
+    pub variables: Vec<(String, String)>,
+    /// `INVAR_ROOT_PASSWORD`: set for root when the folder is new, or when root has none.
+    pub root_password: Option<String>,
+    /// The program's path, for the head of log files.
+    pub program: String,
+}
+
+/// A server over local tables.
+#[derive(Clone, Debug)]
+pub struct Engine {
+    core: Arc<Core>,
+}
+
+/// The value of an option as MySQL's option files write it: `128M`, `ON`, a bare name.
+fn option_value(text: &str) -> types::Value {
+    let trimmed = text.trim();
+    let (digits, factor) = match trimmed.as_bytes().last() {
+        Some(b'k' | b'K') => (&trimmed[..trimmed.len() - 1], 1i64 << 10),
+        Some(b'm' | b'M') => (&trimmed[..trimmed.len() - 1], 1 << 20),
+        Some(b'g' | b'G') => (&trimmed[..trimmed.len() - 1], 1 << 30),
+        _ => (trimmed, 1),
+    };
+    match digits.parse::<i64>() {
+        Ok(number) => types::Value::Int(number.saturating_mul(factor)),
+        Err(_) => match trimmed.parse::<f64>() {
+            Ok(number) => types::Value::Double(number),
+            Err(_) => types::Value::string(trimmed, types::CollationId::UTF8MB4_0900_AI_CI),
+        },
+    }
+}
+
+/// Sets variables from options of the command line and option files.
+fn start_variables(options: &StartOptions, host_name: &str) -> Result<Variables, StartError> {
+    let mut variables = Variables::defaults();
+    let mut set = |name: &str, text: &str| -> Result<(), StartError> {
+        let name = name.replace('-', "_");
+        let id = by_name(name.as_bytes()).ok_or_else(|| StartError::Option(format!("unknown variable '{name}={text}'")))?;
+        let mut warnings = Vec::new();
+        let definition = id.definition();
+        let mut value = option_value(text);
+        if matches!(definition.kind, crate::variables::Kind::Text)
+            || (matches!(definition.kind, crate::variables::Kind::Enumeration(_)) && text.parse::<i64>().is_err())
+        {
+            value = types::Value::string(text, types::CollationId::UTF8MB4_0900_AI_CI);
+        }
+        if matches!(definition.kind, crate::variables::Kind::Boolean) && text.is_empty() {
+            value = types::Value::Int(1);
+        }
+        let setting = assign::setting_of(definition, &value, &mut warnings)
+            .map_err(|error| StartError::Option(format!("{name}: {}", error.message)))?;
+        variables.set(id, setting);
+        Ok(())
+    };
+    let data = options.data_folder.display();
+    set("version", SERVER_VERSION)?;
+    set("hostname", host_name)?;
+    set("datadir", &format!("{data}/"))?;
+    set("general_log_file", &format!("{data}/{host_name}.log"))?;
+    set("slow_query_log_file", &format!("{data}/{host_name}-slow.log"))?;
+    for (name, text) in &options.variables {
+        set(name, text)?;
+    }
+    Ok(variables)
+}
+
+impl Engine {
+    /// Opens the data folder (makes it if it is not there), recovers it, reads the definitions.
+    ///
+    /// # Errors
+    /// One line that says why not; nothing was changed then.
+    pub fn open(env: &Env, options: &StartOptions) -> Result<Self, StartError> {
+        let mut variables = start_variables(options, &host_name(env))?;
+        let store_options = Options {
+            buffer_pool_bytes: variables.unsigned(known::innodb_buffer_pool_size()),
+            ..Options::default()
+        };
+        let store = Store::open(env, &options.data_folder, store_options).map_err(StartError::Store)?;
+        let definitions = Definitions::open(&store, crate::system_schemas::schemas())
+            .map_err(|error| StartError::Dictionary(error.to_string()))?;
+        let catalog = definitions.catalog().load();
+        for (name, text) in catalog.persisted_variables.iter() {
+            let Some(id) = by_name(name.as_bytes()) else { continue };
+            let given = options.variables.iter().any(|(option, _)| option.replace('-', "_") == **name);
+            if given || id.definition().access == Access::ReadOnly {
+                continue;
+            }
+            let mut warnings = Vec::new();
+            if let Ok(setting) = assign::setting_of(id.definition(), &option_value(text), &mut warnings) {
+                variables.set(id, setting);
+            }
+        }
+        let uuid = server_uuid(env);
+        variables.set(known::server_uuid(), Setting::text(&uuid));
+        let facts = ServerFacts {
+            program: options.program.clone(),
+            version: SERVER_VERSION.to_owned(),
+            version_comment: variables.text(known::version_comment()).to_owned(),
+            port: u16::try_from(variables.unsigned(known::port())).unwrap_or(0),
+            socket: variables.text(known::socket()).to_owned(),
+        };
+        let logs = QueryLogs::new(env, &facts);
+        let new_folder = catalog.accounts.list.is_empty();
+        let core = Arc::new(Core::new(env.clone(), store, definitions, variables, logs));
+        core.apply_globals();
+        let engine = Self { core };
+        if new_folder {
+            engine.make_first_accounts().map_err(|error| StartError::Dictionary(error.message))?;
+        }
+        if let Some(password) = &options.root_password {
+            engine.set_root_password(password).map_err(|error| StartError::Dictionary(error.message))?;
+        }
+        Ok(engine)
+    }
+
+    /// `root`@`localhost` with all privileges and no password, and MySQL's empty schemas.
+    fn make_first_accounts(&self) -> Outcome {
+        self.core.change_accounts(|accounts, next_id| {
+            let mut root = Account::new(next_id(), "root", "localhost");
+            root.global = Privileges::GLOBAL | Privileges::GRANT_OPTION;
+            accounts.list.push(Arc::new(root));
+            Ok(())
+        })
+    }
+
+    /// Gives root a password and lets it in from anywhere, if it has none yet.
+    fn set_root_password(&self, password: &str) -> Outcome {
+        let digest = self.core.hash_sha2_password(password.as_bytes());
+        self.core.change_accounts(|accounts, next_id| {
+            for account in &mut accounts.list {
+                if &*account.user == "root" && account.auth_string.is_empty() {
+                    let account = Arc::make_mut(account);
+                    account.plugin = AuthPlugin::CachingSha2;
+                    account.auth_string = digest.clone();
+                }
+            }
+            if accounts.find("root", "%").is_none() {
+                let mut root = Account::new(next_id(), "root", "%");
+                root.global = Privileges::GLOBAL | Privileges::GRANT_OPTION;
+                root.auth_string = digest.clone();
+                accounts.list.push(Arc::new(root));
+            }
+            Ok(())
+        })
+    }
+
+    /// An account that lets anybody in without a password, if there is one.
+    #[must_use]
+    pub fn account_without_password(&self) -> Option<String> {
+        let catalog = self.core.catalog().load();
+        let open = catalog.accounts.list.iter().find(|account| !account.locked && account.auth_string.is_empty());
+        open.map(|account| format!("'{}'@'{}'", account.user, account.host))
+    }
+
+    /// What all sessions share.
+    #[must_use]
+    pub fn core(&self) -> &Arc<Core> {
+        &self.core
+    }
+
+    /// A global variable as text, for whoever wires the server.
+    #[must_use]
+    pub fn variable(&self, name: &str) -> Option<String> {
+        by_name(name.as_bytes()).map(|id| self.core.globals().get(id).shown())
+    }
+
+    /// Tells the variables what the sockets became.
+    pub fn set_endpoints(&self, port: u16, socket: &str, bind_address: &str) {
+        self.core.change_globals(|globals| {
+            globals.set(known::port(), Setting::Integer(i128::from(port)));
+            globals.set(known::socket(), Setting::text(socket));
+            globals.set(known::bind_address(), Setting::text(bind_address));
+        });
+    }
+
+    /// Ends cleanly: the next start needs no recovery.
+    ///
+    /// # Errors
+    /// The store could not write its last checkpoint; nothing acknowledged is lost.
+    pub fn close(&self) -> Result<(), store::StoreError> {
+        if let Err(error) = self.core.definitions.save_counters() {
+            // The counters on disk run ahead of those in use, so nothing is lost; a gap is left.
+            crate::error_log::warning(&self.core.env, &format!("AUTO_INCREMENT counters were not saved: {error}"));
+        }
+        self.core.store.close()
+    }
+
+    /// The data folder.
+    #[must_use]
+    pub fn data_folder(&self) -> PathBuf {
+        Path::new(self.core.globals().text(known::datadir())).to_owned()
+    }
+}
+
+fn host_name(env: &Env) -> String {
+    let read = || {
+        let folder = env.disk.folder(Path::new("/proc/sys/kernel"), false).ok()?;
+        let file = folder.open("hostname", env::disk::FileOptions::read_only()).ok()?;
+        let mut name = Vec::new();
+        let mut byte = [0];
+        // The kernel's file has no length; it is read until it ends.
+        while name.len() < 64 && file.read_at(name.len() as u64, &mut byte).is_ok() {
+            name.push(byte[0]);
+        }
+        String::from_utf8(name).ok().map(|name| name.trim().to_owned()).filter(|name| !name.is_empty())
+    };
+    read().unwrap_or_else(|| "localhost".to_owned())
+}
+
+/// A random UUID; another each start, as no replication is told apart by it.
+fn server_uuid(env: &Env) -> String {
+    let mut bytes = [0u8; 16];
+    env.random.fill(&mut bytes);
+    bytes[6] = bytes[6] & 0x0f | 0x40;
+    bytes[8] = bytes[8] & 0x3f | 0x80;
+    let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+    format!("{}-{}-{}-{}-{}", &hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..])
+}
+
+/// How well a host pattern fits; `None` if it does not. The greater, the more specific.
+fn host_fit(pattern: &str, host: &ClientHost) -> Option<usize> {
+    let matches = |name: &str| {
+        if let Some((network, mask)) = pattern.split_once('/') {
+            return netmask_matches(network, mask, name);
+        }
+        crate::privilege::schema_pattern_matches(pattern, &name.to_ascii_lowercase())
+    };
+    let local_name = pattern == "localhost" && host.name == "localhost";
+    let fits = local_name || matches(&host.name) || host.address.as_deref().is_some_and(matches);
+    let literal = pattern.find(['%', '_']).unwrap_or(usize::MAX);
+    fits.then_some(literal)
+}
+
+fn netmask_matches(network: &str, mask: &str, name: &str) -> bool {
+    let parse = |text: &str| text.parse::<std::net::Ipv4Addr>().ok().map(u32::from);
+    let mask = parse(mask).or_else(|| {
+        let bits = mask.parse::<u32>().ok().filter(|bits| *bits <= 32)?;
+        Some(u32::MAX.checked_shl(32 - bits).unwrap_or(0))
+    });
+    match (parse(network), mask, parse(name)) {
+        (Some(network), Some(mask), Some(address)) => address & mask == network,
+        _ => false,
+    }
+}
+
+/// Passes the store's news on to the server's listener.
+struct Listener(DurableListener);
+
+impl LogListener for Listener {
+    fn settled(&self, _position: Lsn) {
+        (self.0)();
+    }
+
+    fn stopped(&self, _why: &LogError) {
+        (self.0)();
+    }
+}
+
+impl Service for Engine {
+    fn server_version(&self) -> String {
+        SERVER_VERSION.to_owned()
+    }
+
+    fn find_account(&self, user: &str, host: &ClientHost) -> Option<service::Account> {
+        let catalog = self.core.catalog().load();
+        let best = catalog
+            .accounts
+            .list
+            .iter()
+            .filter(|account| *account.user == *user || account.user.is_empty())
+            .filter_map(|account| Some((host_fit(&account.host, host)?, !account.user.is_empty(), account)))
+            .max_by_key(|(fit, named, _)| (*fit, *named))?;
+        let account = best.2;
+        Some(service::Account {
+            user: account.user.to_string(),
+            host: account.host.to_string(),
+            plugin: match account.plugin {
+                AuthPlugin::CachingSha2 => service::AuthPlugin::CachingSha2,
+                AuthPlugin::Native => service::AuthPlugin::Native,
+            },
+            stored: account.auth_string.to_vec(),
+            require_tls: account.tls != AccountTls::None,
+            locked: account.locked,
+            connection_admin: account.global.contains(Privileges::SUPER),
+        })
+    }
+
+    fn connect(&self, request: ConnectRequest) -> Result<Box<dyn Session>, Box<SqlError>> {
+        Ok(Box::new(LocalSession::start(Arc::clone(&self.core), request)?))
+    }
+
+    fn limits(&self) -> Limits {
+        let globals = self.core.globals();
+        let number = |id| u32::try_from(globals.unsigned(id)).unwrap_or(u32::MAX);
+        Limits {
+            max_connections: number(known::max_connections()),
+            connect_timeout_s: number(known::connect_timeout()),
+            max_allowed_packet: number(known::max_allowed_packet()),
+            net_read_timeout_s: number(known::net_read_timeout()),
+            net_write_timeout_s: number(known::net_write_timeout()),
+            require_secure_transport: globals.boolean(known::require_secure_transport()),
+        }
+    }
+
+    fn note(&self, event: ConnectionEvent) {
+        let counters = &self.core.counters;
+        match event {
+            ConnectionEvent::Accepted => counters.connections.increment(),
+            ConnectionEvent::RefusedTooMany => counters.connection_errors_max_connections.increment(),
+            ConnectionEvent::AbortedConnect => counters.aborted_connects.increment(),
+            ConnectionEvent::AbortedClient => counters.aborted_clients.increment(),
+            ConnectionEvent::Closed => {}
+            ConnectionEvent::Traffic { received_bytes, sent_bytes } => {
+                counters.bytes_received.add(received_bytes);
+                counters.bytes_sent.add(sent_bytes);
+            }
+        }
+    }
+
+    fn durable_position(&self) -> u64 {
+        self.core.store.durable_position().0
+    }
+
+    fn sync_inline(&self, position: u64) -> Outcome {
+        self.core.store.sync_to(store::Csn(position)).map_err(|error| crate::ddl::store_error(&error))
+    }
+
+    fn request_sync(&self, position: u64) {
+        self.core.store.request_sync(store::Csn(position));
+    }
+
+    fn on_durable(&self, listener: DurableListener) {
+        self.core.store.on_durable(Arc::new(Listener(listener)));
+    }
+
+    fn log_failure(&self) -> Option<Box<SqlError>> {
+        self.core.store.stopped().map(|why| service::error::ER_GET_ERRNO.with(&[&168, &why]))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn host(name: &str, address: &str) -> ClientHost {
+        ClientHost { name: name.to_owned(), address: Some(address.to_owned()) }
+    }
+
+    #[test]
+    fn the_more_specific_host_wins() {
+        let client = host("10.1.2.3", "10.1.2.3");
+        let exact = host_fit("10.1.2.3", &client).unwrap();
+        let pattern = host_fit("10.1.%", &client).unwrap();
+        let any = host_fit("%", &client).unwrap();
+        assert!(exact > pattern && pattern > any);
+        assert!(host_fit("10.2.%", &client).is_none());
+        assert!(host_fit("10.1.0.0/255.255.0.0", &client).is_some());
+        assert!(host_fit("10.2.0.0/16", &client).is_none());
+        assert!(host_fit("localhost", &host("localhost", "127.0.0.1")).is_some());
+    }
+
+    #[test]
+    fn options_are_read_as_option_files_write_them() {
+        assert_eq!(option_value("128M"), types::Value::Int(128 << 20));
+        assert_eq!(option_value("1.5"), types::Value::Double(1.5));
+        let options = StartOptions {
+            data_folder: "/data".into(),
+            variables: vec![("innodb-buffer-pool-size".into(), "1G".into()), ("slow_query_log".into(), "1".into())],
+            ..StartOptions::default()
+        };
+        let variables = start_variables(&options, "h").unwrap();
+        assert_eq!(variables.unsigned(known::innodb_buffer_pool_size()), 1 << 30);
+        assert!(variables.boolean(known::slow_query_log()));
+        let wrong = StartOptions { variables: vec![("nonsense".into(), "1".into())], ..StartOptions::default() };
+        assert_eq!(start_variables(&wrong, "h").unwrap_err().to_string(), "unknown variable 'nonsense=1'");
+    }
+}

@@ -1,0 +1,148 @@
+//! What a system table may know about its reader: who it is, its variables, and the server's state.
+
+use std::sync::Arc;
+
+use catalog::{Account, Privileges, VirtualContext};
+
+use crate::core::Core;
+use crate::privilege;
+use crate::processes::Activity;
+use crate::variables::{Scope, Variables, definition};
+
+/// One line of the process list.
+#[derive(Clone, Debug)]
+pub struct Process {
+    /// Connection.
+    pub connection_id: u64,
+    /// User name as given at login.
+    pub user: String,
+    /// `host:port`.
+    pub host: String,
+    /// Default database.
+    pub database: Option<String>,
+    /// `Sleep`, `Query` ...
+    pub command: &'static str,
+    /// In that state since so many seconds.
+    pub seconds: u64,
+    /// `executing`, or empty.
+    pub state: &'static str,
+    /// The statement.
+    pub statement: Option<Vec<u8>>,
+}
+
+/// The session behind a query on system tables. Cheap to make: all parts are shared.
+#[derive(Debug)]
+pub struct Facts {
+    /// The server.
+    pub core: Arc<Core>,
+    /// The session's variables.
+    pub variables: Variables,
+    /// The session's account with its roles.
+    pub account: Option<Arc<Account>>,
+    /// The session's own status values (`Ssl_cipher`, `Last_query_cost` ...), over the global ones.
+    pub session_status: Vec<(&'static str, String)>,
+}
+
+impl Facts {
+    /// The facts of the session that reads.
+    ///
+    /// # Panics
+    /// If the engine ran a query over system tables without them: a mistake in this crate.
+    #[must_use]
+    pub fn of<'a>(context: &'a VirtualContext<'_>) -> &'a Facts {
+        context.session.downcast_ref().expect("the engine gives its facts to every query")
+    }
+
+    /// Whether the reader has `wanted` globally.
+    #[must_use]
+    pub fn has_global(&self, wanted: Privileges) -> bool {
+        self.account.as_ref().is_none_or(|account| account.global.contains(wanted))
+    }
+
+    /// Whether the reader sees the schema.
+    #[must_use]
+    pub fn sees_schema(&self, schema: &str) -> bool {
+        self.account.as_ref().is_none_or(|account| privilege::sees_schema(account, schema))
+    }
+
+    /// Whether the reader sees the table.
+    #[must_use]
+    pub fn sees_table(&self, schema: &str, table: &str) -> bool {
+        self.account.as_ref().is_none_or(|account| privilege::sees_table(account, schema, table))
+    }
+
+    /// `COLUMNS.PRIVILEGES`.
+    #[must_use]
+    pub fn column_privileges_text(&self, schema: &str, table: &str) -> String {
+        let has = self
+            .account
+            .as_ref()
+            .map_or(Privileges(u64::MAX), |account| privilege::on_table(account, schema, table));
+        let names = [
+            (Privileges::SELECT, "select"),
+            (Privileges::INSERT, "insert"),
+            (Privileges::UPDATE, "update"),
+            (Privileges::REFERENCES, "references"),
+        ];
+        let names: Vec<&str> =
+            names.iter().filter(|(bit, _)| has.contains(*bit)).map(|(_, name)| *name).collect();
+        names.join(",")
+    }
+
+    /// The process list as the reader sees it: all connections with PROCESS, else those of its own account.
+    #[must_use]
+    pub fn processes(&self) -> Vec<Process> {
+        let now = self.core.env.clock.wall_micros();
+        let all = self.has_global(Privileges::PROCESS);
+        let own_user = self.account.as_ref().map_or("", |account| &account.user);
+        let entries = self.core.processes.sorted();
+        let shown = entries.iter().map(|entry| {
+            let (activity, since) = entry.activity();
+            let identity = entry.identity.lock().clone();
+            let idle = activity == Activity::Sleep;
+            Process {
+                connection_id: entry.control.connection_id,
+                user: identity.user,
+                host: identity.host,
+                database: identity.database,
+                command: activity.name(),
+                seconds: u64::try_from(now.saturating_sub(since) / 1_000_000).unwrap_or(0),
+                state: if idle { "" } else { "executing" },
+                statement: (!idle).then(|| entry.statement()),
+            }
+        });
+        shown.filter(|process| all || process.user == own_user).collect()
+    }
+
+    /// Variables as SHOW VARIABLES prints them, by name.
+    pub fn shown_variables(&self, global: bool) -> impl Iterator<Item = (&'static str, String)> {
+        let globals = self.core.globals();
+        let session = self.variables.clone();
+        definition::ids().filter_map(move |id| {
+            let definition = id.definition();
+            let setting = match definition.scope {
+                Scope::Global => globals.get(id),
+                Scope::Both if global => globals.get(id),
+                Scope::Session if global => return None,
+                _ => session.get(id),
+            };
+            Some((definition.name, setting.shown()))
+        })
+    }
+
+    /// Status counters, by name.
+    #[must_use]
+    pub fn status(&self, global: bool) -> Vec<(&'static str, String)> {
+        let mut all = self.core.status();
+        if !global {
+            for (name, value) in &self.session_status {
+                match all.iter_mut().find(|(candidate, _)| candidate == name) {
+                    Some(entry) => entry.1.clone_from(value),
+                    None => all.push((name, value.clone())),
+                }
+            }
+        }
+        all.sort_unstable_by_key(|(name, _)| *name);
+        all
+    }
+}

@@ -1,0 +1,183 @@
+//! How a log line is built: one pass, straight into the buffer that is written.
+
+use super::LOGGED_STATEMENT_BYTES_MAX;
+
+/// Text of a statement that can write itself, parameters filled in.
+pub trait StatementText {
+    /// Appends the text.
+    fn write_to(&self, line: &mut Vec<u8>);
+}
+
+impl StatementText for [u8] {
+    fn write_to(&self, line: &mut Vec<u8>) {
+        line.extend_from_slice(self);
+    }
+}
+
+impl StatementText for &[u8] {
+    fn write_to(&self, line: &mut Vec<u8>) {
+        line.extend_from_slice(self);
+    }
+}
+
+fn write_capped(text: &dyn StatementText, line: &mut Vec<u8>) {
+    let start = line.len();
+    text.write_to(line);
+    if line.len() - start > LOGGED_STATEMENT_BYTES_MAX {
+        line.truncate(start + LOGGED_STATEMENT_BYTES_MAX);
+        line.extend_from_slice(b"...");
+    }
+}
+
+/// A line of the general log.
+#[derive(Clone, Copy, Debug)]
+pub struct GeneralEvent<'a> {
+    /// Microseconds since 1970, UTC.
+    pub wall_micros: i64,
+    /// The connection.
+    pub connection_id: u64,
+    /// `Query`, `Execute`, `Connect` ...
+    pub command: &'a str,
+}
+
+impl GeneralEvent<'_> {
+    /// `2026-01-02T03:04:05.000006Z<tab>   12 Query<tab>SELECT 1`
+    pub fn write_to(&self, text: &dyn StatementText, line: &mut Vec<u8>) {
+        write_timestamp(self.wall_micros, line);
+        line.extend_from_slice(format!("\t{:5} {}\t", self.connection_id, self.command).as_bytes());
+        write_capped(text, line);
+        line.push(b'\n');
+    }
+}
+
+/// An entry of the slow query log.
+#[derive(Clone, Copy, Debug)]
+pub struct SlowEvent<'a> {
+    /// When the statement ended, microseconds since 1970, UTC.
+    pub wall_micros: i64,
+    /// When it began, seconds since 1970.
+    pub started_seconds: i64,
+    /// The connection.
+    pub connection_id: u64,
+    /// The account's user name.
+    pub user: &'a str,
+    /// The client's host name, empty if names are not resolved.
+    pub host: &'a str,
+    /// The client's address.
+    pub address: &'a str,
+    /// How long it took.
+    pub query_micros: u64,
+    /// How long it waited for locks.
+    pub lock_micros: u64,
+    /// Rows sent to the client.
+    pub rows_sent: u64,
+    /// Rows read.
+    pub rows_examined: u64,
+    /// The database to name in a `use`, if it differs from the entry before of the same connection.
+    pub database: Option<&'a [u8]>,
+}
+
+impl SlowEvent<'_> {
+    /// The five comment and command lines and the statement, as pt-query-digest and mysqldumpslow read them.
+    pub fn write_to(&self, text: &dyn StatementText, line: &mut Vec<u8>) {
+        line.extend_from_slice(b"# Time: ");
+        write_timestamp(self.wall_micros, line);
+        line.extend_from_slice(
+            format!(
+                "\n# User@Host: {}[{}] @ {} [{}]  Id: {:5}\n# Query_time: {}.{:06}  Lock_time: {}.{:06} Rows_sent: {}  Rows_examined: {}\n",
+                self.user,
+                self.user,
+                self.host,
+                self.address,
+                self.connection_id,
+                self.query_micros / 1_000_000,
+                self.query_micros % 1_000_000,
+                self.lock_micros / 1_000_000,
+                self.lock_micros % 1_000_000,
+                self.rows_sent,
+                self.rows_examined
+            )
+            .as_bytes(),
+        );
+        if let Some(database) = self.database {
+            line.extend_from_slice(b"use ");
+            line.extend_from_slice(database);
+            line.extend_from_slice(b";\n");
+        }
+        line.extend_from_slice(format!("SET timestamp={};\n", self.started_seconds).as_bytes());
+        write_capped(text, line);
+        line.extend_from_slice(b";\n");
+    }
+}
+
+/// `2026-01-02T03:04:05.000006Z`
+pub(crate) fn write_timestamp(wall_micros: i64, line: &mut Vec<u8>) {
+    let (seconds, micros) = (wall_micros.div_euclid(1_000_000), wall_micros.rem_euclid(1_000_000));
+    let (days, second) = (seconds.div_euclid(86_400), seconds.rem_euclid(86_400));
+    let (year, month, day) = civil_from_days(days);
+    line.extend_from_slice(
+        format!(
+            "{year:04}-{month:02}-{day:02}T{:02}:{:02}:{:02}.{micros:06}Z",
+            second / 3600,
+            second / 60 % 60,
+            second % 60
+        )
+        .as_bytes(),
+    );
+}
+
+/// Year, month and day of a day counted from 1970-01-01 in the Gregorian calendar: shift the year to begin in March, so
+/// that the leap day is its last and the months' lengths follow one line.
+fn civil_from_days(days: i64) -> (i64, i64, i64) {
+    let days = days + 719_468; // From 0000-03-01.
+    let era = days.div_euclid(146_097);
+    let day_of_era = days.rem_euclid(146_097);
+    let year_of_era = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let month_from_march = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
+    let month = if month_from_march < 10 { month_from_march + 3 } else { month_from_march - 9 };
+    (era * 400 + year_of_era + i64::from(month <= 2), month, day)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_look_as_tools_expect_them() {
+        let mut line = Vec::new();
+        let event = GeneralEvent { wall_micros: 1_795_229_008_713_562, connection_id: 71, command: "Query" };
+        event.write_to(&&b"select 1"[..], &mut line);
+        assert_eq!(String::from_utf8(line).unwrap(), "2026-11-21T02:43:28.713562Z\t   71 Query\tselect 1\n");
+
+        let mut line = Vec::new();
+        let event = SlowEvent {
+            wall_micros: 1_795_229_009_028_404,
+            started_seconds: 1_795_229_009,
+            connection_id: 72,
+            user: "peer",
+            host: "",
+            address: "127.0.0.1",
+            query_micros: 126,
+            lock_micros: 0,
+            rows_sent: 0,
+            rows_examined: 0,
+            database: Some(b"sbtest"),
+        };
+        event.write_to(&&b"SET NAMES utf8mb4"[..], &mut line);
+        assert_eq!(
+            String::from_utf8(line).unwrap(),
+            "# Time: 2026-11-21T02:43:29.028404Z\n# User@Host: peer[peer] @  [127.0.0.1]  Id:    72\n\
+             # Query_time: 0.000126  Lock_time: 0.000000 Rows_sent: 0  Rows_examined: 0\nuse sbtest;\n\
+             SET timestamp=1795229009;\nSET NAMES utf8mb4;\n"
+        );
+    }
+
+    #[test]
+    fn days_become_dates() {
+        assert_eq!(civil_from_days(0), (1970, 1, 1));
+        assert_eq!(civil_from_days(11_016), (2000, 2, 29));
+        assert_eq!(civil_from_days(-1), (1969, 12, 31));
+    }
+}

@@ -1,0 +1,125 @@
+//! The general log and the slow query log, as files with MySQL's names, switches and lines.
+//!
+//! A line is built once, in one pass, and only if a log that is on wants it: with both logs off a statement pays
+//! two relaxed loads; with the slow log on and the statement fast enough, one comparison more. A prepared
+//! statement's parameters stay binary until then ([`StatementText::write_to`] renders them straight into the line), so
+//! the cost of logging is linear in the bytes logged, whatever the number of parameters (MySQL bug 73056 is what
+//! happens otherwise).
+//!
+//! Invariants:
+//! 1. Lines of one file never mix: a line is written by one call under the file's mutex.
+//! 2. A log that cannot be written is switched off and says so in the error log; no statement fails for it.
+
+mod file;
+mod line;
+
+pub(crate) use line::write_timestamp;
+
+pub use file::LogFile;
+pub use line::{GeneralEvent, SlowEvent, StatementText};
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use env::Env;
+
+/// The most bytes of statement text that one log line holds; the rest is cut (with `...`), so that a 1 GB
+/// statement cannot fill the disk twice.
+pub const LOGGED_STATEMENT_BYTES_MAX: usize = 64 << 20;
+
+/// Both query logs of a server, with their switches.
+#[derive(Debug)]
+pub struct QueryLogs {
+    general_on: AtomicBool,
+    slow_on: AtomicBool,
+    long_query_micros: AtomicU64,
+    general: LogFile,
+    slow: LogFile,
+}
+
+/// What the header of a log file says about the server.
+#[derive(Clone, Debug, Default)]
+pub struct ServerFacts {
+    /// The program's path.
+    pub program: String,
+    /// `@@version`.
+    pub version: String,
+    /// `@@version_comment`.
+    pub version_comment: String,
+    /// TCP port, 0 for none.
+    pub port: u16,
+    /// Unix socket, empty for none.
+    pub socket: String,
+}
+
+impl QueryLogs {
+    /// Logs that are off and have no file yet.
+    #[must_use]
+    pub fn new(env: &Env, facts: &ServerFacts) -> Self {
+        Self {
+            general_on: AtomicBool::new(false),
+            slow_on: AtomicBool::new(false),
+            long_query_micros: AtomicU64::new(10_000_000),
+            general: LogFile::new(env.clone(), facts.clone()),
+            slow: LogFile::new(env.clone(), facts.clone()),
+        }
+    }
+
+    /// The general log's file.
+    #[must_use]
+    pub fn general_file(&self) -> &LogFile {
+        &self.general
+    }
+
+    /// The slow log's file.
+    #[must_use]
+    pub fn slow_file(&self) -> &LogFile {
+        &self.slow
+    }
+
+    /// Switches the general log; its file is opened at its first line.
+    pub fn switch_general(&self, on: bool) {
+        self.general_on.store(on, Ordering::Relaxed);
+        if !on {
+            self.general.close();
+        }
+    }
+
+    /// Switches the slow log.
+    pub fn switch_slow(&self, on: bool) {
+        self.slow_on.store(on, Ordering::Relaxed);
+        if !on {
+            self.slow.close();
+        }
+    }
+
+    /// Whether any statement is to be logged before it runs.
+    #[must_use]
+    pub fn general_is_on(&self) -> bool {
+        self.general_on.load(Ordering::Relaxed)
+    }
+
+    /// Whether statements are to be timed for the slow log.
+    #[must_use]
+    pub fn slow_is_on(&self) -> bool {
+        self.slow_on.load(Ordering::Relaxed)
+    }
+
+    /// Writes one line to the general log.
+    pub fn general(&self, event: &GeneralEvent<'_>, text: &dyn StatementText) {
+        if !self.general.append(|line| event.write_to(text, line)) {
+            self.general_on.store(false, Ordering::Relaxed);
+        }
+    }
+
+    /// Writes one entry to the slow log; the caller has checked that the statement qualifies.
+    pub fn slow(&self, event: &SlowEvent<'_>, text: &dyn StatementText) {
+        if !self.slow.append(|line| event.write_to(text, line)) {
+            self.slow_on.store(false, Ordering::Relaxed);
+        }
+    }
+
+    /// The server-wide bound, for what has no session's own.
+    pub fn set_long_query_micros(&self, micros: u64) {
+        self.long_query_micros.store(micros, Ordering::Relaxed);
+    }
+}

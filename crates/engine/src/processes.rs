@@ -1,0 +1,161 @@
+//! The process list: who is connected and what each connection does now.
+//!
+//! A session writes its own entry when a statement starts and ends: two relaxed stores and, only when somebody may want the
+//! text (it is short, or a process list was asked for before), a copy under the entry's own mutex, which nobody else
+//! takes except a reader of the list. There is no global lock on the path of a statement.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, AtomicU8, Ordering};
+
+use hashbrown::HashMap;
+use parking_lot::{Mutex, RwLock};
+use service::ConnectionControl;
+
+/// The most bytes of a statement that the list keeps; SHOW FULL PROCESSLIST shows these, the short form 100.
+pub const STATEMENT_BYTES_KEPT_MAX: usize = 4 << 10;
+
+/// What a connection does, as the `Command` column shows it.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[repr(u8)]
+pub enum Activity {
+    /// Waits for its client.
+    Sleep = 0,
+    /// Runs a statement from text.
+    Query = 1,
+    /// Runs a prepared statement.
+    Execute = 2,
+    /// Prepares one.
+    Prepare = 3,
+}
+
+impl Activity {
+    fn from_number(number: u8) -> Self {
+        match number {
+            1 => Self::Query,
+            2 => Self::Execute,
+            3 => Self::Prepare,
+            _ => Self::Sleep,
+        }
+    }
+
+    /// MySQL's word.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Sleep => "Sleep",
+            Self::Query => "Query",
+            Self::Execute => "Execute",
+            Self::Prepare => "Prepare",
+        }
+    }
+}
+
+/// What the entry says about the connection as such.
+#[derive(Clone, Debug, Default)]
+pub struct Identity {
+    /// User name as given at login.
+    pub user: String,
+    /// `host:port`, or `localhost`.
+    pub host: String,
+    /// Default database.
+    pub database: Option<String>,
+}
+
+/// One connection.
+#[derive(Debug)]
+pub struct ProcessEntry {
+    /// How to kill it.
+    pub control: Arc<ConnectionControl>,
+    activity: AtomicU8,
+    since_micros: AtomicI64,
+    /// Changed by USE and COM_CHANGE_USER.
+    pub identity: Mutex<Identity>,
+    statement: Mutex<Vec<u8>>,
+}
+
+impl ProcessEntry {
+    /// Says that a statement starts now.
+    pub fn begin(&self, activity: Activity, wall_micros: i64, statement: &[u8]) {
+        self.since_micros.store(wall_micros, Ordering::Relaxed);
+        self.activity.store(activity as u8, Ordering::Relaxed);
+        let mut kept = self.statement.lock();
+        kept.clear();
+        kept.extend_from_slice(&statement[..statement.len().min(STATEMENT_BYTES_KEPT_MAX)]);
+    }
+
+    /// Says that it ended.
+    pub fn end(&self, wall_micros: i64) {
+        self.since_micros.store(wall_micros, Ordering::Relaxed);
+        self.activity.store(Activity::Sleep as u8, Ordering::Relaxed);
+    }
+
+    /// What it does, and since when (microseconds since 1970).
+    #[must_use]
+    pub fn activity(&self) -> (Activity, i64) {
+        let activity = Activity::from_number(self.activity.load(Ordering::Relaxed));
+        (activity, self.since_micros.load(Ordering::Relaxed))
+    }
+
+    /// The statement it runs, as far as it is kept.
+    #[must_use]
+    pub fn statement(&self) -> Vec<u8> {
+        self.statement.lock().clone()
+    }
+}
+
+/// All connections that have a session.
+#[derive(Debug, Default)]
+pub struct ProcessList {
+    entries: RwLock<HashMap<u64, Arc<ProcessEntry>>>,
+}
+
+impl ProcessList {
+    /// Adds a connection.
+    pub fn add(
+        &self,
+        control: Arc<ConnectionControl>,
+        identity: Identity,
+        wall_micros: i64,
+    ) -> Arc<ProcessEntry> {
+        let entry = Arc::new(ProcessEntry {
+            control,
+            activity: AtomicU8::new(Activity::Sleep as u8),
+            since_micros: AtomicI64::new(wall_micros),
+            identity: Mutex::new(identity),
+            statement: Mutex::default(),
+        });
+        self.entries.write().insert(entry.control.connection_id, Arc::clone(&entry));
+        entry
+    }
+
+    /// Takes a connection out.
+    pub fn remove(&self, connection_id: u64) {
+        self.entries.write().remove(&connection_id);
+    }
+
+    /// One connection.
+    #[must_use]
+    pub fn get(&self, connection_id: u64) -> Option<Arc<ProcessEntry>> {
+        self.entries.read().get(&connection_id).cloned()
+    }
+
+    /// How many there are.
+    #[must_use]
+    pub fn count(&self) -> usize {
+        self.entries.read().len()
+    }
+
+    /// How many run a statement now.
+    #[must_use]
+    pub fn running_count(&self) -> usize {
+        self.entries.read().values().filter(|entry| entry.activity().0 != Activity::Sleep).count()
+    }
+
+    /// All, by connection number.
+    #[must_use]
+    pub fn sorted(&self) -> Vec<Arc<ProcessEntry>> {
+        let mut all: Vec<_> = self.entries.read().values().cloned().collect();
+        all.sort_unstable_by_key(|entry| entry.control.connection_id);
+        all
+    }
+}

@@ -1,0 +1,790 @@
+//! Accounts: CREATE, ALTER, DROP, RENAME USER; roles; GRANT and REVOKE; SHOW GRANTS.
+//!
+//! A statement changes a copy of all accounts and either all of its changes are stored and published, or none.
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use catalog::{Account, AccountTls, Accounts, AuthPlugin, ColumnPrivileges, Privileges, SchemaPrivileges, TablePrivileges};
+use service::error::{
+    ER_CANNOT_USER, ER_CANT_CREATE_USER_WITH_GRANT, ER_NO_DB_ERROR, ER_NO_SUCH_TABLE, ER_NONEXISTING_GRANT,
+    ER_NONEXISTING_TABLE_GRANT, ER_PASSWORD_NO_MATCH, ER_PLUGIN_IS_NOT_LOADED, ER_SYNTAX_ERROR, ER_WRONG_STRING_LENGTH,
+    ER_WRONG_USAGE,
+};
+use service::{Diagnostic, Outcome, Reply, SqlError};
+use syntax::ast::{
+    Account as Name, AlterUser, Auth, CreateUser, Grant, GrantObject, Privilege, Revoke, RevokeWhat, SetDefaultRole,
+    SetPassword, SetRole, UserOption, UserRef,
+};
+
+use super::listing::{Listing, text};
+use super::show::name_text;
+use super::{LocalSession, not_supported};
+use crate::privilege;
+use crate::status::StatementKind;
+use crate::system_schemas::rows::Cell;
+
+type Result<T> = std::result::Result<T, Box<SqlError>>;
+
+/// The longest user name, in characters.
+pub const USER_NAME_CHARS_MAX: usize = 32;
+/// The longest host name, in characters.
+pub const HOST_NAME_CHARS_MAX: usize = 255;
+
+/// Dynamic privileges that GRANT knows (MySQL manual, "Dynamic Privilege Descriptions").
+const DYNAMIC: &[&str] = &[
+    "APPLICATION_PASSWORD_ADMIN", "AUDIT_ABORT_EXEMPT", "AUDIT_ADMIN", "AUTHENTICATION_POLICY_ADMIN", "BACKUP_ADMIN",
+    "BINLOG_ADMIN", "BINLOG_ENCRYPTION_ADMIN", "CLONE_ADMIN", "CONNECTION_ADMIN", "ENCRYPTION_KEY_ADMIN",
+    "FIREWALL_EXEMPT", "FLUSH_OPTIMIZER_COSTS", "FLUSH_PRIVILEGES", "FLUSH_STATUS", "FLUSH_TABLES",
+    "FLUSH_USER_RESOURCES", "GROUP_REPLICATION_ADMIN", "GROUP_REPLICATION_STREAM", "INNODB_REDO_LOG_ARCHIVE",
+    "INNODB_REDO_LOG_ENABLE", "PASSWORDLESS_USER_ADMIN", "PERSIST_RO_VARIABLES_ADMIN", "REPLICATION_APPLIER",
+    "REPLICATION_SLAVE_ADMIN", "RESOURCE_GROUP_ADMIN", "RESOURCE_GROUP_USER", "ROLE_ADMIN", "SENSITIVE_VARIABLES_OBSERVER",
+    "SERVICE_CONNECTION_ADMIN", "SESSION_VARIABLES_ADMIN", "SET_ANY_DEFINER", "SHOW_ROUTINE", "SYSTEM_USER",
+    "SYSTEM_VARIABLES_ADMIN", "TABLE_ENCRYPTION_ADMIN", "TELEMETRY_LOG_ADMIN", "TRANSACTION_GTID_TAG",
+    "ALLOW_NONEXISTENT_DEFINER", "OPTIMIZE_LOCAL_TABLE", "XA_RECOVER_ADMIN", "CREATE_SPATIAL_REFERENCE_SYSTEM",
+];
+
+fn shown(name: &Name<'_>) -> String {
+    format!("'{}'@'{}'", name_text(name.user), name_text(name.host))
+}
+
+/// `` `user`@`host` ``
+fn quoted(user: &str, host: &str) -> String {
+    format!("`{}`@`{}`", user.replace('`', "``"), host.replace('`', "``"))
+}
+
+#[cold]
+fn cannot(operation: &str, names: &[String], why: &str) -> Box<SqlError> {
+    let why = if why.is_empty() { String::new() } else { format!(" ({why})") };
+    ER_CANNOT_USER.saying(format!("Operation {operation} failed for {}{why}", names.join(",")))
+}
+
+const EXISTS: &str = "User account already exists";
+const MISSING: &str = "User account does not exist";
+
+impl LocalSession {
+    fn resolve<'n>(&'n self, name: &Name<'n>) -> (String, String) {
+        if name.current {
+            (self.account.user.to_string(), self.account.host.to_string())
+        } else {
+            (name_text(name.user), name_text(name.host))
+        }
+    }
+
+    fn resolve_ref<'n>(&'n self, name: &UserRef<'n>) -> (String, String) {
+        match name {
+            UserRef::Current => (self.account.user.to_string(), self.account.host.to_string()),
+            UserRef::Named(name) => self.resolve(name),
+        }
+    }
+
+    fn require_create_user(&self) -> Result<()> {
+        privilege::require_global(&self.account, Privileges::CREATE_USER, "CREATE USER")
+    }
+
+    /// Sets plugin and stored password of an account as `IDENTIFIED ...` says.
+    fn apply_auth(&self, account: &mut Account, auth: &Auth<'_>) -> Result<()> {
+        if auth.multi_factor || auth.random_password {
+            return Err(not_supported("multi-factor authentication and random passwords"));
+        }
+        if let Some(plugin) = auth.plugin {
+            account.plugin = match plugin {
+                b"caching_sha2_password" => AuthPlugin::CachingSha2,
+                b"mysql_native_password" => AuthPlugin::Native,
+                other => return Err(ER_PLUGIN_IS_NOT_LOADED.with(&[&name_text(other)])),
+            };
+            account.auth_string = Box::default();
+        }
+        if let Some(password) = auth.password {
+            account.auth_string = self.hash_password(account.plugin, password)?;
+            account.password_changed_micros = self.core.env.clock.wall_micros();
+        }
+        if let Some(hash) = auth.hash {
+            let valid = match account.plugin {
+                AuthPlugin::CachingSha2 => hash.is_empty() || wire::auth::sha2_is_stored(hash),
+                AuthPlugin::Native => hash.is_empty() || wire::auth::native_is_stored(hash),
+            };
+            if !valid {
+                return Err(service::error::ER_PASSWORD_FORMAT.bare());
+            }
+            account.auth_string = hash.into();
+            account.password_changed_micros = self.core.env.clock.wall_micros();
+        }
+        Ok(())
+    }
+
+    fn hash_password(&self, plugin: AuthPlugin, password: &[u8]) -> Result<Box<[u8]>> {
+        if password.is_empty() {
+            return Ok(Box::default());
+        }
+        Ok(match plugin {
+            AuthPlugin::Native => wire::auth::native_stored(password).into_bytes().into(),
+            AuthPlugin::CachingSha2 => self.core.hash_sha2_password(password),
+        })
+    }
+
+    fn apply_options(account: &mut Account, options: &[UserOption<'_>]) -> Result<()> {
+        for option in options {
+            match *option {
+                UserOption::RequireNone => account.tls = AccountTls::None,
+                UserOption::RequireSsl => account.tls = AccountTls::Ssl,
+                UserOption::RequireX509 => account.tls = AccountTls::X509,
+                UserOption::RequireCert(..) => return Err(not_supported("REQUIRE SUBJECT, ISSUER, CIPHER")),
+                UserOption::Limit(word, number) => {
+                    let number = u32::try_from(number).unwrap_or(u32::MAX);
+                    match word {
+                        "MAX_QUERIES_PER_HOUR" => account.limits.queries_per_hour = number,
+                        "MAX_UPDATES_PER_HOUR" => account.limits.updates_per_hour = number,
+                        "MAX_CONNECTIONS_PER_HOUR" => account.limits.connections_per_hour = number,
+                        _ => account.limits.user_connections = number,
+                    }
+                }
+                UserOption::PasswordExpire => account.password_expired = true,
+                UserOption::AccountLock(locked) => account.locked = locked,
+                UserOption::Comment(comment) => {
+                    let comment = name_text(comment).replace('\\', "\\\\").replace('"', "\\\"");
+                    account.attributes = format!("{{\"comment\": \"{comment}\"}}").into();
+                }
+                UserOption::Attribute(attributes) => account.attributes = name_text(attributes).into(),
+                UserOption::PasswordExpireDefault
+                | UserOption::PasswordExpireNever
+                | UserOption::PasswordHistory(None)
+                | UserOption::PasswordReuseDays(None)
+                | UserOption::PasswordRequireCurrent(None | Some(false)) => {}
+                UserOption::PasswordExpireDays(_)
+                | UserOption::PasswordHistory(_)
+                | UserOption::PasswordReuseDays(_)
+                | UserOption::PasswordRequireCurrent(_)
+                | UserOption::FailedLoginAttempts(_)
+                | UserOption::PasswordLockTime(_) => return Err(not_supported("password policies")),
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn create_user(&mut self, statement: &CreateUser<'_>, reply: &mut Reply<'_>) -> Outcome {
+        self.core.counters.count(StatementKind::CreateUser);
+        self.require_create_user()?;
+        let mut notes = Vec::new();
+        let core = Arc::clone(&self.core);
+        core.change_accounts(|accounts, next_id| {
+            let mut failed = Vec::new();
+            for spec in statement.users {
+                let (user, host) = self.resolve_ref(&spec.user);
+                check_lengths(&user, &host)?;
+                if accounts.find(&user, &host).is_some() {
+                    if statement.if_not_exists {
+                        notes.push(note(3163, format!("Authorization ID '{user}'@'{host}' already exists.")));
+                    } else {
+                        failed.push(format!("'{user}'@'{host}'"));
+                    }
+                    continue;
+                }
+                let mut account = Account::new(next_id(), &user, &host.to_ascii_lowercase());
+                self.apply_auth(&mut account, &spec.auth)?;
+                Self::apply_options(&mut account, statement.options)?;
+                account.default_roles =
+                    statement.default_roles.iter().map(|role| { let (user, host) = self.resolve(role); (user.into(), host.into()) }).collect();
+                accounts.list.push(Arc::new(account));
+            }
+            if failed.is_empty() { Ok(()) } else { Err(cannot("CREATE USER", &failed, EXISTS)) }
+        })?;
+        self.finish_account_change(notes, reply)
+    }
+
+    fn finish_account_change(&mut self, notes: Vec<Diagnostic>, reply: &mut Reply<'_>) -> Outcome {
+        self.diagnostics.extend(notes, self.settings.diagnostics_max);
+        self.reload_account();
+        self.send_ok(reply)
+    }
+
+    pub(super) fn alter_user(&mut self, statement: &AlterUser<'_>, reply: &mut Reply<'_>) -> Outcome {
+        self.core.counters.count(StatementKind::AlterUser);
+        let own = statement.users.iter().all(|spec| {
+            let (user, host) = self.resolve_ref(&spec.user);
+            *user == *self.account.user && host == *self.account.host
+        });
+        if !own || !statement.options.is_empty() {
+            self.require_create_user()?;
+        }
+        let mut notes = Vec::new();
+        let core = Arc::clone(&self.core);
+        core.change_accounts(|accounts, _| {
+            let mut failed = Vec::new();
+            for spec in statement.users {
+                let (user, host) = self.resolve_ref(&spec.user);
+                let Some(account) = find_mut(accounts, &user, &host) else {
+                    if statement.if_exists {
+                        notes.push(note(3162, format!("Authorization ID '{user}'@'{host}' does not exist.")));
+                    } else {
+                        failed.push(format!("'{user}'@'{host}'"));
+                    }
+                    continue;
+                };
+                self.apply_auth(account, &spec.auth)?;
+                if spec.auth.password.is_some() || spec.auth.hash.is_some() {
+                    account.password_expired = false;
+                }
+                Self::apply_options(account, statement.options)?;
+            }
+            if failed.is_empty() { Ok(()) } else { Err(cannot("ALTER USER", &failed, MISSING)) }
+        })?;
+        self.finish_account_change(notes, reply)
+    }
+
+    pub(super) fn set_password(&mut self, statement: &SetPassword<'_>, reply: &mut Reply<'_>) -> Outcome {
+        let (user, host) = self.resolve_ref(&statement.user);
+        if *user != *self.account.user || host != *self.account.host {
+            self.require_create_user()?;
+        }
+        let Some(password) = statement.password else { return Err(not_supported("SET PASSWORD TO RANDOM")) };
+        let core = Arc::clone(&self.core);
+        core.change_accounts(|accounts, _| {
+            let account = find_mut(accounts, &user, &host).ok_or_else(|| ER_PASSWORD_NO_MATCH.bare())?;
+            account.auth_string = self.hash_password(account.plugin, password)?;
+            account.password_changed_micros = self.core.env.clock.wall_micros();
+            account.password_expired = false;
+            Ok(())
+        })?;
+        self.finish_account_change(Vec::new(), reply)
+    }
+
+    pub(super) fn drop_user(&mut self, names: &[Name<'_>], if_exists: bool, role: bool, reply: &mut Reply<'_>) -> Outcome {
+        self.core.counters.count(StatementKind::DropUser);
+        if role {
+            privilege::require_global(&self.account, Privileges::DROP_ROLE | Privileges::CREATE_USER, "DROP ROLE")?;
+        } else {
+            self.require_create_user()?;
+        }
+        let operation = if role { "DROP ROLE" } else { "DROP USER" };
+        let mut notes = Vec::new();
+        let core = Arc::clone(&self.core);
+        core.change_accounts(|accounts, _| {
+            let mut failed = Vec::new();
+            for name in names {
+                let (user, host) = self.resolve(name);
+                if accounts.find(&user, &host).is_none() {
+                    if if_exists {
+                        notes.push(note(3162, format!("Authorization ID '{user}'@'{host}' does not exist.")));
+                    } else {
+                        failed.push(shown(name));
+                    }
+                    continue;
+                }
+                accounts.list.retain(|account| !is_named(account, &user, &host));
+                for account in &mut accounts.list {
+                    let has = account.granted_roles.iter().any(|role| *role.0 == *user && *role.1 == *host);
+                    if has {
+                        let account = Arc::make_mut(account);
+                        account.granted_roles.retain(|role| !(*role.0 == *user && *role.1 == *host));
+                        account.default_roles.retain(|role| !(*role.0 == *user && *role.1 == *host));
+                    }
+                }
+            }
+            if failed.is_empty() { Ok(()) } else { Err(cannot(operation, &failed, MISSING)) }
+        })?;
+        self.finish_account_change(notes, reply)
+    }
+
+    pub(super) fn rename_user(&mut self, pairs: &[(Name<'_>, Name<'_>)], reply: &mut Reply<'_>) -> Outcome {
+        self.require_create_user()?;
+        let core = Arc::clone(&self.core);
+        core.change_accounts(|accounts, _| {
+            let mut failed = Vec::new();
+            for (from, to) in pairs {
+                let ((user, host), (new_user, new_host)) = (self.resolve(from), self.resolve(to));
+                check_lengths(&new_user, &new_host)?;
+                let taken = accounts.find(&new_user, &new_host).is_some();
+                match find_mut(accounts, &user, &host) {
+                    Some(account) if !taken => {
+                        account.user = new_user.into();
+                        account.host = new_host.to_ascii_lowercase().into();
+                    }
+                    _ => failed.push(shown(from)),
+                }
+            }
+            if failed.is_empty() { Ok(()) } else { Err(cannot("RENAME USER", &failed, "")) }
+        })?;
+        self.finish_account_change(Vec::new(), reply)
+    }
+
+    pub(super) fn create_role(&mut self, roles: &[Name<'_>], if_not_exists: bool, reply: &mut Reply<'_>) -> Outcome {
+        privilege::require_global(&self.account, Privileges::CREATE_ROLE | Privileges::CREATE_USER, "CREATE ROLE")?;
+        let mut notes = Vec::new();
+        let core = Arc::clone(&self.core);
+        core.change_accounts(|accounts, next_id| {
+            let mut failed = Vec::new();
+            for role in roles {
+                let (user, host) = self.resolve(role);
+                check_lengths(&user, &host)?;
+                if accounts.find(&user, &host).is_some() {
+                    if if_not_exists {
+                        notes.push(note(3163, format!("Authorization ID '{user}'@'{host}' already exists.")));
+                    } else {
+                        failed.push(shown(role));
+                    }
+                    continue;
+                }
+                let mut account = Account::new(next_id(), &user, &host.to_ascii_lowercase());
+                account.role = true;
+                account.locked = true;
+                account.password_expired = true;
+                accounts.list.push(Arc::new(account));
+            }
+            if failed.is_empty() { Ok(()) } else { Err(cannot("CREATE ROLE", &failed, "")) }
+        })?;
+        self.finish_account_change(notes, reply)
+    }
+
+    pub(super) fn set_default_role(&mut self, statement: &SetDefaultRole<'_>, reply: &mut Reply<'_>) -> Outcome {
+        self.require_create_user()?;
+        let core = Arc::clone(&self.core);
+        core.change_accounts(|accounts, _| {
+            for name in statement.users {
+                let (user, host) = self.resolve(name);
+                let account = find_mut(accounts, &user, &host)
+                    .ok_or_else(|| cannot("SET DEFAULT ROLE", &[shown(name)], MISSING))?;
+                account.default_roles = match statement.roles {
+                    SetRole::None | SetRole::Default => Vec::new(),
+                    SetRole::All | SetRole::AllExcept(_) => account
+                        .granted_roles
+                        .iter()
+                        .map(|(user, host, _)| (Arc::clone(user), Arc::clone(host)))
+                        .collect(),
+                    SetRole::Roles(roles) => {
+                        roles.iter().map(|role| (name_text(role.user).into(), name_text(role.host).into())).collect()
+                    }
+                };
+            }
+            Ok(())
+        })?;
+        self.finish_account_change(Vec::new(), reply)
+    }
+
+    pub(super) fn grant(&mut self, statement: &Grant<'_>, reply: &mut Reply<'_>) -> Outcome {
+        self.core.counters.count(StatementKind::Grant);
+        let core = Arc::clone(&self.core);
+        match *statement {
+            Grant::Privileges { privileges, object, users, grant_option, as_user } => {
+                if as_user {
+                    return Err(not_supported("GRANT ... AS"));
+                }
+                let target = self.grant_target(object, privileges, true)?;
+                self.require_grant(&target)?;
+                core.change_accounts(|accounts, _| {
+                    for name in users {
+                        let (user, host) = self.resolve(name);
+                        let account = find_mut(accounts, &user, &host)
+                            .ok_or_else(|| ER_CANT_CREATE_USER_WITH_GRANT.bare())?;
+                        target.grant(account, grant_option);
+                    }
+                    Ok(())
+                })?;
+            }
+            Grant::Roles { roles, users, admin_option } => {
+                privilege::require_global(&self.account, Privileges::SUPER | Privileges::CREATE_USER, "WITH ADMIN, ROLE_ADMIN, SUPER")?;
+                core.change_accounts(|accounts, _| {
+                    for role in roles {
+                        let (role_user, role_host) = self.resolve(role);
+                        if accounts.find(&role_user, &role_host).is_none() {
+                            return Err(service::error::ER_UNKNOWN_AUTHID.with(&[&role_user, &role_host]));
+                        }
+                        for name in users {
+                            let (user, host) = self.resolve(name);
+                            let account = find_mut(accounts, &user, &host)
+                                .ok_or_else(|| service::error::ER_UNKNOWN_AUTHID.with(&[&user, &host]))?;
+                            account.granted_roles.retain(|role| !(*role.0 == *role_user && *role.1 == *role_host));
+                            account.granted_roles.push((role_user.as_str().into(), role_host.as_str().into(), admin_option));
+                        }
+                    }
+                    Ok(())
+                })?;
+            }
+            Grant::Proxy { .. } => return Err(not_supported("GRANT PROXY")),
+        }
+        self.finish_account_change(Vec::new(), reply)
+    }
+
+    pub(super) fn revoke(&mut self, statement: &Revoke<'_>, reply: &mut Reply<'_>) -> Outcome {
+        self.core.counters.count(StatementKind::Revoke);
+        let target = match statement.what {
+            RevokeWhat::Privileges(privileges, object) => {
+                let target = self.grant_target(object, privileges, false)?;
+                self.require_grant(&target)?;
+                Some(target)
+            }
+            RevokeWhat::Everything | RevokeWhat::Roles(_) => {
+                self.require_create_user()?;
+                None
+            }
+            RevokeWhat::Proxy(_) => return Err(not_supported("REVOKE PROXY")),
+        };
+        let mut notes = Vec::new();
+        let core = Arc::clone(&self.core);
+        core.change_accounts(|accounts, _| {
+            for name in statement.users {
+                let (user, host) = self.resolve(name);
+                let Some(account) = find_mut(accounts, &user, &host) else {
+                    if statement.ignore_unknown_user {
+                        notes.push(note(3162, format!("Authorization ID '{user}'@'{host}' does not exist.")));
+                        continue;
+                    }
+                    return Err(ER_NONEXISTING_GRANT.with(&[&user, &host]));
+                };
+                match (&target, statement.what) {
+                    (Some(target), _) => target.revoke(account, statement.if_exists)?,
+                    (None, RevokeWhat::Roles(roles)) => account.granted_roles.retain(|granted| {
+                        !roles.iter().any(|role| {
+                            granted.0.as_bytes() == role.user && granted.1.as_bytes() == role.host
+                        })
+                    }),
+                    _ => {
+                        account.global = Privileges::NONE;
+                        account.dynamic.clear();
+                        account.schemas.clear();
+                        account.tables.clear();
+                    }
+                }
+            }
+            Ok(())
+        })?;
+        self.finish_account_change(notes, reply)
+    }
+
+    /// What a GRANT or REVOKE is about, checked.
+    fn grant_target(&self, object: GrantObject<'_>, privileges: &[Privilege<'_>], granting: bool) -> Result<Target> {
+        let (level, all) = match object {
+            GrantObject::Global => (Level::Global, Privileges::GLOBAL),
+            GrantObject::Schema(name) => {
+                let name = match (name, &self.database) {
+                    (Some(name), _) => name_text(name.text),
+                    (None, Some(current)) => current.to_string(),
+                    (None, None) => return Err(ER_NO_DB_ERROR.bare()),
+                };
+                (Level::Schema(name), Privileges::SCHEMA)
+            }
+            GrantObject::Table(name) => {
+                let schema = match (name.schema, &self.database) {
+                    (Some(schema), _) => name_text(schema.text),
+                    (None, Some(current)) => current.to_string(),
+                    (None, None) => return Err(ER_NO_DB_ERROR.bare()),
+                };
+                let table = name_text(name.name.text);
+                (Level::Table(schema, table), Privileges::TABLE)
+            }
+            GrantObject::Routine(..) => return Err(not_supported("privileges on routines")),
+        };
+        let mut target = Target { level, privileges: Privileges::NONE, columns: Vec::new(), dynamic: Vec::new(), all: false };
+        if privileges.is_empty() {
+            target.privileges = all;
+            target.all = true;
+            if target.level == Level::Global {
+                target.dynamic = DYNAMIC.iter().map(|name| (*name).to_owned()).collect();
+            }
+        }
+        for privilege in privileges {
+            let name = name_text(privilege.name).to_ascii_uppercase();
+            if name == "USAGE" {
+                continue;
+            }
+            let Some((bit, _)) = Privileges::ALL.iter().find(|(_, candidate)| *candidate == name) else {
+                if !DYNAMIC.contains(&name.as_str()) {
+                    return Err(ER_SYNTAX_ERROR.bare());
+                }
+                if target.level != Level::Global {
+                    return Err(service::error::ER_ILLEGAL_PRIVILEGE_LEVEL.with(&[&name]));
+                }
+                target.dynamic.push(name);
+                continue;
+            };
+            let allowed = all | Privileges::GRANT_OPTION;
+            if !allowed.contains(*bit) {
+                return Err(match target.level {
+                    Level::Schema(_) => ER_WRONG_USAGE.with(&[&"DB GRANT", &"GLOBAL PRIVILEGES"]),
+                    _ => service::error::ER_ILLEGAL_GRANT_FOR_TABLE.bare(),
+                });
+            }
+            if privilege.columns.is_empty() {
+                target.privileges |= *bit;
+                continue;
+            }
+            let Level::Table(..) = target.level else {
+                return Err(ER_WRONG_USAGE.with(&[&"COLUMN GRANT", &"GLOBAL PRIVILEGES"]));
+            };
+            if !Privileges::COLUMN.contains(*bit) {
+                return Err(ER_WRONG_USAGE.with(&[&"COLUMN GRANT", &"NON-COLUMN PRIVILEGES"]));
+            }
+            target.columns.extend(privilege.columns.iter().map(|column| (name_text(column.text), *bit)));
+        }
+        if let Level::Table(schema, table) = &target.level
+            && granting
+        {
+            let catalog = self.core.catalog().load();
+            let entry = catalog.table(schema, table);
+            if entry.is_none() && !target.privileges.contains(Privileges::CREATE) {
+                return Err(ER_NO_SUCH_TABLE.with(&[schema, table]));
+            }
+            if let Some(entry) = entry {
+                for (column, _) in &target.columns {
+                    if entry.definition.column_ordinal(column).is_none() {
+                        return Err(service::error::ER_BAD_FIELD_ERROR.with(&[column, table]));
+                    }
+                }
+            }
+        }
+        Ok(target)
+    }
+
+    /// Who grants needs the privileges and GRANT OPTION at that level.
+    fn require_grant(&self, target: &Target) -> Result<()> {
+        let wanted = target.privileges | Privileges::GRANT_OPTION;
+        match &target.level {
+            Level::Global if self.account.global.contains(wanted) => Ok(()),
+            Level::Global => Err(service::error::ER_ACCESS_DENIED_ERROR.with(&[&self.account.user, &self.account.host, &"YES"])),
+            Level::Schema(schema) => privilege::require_schema(&self.account, schema, wanted),
+            Level::Table(schema, table) => privilege::require_table(&self.account, schema, table, wanted),
+        }
+    }
+
+    pub(super) fn show_grants(&self, user: Option<UserRef<'_>>, using: &[Name<'_>]) -> Result<Listing> {
+        if !using.is_empty() {
+            return Err(not_supported("SHOW GRANTS ... USING"));
+        }
+        let (name, host) = self.resolve_ref(&user.unwrap_or(UserRef::Current));
+        let catalog = self.core.catalog().load();
+        let Some(account) = catalog.accounts.find(&name, &host) else {
+            return Err(ER_NONEXISTING_GRANT.with(&[&name, &host]));
+        };
+        if (*account.user != *self.account.user || account.host != self.account.host)
+            && !self.account.global.intersects(Privileges::SELECT)
+        {
+            return Err(privilege::schema_denied(&self.account, "mysql"));
+        }
+        let mut listing = Listing::new(&[(&format!("Grants for {name}@{host}"), text(1024))]);
+        for line in grants_of(account) {
+            listing.push(&[Cell::Text(&line)]);
+        }
+        Ok(listing)
+    }
+
+    pub(super) fn show_create_user(&self, name: &Name<'_>) -> Result<Listing> {
+        let (user, host) = self.resolve(name);
+        let catalog = self.core.catalog().load();
+        let Some(account) = catalog.accounts.find(&user, &host) else {
+            return Err(cannot("SHOW CREATE USER", &[format!("'{user}'@'{host}'")], MISSING));
+        };
+        let mut statement = format!("CREATE USER {} IDENTIFIED WITH '{}'", quoted(&account.user, &account.host), account.plugin.name());
+        if !account.auth_string.is_empty() {
+            let mut literal = Vec::new();
+            catalog::append_string(&mut literal, &account.auth_string);
+            let _ = write!(statement, " AS {}", String::from_utf8_lossy(&literal));
+        }
+        statement.push_str(match account.tls {
+            AccountTls::None => " REQUIRE NONE",
+            AccountTls::Ssl => " REQUIRE SSL",
+            AccountTls::X509 => " REQUIRE X509",
+        });
+        statement.push_str(if account.password_expired { " PASSWORD EXPIRE" } else { " PASSWORD EXPIRE DEFAULT" });
+        statement.push_str(if account.locked { " ACCOUNT LOCK" } else { " ACCOUNT UNLOCK" });
+        statement.push_str(" PASSWORD HISTORY DEFAULT PASSWORD REUSE INTERVAL DEFAULT PASSWORD REQUIRE CURRENT DEFAULT");
+        let mut listing = Listing::new(&[(&format!("CREATE USER for {user}@{host}"), text(256))]);
+        listing.push(&[Cell::Text(&statement)]);
+        Ok(listing)
+    }
+}
+
+fn note(number: u16, message: String) -> Diagnostic {
+    Diagnostic { level: service::Level::Note, number, state: *b"HY000", message }
+}
+
+fn is_named(account: &Account, user: &str, host: &str) -> bool {
+    *account.user == *user && account.host.eq_ignore_ascii_case(host)
+}
+
+fn find_mut<'a>(accounts: &'a mut Accounts, user: &str, host: &str) -> Option<&'a mut Account> {
+    accounts.list.iter_mut().find(|account| is_named(account, user, host)).map(Arc::make_mut)
+}
+
+fn check_lengths(user: &str, host: &str) -> Result<()> {
+    if user.chars().count() > USER_NAME_CHARS_MAX {
+        return Err(ER_WRONG_STRING_LENGTH.with(&[&user, &"user name", &USER_NAME_CHARS_MAX]));
+    }
+    if host.chars().count() > HOST_NAME_CHARS_MAX {
+        return Err(ER_WRONG_STRING_LENGTH.with(&[&host, &"host name", &HOST_NAME_CHARS_MAX]));
+    }
+    Ok(())
+}
+
+#[derive(Clone, Debug, Eq, PartialEq)]
+enum Level {
+    Global,
+    Schema(String),
+    Table(String, String),
+}
+
+/// What a GRANT or REVOKE gives or takes, and where.
+struct Target {
+    level: Level,
+    privileges: Privileges,
+    columns: Vec<(String, Privileges)>,
+    dynamic: Vec<String>,
+    all: bool,
+}
+
+impl Target {
+    fn grant(&self, account: &mut Account, grant_option: bool) {
+        let mut privileges = self.privileges;
+        if grant_option {
+            privileges |= Privileges::GRANT_OPTION;
+        }
+        match &self.level {
+            Level::Global => {
+                account.global |= privileges;
+                for name in &self.dynamic {
+                    account.dynamic.retain(|(candidate, _)| **candidate != **name);
+                    account.dynamic.push((name.as_str().into(), grant_option));
+                }
+                account.dynamic.sort();
+            }
+            Level::Schema(schema) => {
+                match account.schemas.iter_mut().find(|granted| *granted.pattern == **schema) {
+                    Some(granted) => granted.privileges |= privileges,
+                    None => account
+                        .schemas
+                        .push(SchemaPrivileges { pattern: schema.as_str().into(), privileges }),
+                }
+            }
+            Level::Table(schema, table) => {
+                let at = account
+                    .tables
+                    .iter()
+                    .position(|granted| *granted.schema == **schema && *granted.table == **table)
+                    .unwrap_or_else(|| {
+                        account.tables.push(TablePrivileges {
+                            schema: schema.as_str().into(),
+                            table: table.as_str().into(),
+                            privileges: Privileges::NONE,
+                            columns: Vec::new(),
+                        });
+                        account.tables.len() - 1
+                    });
+                let granted = &mut account.tables[at];
+                granted.privileges |= privileges;
+                for (column, bit) in &self.columns {
+                    match granted.columns.iter_mut().find(|entry| catalog::names_equal(&entry.column, column)) {
+                        Some(entry) => entry.privileges |= *bit,
+                        None => granted
+                            .columns
+                            .push(ColumnPrivileges { column: column.as_str().into(), privileges: *bit }),
+                    }
+                }
+            }
+        }
+    }
+
+    fn revoke(&self, account: &mut Account, if_exists: bool) -> Result<()> {
+        let kept = !self.privileges;
+        match &self.level {
+            Level::Global => {
+                account.global = account.global & kept;
+                account.dynamic.retain(|(name, _)| !self.dynamic.iter().any(|taken| **taken == **name));
+                Ok(())
+            }
+            Level::Schema(schema) => {
+                let Some(at) = account.schemas.iter().position(|granted| *granted.pattern == **schema) else {
+                    return if if_exists { Ok(()) } else { Err(ER_NONEXISTING_GRANT.with(&[&account.user, &account.host])) };
+                };
+                let granted = &mut account.schemas[at];
+                granted.privileges = granted.privileges & kept;
+                if granted.privileges.is_empty() {
+                    account.schemas.remove(at);
+                }
+                Ok(())
+            }
+            Level::Table(schema, table) => {
+                let missing = ER_NONEXISTING_TABLE_GRANT.with(&[&account.user, &account.host, table]);
+                let at = account
+                    .tables
+                    .iter()
+                    .position(|granted| *granted.schema == **schema && *granted.table == **table);
+                let Some(at) = at else { return if if_exists { Ok(()) } else { Err(missing) } };
+                let granted = &mut account.tables[at];
+                let of_columns = granted.columns.iter().fold(Privileges::NONE, |sum, entry| sum | entry.privileges);
+                if !self.all && !if_exists && !(granted.privileges | of_columns).contains(self.privileges) {
+                    return Err(missing);
+                }
+                granted.privileges = granted.privileges & kept;
+                for entry in &mut granted.columns {
+                    let single = self
+                        .columns
+                        .iter()
+                        .filter(|(column, _)| catalog::names_equal(column, &entry.column))
+                        .fold(self.privileges, |sum, (_, bit)| sum | *bit);
+                    entry.privileges = entry.privileges & !single;
+                }
+                granted.columns.retain(|entry| !entry.privileges.is_empty());
+                if granted.privileges.is_empty() && granted.columns.is_empty() {
+                    account.tables.remove(at);
+                }
+                Ok(())
+            }
+        }
+    }
+}
+
+/// Names of a set with the columns of the single ones that have some.
+fn privilege_list(privileges: Privileges, all: Privileges, columns: &[ColumnPrivileges]) -> String {
+    if privileges.contains(all) {
+        return "ALL PRIVILEGES".to_owned();
+    }
+    let mut parts = Vec::new();
+    for (bit, name) in Privileges::ALL.iter().filter(|(bit, _)| *bit != Privileges::GRANT_OPTION) {
+        if privileges.contains(*bit) {
+            parts.push((*name).to_owned());
+        }
+        let mut named: Vec<String> = columns
+            .iter()
+            .filter(|entry| entry.privileges.contains(*bit))
+            .map(|entry| format!("`{}`", entry.column))
+            .collect();
+        if !named.is_empty() {
+            named.sort();
+            parts.push(format!("{name} ({})", named.join(", ")));
+        }
+    }
+    if parts.is_empty() { "USAGE".to_owned() } else { parts.join(", ") }
+}
+
+/// The statements that would give an account what it has.
+#[must_use]
+pub(crate) fn grants_of(account: &Account) -> Vec<String> {
+    let to = quoted(&account.user, &account.host);
+    let option = |privileges: Privileges| {
+        if privileges.contains(Privileges::GRANT_OPTION) { " WITH GRANT OPTION" } else { "" }
+    };
+    // At the global level MySQL writes every name out.
+    let global = privilege_list(account.global, Privileges(u64::MAX), &[]);
+    let mut lines = vec![format!("GRANT {global} ON *.* TO {to}{}", option(account.global))];
+    for grantable in [false, true] {
+        let names: Vec<&str> =
+            account.dynamic.iter().filter(|(_, with)| *with == grantable).map(|(name, _)| &**name).collect();
+        if !names.is_empty() {
+            let with = if grantable { " WITH GRANT OPTION" } else { "" };
+            lines.push(format!("GRANT {} ON *.* TO {to}{with}", names.join(",")));
+        }
+    }
+    for schema in &account.schemas {
+        let list = privilege_list(schema.privileges, Privileges::SCHEMA, &[]);
+        lines.push(format!("GRANT {list} ON `{}`.* TO {to}{}", schema.pattern, option(schema.privileges)));
+    }
+    for table in &account.tables {
+        let list = privilege_list(table.privileges, Privileges::TABLE, &table.columns);
+        lines.push(format!("GRANT {list} ON `{}`.`{}` TO {to}{}", table.schema, table.table, option(table.privileges)));
+    }
+    if !account.granted_roles.is_empty() {
+        let roles: Vec<String> =
+            account.granted_roles.iter().map(|(user, host, _)| quoted(user, host)).collect();
+        lines.push(format!("GRANT {} TO {to}", roles.join(",")));
+    }
+    lines
+}

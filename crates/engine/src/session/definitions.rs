@@ -1,0 +1,360 @@
+//! Statements that define: privileges and implicit commits around `crate::ddl`, and what a session itself adds: AS SELECT,
+//! table maintenance, COM_FIELD_LIST.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use catalog::Privileges;
+use exec::output::{ResultColumn, encode_columns};
+use service::error::{ER_BAD_FIELD_ERROR, ER_NO_DB_ERROR};
+use service::{OkSummary, Outcome, Reply, SqlError};
+use syntax::ast::{AlterAction, Ident, Maintain, MaintainKind, ObjectName, Statement};
+use table::Table;
+use types::charset::Charset;
+use types::collation::CollationId;
+use types::{DataType, TypeKind};
+
+use super::listing::{Listing, text};
+use super::show::name_text;
+use super::{LocalSession, not_supported};
+use crate::ddl;
+use crate::privilege;
+use crate::status::StatementKind;
+use crate::system_schemas::rows::Cell;
+use crate::variables::definition::known;
+
+type Result<T> = std::result::Result<T, Box<SqlError>>;
+
+impl LocalSession {
+    /// Schema and table a name means.
+    fn named(&self, name: &ObjectName<'_>) -> Result<(String, String)> {
+        let schema = match (name.schema, &self.database) {
+            (Some(schema), _) => name_text(schema.text),
+            (None, Some(current)) => current.to_string(),
+            (None, None) => return Err(ER_NO_DB_ERROR.bare()),
+        };
+        Ok((schema, name_text(name.name.text)))
+    }
+
+    fn require_on(&self, name: &ObjectName<'_>, wanted: Privileges) -> Outcome {
+        let (schema, table) = self.named(name)?;
+        privilege::require_table(&self.account, &schema, &table, wanted)
+    }
+
+    /// Counts a statement and checks what its account may do.
+    fn admit(&self, statement: &Statement<'_>) -> Outcome {
+        let counters = &self.core.counters;
+        let schema = |name: &Ident<'_>, wanted| privilege::require_schema(&self.account, &name_text(name.text), wanted);
+        match statement {
+            Statement::CreateDatabase(create) => {
+                counters.count(StatementKind::CreateDb);
+                schema(&create.name, Privileges::CREATE)
+            }
+            Statement::AlterDatabase(alter) => {
+                counters.count(StatementKind::AlterDb);
+                match &alter.name {
+                    Some(name) => schema(name, Privileges::ALTER),
+                    None => Ok(()),
+                }
+            }
+            Statement::DropDatabase { name, .. } => {
+                counters.count(StatementKind::DropDb);
+                schema(name, Privileges::DROP)
+            }
+            Statement::CreateTable(create) => {
+                counters.count(StatementKind::CreateTable);
+                if create.temporary {
+                    let (schema, _) = self.named(&create.name)?;
+                    privilege::require_schema(&self.account, &schema, Privileges::CREATE_TEMPORARY_TABLES)
+                } else {
+                    self.require_on(&create.name, Privileges::CREATE)
+                }
+            }
+            Statement::AlterTable(alter) => {
+                counters.count(StatementKind::AlterTable);
+                self.require_on(&alter.table, Privileges::ALTER)?;
+                for action in alter.actions {
+                    if let AlterAction::RenameTable(to) = action {
+                        self.require_on(&alter.table, Privileges::DROP)?;
+                        self.require_on(to, Privileges::CREATE | Privileges::INSERT)?;
+                    }
+                }
+                Ok(())
+            }
+            Statement::DropTable(drop) => {
+                counters.count(StatementKind::DropTable);
+                if drop.temporary {
+                    return Ok(());
+                }
+                drop.names.iter().try_for_each(|name| {
+                    let (schema, table) = self.named(name)?;
+                    if self.temporary.get(&schema, &table).is_some() {
+                        return Ok(());
+                    }
+                    self.require_on(name, Privileges::DROP)
+                })
+            }
+            Statement::Truncate(name) => {
+                counters.count(StatementKind::Truncate);
+                self.require_on(name, Privileges::DROP)
+            }
+            Statement::RenameTable(pairs) => {
+                counters.count(StatementKind::RenameTable);
+                pairs.iter().try_for_each(|(from, to)| {
+                    self.require_on(from, Privileges::ALTER | Privileges::DROP)?;
+                    self.require_on(to, Privileges::CREATE | Privileges::INSERT)
+                })
+            }
+            Statement::CreateIndex(create) => {
+                counters.count(StatementKind::CreateIndex);
+                self.require_on(&create.table, Privileges::INDEX)
+            }
+            Statement::DropIndex(drop) => {
+                counters.count(StatementKind::DropIndex);
+                self.require_on(&drop.table, Privileges::INDEX)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Runs a defining statement: commits what is open, changes definitions, answers when that is durable.
+    pub(crate) fn run_ddl(&mut self, statement: &Statement<'_>, sql: &[u8], reply: &mut Reply<'_>) -> Outcome {
+        self.admit(statement)?;
+        self.require_writable()?;
+        let keeps_transaction = matches!(statement, Statement::CreateTable(create) if create.temporary)
+            || matches!(statement, Statement::DropTable(drop) if drop.temporary);
+        if !keeps_transaction {
+            self.commit_transaction()?;
+            self.wait_for_commit(reply);
+        }
+        if let Statement::CreateTable(create) = statement
+            && let Some(query) = create.query
+        {
+            return self.create_table_as(create, query, sql, reply);
+        }
+        let outcome = self.with_ddl(sql, |context| match statement {
+            Statement::CreateDatabase(create) => ddl::create_schema(context, create),
+            Statement::AlterDatabase(alter) => ddl::alter_schema(context, alter),
+            Statement::DropDatabase { name, if_exists } => ddl::drop_schema(context, name, *if_exists),
+            Statement::CreateTable(create) => ddl::create_table(context, create, &[]).map(|(outcome, _)| outcome),
+            Statement::AlterTable(alter) => ddl::alter_table(context, alter),
+            Statement::DropTable(drop) => ddl::drop_tables(context, drop),
+            Statement::Truncate(name) => ddl::truncate_table(context, name),
+            Statement::RenameTable(pairs) => ddl::rename_tables(context, pairs),
+            Statement::CreateIndex(create) => ddl::create_index(context, create),
+            Statement::DropIndex(drop) => ddl::drop_index(context, drop),
+            _ => Err(not_supported("this definition")),
+        })?;
+        if let Statement::DropDatabase { name, .. } = statement {
+            self.forget_database(&name_text(name.text));
+        }
+        self.send_ddl_outcome(&outcome, reply)
+    }
+
+    fn send_ddl_outcome(&mut self, outcome: &ddl::Outcome, reply: &mut Reply<'_>) -> Outcome {
+        if let Some(position) = outcome.position {
+            reply.wait_for(position.0);
+        }
+        self.row_count = i64::try_from(outcome.affected_rows).unwrap_or(i64::MAX);
+        // Warnings are counted when the statement has ended, which is now.
+        let info = outcome.info.replace("{warnings}", &self.diagnostics.warning_count().to_string());
+        reply.ok(&OkSummary {
+            affected_rows: outcome.affected_rows,
+            status: self.status_flags(),
+            warnings: self.diagnostics.packet_count(),
+            info: &info,
+            ..OkSummary::default()
+        })
+    }
+
+    /// Calls `run` with what definitions need of the session.
+    fn with_ddl<R>(&mut self, sql: &[u8], run: impl FnOnce(&mut ddl::Context<'_>) -> Result<R>) -> Result<R> {
+        let core = Arc::clone(&self.core);
+        let zone = Arc::clone(&self.settings.time_zone);
+        let server_collation = core.globals().text(known::collation_server()).to_owned();
+        let mut warnings = Vec::new();
+        let lock_wait = Duration::from_secs(self.variables.unsigned(known::lock_wait_timeout()));
+        let mut context = ddl::Context {
+            definitions: &core.definitions,
+            database: self.database.as_deref(),
+            sql_mode: self.settings.sql_mode.0,
+            text: sql,
+            zone: &zone,
+            server_collation: CollationId::from_name(&server_collation).unwrap_or(CollationId::UTF8MB4_0900_AI_CI),
+            literal_charset: self.settings.connection_collation.charset(),
+            foreign_key_checks: self.variables.boolean(known::foreign_key_checks()),
+            lock_wait,
+            now_micros: core.env.clock.wall_micros(),
+            temporary: &mut self.temporary,
+            warnings: &mut warnings,
+        };
+        let result = run(&mut context);
+        self.diagnostics.extend(warnings, self.settings.diagnostics_max);
+        result
+    }
+
+    /// CREATE TABLE ... AS SELECT: the table from the query's columns, then its rows as one INSERT ... SELECT.
+    fn create_table_as(
+        &mut self,
+        create: &syntax::ast::CreateTable<'_>,
+        query: &syntax::ast::Query<'_>,
+        sql: &[u8],
+        reply: &mut Reply<'_>,
+    ) -> Outcome {
+        let planned = self.plan_statement(&Statement::Query(query), sql, &[])?;
+        let selected: Vec<ddl::SelectedColumn> = planned
+            .prepared
+            .plan()
+            .output
+            .iter()
+            .map(|column| ddl::SelectedColumn {
+                name: column.name.to_string(),
+                data_type: column.data_type.clone(),
+                nullable: column.nullable,
+            })
+            .collect();
+        let (outcome, made) = self.with_ddl(sql, |context| ddl::create_table(context, create, &selected))?;
+        if let Some(position) = outcome.position {
+            reply.wait_for(position.0);
+        }
+        if !made {
+            return self.send_ok(reply);
+        }
+        let (schema, table) = self.named(&create.name)?;
+        let quote = |name: &str| format!("`{}`", name.replace('`', "``"));
+        let columns: Vec<String> = selected.iter().map(|column| quote(&column.name)).collect();
+        let word = match create.duplicates {
+            syntax::ast::Duplicates::Error => "INSERT INTO",
+            syntax::ast::Duplicates::Ignore => "INSERT IGNORE INTO",
+            syntax::ast::Duplicates::Replace => "REPLACE INTO",
+        };
+        let mut text = format!("{word} {}.{} ({}) ", quote(&schema), quote(&table), columns.join(", ")).into_bytes();
+        text.extend_from_slice(query.span.of(sql));
+        let arena = bumpalo::Bump::new();
+        let parsed = syntax::parse(&text, &arena, self.settings.sql_mode.for_syntax())
+            .map_err(|error| super::dispatch::syntax_error(&error))?;
+        let filled = self.run_planned(&parsed.statement, &text, &[], reply);
+        if filled.is_err() {
+            // MySQL's statement is atomic: without its rows the table must not stay.
+            let temporary = if create.temporary { "TEMPORARY " } else { "" };
+            let drop = format!("DROP {temporary}TABLE {}.{}", quote(&schema), quote(&table)).into_bytes();
+            let arena = bumpalo::Bump::new();
+            if let Ok(parsed) = syntax::parse(&drop, &arena, self.settings.sql_mode.for_syntax())
+                && let Statement::DropTable(statement) = parsed.statement
+            {
+                self.with_ddl(&drop, |context| ddl::drop_tables(context, statement))?;
+            }
+        }
+        filled
+    }
+
+    /// ANALYZE, CHECK, OPTIMIZE, REPAIR, CHECKSUM TABLE.
+    pub(crate) fn maintain_tables(&mut self, maintain: &Maintain<'_>, reply: &mut Reply<'_>) -> Outcome {
+        self.commit_transaction()?;
+        self.wait_for_commit(reply);
+        if !maintain.histogram_columns.is_empty() {
+            return Err(not_supported("histograms"));
+        }
+        if maintain.kind == MaintainKind::Checksum {
+            return Err(not_supported("CHECKSUM TABLE"));
+        }
+        let operation = match maintain.kind {
+            MaintainKind::Analyze => "analyze",
+            MaintainKind::Check => "check",
+            MaintainKind::Optimize => "optimize",
+            MaintainKind::Repair => "repair",
+            MaintainKind::Checksum => "checksum",
+        };
+        let mut listing = Listing::new(&[
+            ("Table", text(128)),
+            ("Op", text(10)),
+            ("Msg_type", text(10)),
+            ("Msg_text", DataType::text(TypeKind::MediumText, CollationId::UTF8MB4_0900_AI_CI)),
+        ]);
+        for name in maintain.tables {
+            let (schema, table) = self.named(name)?;
+            let full = format!("{schema}.{table}");
+            let mut row = |kind: &str, message: &str| {
+                listing.push(&[Cell::Text(&full), Cell::Text(operation), Cell::Text(kind), Cell::Text(message)]);
+            };
+            let entry = match self.find_table(*name) {
+                Ok(entry) => entry,
+                Err(error) => {
+                    row("Error", &error.message);
+                    row("status", "Operation failed");
+                    continue;
+                }
+            };
+            let Some(local) = entry.source.as_any().downcast_ref::<Table>() else {
+                row("note", "The storage engine for the table doesn't support this operation");
+                continue;
+            };
+            match maintain.kind {
+                MaintainKind::Repair => row("note", "The storage engine for the table doesn't support repair"),
+                MaintainKind::Optimize => {
+                    local.analyze();
+                    row("note", "Table does not support optimize, doing recreate + analyze instead");
+                    row("status", "OK");
+                }
+                MaintainKind::Analyze => {
+                    local.analyze();
+                    row("status", "OK");
+                }
+                MaintainKind::Check | MaintainKind::Checksum => match self.core.store.check() {
+                    Ok(_) => row("status", "OK"),
+                    Err(error) => row("error", &error.to_string()),
+                },
+            }
+        }
+        self.send_listing(&listing, reply)
+    }
+
+    /// COM_FIELD_LIST: the columns of a table with their defaults.
+    pub(crate) fn list_fields(&mut self, table: &[u8], wildcard: &[u8], reply: &mut Reply<'_>) -> Outcome {
+        self.diagnostics.clear();
+        let schema = self.database.clone().ok_or_else(|| ER_NO_DB_ERROR.bare())?;
+        let catalog = self.catalog();
+        let name = name_text(table);
+        let Some(entry) = catalog.table(&schema, &name) else {
+            return Err(service::error::ER_NO_SUCH_TABLE.with(&[&schema, &name]));
+        };
+        if !privilege::sees_table(&self.account, &schema, &name) {
+            privilege::require_table(&self.account, &schema, &name, Privileges::SELECT)?;
+        }
+        let definition = &entry.definition;
+        let wanted: Vec<_> = definition
+            .columns
+            .iter()
+            .filter(|column| {
+                wildcard.is_empty()
+                    || CollationId::UTF8MB4_0900_AI_CI.like(column.name.as_bytes(), wildcard, Some(u32::from(b'\\')))
+            })
+            .collect();
+        let columns = encode_columns(
+            wanted.iter().map(|column| ResultColumn {
+                schema: &definition.schema,
+                table: &definition.name,
+                original_table: &definition.name,
+                name: &column.name,
+                original_name: &column.name,
+                data_type: &column.data_type,
+                nullable: column.nullable,
+                flags: 0,
+            }),
+            self.settings.results_charset,
+        );
+        reply.field_list(&columns, self.status_flags())
+    }
+
+    /// The ordinal of a column by name, for LOAD DATA.
+    pub(crate) fn column_of(definition: &catalog::TableDefinition, name: &str) -> Result<usize> {
+        definition.column_ordinal(name).ok_or_else(|| ER_BAD_FIELD_ERROR.with(&[&name, &"field list"]))
+    }
+}
+
+/// Character sets files may be in.
+pub(crate) fn file_charset(name: Option<&[u8]>, default: Charset) -> Result<Charset> {
+    let Some(name) = name else { return Ok(default) };
+    let text = name_text(name);
+    Charset::from_name(&text).ok_or_else(|| service::error::ER_UNKNOWN_CHARACTER_SET.with(&[&text]))
+}

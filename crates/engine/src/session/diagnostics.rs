@@ -1,0 +1,71 @@
+//! The warnings and errors of a session's last statement: what SHOW WARNINGS shows.
+//!
+//! Invariant: at most `max_error_count` are kept, but all are counted.
+
+use service::{Diagnostic, Level};
+
+/// Diagnostics of the statement that runs, or ran last.
+#[derive(Debug, Default)]
+pub struct Diagnostics {
+    kept: Vec<Diagnostic>,
+    warning_count: u64,
+    error_count: u64,
+}
+
+impl Diagnostics {
+    /// Forgets everything: a new statement starts.
+    pub fn clear(&mut self) {
+        self.kept.clear();
+        self.warning_count = 0;
+        self.error_count = 0;
+    }
+
+    /// Adds one.
+    pub fn push(&mut self, diagnostic: Diagnostic, kept_max: usize) {
+        self.warning_count += 1;
+        if diagnostic.level == Level::Error {
+            self.error_count += 1;
+        }
+        if self.kept.len() < kept_max {
+            self.kept.push(diagnostic);
+        }
+    }
+
+    /// Adds several.
+    pub fn extend(&mut self, diagnostics: impl IntoIterator<Item = Diagnostic>, kept_max: usize) {
+        for diagnostic in diagnostics {
+            self.push(diagnostic, kept_max);
+        }
+    }
+
+    /// Adds those kept of `total` that an execution raised.
+    pub fn extend_counted(&mut self, kept: impl IntoIterator<Item = Diagnostic>, total: u64, kept_max: usize) {
+        let before = self.warning_count;
+        self.extend(kept, kept_max);
+        self.warning_count = before + total;
+    }
+
+    /// What is kept, in order.
+    #[must_use]
+    pub fn kept(&self) -> &[Diagnostic] {
+        &self.kept
+    }
+
+    /// Warnings, notes and errors raised (`@@warning_count`).
+    #[must_use]
+    pub fn warning_count(&self) -> u64 {
+        self.warning_count
+    }
+
+    /// Errors raised (`@@error_count`).
+    #[must_use]
+    pub fn error_count(&self) -> u64 {
+        self.error_count
+    }
+
+    /// The count as packets carry it.
+    #[must_use]
+    pub fn packet_count(&self) -> u16 {
+        u16::try_from(self.warning_count).unwrap_or(u16::MAX)
+    }
+}

@@ -1,0 +1,336 @@
+//! Which statement goes where.
+
+use service::error::{ER_EMPTY_QUERY, ER_NO_SUCH_THREAD, ER_PARSE_ERROR};
+use service::{Outcome, Reply, SqlError};
+use syntax::ast::{Flush, MaintainKind, Show, ShowFilter, Statement};
+use types::Value;
+
+use super::show::name_text;
+use super::{LocalSession, not_supported};
+use crate::log::{GeneralEvent, SlowEvent, StatementText};
+use crate::privilege;
+use crate::processes::Activity;
+use crate::status::StatementKind;
+
+/// A statement in run: its text and what the slow log wants to know.
+#[derive(Debug)]
+pub(crate) struct Running {
+    started: env::clock::Monotonic,
+    started_wall_micros: i64,
+}
+
+impl LocalSession {
+    /// COM_QUERY: one statement, or several if the client may send several.
+    pub(crate) fn run_text(&mut self, sql: &[u8], reply: &mut Reply<'_>) -> Outcome {
+        let sql = self.to_utf8(sql);
+        let mut rest: &[u8] = &sql;
+        loop {
+            let running = self.begin_statement(Activity::Query, rest);
+            // The arena leaves the session while its trees are in use, so that statements may borrow the session.
+            let mut arena = std::mem::take(&mut self.arena);
+            let outcome = self.run_first(rest, &arena, reply);
+            arena.reset();
+            self.arena = arena;
+            let end = match outcome {
+                Ok(end) => end,
+                Err(error) => {
+                    self.push_error(&error);
+                    self.end_statement(&running, &rest);
+                    return Err(error);
+                }
+            };
+            self.end_statement(&running, &&rest[..end.unwrap_or(rest.len())]);
+            match end {
+                Some(end) => rest = &rest[end..],
+                None => return Ok(()),
+            }
+        }
+    }
+
+    /// Text in `character_set_client` as UTF-8, which is what the lexer reads.
+    fn to_utf8<'s>(&self, sql: &'s [u8]) -> std::borrow::Cow<'s, [u8]> {
+        use types::charset::Charset;
+        match self.settings.client_charset {
+            Charset::Latin1 if !sql.is_ascii() => {
+                let mut text = Vec::with_capacity(sql.len() + sql.len() / 8);
+                let _ = types::charset::convert_lossy(Charset::Latin1, sql, Charset::Utf8mb4, &mut text);
+                text.into()
+            }
+            _ => sql.into(),
+        }
+    }
+
+    /// Runs the first statement of `sql`; answers where the next begins, if there is one.
+    fn run_first<'a>(
+        &mut self,
+        sql: &'a [u8],
+        arena: &'a bumpalo::Bump,
+        reply: &mut Reply<'_>,
+    ) -> Result<Option<usize>, Box<SqlError>> {
+        let parsed = match syntax::parse(sql, arena, self.settings.sql_mode.for_syntax()) {
+            Ok(parsed) => parsed,
+            Err(error) => {
+                self.diagnostics.clear();
+                return Err(syntax_error(&error));
+            }
+        };
+        if parsed.more && !self.multi_statements {
+            self.diagnostics.clear();
+            return Err(syntax_error_near(&sql[parsed.end..], sql, parsed.end));
+        }
+        if parsed.param_count > 0 {
+            self.diagnostics.clear();
+            return Err(syntax_error_near(b"?", sql, parsed.end));
+        }
+        reply.more_results(parsed.more);
+        let text = &sql[..parsed.end];
+        self.statement_text.clear();
+        self.statement_text.extend_from_slice(text);
+        self.dispatch(&parsed.statement, text, &[], reply)?;
+        Ok(parsed.more.then_some(parsed.end))
+    }
+
+    /// Runs one statement with the values of its parameters.
+    pub(crate) fn dispatch(
+        &mut self,
+        statement: &Statement<'_>,
+        sql: &[u8],
+        parameters: &[Value],
+        reply: &mut Reply<'_>,
+    ) -> Outcome {
+        if !keeps_diagnostics(statement) {
+            self.diagnostics.clear();
+        }
+        self.reload_account();
+        let counters = &self.core.counters;
+        match *statement {
+            Statement::Empty => Err(ER_EMPTY_QUERY.bare()),
+            Statement::Query(_)
+            | Statement::Insert(_)
+            | Statement::Update(_)
+            | Statement::Delete(_)
+            | Statement::Do(_) => self.run_planned(statement, sql, parameters, reply),
+            Statement::LoadData(load) => self.load_data(load, sql, reply),
+            Statement::Explain(explain) => self.explain(explain, sql, parameters, reply),
+
+            Statement::CreateDatabase(_)
+            | Statement::AlterDatabase(_)
+            | Statement::DropDatabase { .. }
+            | Statement::CreateTable(_)
+            | Statement::AlterTable(_)
+            | Statement::DropTable(_)
+            | Statement::Truncate(_)
+            | Statement::RenameTable(_)
+            | Statement::CreateIndex(_)
+            | Statement::DropIndex(_) => self.run_ddl(statement, sql, reply),
+            Statement::CreateView(_) => Err(not_supported("CREATE VIEW")),
+            Statement::DropView { .. } => Err(not_supported("DROP VIEW")),
+
+            Statement::StartTransaction { consistent_snapshot, read_only } => {
+                self.start_transaction(consistent_snapshot, read_only, reply)
+            }
+            Statement::Commit(completion) => self.commit(completion, reply),
+            Statement::Rollback(completion) => self.rollback(completion, reply),
+            Statement::Savepoint(name) => self.savepoint(&name_text(name.text), reply),
+            Statement::RollbackTo(name) => self.rollback_to(&name_text(name.text), reply),
+            Statement::ReleaseSavepoint(name) => self.release_savepoint(&name_text(name.text), reply),
+            Statement::LockTables(_) => Err(not_supported("LOCK TABLES")),
+            Statement::UnlockTables => {
+                counters.count(StatementKind::UnlockTables);
+                self.send_ok(reply)
+            }
+
+            Statement::Set(items) => self.set(items, reply),
+            Statement::Show(show) => self.show(show, sql, reply),
+            Statement::Describe { table, column } => {
+                let filter = column.map_or(ShowFilter::None, ShowFilter::Like);
+                self.show(&Show::Columns { extended: false, full: false, table, filter }, sql, reply)
+            }
+            Statement::Use(name) => {
+                counters.count(StatementKind::ChangeDb);
+                self.use_database(&name_text(name.text))?;
+                self.send_use_ok(reply)
+            }
+            Statement::Kill { query_only, id } => {
+                counters.count(StatementKind::Kill);
+                let id = match self.evaluate(id)? {
+                    Value::Int(id) => u64::try_from(id).map_err(|_| ER_NO_SUCH_THREAD.with(&[&id]))?,
+                    Value::UInt(id) => id,
+                    _ => return Err(ER_NO_SUCH_THREAD.with(&[&0])),
+                };
+                self.kill(id, query_only)?;
+                if id == self.control.connection_id {
+                    self.control.check()?;
+                }
+                self.send_ok(reply)
+            }
+            Statement::Prepare { name, from } => self.prepare_named(&name_text(name.text), &from, reply),
+            Statement::Execute { name, using } => self.execute_named(&name_text(name.text), using, reply),
+            Statement::Deallocate(name) => self.deallocate(&name_text(name.text), reply),
+            Statement::Maintain(maintain) => self.maintain(maintain, reply),
+            Statement::Flush(flush) => self.flush(flush, reply),
+            Statement::Shutdown => {
+                privilege::require_global(&self.account, catalog::Privileges::SHUTDOWN, "SHUTDOWN")?;
+                self.core.request_shutdown();
+                self.send_ok(reply)
+            }
+
+            Statement::CreateUser(create) => self.implicit_commit_then(reply, |session, reply| session.create_user(create, reply)),
+            Statement::AlterUser(alter) => self.implicit_commit_then(reply, |session, reply| session.alter_user(alter, reply)),
+            Statement::DropUser { if_exists, users } => {
+                self.implicit_commit_then(reply, |session, reply| session.drop_user(users, if_exists, false, reply))
+            }
+            Statement::RenameUser(pairs) => self.implicit_commit_then(reply, |session, reply| session.rename_user(pairs, reply)),
+            Statement::CreateRole { if_not_exists, roles } => {
+                self.implicit_commit_then(reply, |session, reply| session.create_role(roles, if_not_exists, reply))
+            }
+            Statement::DropRole { if_exists, roles } => {
+                self.implicit_commit_then(reply, |session, reply| session.drop_user(roles, if_exists, true, reply))
+            }
+            Statement::Grant(grant) => self.implicit_commit_then(reply, |session, reply| session.grant(grant, reply)),
+            Statement::Revoke(revoke) => self.implicit_commit_then(reply, |session, reply| session.revoke(revoke, reply)),
+            Statement::SetPassword(set) => self.implicit_commit_then(reply, |session, reply| session.set_password(set, reply)),
+            Statement::SetDefaultRole(set) => {
+                self.implicit_commit_then(reply, |session, reply| session.set_default_role(set, reply))
+            }
+            Statement::SetRole(_) => Err(not_supported("SET ROLE")),
+
+            Statement::Call(call) => {
+                let schema = call.name.schema.map(|schema| name_text(schema.text));
+                let schema = schema.or_else(|| self.database.as_deref().map(str::to_owned)).unwrap_or_default();
+                Err(service::error::ER_SP_DOES_NOT_EXIST.with(&[&"PROCEDURE", &format!("{schema}.{}", name_text(call.name.name.text))]))
+            }
+            Statement::Reset(what) => Err(not_supported(&format!("RESET {what}"))),
+            Statement::Help(_) => Err(not_supported("HELP")),
+            Statement::Restart => Err(not_supported("RESTART")),
+            Statement::Binlog(_) => Err(not_supported("BINLOG")),
+            Statement::Unsupported { what } => Err(not_supported(what)),
+        }
+    }
+
+    fn flush(&mut self, flush: &Flush<'_>, reply: &mut Reply<'_>) -> Outcome {
+        self.core.counters.count(StatementKind::Flush);
+        privilege::require_global(&self.account, catalog::Privileges::RELOAD, "RELOAD")?;
+        match *flush {
+            Flush::Tables { read_lock: false, export: false, .. } => {}
+            Flush::Tables { .. } => return Err(not_supported("FLUSH TABLES WITH READ LOCK")),
+            Flush::Things(things) => {
+                for thing in things {
+                    match *thing {
+                        "LOGS" | "GENERAL LOGS" | "SLOW LOGS" | "ERROR LOGS" | "ENGINE LOGS" => {
+                            self.core.logs.general_file().close();
+                            self.core.logs.slow_file().close();
+                        }
+                        // Accounts are always current, and nothing is cached that STATUS could reset.
+                        "PRIVILEGES" | "STATUS" | "USER_RESOURCES" | "OPTIMIZER_COSTS" | "HOSTS" => {}
+                        other => return Err(not_supported(&format!("FLUSH {other}"))),
+                    }
+                }
+            }
+        }
+        self.send_ok(reply)
+    }
+
+    fn maintain(&mut self, maintain: &syntax::ast::Maintain<'_>, reply: &mut Reply<'_>) -> Outcome {
+        self.core.counters.count(match maintain.kind {
+            MaintainKind::Analyze => StatementKind::Analyze,
+            MaintainKind::Optimize => StatementKind::Optimize,
+            _ => StatementKind::Check,
+        });
+        self.maintain_tables(maintain, reply)
+    }
+
+    /// Says that a statement starts: process list, counters, general log.
+    pub(crate) fn begin_statement(&mut self, activity: Activity, text: &[u8]) -> Running {
+        let core = &self.core;
+        core.counters.questions.increment();
+        let started_wall_micros = core.env.clock.wall_micros();
+        self.process.begin(activity, started_wall_micros, text);
+        if core.logs.general_is_on() && activity == Activity::Query {
+            self.log_general("Query", &text);
+        }
+        Running { started: core.env.clock.now(), started_wall_micros }
+    }
+
+    /// Says that it ended: process list, slow log.
+    pub(crate) fn end_statement(&mut self, running: &Running, text: &dyn StatementText) {
+        let wall = self.core.env.clock.wall_micros();
+        self.process.end(wall);
+        if !self.core.logs.slow_is_on() {
+            return;
+        }
+        let taken = self.core.env.clock.now().since(running.started);
+        let query_micros = u64::try_from(taken.as_micros()).unwrap_or(u64::MAX);
+        if query_micros >= self.settings.long_query_micros {
+            self.log_slow(running, query_micros, wall, text);
+        }
+    }
+
+    #[cold]
+    fn log_slow(&mut self, running: &Running, query_micros: u64, wall_micros: i64, text: &dyn StatementText) {
+        let examined = self.transaction.rows_examined;
+        if examined < self.settings.min_examined_rows {
+            return;
+        }
+        self.core.counters.slow_queries.increment();
+        let (user, host) = self.user_at_host.rsplit_once('@').unwrap_or((&self.user_at_host, ""));
+        let address = self.control.peer.map(|peer| peer.ip().to_string()).unwrap_or_default();
+        let changed = self.slow_log_database != self.database;
+        let database = if changed { self.database.as_deref().map(str::as_bytes) } else { None };
+        let event = SlowEvent {
+            wall_micros,
+            started_seconds: running.started_wall_micros.div_euclid(1_000_000),
+            connection_id: self.control.connection_id,
+            user,
+            host,
+            address: &address,
+            query_micros,
+            lock_micros: self.transaction.lock_wait_micros,
+            rows_sent: self.found_rows,
+            rows_examined: examined,
+            database,
+        };
+        self.core.logs.slow(&event, text);
+        self.slow_log_database.clone_from(&self.database);
+    }
+
+    /// Writes a line to the general log, if it is on for this session.
+    pub(crate) fn log_general(&self, command: &str, text: &dyn StatementText) {
+        if self.core.logs.general_is_on() && !self.settings.log_off {
+            let event = GeneralEvent {
+                wall_micros: self.core.env.clock.wall_micros(),
+                connection_id: self.control.connection_id,
+                command,
+            };
+            self.core.logs.general(&event, text);
+        }
+    }
+}
+
+/// SHOW WARNINGS and its kin look at the diagnostics of the statement before.
+fn keeps_diagnostics(statement: &Statement<'_>) -> bool {
+    matches!(
+        statement,
+        Statement::Show(Show::Warnings(_) | Show::Errors(_) | Show::CountWarnings | Show::CountErrors)
+    )
+}
+
+/// A syntax error as clients see it.
+#[cold]
+pub(crate) fn syntax_error(error: &syntax::SyntaxError) -> Box<SqlError> {
+    service::Code::by_number(error.number)
+        .map_or_else(|| ER_PARSE_ERROR.saying(error.message.clone()), |code| code.saying(error.message.clone()))
+}
+
+/// 1064 near `near`, which stands at offset `at` of `sql`.
+#[cold]
+pub(crate) fn syntax_error_near(near: &[u8], sql: &[u8], at: usize) -> Box<SqlError> {
+    /// MySQL shows so many bytes of what it could not read.
+    const NEAR_BYTES_MAX: usize = 80;
+    let near = near.trim_ascii_start();
+    let line = 1 + sql[..at.min(sql.len())].iter().filter(|byte| **byte == b'\n').count();
+    let near = String::from_utf8_lossy(&near[..near.len().min(NEAR_BYTES_MAX)]).into_owned();
+    ER_PARSE_ERROR.saying(format!(
+        "You have an error in your SQL syntax; check the manual that corresponds to your MySQL server version for the right syntax to use near '{near}' at line {line}"
+    ))
+}

@@ -1,0 +1,246 @@
+//! Small tables made in memory: what SHOW statements and table maintenance answer with.
+
+use exec::output::{ResultColumn, RowEncoder, encode_columns};
+use service::{OkSummary, Outcome, Reply, StatusFlags};
+use types::charset::Charset;
+use types::collation::CollationId;
+use types::vector::Batch;
+use types::{DataType, TypeKind};
+
+use crate::system_schemas::rows::{Cell, push_cell};
+
+/// A column of a listing.
+#[derive(Clone, Debug)]
+pub struct ListingColumn {
+    /// Shown name.
+    pub name: String,
+    /// Type.
+    pub data_type: DataType,
+    /// May be NULL.
+    pub nullable: bool,
+}
+
+/// Rows made in memory with their columns. At most [`LISTING_ROWS_MAX`] rows.
+#[derive(Clone, Debug)]
+pub struct Listing {
+    /// Columns.
+    pub columns: Vec<ListingColumn>,
+    /// Rows.
+    pub rows: Batch,
+}
+
+/// The most rows a listing may have; SHOW statements list what a catalog holds.
+pub const LISTING_ROWS_MAX: usize = 1 << 24;
+
+/// Type of a text column of at most `length` characters.
+#[must_use]
+pub fn text(length: u32) -> DataType {
+    DataType::varchar(length, CollationId::UTF8MB4_0900_AI_CI)
+}
+
+/// Type of a number that is never negative.
+#[must_use]
+pub fn unsigned() -> DataType {
+    DataType::integer(TypeKind::BigInt, true)
+}
+
+impl Listing {
+    /// An empty listing with these columns.
+    #[must_use]
+    pub fn new(columns: &[(&str, DataType)]) -> Self {
+        let columns: Vec<ListingColumn> = columns
+            .iter()
+            .map(|(name, data_type)| ListingColumn {
+                name: (*name).to_owned(),
+                data_type: data_type.clone(),
+                nullable: true,
+            })
+            .collect();
+        let rows = Batch::new(columns.iter().map(|column| column.data_type.physical()));
+        Self { columns, rows }
+    }
+
+    /// A listing of text columns.
+    #[must_use]
+    pub fn of_text(names: &[&str]) -> Self {
+        let columns: Vec<(&str, DataType)> = names.iter().map(|name| (*name, text(1024))).collect();
+        Self::new(&columns)
+    }
+
+    /// Adds a row.
+    ///
+    /// # Panics
+    /// If it has not as many cells as there are columns.
+    pub fn push(&mut self, cells: &[Cell<'_>]) {
+        assert_eq!(cells.len(), self.columns.len());
+        for ((column, definition), cell) in self.rows.columns.iter_mut().zip(&self.columns).zip(cells) {
+            push_cell(column, &definition.data_type, *cell);
+        }
+        self.rows.row_count += 1;
+    }
+
+    /// Keeps the rows whose first column is like `pattern`.
+    pub fn retain_like(&mut self, pattern: &[u8]) {
+        let collation = CollationId::UTF8MB4_0900_AI_CI;
+        let kept: Vec<u32> = (0..self.rows.row_count)
+            .filter(|&row| {
+                matches!(self.rows.columns[0].cell(row), types::vector::Cell::Bytes(text) if collation.like(text, pattern, Some(u32::from(b'\\'))))
+            })
+            .filter_map(|row| u32::try_from(row).ok())
+            .collect();
+        let mut rows = Batch::new(self.columns.iter().map(|column| column.data_type.physical()));
+        rows.gather_from(&self.rows, &kept);
+        self.rows = rows;
+    }
+
+    /// Sends the listing as a result.
+    ///
+    /// # Errors
+    /// The client is gone.
+    pub fn send(&self, reply: &mut Reply<'_>, results: Option<Charset>, status: StatusFlags, warnings: u16) -> Outcome {
+        let columns = encode_columns(
+            self.columns.iter().map(|column| ResultColumn {
+                schema: "",
+                table: "",
+                original_table: "",
+                name: &column.name,
+                original_name: "",
+                data_type: &column.data_type,
+                nullable: column.nullable,
+                flags: 0,
+            }),
+            results,
+        );
+        reply.columns(&columns, status, warnings)?;
+        let types = self.columns.iter().map(|column| &column.data_type);
+        let mut encoder = RowEncoder::new(types, results, reply.row_format());
+        for row in 0..self.rows.row_count {
+            encoder.put_row(&self.rows, row, reply.begin_row());
+            reply.end_row()?;
+        }
+        reply.end_rows_with(&OkSummary { status, warnings, ..OkSummary::default() })
+    }
+}
+
+/// A listing as a table that a query can read: what SHOW ... WHERE filters.
+#[derive(Debug)]
+pub struct ListingTable {
+    listing: Listing,
+}
+
+/// Schema and name under which a SHOW's rows are found while its WHERE is evaluated. The schema's name is none that CREATE
+/// DATABASE takes.
+pub const LISTING_SCHEMA: &str = "\u{1}show";
+/// See [`LISTING_SCHEMA`].
+pub const LISTING_TABLE: &str = "rows";
+
+impl ListingTable {
+    /// A catalog that holds everything `catalog` does and this listing.
+    #[must_use]
+    pub fn catalog_with(listing: Listing, catalog: &catalog::Catalog) -> catalog::Catalog {
+        use std::sync::Arc;
+        let columns: Vec<catalog::ColumnDefinition> = listing
+            .columns
+            .iter()
+            .map(|column| catalog::ColumnDefinition {
+                name: column.name.as_str().into(),
+                data_type: column.data_type.clone(),
+                nullable: column.nullable,
+                default: catalog::ColumnDefault::None,
+                on_update_now: false,
+                auto_increment: false,
+                generated: None,
+                invisible: false,
+                collation_explicit: false,
+                comment: "".into(),
+                since_version: 0,
+                instant_default: catalog::StoredValue::Null,
+            })
+            .collect();
+        let schema_id = catalog::SchemaId(u32::MAX - 2);
+        let definition = Arc::new(catalog::TableDefinition {
+            id: catalog::TableId(u64::MAX),
+            name: LISTING_TABLE.into(),
+            schema_id,
+            schema: LISTING_SCHEMA.into(),
+            kind: catalog::TableKind::System,
+            column_names: catalog::NameMap::new(columns.iter().map(|column| &*column.name)),
+            columns,
+            indexes: Vec::new(),
+            clustered: None,
+            rows_tree: catalog::TreeNumber(0),
+            large_values_tree: catalog::TreeNumber(0),
+            row_version: 0,
+            collation: CollationId::UTF8MB4_0900_AI_CI,
+            comment: "".into(),
+            created_micros: 0,
+            options: catalog::TableOptions::default(),
+            foreign_keys: Vec::new(),
+            checks: Vec::new(),
+        });
+        let mut schema = catalog::Schema::new(schema_id, LISTING_SCHEMA, CollationId::UTF8MB4_0900_AI_CI, false);
+        schema.insert(Arc::new(catalog::TableEntry { definition, source: Arc::new(Self { listing }) }));
+        let mut extended = catalog.clone();
+        extended.insert_schema(Arc::new(schema));
+        extended
+    }
+}
+
+impl catalog::TableSource for ListingTable {
+    fn statistics(&self) -> &dyn catalog::TableStatistics {
+        self
+    }
+
+    fn as_virtual(&self) -> Option<&dyn catalog::VirtualTable> {
+        Some(self)
+    }
+
+    fn as_any(&self) -> &dyn std::any::Any {
+        self
+    }
+}
+
+impl catalog::TableStatistics for ListingTable {
+    fn row_count(&self) -> u64 {
+        self.listing.rows.row_count as u64
+    }
+
+    fn distinct_count(&self, _index: usize, _part_count: usize) -> u64 {
+        1
+    }
+
+    fn estimate_rows(&self, _index: usize, _range: &catalog::KeyRange) -> u64 {
+        self.row_count()
+    }
+
+    fn data_bytes(&self) -> u64 {
+        0
+    }
+
+    fn index_bytes(&self) -> u64 {
+        0
+    }
+}
+
+impl catalog::VirtualTable for ListingTable {
+    fn scan(
+        &self,
+        _context: &catalog::VirtualContext<'_>,
+        scan: &catalog::VirtualScan<'_>,
+        emit: &mut dyn FnMut(&mut Batch) -> bool,
+    ) -> Result<(), catalog::VirtualError> {
+        let all: Vec<u32> = (0..self.listing.rows.row_count).filter_map(|row| u32::try_from(row).ok()).collect();
+        for rows in all.chunks(types::vector::BATCH_ROWS_MAX) {
+            let mut batch =
+                Batch::new(scan.columns.iter().map(|&column| self.listing.columns[column].data_type.physical()));
+            for (target, &column) in batch.columns.iter_mut().zip(scan.columns) {
+                target.gather_from(&self.listing.rows.columns[column], rows);
+            }
+            batch.row_count = rows.len();
+            if !emit(&mut batch) {
+                break;
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,493 @@
+//! LOAD DATA: a file's lines as rows of one INSERT.
+//!
+//! The statement becomes an INSERT whose row holds a parameter for each column of the file and the expressions of
+//! SET; it is planned once and run a line at a time inside one transaction, so that conversions, defaults, warnings and
+//! duplicate keys are those of INSERT. Lines come in pieces ([`Splitter`]), so memory does not grow with the file.
+//!
+//! Limits: a line of [`LINE_BYTES_MAX`]. `LOCAL` needs `local_infile` and the client's consent; a server file needs FILE and
+//! lies under `secure_file_priv` if that is set.
+
+use std::path::Path;
+
+use catalog::Privileges;
+use env::disk::FileOptions;
+use service::error::{
+    ER_CLIENT_LOCAL_FILES_DISABLED, ER_FILE_NOT_FOUND, ER_OPTION_PREVENTS_STATEMENT, ER_WARN_TOO_FEW_RECORDS,
+    ER_WARN_TOO_MANY_RECORDS, ER_WRONG_FIELD_TERMINATORS,
+};
+use service::{OkSummary, Outcome, Reply, SqlError};
+use syntax::ast::{Duplicates, LoadColumn, LoadData};
+use types::Value;
+use types::charset::Charset;
+use types::collation::CollationId;
+
+use super::LocalSession;
+use super::definitions::file_charset;
+use super::show::name_text;
+use crate::privilege;
+use crate::status::StatementKind;
+use crate::variables::definition::known;
+
+type Result<T> = std::result::Result<T, Box<SqlError>>;
+
+/// The longest line, terminator included.
+pub const LINE_BYTES_MAX: usize = 1 << 30;
+/// A server file is read in pieces of this size.
+const FILE_PIECE_BYTES: usize = 256 << 10;
+
+/// How lines and fields are told apart.
+#[derive(Clone, Debug)]
+struct Format {
+    field_end: Vec<u8>,
+    enclosed: Option<u8>,
+    escaped: Option<u8>,
+    line_start: Vec<u8>,
+    line_end: Vec<u8>,
+}
+
+/// One field of a line: `None` for NULL.
+type Field = Option<Vec<u8>>;
+
+impl Format {
+    fn of(load: &LoadData<'_>) -> Result<Self> {
+        let format = &load.format;
+        let one = |text: Option<&[u8]>, default: Option<u8>| match text {
+            None => Ok(default),
+            Some([]) => Ok(None),
+            Some([byte]) => Ok(Some(*byte)),
+            Some(_) => Err(ER_WRONG_FIELD_TERMINATORS.bare()),
+        };
+        Ok(Self {
+            field_end: format.field_terminated.unwrap_or(b"\t").to_vec(),
+            enclosed: one(format.enclosed, None)?,
+            escaped: one(format.escaped, Some(b'\\'))?,
+            line_start: format.line_starting.unwrap_or(b"").to_vec(),
+            line_end: format.line_terminated.unwrap_or(b"\n").to_vec(),
+        })
+    }
+
+    /// Reads one line from the front of `bytes` into `fields`; answers its length with terminator, or `None` if `bytes` may
+    /// end inside it (`last`: nothing more comes).
+    fn read_line(&self, bytes: &[u8], last: bool, fields: &mut Vec<Field>) -> Option<usize> {
+        fields.clear();
+        let mut at = 0;
+        if !self.line_start.is_empty() {
+            // Whatever stands before the line's start is skipped, lines without one entirely.
+            match memchr::memmem::find(bytes, &self.line_start) {
+                Some(start) => at = start + self.line_start.len(),
+                None => return last.then_some(bytes.len()),
+            }
+        }
+        loop {
+            let (field, next, end) = self.read_field(bytes, at, last)?;
+            fields.push(field);
+            at = next;
+            if end {
+                return Some(at);
+            }
+        }
+    }
+
+    /// One field from offset `at`: its value, where the next thing begins, and whether the line ended.
+    fn read_field(&self, bytes: &[u8], mut at: usize, last: bool) -> Option<(Field, usize, bool)> {
+        let mut value = Vec::new();
+        let mut escaped_null = false;
+        let quote = self.enclosed.filter(|quote| bytes.get(at) == Some(quote));
+        if quote.is_some() {
+            at += 1;
+        }
+        let quoted_start = at;
+        loop {
+            let rest = &bytes[at..];
+            let Some(&byte) = rest.first() else {
+                if !last {
+                    return None;
+                }
+                return Some((self.finish(value, quote.is_some(), escaped_null), at, true));
+            };
+            if Some(byte) == self.escaped {
+                let Some(&next) = rest.get(1) else {
+                    if !last {
+                        return None;
+                    }
+                    value.push(byte);
+                    at += 1;
+                    continue;
+                };
+                if next == b'N' && at == quoted_start && quote.is_none() {
+                    escaped_null = true;
+                }
+                value.push(match next {
+                    b'0' => 0,
+                    b'b' => 8,
+                    b'n' => b'\n',
+                    b'r' => b'\r',
+                    b't' => b'\t',
+                    b'Z' => 26,
+                    other => other,
+                });
+                at += 2;
+                continue;
+            }
+            match quote {
+                Some(quote) if byte == quote => {
+                    let after = &rest[1..];
+                    if after.first() == Some(&quote) {
+                        value.push(quote);
+                        at += 2;
+                        continue;
+                    }
+                    let needed = self.field_end.len().max(self.line_end.len());
+                    if after.len() < needed && !last {
+                        return None;
+                    }
+                    if after.is_empty() {
+                        return Some((Some(value), at + 1, true));
+                    }
+                    if !self.field_end.is_empty() && after.starts_with(&self.field_end) {
+                        return Some((Some(value), at + 1 + self.field_end.len(), false));
+                    }
+                    if !self.line_end.is_empty() && after.starts_with(&self.line_end) {
+                        return Some((Some(value), at + 1 + self.line_end.len(), true));
+                    }
+                    value.push(byte);
+                    at += 1;
+                }
+                Some(_) => {
+                    value.push(byte);
+                    at += 1;
+                }
+                None => {
+                    let needed = self.field_end.len().max(self.line_end.len());
+                    if rest.len() < needed && !last {
+                        return None;
+                    }
+                    if !self.line_end.is_empty() && rest.starts_with(&self.line_end) {
+                        return Some((self.finish(value, false, escaped_null), at + self.line_end.len(), true));
+                    }
+                    if !self.field_end.is_empty() && rest.starts_with(&self.field_end) {
+                        return Some((self.finish(value, false, escaped_null), at + self.field_end.len(), false));
+                    }
+                    value.push(byte);
+                    at += 1;
+                }
+            }
+        }
+    }
+
+    fn finish(&self, value: Vec<u8>, quoted: bool, escaped_null: bool) -> Field {
+        // `\N`, and with an enclosing character the bare word NULL.
+        let null = (escaped_null && value == b"N") || (self.enclosed.is_some() && !quoted && value == b"NULL");
+        if null { None } else { Some(value) }
+    }
+}
+
+/// Cuts a stream of pieces into lines.
+struct Splitter {
+    format: Format,
+    waiting: Vec<u8>,
+    read: usize,
+}
+
+impl Splitter {
+    fn add(&mut self, piece: &[u8]) {
+        self.waiting.drain(..self.read);
+        self.read = 0;
+        self.waiting.extend_from_slice(piece);
+    }
+
+    /// The next whole line; `false` if more is needed.
+    fn next_line(&mut self, last: bool, fields: &mut Vec<Field>) -> bool {
+        if self.read >= self.waiting.len() {
+            return false;
+        }
+        match self.format.read_line(&self.waiting[self.read..], last, fields) {
+            Some(length) => {
+                self.read += length;
+                !(fields.is_empty() && last)
+            }
+            None => false,
+        }
+    }
+}
+
+/// What one LOAD DATA did.
+#[derive(Default)]
+struct Loaded {
+    records: u64,
+    deleted: u64,
+    skipped: u64,
+}
+
+impl LocalSession {
+    pub(crate) fn load_data(&mut self, load: &LoadData<'_>, sql: &[u8], reply: &mut Reply<'_>) -> Outcome {
+        self.core.counters.count(StatementKind::Load);
+        let format = Format::of(load)?;
+        let entry = self.find_table(load.table)?;
+        let definition = &entry.definition;
+        privilege::require_table(&self.account, &definition.schema, &definition.name, Privileges::INSERT)?;
+        self.require_writable()?;
+        let charset = file_charset(load.charset, Charset::from_name(self.variables.text(known::character_set_database())).unwrap_or(Charset::Utf8mb4))?;
+        let collation = if charset == Charset::Binary { CollationId::BINARY } else { charset.default_collation() };
+
+        // The INSERT this statement is.
+        let quote = |name: &str| format!("`{}`", name.replace('`', "``"));
+        let mut names: Vec<String> = Vec::new();
+        let mut values: Vec<Vec<u8>> = Vec::new();
+        // For each field of a line: a parameter of the row, or a variable to set first.
+        let mut targets: Vec<Option<Vec<u8>>> = Vec::new();
+        if load.columns.is_empty() {
+            for column in definition.columns.iter().filter(|column| !column.invisible) {
+                names.push(quote(&column.name));
+                values.push(b"?".to_vec());
+                targets.push(None);
+            }
+        }
+        for column in load.columns {
+            match column {
+                LoadColumn::Column(column) => {
+                    let ordinal = Self::column_of(definition, &name_text(column.name.text))?;
+                    names.push(quote(&definition.columns[ordinal].name));
+                    values.push(b"?".to_vec());
+                    targets.push(None);
+                }
+                LoadColumn::UserVar(name) => targets.push(Some(name.to_ascii_lowercase())),
+            }
+        }
+        for assignment in load.assignments {
+            names.push(quote(&name_text(assignment.column.name.text)));
+            values.push(assignment.value.span.of(sql).to_vec());
+        }
+        let word = match load.duplicates {
+            Duplicates::Replace => "REPLACE",
+            // A client that has sent its file cannot be told to stop: LOCAL goes on after duplicates.
+            Duplicates::Ignore => "INSERT IGNORE",
+            Duplicates::Error if load.local => "INSERT IGNORE",
+            Duplicates::Error => "INSERT",
+        };
+        let mut text = format!("{word} INTO {}.{} ({}) VALUES (", quote(&definition.schema), quote(&definition.name), names.join(", ")).into_bytes();
+        text.extend_from_slice(&values.join(&b", "[..]));
+        text.push(b')');
+
+        let mut splitter = Splitter { format, waiting: Vec::new(), read: 0 };
+        let mut pieces = self.open_source(load, reply)?;
+        self.begin_table_statement();
+        let before = self.transaction.store.savepoint();
+        let mut loaded = Loaded::default();
+        let outcome = self.load_lines(&text, &targets, collation, load.ignore_lines, &mut splitter, &mut pieces, reply, &mut loaded);
+        if let Err(error) = outcome {
+            self.fail_table_statement(&before, &error)?;
+            return Err(error);
+        }
+        self.end_table_statement()?;
+        self.wait_for_commit(reply);
+        let info = format!(
+            "Records: {}  Deleted: {}  Skipped: {}  Warnings: {}",
+            loaded.records,
+            loaded.deleted,
+            loaded.skipped,
+            self.diagnostics.warning_count()
+        );
+        let affected = loaded.records - loaded.skipped + loaded.deleted;
+        self.row_count = i64::try_from(affected).unwrap_or(i64::MAX);
+        reply.ok(&OkSummary {
+            affected_rows: affected,
+            status: self.status_flags(),
+            warnings: self.diagnostics.packet_count(),
+            info: &info,
+            ..OkSummary::default()
+        })
+    }
+
+    /// Opens the file, the client's or the server's.
+    fn open_source(&self, load: &LoadData<'_>, reply: &mut Reply<'_>) -> Result<Source> {
+        if load.local {
+            if !self.core.globals().boolean(known::local_infile()) {
+                return Err(ER_CLIENT_LOCAL_FILES_DISABLED.bare());
+            }
+            reply.request_local_file(load.path)?;
+            return Ok(Source::Client);
+        }
+        privilege::require_global(&self.account, Privileges::FILE, "FILE")?;
+        let path = name_text(load.path);
+        let allowed = self.core.globals().text(known::secure_file_priv()).to_owned();
+        let path = Path::new(&path);
+        let inside = allowed.is_empty() || (path.starts_with(&allowed) && !path.components().any(|part| part.as_os_str() == ".."));
+        if !inside {
+            return Err(ER_OPTION_PREVENTS_STATEMENT.with(&[&"--secure-file-priv"]));
+        }
+        let missing = |error: &std::io::Error| {
+            let number = error.raw_os_error().unwrap_or(2);
+            ER_FILE_NOT_FOUND.with(&[&path.display(), &number, &error])
+        };
+        let (Some(folder), Some(name)) = (path.parent(), path.file_name().and_then(std::ffi::OsStr::to_str)) else {
+            return Err(ER_FILE_NOT_FOUND.with(&[&path.display(), &2, &"No such file or directory"]));
+        };
+        let folder = self.core.env.disk.folder(folder, false).map_err(|error| missing(&error))?;
+        let file = folder.open(name, FileOptions::read_only()).map_err(|error| missing(&error))?;
+        let length = file.len().map_err(|error| missing(&error))?;
+        Ok(Source::File { file, at: 0, length })
+    }
+
+    #[allow(clippy::too_many_lines, reason = "one loop over lines; its steps share too much to part")]
+    fn load_lines(
+        &mut self,
+        text: &[u8],
+        targets: &[Option<Vec<u8>>],
+        collation: CollationId,
+        ignore_lines: u64,
+        splitter: &mut Splitter,
+        source: &mut Source,
+        reply: &mut Reply<'_>,
+        loaded: &mut Loaded,
+    ) -> Outcome {
+        let arena = bumpalo::Bump::new();
+        let parsed = syntax::parse(text, &arena, self.settings.sql_mode.for_syntax())
+            .map_err(|error| super::dispatch::syntax_error(&error))?;
+        let mut plan = None;
+        let mut fields = Vec::new();
+        let mut piece = Vec::new();
+        let mut to_skip = ignore_lines;
+        let mut last = false;
+        loop {
+            while splitter.next_line(last, &mut fields) {
+                if to_skip > 0 {
+                    to_skip -= 1;
+                    continue;
+                }
+                loaded.records += 1;
+                if fields.len() > targets.len() {
+                    let warning = ER_WARN_TOO_MANY_RECORDS.warning(&[&loaded.records]);
+                    self.diagnostics.push(warning, self.settings.diagnostics_max);
+                } else if fields.len() < targets.len() {
+                    let warning = ER_WARN_TOO_FEW_RECORDS.warning(&[&loaded.records]);
+                    self.diagnostics.push(warning, self.settings.diagnostics_max);
+                }
+                let mut row = Vec::with_capacity(targets.len());
+                let mut next = fields.drain(..);
+                for target in targets {
+                    let value = match next.next() {
+                        Some(Some(bytes)) => Value::Bytes { bytes, collation },
+                        Some(None) => Value::Null,
+                        None => Value::string(Vec::new(), collation),
+                    };
+                    match target {
+                        None => row.push(value),
+                        Some(name) => {
+                            self.user_variables.insert(name.clone(), value);
+                        }
+                    }
+                }
+                drop(next);
+                let current = match plan.take() {
+                    Some(current) if self.plan_is_current(&current, &row) => current,
+                    _ => self.plan_statement(&parsed.statement, text, &row)?,
+                };
+                let summary = self.run_changes(&current, &row)?;
+                plan = Some(current);
+                if summary.affected == 0 {
+                    loaded.skipped += 1;
+                } else {
+                    loaded.deleted += summary.affected.saturating_sub(1);
+                }
+                self.control.check()?;
+            }
+            if last {
+                return Ok(());
+            }
+            if splitter.waiting.len() - splitter.read > LINE_BYTES_MAX {
+                return Err(service::error::ER_NET_PACKET_TOO_LARGE.bare());
+            }
+            last = !source.next(&mut piece, reply)?;
+            splitter.add(if last { b"" } else { &piece });
+        }
+    }
+}
+
+/// Where the bytes come from.
+enum Source {
+    Client,
+    File { file: std::sync::Arc<dyn env::disk::File>, at: u64, length: u64 },
+}
+
+impl Source {
+    /// Replaces `piece` by the next bytes; false at the end.
+    fn next(&mut self, piece: &mut Vec<u8>, reply: &mut Reply<'_>) -> Result<bool> {
+        match self {
+            Source::Client => reply.read_local_chunk(piece),
+            Source::File { file, at, length } => {
+                let count = (*length - *at).min(FILE_PIECE_BYTES as u64);
+                if count == 0 {
+                    return Ok(false);
+                }
+                piece.resize(usize::try_from(count).unwrap_or(FILE_PIECE_BYTES), 0);
+                let read = env::blocking::around(|| file.read_at(*at, piece));
+                read.map_err(|error| service::error::ER_ERROR_ON_READ.with(&[&"file", &error.raw_os_error().unwrap_or(5), &error]))?;
+                *at += count;
+                Ok(true)
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lines(format: &Format, text: &str, piece_bytes: usize) -> Vec<Vec<Option<String>>> {
+        let mut splitter = Splitter { format: format.clone(), waiting: Vec::new(), read: 0 };
+        let mut found = Vec::new();
+        let mut fields = Vec::new();
+        let mut take = |splitter: &mut Splitter, last: bool| {
+            while splitter.next_line(last, &mut fields) {
+                found.push(fields.drain(..).map(|field| field.map(|bytes| String::from_utf8(bytes).unwrap())).collect());
+            }
+        };
+        for piece in text.as_bytes().chunks(piece_bytes) {
+            splitter.add(piece);
+            take(&mut splitter, false);
+        }
+        splitter.add(b"");
+        take(&mut splitter, true);
+        found
+    }
+
+    fn text(field: &str) -> Option<String> {
+        Some(field.to_owned())
+    }
+
+    #[test]
+    fn fields_are_cut_the_same_however_the_pieces_fall() {
+        let csv = Format {
+            field_end: b",".to_vec(),
+            enclosed: Some(b'"'),
+            escaped: Some(b'\\'),
+            line_start: Vec::new(),
+            line_end: b"\r\n".to_vec(),
+        };
+        let input = "1,\"a \"\"b\"\", c\",\\N\r\n2,x\\,y,NULL\r\n\"\",,\"NULL\"";
+        for piece_bytes in 1..input.len() {
+            assert_eq!(
+                lines(&csv, input, piece_bytes),
+                [
+                    vec![text("1"), text("a \"b\", c"), None],
+                    vec![text("2"), text("x,y"), None],
+                    vec![text(""), text(""), text("NULL")],
+                ],
+                "pieces of {piece_bytes} bytes"
+            );
+        }
+    }
+
+    #[test]
+    fn lines_may_have_a_start() {
+        let format = Format {
+            field_end: b"\t".to_vec(),
+            enclosed: None,
+            escaped: Some(b'\\'),
+            line_start: b"xxx".to_vec(),
+            line_end: b"\n".to_vec(),
+        };
+        assert_eq!(lines(&format, "xxxabc\t1\nsomething xxxdef\t2\n", 4), [vec![text("abc"), text("1")], vec![text("def"), text("2")]]);
+    }
+}

@@ -1,0 +1,486 @@
+//! A session: one client's conversation, from login to its end.
+//!
+//! The session owns what MySQL ties to a connection: variables, the transaction, prepared statements, temporary state,
+//! diagnostics. It is plain synchronous code called by one thread at a time; whatever may wait says so through
+//! `env::blocking`, and a commit's durability is waited for by the server, not here.
+//!
+//! Invariants:
+//! 1. A statement that fails leaves the transaction as it was before the statement, or (deadlock) rolled back whole.
+//! 2. Every statement answers exactly once, by a result or by the error it returns.
+//! 3. [`Settings`] agree with [`Variables`] whenever a statement starts.
+//!
+//! Read next: [`dispatch`] (which statement goes where), [`transaction`], [`run`] (statements with a plan), `set`, `show`.
+
+pub mod accounts;
+pub mod diagnostics;
+pub mod definitions;
+pub mod dispatch;
+pub mod explain;
+pub mod listing;
+pub mod load;
+pub mod point;
+pub mod prepared;
+pub mod run;
+pub mod set;
+pub mod settings;
+pub mod show;
+pub mod transaction;
+
+use std::sync::Arc;
+
+use catalog::{Account, Catalog};
+use hashbrown::HashMap;
+use service::error::{ER_BAD_DB_ERROR, ER_NOT_SUPPORTED_YET, ER_NO_SUCH_THREAD};
+use service::{
+    Capabilities, ChangeUserRequest, ConnectRequest, ConnectionControl, ExecuteRequest, OkSummary, Outcome, Reply,
+    Session, SetOption, SqlError, StatusFlags,
+};
+use types::Value;
+use types::collation::CollationId;
+
+use crate::core::Core;
+use crate::facts::Facts;
+use crate::privilege;
+use crate::processes::{Identity, ProcessEntry};
+use crate::variables::definition::known;
+use crate::variables::{Setting, Variables};
+
+use diagnostics::Diagnostics;
+use prepared::PreparedStatements;
+use settings::{Isolation, Settings};
+use transaction::TransactionState;
+
+/// 1235 for something MySQL does and this server does not yet.
+#[cold]
+#[must_use]
+pub fn not_supported(what: &str) -> Box<SqlError> {
+    ER_NOT_SUPPORTED_YET.with(&[&what])
+}
+
+/// One client's conversation with local tables.
+pub struct LocalSession {
+    pub(crate) core: Arc<Core>,
+    pub(crate) control: Arc<ConnectionControl>,
+    pub(crate) process: Arc<ProcessEntry>,
+    /// The account with its roles, as of `accounts_seen`.
+    pub(crate) account: Arc<Account>,
+    accounts_seen: Arc<catalog::Accounts>,
+    /// `USER()`.
+    pub(crate) user_at_host: String,
+    capabilities: Capabilities,
+    multi_statements: bool,
+    pub(crate) variables: Variables,
+    pub(crate) settings: Settings,
+    pub(crate) user_variables: HashMap<Vec<u8>, Value>,
+    pub(crate) database: Option<Arc<str>>,
+    pub(crate) transaction: TransactionState,
+    pub(crate) prepared: PreparedStatements,
+    pub(crate) diagnostics: Diagnostics,
+    pub(crate) last_insert_id: u64,
+    pub(crate) next_insert_id: Option<u64>,
+    pub(crate) row_count: i64,
+    pub(crate) found_rows: u64,
+    pub(crate) fixed_timestamp_micros: Option<i64>,
+    pub(crate) random: (u64, u64),
+    next_isolation: Option<Isolation>,
+    next_read_only: Option<bool>,
+    /// Database of the slow log's entry before, to write `use` only when it changes.
+    slow_log_database: Option<Arc<str>>,
+    tls: Option<service::TlsDetails>,
+    /// CREATE TEMPORARY TABLE.
+    pub(crate) temporary: crate::ddl::TemporaryTables,
+    /// Memory for keys.
+    pub(crate) key: Vec<u8>,
+    /// Memory for the row of a point SELECT.
+    pub(crate) row: Vec<u8>,
+    /// Text of the running statement, for expressions that are planned by themselves.
+    statement_text: Vec<u8>,
+    arena: bumpalo::Bump,
+}
+
+impl std::fmt::Debug for LocalSession {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter
+            .debug_struct("LocalSession")
+            .field("connection_id", &self.control.connection_id)
+            .field("user", &self.user_at_host)
+            .finish_non_exhaustive()
+    }
+}
+
+impl LocalSession {
+    /// Starts the session of a client that proved to be `request.account`.
+    ///
+    /// # Errors
+    /// 1044 and 1049 for the default database it asks for.
+    pub fn start(core: Arc<Core>, request: ConnectRequest) -> Result<Self, Box<SqlError>> {
+        let catalog = core.catalog().load();
+        let accounts = Arc::clone(&catalog.accounts);
+        let account = accounts
+            .find(&request.account.user, &request.account.host)
+            .map_or_else(|| Arc::new(Account::new(catalog::AccountId(0), &request.account.user, &request.account.host)), Arc::clone);
+        let account = privilege::with_roles(&accounts, &account);
+        let identity = Identity {
+            user: request.user.clone(),
+            host: match request.control.peer {
+                Some(peer) => format!("{}:{}", request.host.name, peer.port()),
+                None => request.host.name.clone(),
+            },
+            database: None,
+        };
+        let now = core.env.clock.wall_micros();
+        let process = core.processes.add(Arc::clone(&request.control), identity, now);
+        core.counters.max_used_connections.raise_to(core.processes.count() as u64);
+        let variables = Variables::clone(&core.globals());
+        let seed = core.random_u64();
+        let mut session = Self {
+            settings: Settings::derive(&variables),
+            transaction: TransactionState::new(&core),
+            process,
+            account,
+            accounts_seen: accounts,
+            user_at_host: format!("{}@{}", request.user, request.host.name),
+            multi_statements: request.capabilities.has(Capabilities::MULTI_STATEMENTS),
+            capabilities: request.capabilities,
+            variables,
+            user_variables: HashMap::new(),
+            database: None,
+            prepared: PreparedStatements::default(),
+            diagnostics: Diagnostics::default(),
+            last_insert_id: 0,
+            next_insert_id: None,
+            row_count: -1,
+            found_rows: 0,
+            fixed_timestamp_micros: None,
+            random: (seed, seed.rotate_left(32)),
+            next_isolation: None,
+            next_read_only: None,
+            slow_log_database: None,
+            tls: request.tls,
+            temporary: crate::ddl::TemporaryTables::default(),
+            key: Vec::new(),
+            row: Vec::new(),
+            statement_text: Vec::new(),
+            arena: bumpalo::Bump::new(),
+            control: request.control,
+            core,
+        };
+        session.set_collation(request.collation);
+        if request.capabilities.has(Capabilities::INTERACTIVE) {
+            let interactive = session.variables.get(known::interactive_timeout()).clone();
+            session.variables.set(known::wait_timeout(), interactive);
+        }
+        session.variables.set(known::pseudo_thread_id(), Setting::Integer(i128::from(session.control.connection_id)));
+        if let Some(database) = request.database {
+            session.use_database(&String::from_utf8_lossy(&database))?;
+        }
+        session.log_connect();
+        Ok(session)
+    }
+
+    fn log_connect(&self) {
+        if self.core.logs.general_is_on() {
+            let database = self.database.as_deref().unwrap_or("");
+            let how = match (&self.tls, self.control.peer) {
+                (Some(_), _) => "SSL/TLS",
+                (None, Some(_)) => "TCP/IP",
+                (None, None) => "Socket",
+            };
+            let text = format!("{} on {database} using {how}", self.user_at_host);
+            self.log_general("Connect", &text.as_bytes());
+        }
+    }
+
+    /// The collation a client names at login sets the three character sets.
+    fn set_collation(&mut self, collation: u16) {
+        let collation = CollationId::from_id(collation)
+            .filter(|collation| *collation != CollationId::BINARY)
+            .unwrap_or(CollationId::UTF8MB4_0900_AI_CI);
+        let charset = Setting::text(collation.charset().name());
+        self.variables.set(known::character_set_client(), charset.clone());
+        self.variables.set(known::character_set_connection(), charset.clone());
+        self.variables.set(known::character_set_results(), charset);
+        self.variables.set(known::collation_connection(), Setting::text(collation.name()));
+        self.settings = Settings::derive(&self.variables);
+    }
+
+    /// Makes `name` the default database.
+    ///
+    /// # Errors
+    /// 1049, 1044.
+    pub fn use_database(&mut self, name: &str) -> Result<(), Box<SqlError>> {
+        let catalog = self.core.catalog().load();
+        if !privilege::sees_schema(&self.account, name) {
+            return Err(privilege::schema_denied(&self.account, name));
+        }
+        let Some(schema) = catalog.schema(name) else { return Err(ER_BAD_DB_ERROR.with(&[&name])) };
+        self.database = Some(Arc::clone(&schema.name));
+        self.process.identity.lock().database = Some(schema.name.to_string());
+        self.variables.set(known::collation_database(), Setting::text(schema.collation.name()));
+        self.variables.set(known::character_set_database(), Setting::text(schema.collation.charset().name()));
+        Ok(())
+    }
+
+    /// Called after a database was dropped: it may have been the default one.
+    pub(crate) fn forget_database(&mut self, name: &str) {
+        if self.database.as_deref() == Some(name) {
+            self.database = None;
+            self.process.identity.lock().database = None;
+        }
+    }
+
+    /// Takes the account anew if accounts changed since the last look.
+    pub(crate) fn reload_account(&mut self) {
+        let catalog = self.core.catalog().peek();
+        if Arc::ptr_eq(&catalog.accounts, &self.accounts_seen) {
+            return;
+        }
+        if let Some(account) = catalog.accounts.find(&self.account.user, &self.account.host) {
+            self.account = privilege::with_roles(&catalog.accounts, account);
+        }
+        self.accounts_seen = Arc::clone(&catalog.accounts);
+    }
+
+    pub(crate) fn catalog(&self) -> Arc<Catalog> {
+        self.core.catalog().load()
+    }
+
+    pub(crate) fn facts(&self) -> Facts {
+        let (version, cipher) = match &self.tls {
+            Some(tls) => (tls.version.to_owned(), tls.cipher.clone()),
+            None => (String::new(), String::new()),
+        };
+        Facts {
+            core: Arc::clone(&self.core),
+            variables: self.variables.clone(),
+            account: Some(Arc::clone(&self.account)),
+            session_status: vec![("Ssl_version", version), ("Ssl_cipher", cipher)],
+        }
+    }
+
+    pub(crate) fn in_transaction(&self) -> bool {
+        self.transaction.is_open()
+    }
+
+    pub(crate) fn status_flags(&self) -> StatusFlags {
+        StatusFlags::NONE
+            .set(StatusFlags::AUTOCOMMIT, self.settings.autocommit)
+            .set(StatusFlags::IN_TRANS, self.in_transaction())
+            .set(StatusFlags::IN_TRANS_READONLY, self.in_transaction() && self.transaction.read_only)
+            .set(
+                StatusFlags::NO_BACKSLASH_ESCAPES,
+                self.settings.sql_mode.has(crate::variables::sql_mode::SqlModes::NO_BACKSLASH_ESCAPES),
+            )
+    }
+
+    /// Answers a statement that has nothing to tell.
+    pub(crate) fn send_ok(&mut self, reply: &mut Reply<'_>) -> Outcome {
+        self.row_count = 0;
+        let summary =
+            OkSummary { status: self.status_flags(), warnings: self.diagnostics.packet_count(), ..OkSummary::default() };
+        reply.ok(&summary)
+    }
+
+    pub(crate) fn push_error(&mut self, error: &SqlError) {
+        self.diagnostics.push(error.diagnostic(), self.settings.diagnostics_max);
+        self.row_count = -1;
+    }
+
+    pub(crate) fn seed_random(&mut self, second: bool, seed: u64) {
+        if second {
+            self.random.1 = seed;
+        } else {
+            self.random.0 = seed;
+        }
+    }
+
+    /// What depends on settings outside this struct is brought up to date.
+    pub(crate) fn after_settings_changed(&mut self) -> Outcome {
+        Ok(())
+    }
+
+    /// Back to the state after login, as COM_RESET_CONNECTION and COM_CHANGE_USER want it.
+    fn reset_state(&mut self) -> Outcome {
+        self.rollback_transaction()?;
+        self.transaction.forget_next();
+        self.prepared.clear(&self.core);
+        self.user_variables.clear();
+        self.variables = Variables::clone(&self.core.globals());
+        self.variables.set(known::pseudo_thread_id(), Setting::Integer(i128::from(self.control.connection_id)));
+        self.settings = Settings::derive(&self.variables);
+        self.diagnostics.clear();
+        self.last_insert_id = 0;
+        self.next_insert_id = None;
+        self.fixed_timestamp_micros = None;
+        self.next_isolation = None;
+        self.next_read_only = None;
+        self.core.release_session(self.control.connection_id);
+        Ok(())
+    }
+}
+
+impl Drop for LocalSession {
+    fn drop(&mut self) {
+        if self.core.logs.general_is_on() {
+            self.log_general("Quit", &&b""[..]);
+        }
+        // The store rolls back what is open when the transaction is dropped.
+        self.prepared.clear(&self.core);
+        self.core.release_session(self.control.connection_id);
+        self.core.processes.remove(self.control.connection_id);
+    }
+}
+
+impl Session for LocalSession {
+    fn query(&mut self, sql: &[u8], reply: &mut Reply<'_>) -> Outcome {
+        self.run_text(sql, reply)
+    }
+
+    fn prepare(&mut self, sql: &[u8], reply: &mut Reply<'_>) -> Outcome {
+        self.prepare_statement(sql, reply)
+    }
+
+    fn execute(&mut self, request: ExecuteRequest<'_>, reply: &mut Reply<'_>) -> Outcome {
+        self.execute_statement(request, reply)
+    }
+
+    fn send_long_data(&mut self, statement_id: u32, parameter: u16, data: &[u8]) {
+        self.core.counters.com_stmt_send_long_data.increment();
+        let max = self.max_allowed_packet() as usize;
+        self.prepared.add_long_data(statement_id, parameter, data, max);
+    }
+
+    fn fetch(&mut self, statement_id: u32, row_count: u32, reply: &mut Reply<'_>) -> Outcome {
+        self.fetch_rows(statement_id, row_count, reply)
+    }
+
+    fn reset_statement(&mut self, statement_id: u32, reply: &mut Reply<'_>) -> Outcome {
+        self.core.counters.com_stmt_reset.increment();
+        self.prepared.reset(statement_id)?;
+        self.send_ok(reply)
+    }
+
+    fn close_statement(&mut self, statement_id: u32) {
+        self.core.counters.com_stmt_close.increment();
+        self.prepared.close(statement_id, &self.core);
+    }
+
+    fn init_db(&mut self, database: &[u8], reply: &mut Reply<'_>) -> Outcome {
+        self.diagnostics.clear();
+        self.log_general("Init DB", &database);
+        self.use_database(&String::from_utf8_lossy(database))?;
+        self.send_use_ok(reply)
+    }
+
+    fn field_list(&mut self, table: &[u8], wildcard: &[u8], reply: &mut Reply<'_>) -> Outcome {
+        self.list_fields(table, wildcard, reply)
+    }
+
+    fn statistics(&mut self, reply: &mut Reply<'_>) -> Outcome {
+        let uptime = self.core.env.clock.now().since(self.core.started).as_secs();
+        let counters = &self.core.counters;
+        let questions = counters.questions.get();
+        #[allow(clippy::cast_precision_loss, reason = "a rate for people")]
+        let rate = questions as f64 / uptime.max(1) as f64;
+        let text = format!(
+            "Uptime: {uptime}  Threads: {}  Questions: {questions}  Slow queries: {}  Opens: 0  Flush tables: 1  Open tables: 0  Queries per second avg: {rate:.3}",
+            self.core.processes.count(),
+            counters.slow_queries.get(),
+        );
+        reply.raw(text.as_bytes());
+        Ok(())
+    }
+
+    fn set_option(&mut self, option: SetOption, reply: &mut Reply<'_>) -> Outcome {
+        self.multi_statements = option == SetOption::MultiStatementsOn;
+        reply.end_rows(self.status_flags(), 0)
+    }
+
+    fn change_user(&mut self, request: ChangeUserRequest, reply: &mut Reply<'_>) -> Outcome {
+        self.reset_state()?;
+        let catalog = self.core.catalog().load();
+        if let Some(account) = catalog.accounts.find(&request.account.user, &request.account.host) {
+            self.account = privilege::with_roles(&catalog.accounts, account);
+        }
+        self.accounts_seen = Arc::clone(&catalog.accounts);
+        let host = self.user_at_host.rsplit_once('@').map_or("", |(_, host)| host).to_owned();
+        self.user_at_host = format!("{}@{host}", request.user);
+        self.database = None;
+        {
+            let mut identity = self.process.identity.lock();
+            identity.user.clone_from(&request.user);
+            identity.database = None;
+        }
+        if let Some(collation) = request.collation {
+            self.set_collation(collation);
+        }
+        if let Some(database) = request.database {
+            self.use_database(&String::from_utf8_lossy(&database))?;
+        }
+        self.send_ok(reply)
+    }
+
+    fn reset_connection(&mut self, reply: &mut Reply<'_>) -> Outcome {
+        let charset = self.variables.get(known::character_set_client()).clone();
+        let results = self.variables.get(known::character_set_results()).clone();
+        let collation = self.variables.get(known::collation_connection()).clone();
+        self.reset_state()?;
+        // The handshake's character set stays.
+        self.variables.set(known::character_set_connection(), charset.clone());
+        self.variables.set(known::character_set_client(), charset);
+        self.variables.set(known::character_set_results(), results);
+        self.variables.set(known::collation_connection(), collation);
+        self.settings = Settings::derive(&self.variables);
+        self.send_ok(reply)
+    }
+
+    fn process_kill(&mut self, connection_id: u32, reply: &mut Reply<'_>) -> Outcome {
+        self.kill(u64::from(connection_id), false)?;
+        self.send_ok(reply)
+    }
+
+    fn ping(&mut self, reply: &mut Reply<'_>) -> Outcome {
+        self.send_ok(reply)
+    }
+
+    fn idle_timeout_s(&self) -> u64 {
+        self.variables.unsigned(known::wait_timeout())
+    }
+
+    fn max_allowed_packet(&self) -> u32 {
+        u32::try_from(self.variables.unsigned(known::max_allowed_packet())).unwrap_or(u32::MAX)
+    }
+}
+
+impl LocalSession {
+    pub(crate) fn send_use_ok(&mut self, reply: &mut Reply<'_>) -> Outcome {
+        let Some(database) = self.database.clone() else { return self.send_ok(reply) };
+        self.row_count = 0;
+        let change = [wire::SessionStateChange::Schema(database.as_bytes())];
+        let tracked = self.capabilities.has(Capabilities::SESSION_TRACK);
+        reply.ok(&OkSummary {
+            status: self.status_flags().set(StatusFlags::SESSION_STATE_CHANGED, tracked),
+            warnings: self.diagnostics.packet_count(),
+            state_changes: if tracked { &change } else { &[] },
+            ..OkSummary::default()
+        })
+    }
+
+    /// KILL: ends another connection or its statement.
+    ///
+    /// # Errors
+    /// 1094 if there is none, 1095 without the right.
+    pub(crate) fn kill(&self, connection_id: u64, query_only: bool) -> Result<(), Box<SqlError>> {
+        let Some(entry) = self.core.processes.get(connection_id) else {
+            return Err(ER_NO_SUCH_THREAD.with(&[&connection_id]));
+        };
+        let own = self.user_at_host.split('@').next() == Some(entry.identity.lock().user.as_str());
+        let admin = self.account.global.contains(catalog::Privileges::SUPER)
+            || self.account.dynamic.iter().any(|(name, _)| &**name == "CONNECTION_ADMIN");
+        if !own && !admin {
+            return Err(service::error::ER_KILL_DENIED_ERROR.with(&[&connection_id]));
+        }
+        entry.control.kill(if query_only { service::Kill::Query } else { service::Kill::Connection });
+        Ok(())
+    }
+}

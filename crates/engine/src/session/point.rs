@@ -1,0 +1,266 @@
+//! The point program: a SELECT of one row by a whole unique key, from the parameters to the row's bytes on the wire without operators.
+//!
+//! Such a plan is a scan with one range whose ends are parameters or literals, and a projection of plain columns. The
+//! program encodes the key from the values, descends once, and encodes the wanted columns from the row's own bytes under the
+//! page's latch. Whatever does not fit (a value of another type than its key column, a large value outside its row) takes
+//! the ordinary way through the operators, which answers the same.
+
+use std::sync::Arc;
+
+use exec::output::CellEncoder;
+use plan::ExprKind;
+use plan::physical::{Node, Op, PhysicalPlan, PlanKind, Scan};
+use service::{RowFormat, SqlError};
+use store::Reader;
+use table::Table;
+use table::codec::row::{BytesRef, RowView};
+use table::TimestampZone;
+use types::charset::Charset;
+use types::collation::CollationId;
+use types::vector::Cell;
+use types::{Physical, Value};
+use wire::row;
+
+/// One part of the key: where its value comes from and what it must be.
+#[derive(Clone, Debug)]
+struct KeyPart {
+    source: KeySource,
+    accepts: Accepts,
+}
+
+#[derive(Clone, Debug)]
+enum KeySource {
+    Parameter(usize),
+    Literal(Value),
+}
+
+/// Which values a key column takes as they are.
+#[derive(Clone, Copy, Debug)]
+enum Accepts {
+    /// Integers between these.
+    Integers {
+        least: i128,
+        greatest: i128,
+    },
+    /// Text of this collation's character set.
+    Text(CollationId),
+}
+
+/// A point SELECT ready to run.
+#[derive(Clone, Debug)]
+pub struct PointProgram {
+    table: Arc<Table>,
+    index: usize,
+    covering: bool,
+    key: Vec<KeyPart>,
+    columns: Vec<Column>,
+}
+
+#[derive(Clone, Debug)]
+struct Column {
+    ordinal: usize,
+    physical: Physical,
+    encoder: CellEncoder,
+}
+
+/// How a run ended.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum PointOutcome {
+    /// So many rows were found (0 or 1), and written.
+    Rows(u64),
+    /// The ordinary way has to be taken.
+    NotHere,
+}
+
+/// Follows projections of plain columns down to the scan; answers the scan and which of its outputs the result has.
+fn scan_below<'p>(node: &'p Node, wanted: &[usize]) -> Option<(&'p Scan, Vec<usize>)> {
+    match &node.op {
+        Op::Scan(scan) => Some((scan, wanted.to_vec())),
+        Op::Project { input, exprs } => {
+            let inner: Option<Vec<usize>> = wanted
+                .iter()
+                .map(|&output| match exprs.get(output)?.kind {
+                    ExprKind::Input(position) => Some(position as usize),
+                    _ => None,
+                })
+                .collect();
+            scan_below(input, &inner?)
+        }
+        _ => None,
+    }
+}
+
+impl PointProgram {
+    /// The program of a plan, if it is a point SELECT.
+    #[must_use]
+    pub fn of(plan: &PhysicalPlan, results: Option<Charset>) -> Option<Self> {
+        let PlanKind::Query(root) = &plan.kind else { return None };
+        let outputs: Vec<usize> = (0..plan.output.len()).collect();
+        let (scan, positions) = scan_below(root, &outputs)?;
+        let mention = &plan.tables[scan.table.0 as usize];
+        if mention.lock.is_some() || !scan.filter.is_empty() || scan.limit.is_some() || !scan.access.point {
+            return None;
+        }
+        let table = Table::of(&mention.entry.source)?;
+        let definition = Arc::clone(table.definition());
+        let index = scan.access.index.or(definition.clustered)?;
+        let [range] = scan.access.ranges.as_deref()? else { return None };
+        let parts = &definition.indexes[index].parts;
+        if range.equal.len() != parts.len() || parts.iter().any(|part| part.prefix_length.is_some()) {
+            return None;
+        }
+        let mut key = Vec::with_capacity(parts.len());
+        for (value, part) in range.equal.iter().zip(parts) {
+            let data_type = &definition.columns[part.column].data_type;
+            let accepts = if data_type.is_integer() && data_type.physical() == Physical::Int {
+                let bytes = u32::from(data_type.integer_bytes()?);
+                let bits = bytes * 8;
+                if data_type.unsigned {
+                    Accepts::Integers { least: 0, greatest: (1i128 << bits) - 1 }
+                } else {
+                    Accepts::Integers { least: -(1i128 << (bits - 1)), greatest: (1i128 << (bits - 1)) - 1 }
+                }
+            } else if data_type.is_string() && !data_type.is_text_or_blob() {
+                Accepts::Text(data_type.collation)
+            } else {
+                return None;
+            };
+            let source = match &value.expr.kind {
+                ExprKind::Param(ordinal) => KeySource::Parameter(*ordinal as usize),
+                ExprKind::Literal(value) => KeySource::Literal(value.clone()),
+                _ => return None,
+            };
+            key.push(KeyPart { source, accepts });
+        }
+        let columns: Option<Vec<Column>> = positions
+            .into_iter()
+            .map(|position| {
+                // A position behind the columns is the locator, which no result has.
+                let ordinal = *scan.columns.get(position)?;
+                let data_type = &definition.columns[ordinal].data_type;
+                let encoder = CellEncoder::new(data_type, results);
+                Some(Column { ordinal, physical: data_type.physical(), encoder })
+            })
+            .collect();
+        let columns = columns?;
+        let covering = columns.iter().all(|column| table.covers(index, column.ordinal));
+        Some(Self { index, covering, key, columns, table })
+    }
+
+    /// The table it reads.
+    #[must_use]
+    pub fn table(&self) -> &Arc<Table> {
+        &self.table
+    }
+
+    /// Encodes the key into `out`; false if a value does not fit its column as it is.
+    fn write_key(&self, values: &[Value], zone: &dyn TimestampZone, out: &mut Vec<u8>) -> bool {
+        let codec = self.table.key_codec(self.index);
+        for (number, part) in self.key.iter().enumerate() {
+            let value = match &part.source {
+                KeySource::Parameter(ordinal) => match values.get(*ordinal) {
+                    Some(value) => value,
+                    None => return false,
+                },
+                KeySource::Literal(value) => value,
+            };
+            let cell = match (value, part.accepts) {
+                (Value::Int(number), Accepts::Integers { least, greatest })
+                    if (least..=greatest).contains(&i128::from(*number)) =>
+                {
+                    Cell::Int(*number)
+                }
+                (Value::UInt(number), Accepts::Integers { least, greatest })
+                    if (least..=greatest).contains(&i128::from(*number)) =>
+                {
+                    #[allow(clippy::cast_possible_wrap, reason = "an unsigned column keeps the bits of its u64")]
+                    Cell::Int(*number as i64)
+                }
+                (Value::Bytes { bytes, collation }, Accepts::Text(wanted))
+                    if collation.charset() == wanted.charset() =>
+                {
+                    Cell::Bytes(bytes)
+                }
+                _ => return false,
+            };
+            codec.write_part(number, cell, zone, out);
+        }
+        true
+    }
+
+    /// Reads the row and appends its payload to `out`, which is empty.
+    ///
+    /// # Errors
+    /// The store's.
+    pub fn run(
+        &mut self,
+        values: &[Value],
+        reader: Reader<'_>,
+        zone: &dyn TimestampZone,
+        key: &mut Vec<u8>,
+        format: RowFormat,
+        out: &mut Vec<u8>,
+    ) -> Result<PointOutcome, Box<SqlError>> {
+        key.clear();
+        out.clear();
+        if !self.write_key(values, zone, key) {
+            return Ok(PointOutcome::NotHere);
+        }
+        let columns = &mut self.columns;
+        let write = |view: &RowView<'_>| write_row(columns, view, zone, format, out);
+        let found = if self.covering {
+            self.table.get_covered(self.index, key, reader, write)
+        } else {
+            self.table.get_unique(self.index, key, reader, write)
+        };
+        match found {
+            Ok(Some(true)) => Ok(PointOutcome::Rows(1)),
+            Ok(Some(false)) => Ok(PointOutcome::NotHere),
+            Ok(None) => Ok(PointOutcome::Rows(0)),
+            Err(error) => Err(crate::ddl::store_error(&error)),
+        }
+    }
+}
+
+/// Writes the columns of one row; false if one of them lies outside the row.
+fn write_row(
+    columns: &mut [Column],
+    view: &RowView<'_>,
+    zone: &dyn TimestampZone,
+    format: RowFormat,
+    out: &mut Vec<u8>,
+) -> bool {
+    let bitmap = match format {
+        RowFormat::Text => 0,
+        RowFormat::Binary => row::begin_binary(out, columns.len()),
+    };
+    for (index, column) in columns.iter_mut().enumerate() {
+        let ordinal = column.ordinal;
+        let decimal;
+        let cell = if view.is_null(ordinal) {
+            Cell::Null
+        } else {
+            match column.physical {
+                Physical::Int => Cell::Int(view.int(ordinal, zone)),
+                Physical::Double => Cell::Double(view.double(ordinal)),
+                Physical::Decimal => {
+                    decimal = view.decimal(ordinal);
+                    Cell::Decimal(&decimal)
+                }
+                Physical::Bytes => match view.bytes(ordinal) {
+                    BytesRef::Inline(bytes) => Cell::Bytes(bytes),
+                    BytesRef::External { .. } => return false,
+                },
+            }
+        };
+        match format {
+            RowFormat::Text => column.encoder.put_cell_text(cell, out),
+            RowFormat::Binary => {
+                if !column.encoder.put_cell_binary(cell, out) {
+                    row::set_binary_null(out, bitmap, index);
+                }
+            }
+        }
+    }
+    true
+}

@@ -1,0 +1,499 @@
+//! Prepared statements, of the binary protocol and of SQL's PREPARE.
+//!
+//! A statement keeps its text, the places of its `?` and, once run, its plan. A plan depends on the catalog's version, on
+//! settings that change binding, and on the types of its parameters; when one differs it is made anew. Parameters stay binary
+//! on their way from the packet to the expression; only a log that wants the statement renders them
+//! ([`RenderedStatement`]), in one pass.
+//!
+//! Limits: `max_prepared_stmt_count` statements a server (1461); [`LONG_DATA_BYTES_MAX_FACTOR`] times
+//! `max_allowed_packet` of long data a statement.
+
+use std::sync::Arc;
+
+use hashbrown::HashMap;
+use service::error::{
+    ER_MALFORMED_PACKET, ER_MAX_PREPARED_STMT_COUNT_REACHED, ER_NET_PACKET_TOO_LARGE, ER_UNKNOWN_STMT_HANDLER,
+    ER_UNSUPPORTED_PS, ER_WRONG_ARGUMENTS,
+};
+use service::{ExecuteRequest, Outcome, Reply, SqlError, StatusFlags};
+use syntax::ast::{PrepareSource, Statement};
+use types::collation::CollationId;
+use types::temporal::{DateTime, Time};
+use types::{DataType, Decimal, Value};
+use wire::parameter::{ParameterType, ParameterValue, Parameters};
+use wire::{ColumnType, EncodedColumns};
+
+use super::LocalSession;
+use super::run::CachedPlan;
+use crate::core::Core;
+use crate::log::StatementText;
+use crate::processes::Activity;
+use crate::status::StatementKind;
+use crate::variables::definition::known;
+
+/// Long data of all parameters of a statement may be so many times `max_allowed_packet`.
+pub const LONG_DATA_BYTES_MAX_FACTOR: usize = 2;
+
+/// One prepared statement.
+#[derive(Debug)]
+pub struct PreparedStatement {
+    /// Its text, UTF-8.
+    pub(crate) text: Arc<[u8]>,
+    /// Offsets of the `?` in the text.
+    places: Arc<[u32]>,
+    types: Vec<ParameterType>,
+    long_data: HashMap<u16, Vec<u8>>,
+    /// Long data was sent that is too long; the next execute says so.
+    long_data_error: bool,
+    /// The plan of the last run.
+    pub(crate) plan: Option<CachedPlan>,
+    /// Rows that wait for COM_STMT_FETCH.
+    cursor: Option<super::run::Cursor>,
+}
+
+/// All prepared statements of a session.
+#[derive(Debug, Default)]
+pub struct PreparedStatements {
+    by_id: HashMap<u32, PreparedStatement>,
+    named: HashMap<String, (Arc<[u8]>, u32)>,
+    last_id: u32,
+}
+
+impl PreparedStatements {
+    /// Forgets all.
+    pub fn clear(&mut self, core: &Core) {
+        for _ in self.by_id.drain() {
+            core.counters.prepared_statement_count.decrement();
+        }
+        for _ in self.named.drain() {
+            core.counters.prepared_statement_count.decrement();
+        }
+    }
+
+    /// Forgets one; unknown numbers are ignored, as the protocol wants.
+    pub fn close(&mut self, id: u32, core: &Core) {
+        if self.by_id.remove(&id).is_some() {
+            core.counters.prepared_statement_count.decrement();
+        }
+    }
+
+    /// Forgets long data and the cursor of one.
+    ///
+    /// # Errors
+    /// 1243.
+    pub fn reset(&mut self, id: u32) -> Outcome {
+        let statement = self.find(id, "mysqld_stmt_reset")?;
+        statement.long_data.clear();
+        statement.long_data_error = false;
+        statement.cursor = None;
+        Ok(())
+    }
+
+    /// Adds a piece to a parameter's value.
+    pub fn add_long_data(&mut self, id: u32, parameter: u16, data: &[u8], packet_max: usize) {
+        let Some(statement) = self.by_id.get_mut(&id) else { return };
+        let held: usize = statement.long_data.values().map(Vec::len).sum();
+        if usize::from(parameter) >= statement.places.len()
+            || held + data.len() > packet_max.saturating_mul(LONG_DATA_BYTES_MAX_FACTOR)
+        {
+            statement.long_data_error = true;
+            return;
+        }
+        statement.long_data.entry(parameter).or_default().extend_from_slice(data);
+    }
+
+    fn find(&mut self, id: u32, command: &str) -> Result<&mut PreparedStatement, Box<SqlError>> {
+        self.by_id.get_mut(&id).ok_or_else(|| unknown(&id.to_string(), command))
+    }
+}
+
+#[cold]
+fn unknown(id: &str, command: &str) -> Box<SqlError> {
+    ER_UNKNOWN_STMT_HANDLER.with(&[&id.len(), &id, &command])
+}
+
+/// A statement's text with the values of its parameters in it.
+struct RenderedStatement<'a> {
+    text: &'a [u8],
+    places: &'a [u32],
+    values: &'a [Value],
+}
+
+impl StatementText for RenderedStatement<'_> {
+    fn write_to(&self, line: &mut Vec<u8>) {
+        let mut from = 0;
+        for (place, value) in self.places.iter().zip(self.values) {
+            let place = *place as usize;
+            line.extend_from_slice(&self.text[from..place]);
+            write_literal(value, line);
+            from = place + 1;
+        }
+        line.extend_from_slice(&self.text[from..]);
+    }
+}
+
+/// Appends a value as a literal that reads back as it.
+fn write_literal(value: &Value, line: &mut Vec<u8>) {
+    match value {
+        Value::Null => line.extend_from_slice(b"NULL"),
+        Value::Int(number) => types::number::write_i64(*number, line),
+        Value::UInt(number) => types::number::write_u64(*number, line),
+        Value::Double(number) => types::number::write_double(*number, line),
+        Value::Decimal(number) => number.write_text(line),
+        Value::Date(date) => quoted(line, |line| date.write_date(line)),
+        Value::DateTime(time) => quoted(line, |line| time.write_datetime(if time.micros == 0 { 0 } else { 6 }, line)),
+        Value::Time(time) => quoted(line, |line| time.write_text(if time.micros % 1_000_000 == 0 { 0 } else { 6 }, line)),
+        Value::Bytes { bytes, .. } => catalog::append_string(line, bytes),
+        Value::Json(document) => quoted(line, |line| types::json::print(document, line)),
+    }
+}
+
+fn quoted(line: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>)) {
+    line.push(b'\'');
+    write(line);
+    line.push(b'\'');
+}
+
+/// The value of a binary parameter. Text is taken as UTF-8 in `collation`, bytes of BLOB types as `binary`.
+fn value_of(value: ParameterValue<'_>, data_type: ParameterType, collation: CollationId) -> Value {
+    match value {
+        ParameterValue::Null | ParameterValue::LongData => Value::Null,
+        ParameterValue::Int(number) => Value::Int(number),
+        ParameterValue::UInt(number) => Value::UInt(number),
+        ParameterValue::Float(number) => Value::Double(f64::from(number)),
+        ParameterValue::Double(number) => Value::Double(number),
+        ParameterValue::Decimal(text) => Value::Decimal(Decimal::parse(text).value),
+        ParameterValue::Bytes(bytes) => {
+            let binary = matches!(
+                data_type.column_type,
+                ColumnType::TinyBlob | ColumnType::MediumBlob | ColumnType::LongBlob | ColumnType::Blob
+            );
+            Value::string(bytes, if binary { CollationId::BINARY } else { collation })
+        }
+        ParameterValue::Date(fields) => Value::Date(datetime_of(fields)),
+        ParameterValue::DateTime(fields) => Value::DateTime(datetime_of(fields)),
+        ParameterValue::Time(fields) => {
+            Value::Time(Time::new(fields.negative, fields.hours, fields.minute, fields.second, fields.micros))
+        }
+    }
+}
+
+fn datetime_of(fields: wire::row::DateTimeFields) -> DateTime {
+    DateTime {
+        year: fields.year,
+        month: fields.month,
+        day: fields.day,
+        hour: fields.hour,
+        minute: fields.minute,
+        second: fields.second,
+        micros: fields.micros,
+    }
+}
+
+/// Statements that the binary protocol prepares; the others answer 1295, as in MySQL.
+fn can_be_prepared(statement: &Statement<'_>) -> bool {
+    !matches!(
+        statement,
+        Statement::Prepare { .. }
+            | Statement::Execute { .. }
+            | Statement::Deallocate(_)
+            | Statement::LoadData(_)
+            | Statement::LockTables(_)
+            | Statement::UnlockTables
+            | Statement::Help(_)
+    )
+}
+
+impl LocalSession {
+    fn require_room(&self) -> Outcome {
+        let max = self.core.globals().unsigned(known::max_prepared_stmt_count());
+        if self.core.counters.prepared_statement_count.get() >= max {
+            return Err(ER_MAX_PREPARED_STMT_COUNT_REACHED.with(&[&max]));
+        }
+        Ok(())
+    }
+
+    /// COM_STMT_PREPARE.
+    pub(crate) fn prepare_statement(&mut self, sql: &[u8], reply: &mut Reply<'_>) -> Outcome {
+        self.core.counters.com_stmt_prepare.increment();
+        let running = self.begin_statement(Activity::Prepare, sql);
+        self.diagnostics.clear();
+        let outcome = self.prepare_now(sql, reply);
+        if let Err(error) = &outcome {
+            self.push_error(error);
+        }
+        self.log_general("Prepare", &sql);
+        self.end_statement(&running, &sql);
+        outcome
+    }
+
+    fn prepare_now(&mut self, sql: &[u8], reply: &mut Reply<'_>) -> Outcome {
+        self.require_room()?;
+        let mut arena = std::mem::take(&mut self.arena);
+        let checked = self.check_prepare(sql, &arena);
+        arena.reset();
+        self.arena = arena;
+        let (places, plan) = checked?;
+        let results = self.settings.results_charset;
+        let columns = plan.as_ref().map(|plan| plan.columns(results)).unwrap_or_default();
+        let parameters = parameter_columns(places.len(), plan.as_ref());
+        self.prepared.last_id = self.prepared.last_id.wrapping_add(1).max(1);
+        let id = self.prepared.last_id;
+        let statement = PreparedStatement {
+            text: sql.into(),
+            places: places.into(),
+            types: Vec::new(),
+            long_data: HashMap::new(),
+            long_data_error: false,
+            plan: None,
+            cursor: None,
+        };
+        self.prepared.by_id.insert(id, statement);
+        self.core.counters.prepared_statement_count.increment();
+        reply.prepared(id, &parameters, &columns, self.status_flags(), self.diagnostics.packet_count())
+    }
+
+    /// Parses and, where it has a plan, plans a statement: all errors that PREPARE can find.
+    fn check_prepare(
+        &mut self,
+        sql: &[u8],
+        arena: &bumpalo::Bump,
+    ) -> Result<(Vec<u32>, Option<CachedPlan>), Box<SqlError>> {
+        let parsed = syntax::parse(sql, arena, self.settings.sql_mode.for_syntax())
+            .map_err(|error| super::dispatch::syntax_error(&error))?;
+        if parsed.more {
+            return Err(super::dispatch::syntax_error_near(&sql[parsed.end..], sql, parsed.end));
+        }
+        if !can_be_prepared(&parsed.statement) {
+            return Err(ER_UNSUPPORTED_PS.bare());
+        }
+        let places = parsed.params.clone();
+        let plan = self.plan_for_prepare(&parsed.statement, sql)?;
+        Ok((places, plan))
+    }
+
+    /// COM_STMT_EXECUTE.
+    pub(crate) fn execute_statement(&mut self, request: ExecuteRequest<'_>, reply: &mut Reply<'_>) -> Outcome {
+        self.core.counters.com_stmt_execute.increment();
+        let collation = self.settings.connection_collation;
+        let statement = self.prepared.find(request.statement_id, "mysqld_stmt_execute")?;
+        if statement.long_data_error {
+            statement.long_data.clear();
+            statement.long_data_error = false;
+            return Err(ER_NET_PACKET_TOO_LARGE.bare());
+        }
+        let text = Arc::clone(&statement.text);
+        let places = Arc::clone(&statement.places);
+        let count = places.len();
+        let mut values = Vec::with_capacity(count);
+        let malformed = |_| ER_MALFORMED_PACKET.bare();
+        let mut parameters = Parameters::read(
+            request.parameters,
+            request.flags,
+            request.query_attributes,
+            count,
+            &mut statement.types,
+        )
+        .map_err(malformed)?;
+        let types = parameters.types();
+        for index in 0..count {
+            let long = u16::try_from(index).ok().and_then(|index| statement.long_data.get_mut(&index));
+            let value = parameters.next_value(long.is_some()).map_err(malformed)?;
+            values.push(match long {
+                Some(data) => {
+                    let bytes = std::mem::take(data);
+                    let text = matches!(types[index].column_type, ColumnType::VarString | ColumnType::String | ColumnType::VarChar);
+                    Value::Bytes { bytes, collation: if text { collation } else { CollationId::BINARY } }
+                }
+                None => value_of(value, types[index], collation),
+            });
+        }
+        statement.long_data.clear();
+        statement.cursor = None;
+        self.convert_parameters(&mut values);
+        let running = self.begin_statement(Activity::Execute, &text);
+        let rendered = RenderedStatement { text: &text, places: &places, values: &values };
+        self.log_general("Execute", &rendered);
+        let wants_cursor = request.flags & 7 != 0;
+        let outcome = self.run_prepared(request.statement_id, &text, &values, wants_cursor, reply);
+        if let Err(error) = &outcome {
+            self.push_error(error);
+        }
+        self.end_statement(&running, &rendered);
+        outcome
+    }
+
+    /// Text parameters come in `character_set_client`; here all text is UTF-8.
+    fn convert_parameters(&self, values: &mut [Value]) {
+        use types::charset::Charset;
+        if self.settings.client_charset != Charset::Latin1 {
+            return;
+        }
+        for value in values {
+            if let Value::Bytes { bytes, collation } = value
+                && *collation != CollationId::BINARY
+                && !bytes.is_ascii()
+            {
+                let mut text = Vec::with_capacity(bytes.len() * 2);
+                let _ = types::charset::convert_lossy(Charset::Latin1, bytes, collation.charset(), &mut text);
+                *bytes = text;
+            }
+        }
+    }
+
+    fn run_prepared(
+        &mut self,
+        id: u32,
+        text: &[u8],
+        values: &[Value],
+        wants_cursor: bool,
+        reply: &mut Reply<'_>,
+    ) -> Outcome {
+        let cached = self.prepared.by_id.get_mut(&id).and_then(|statement| statement.plan.take());
+        if let Some(mut plan) = cached {
+            if self.plan_is_current(&plan, values) {
+                self.diagnostics.clear();
+                self.reload_account();
+                let outcome = self.run_cached(&mut plan, values, wants_cursor, reply);
+                return self.keep_plan(id, Some(plan), outcome);
+            }
+        }
+        let mut arena = std::mem::take(&mut self.arena);
+        let outcome = self.plan_and_run(text, &arena, values, wants_cursor, reply);
+        arena.reset();
+        self.arena = arena;
+        match outcome {
+            Ok((plan, cursor)) => {
+                let _ = cursor;
+                self.keep_plan(id, plan, Ok(None))
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    fn keep_plan(
+        &mut self,
+        id: u32,
+        plan: Option<CachedPlan>,
+        outcome: Result<Option<super::run::Cursor>, Box<SqlError>>,
+    ) -> Outcome {
+        let cursor = outcome?;
+        if let Some(statement) = self.prepared.by_id.get_mut(&id) {
+            statement.plan = plan;
+            statement.cursor = cursor;
+        }
+        Ok(())
+    }
+
+    fn plan_and_run(
+        &mut self,
+        text: &[u8],
+        arena: &bumpalo::Bump,
+        values: &[Value],
+        _wants_cursor: bool,
+        reply: &mut Reply<'_>,
+    ) -> Result<(Option<CachedPlan>, ()), Box<SqlError>> {
+        let parsed = syntax::parse(text, arena, self.settings.sql_mode.for_syntax())
+            .map_err(|error| super::dispatch::syntax_error(&error))?;
+        if !super::run::has_plan(&parsed.statement) {
+            self.dispatch(&parsed.statement, text, values, reply)?;
+            return Ok((None, ()));
+        }
+        self.diagnostics.clear();
+        self.reload_account();
+        let mut plan = self.plan_statement(&parsed.statement, text, values)?;
+        self.run_cached(&mut plan, values, false, reply)?;
+        Ok((Some(plan), ()))
+    }
+
+    /// COM_STMT_FETCH.
+    pub(crate) fn fetch_rows(&mut self, id: u32, row_count: u32, reply: &mut Reply<'_>) -> Outcome {
+        self.core.counters.com_stmt_fetch.increment();
+        let status = self.status_flags();
+        let results = self.settings.results_charset;
+        let statement = self.prepared.find(id, "mysqld_stmt_fetch")?;
+        let Some(cursor) = statement.cursor.as_mut() else {
+            return Err(service::error::ER_STMT_HAS_NO_OPEN_CURSOR.with(&[&id]));
+        };
+        let more = cursor.send(row_count, results, reply)?;
+        if more {
+            return reply.end_rows(status | StatusFlags::CURSOR_EXISTS, 0);
+        }
+        statement.cursor = None;
+        reply.end_rows(status | StatusFlags::LAST_ROW_SENT, 0)
+    }
+
+    /// PREPARE name FROM ...
+    pub(crate) fn prepare_named(&mut self, name: &str, from: &PrepareSource<'_>, reply: &mut Reply<'_>) -> Outcome {
+        self.core.counters.count(StatementKind::PrepareSql);
+        let text: Vec<u8> = match from {
+            PrepareSource::Text(text) => text.to_vec(),
+            PrepareSource::UserVar(variable) => match self.user_variables.get(&variable.to_ascii_lowercase()) {
+                Some(Value::Bytes { bytes, .. }) => bytes.clone(),
+                _ => b"NULL".to_vec(),
+            },
+        };
+        self.forget_named(name);
+        self.require_room()?;
+        let arena = bumpalo::Bump::new();
+        let (places, _) = self.check_prepare(&text, &arena)?;
+        let count = u32::try_from(places.len()).unwrap_or(u32::MAX);
+        self.prepared.named.insert(name.to_lowercase(), (text.into(), count));
+        self.core.counters.prepared_statement_count.increment();
+        self.send_ok(reply)
+    }
+
+    fn forget_named(&mut self, name: &str) -> bool {
+        let was = self.prepared.named.remove(&name.to_lowercase()).is_some();
+        if was {
+            self.core.counters.prepared_statement_count.decrement();
+        }
+        was
+    }
+
+    /// EXECUTE name USING @a, ...
+    pub(crate) fn execute_named(&mut self, name: &str, using: &[&[u8]], reply: &mut Reply<'_>) -> Outcome {
+        self.core.counters.count(StatementKind::ExecuteSql);
+        let Some((text, count)) = self.prepared.named.get(&name.to_lowercase()).cloned() else {
+            return Err(unknown(name, "EXECUTE"));
+        };
+        if using.len() != count as usize {
+            return Err(ER_WRONG_ARGUMENTS.with(&[&"EXECUTE"]));
+        }
+        let values: Vec<Value> = using
+            .iter()
+            .map(|variable| self.user_variables.get(&variable.to_ascii_lowercase()).cloned().unwrap_or(Value::Null))
+            .collect();
+        let arena = bumpalo::Bump::new();
+        self.plan_and_run(&text, &arena, &values, false, reply).map(|_| ())
+    }
+
+    /// DEALLOCATE PREPARE name
+    pub(crate) fn deallocate(&mut self, name: &str, reply: &mut Reply<'_>) -> Outcome {
+        self.core.counters.count(StatementKind::DeallocSql);
+        if !self.forget_named(name) {
+            return Err(unknown(name, "DEALLOCATE PREPARE"));
+        }
+        self.send_ok(reply)
+    }
+}
+
+/// Definitions of a statement's parameters: MySQL names each `?`.
+fn parameter_columns(count: usize, plan: Option<&CachedPlan>) -> EncodedColumns {
+    let unknown = DataType::varchar(0, CollationId::BINARY);
+    let types: Vec<&DataType> =
+        (0..count).map(|index| plan.and_then(|plan| plan.parameter_type(index)).unwrap_or(&unknown)).collect();
+    exec::output::encode_columns(
+        types.into_iter().map(|data_type| exec::output::ResultColumn {
+            schema: "",
+            table: "",
+            original_table: "",
+            name: "?",
+            original_name: "",
+            data_type,
+            nullable: true,
+            flags: 0,
+        }),
+        None,
+    )
+}

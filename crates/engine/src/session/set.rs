@@ -1,0 +1,328 @@
+//! SET: user variables, system variables, NAMES, CHARACTER SET, TRANSACTION.
+//!
+//! All values of a statement are computed and checked before the first variable changes, as in MySQL: a SET with one
+//! wrong item changes nothing.
+
+use catalog::Privileges;
+use service::error::{
+    ER_CANT_CHANGE_TX_CHARACTERISTICS, ER_COLLATION_CHARSET_MISMATCH, ER_GLOBAL_VARIABLE, ER_INCORRECT_GLOBAL_LOCAL_VAR,
+    ER_LOCAL_VARIABLE, ER_UNKNOWN_CHARACTER_SET, ER_UNKNOWN_COLLATION, ER_UNKNOWN_SYSTEM_VARIABLE, ER_UNKNOWN_TIME_ZONE,
+    ER_WRONG_VALUE_FOR_VAR,
+};
+use service::{Outcome, Reply, SqlError};
+use syntax::ast::{self, Expr, ExprKind, Literal, SetItem, VarScope};
+use types::Value;
+use types::charset::Charset;
+use types::collation::CollationId;
+
+use super::settings::{Isolation, Settings};
+use super::show::name_text;
+use super::{LocalSession, not_supported};
+use crate::privilege;
+use crate::status::StatementKind;
+use crate::variables::definition::known;
+use crate::variables::{Access, Scope, Setting, VariableId, assign, by_name};
+
+type Result<T> = std::result::Result<T, Box<SqlError>>;
+
+/// Character sets that cannot be a client's: their strings hold zero bytes.
+const NOT_FOR_CLIENTS: &[&str] = &["ucs2", "utf16", "utf16le", "utf32"];
+
+/// One checked change, not yet carried out.
+enum Change {
+    User(Vec<u8>, Value),
+    Session(VariableId, Setting),
+    Global(VariableId, Setting, bool),
+    NextIsolation(Isolation),
+    NextReadOnly(bool),
+    Insert(InsertId),
+}
+
+/// Session variables that are not settings but state.
+enum InsertId {
+    Last(u64),
+    Next(u64),
+    Timestamp(Option<i64>),
+    RandomSeed(bool, u64),
+}
+
+impl LocalSession {
+    pub(super) fn set(&mut self, items: &[SetItem<'_>], reply: &mut Reply<'_>) -> Outcome {
+        self.core.counters.count(StatementKind::SetOption);
+        let mut changes = Vec::with_capacity(items.len());
+        for item in items {
+            self.check_item(item, &mut changes)?;
+        }
+        for change in changes {
+            self.carry_out(change)?;
+        }
+        self.settings = Settings::derive(&self.variables);
+        self.after_settings_changed()?;
+        self.send_ok(reply)
+    }
+
+    fn check_item(&mut self, item: &SetItem<'_>, changes: &mut Vec<Change>) -> Result<()> {
+        match *item {
+            SetItem::UserVar { name, value } => {
+                let value = self.evaluate(&value)?;
+                // The name compares without case.
+                changes.push(Change::User(name.to_ascii_lowercase(), value));
+            }
+            SetItem::SystemVar { var, value } => self.check_system(&var, value.as_ref(), changes)?,
+            SetItem::Names { charset, collation } => self.check_names(charset, collation, changes)?,
+            SetItem::Charset(charset) => {
+                let charset = client_charset(charset)?;
+                let database = self.variables.get(known::collation_database()).clone();
+                let database_charset = self.variables.get(known::character_set_database()).clone();
+                changes.push(Change::Session(known::character_set_client(), Setting::text(charset.name())));
+                changes.push(Change::Session(known::character_set_results(), Setting::text(charset.name())));
+                changes.push(Change::Session(known::character_set_connection(), database_charset));
+                changes.push(Change::Session(known::collation_connection(), database));
+            }
+            SetItem::Transaction { scope, isolation, read_only } => {
+                self.check_transaction(scope, isolation, read_only, changes)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn check_names(&self, charset: Option<&[u8]>, collation: Option<&[u8]>, changes: &mut Vec<Change>) -> Result<()> {
+        let charset = client_charset(charset)?;
+        let collation = match collation {
+            None => charset.default_collation(),
+            Some(name) => {
+                let text = name_text(name);
+                let collation = CollationId::from_name(&text).ok_or_else(|| ER_UNKNOWN_COLLATION.with(&[&text]))?;
+                if collation.charset() != charset {
+                    return Err(ER_COLLATION_CHARSET_MISMATCH.with(&[&collation.name(), &charset.name()]));
+                }
+                collation
+            }
+        };
+        for id in [known::character_set_client(), known::character_set_connection(), known::character_set_results()] {
+            changes.push(Change::Session(id, Setting::text(charset.name())));
+        }
+        changes.push(Change::Session(known::collation_connection(), Setting::text(collation.name())));
+        Ok(())
+    }
+
+    fn check_transaction(
+        &self,
+        scope: VarScope,
+        isolation: Option<ast::Isolation>,
+        read_only: Option<bool>,
+        changes: &mut Vec<Change>,
+    ) -> Result<()> {
+        let isolation = isolation.map(|level| match level {
+            ast::Isolation::ReadUncommitted => Isolation::ReadUncommitted,
+            ast::Isolation::ReadCommitted => Isolation::ReadCommitted,
+            ast::Isolation::RepeatableRead => Isolation::RepeatableRead,
+            ast::Isolation::Serializable => Isolation::Serializable,
+        });
+        match scope {
+            VarScope::Global | VarScope::Persist | VarScope::PersistOnly => {
+                self.require_variables_admin()?;
+                let level = isolation.map(|level| (known::transaction_isolation(), Setting::text(level.name())));
+                let mode = read_only.map(|on| (known::transaction_read_only(), Setting::Boolean(on)));
+                changes.extend([level, mode].into_iter().flatten().map(|(id, setting)| Change::Global(id, setting, false)));
+            }
+            VarScope::Session => {
+                let level = isolation.map(|level| (known::transaction_isolation(), Setting::text(level.name())));
+                let mode = read_only.map(|on| (known::transaction_read_only(), Setting::Boolean(on)));
+                changes.extend([level, mode].into_iter().flatten().map(|(id, setting)| Change::Session(id, setting)));
+            }
+            VarScope::Default => {
+                if self.in_transaction() {
+                    return Err(ER_CANT_CHANGE_TX_CHARACTERISTICS.bare());
+                }
+                changes.extend(isolation.map(Change::NextIsolation));
+                changes.extend(read_only.map(Change::NextReadOnly));
+            }
+        }
+        Ok(())
+    }
+
+    fn require_variables_admin(&self) -> Result<()> {
+        let dynamic = self.account.dynamic.iter().any(|(name, _)| &**name == "SYSTEM_VARIABLES_ADMIN");
+        if dynamic {
+            return Ok(());
+        }
+        privilege::require_global(&self.account, Privileges::SUPER, "SUPER or SYSTEM_VARIABLES_ADMIN")
+    }
+
+    fn check_system(&mut self, var: &ast::SysVar<'_>, value: Option<&Expr<'_>>, changes: &mut Vec<Change>) -> Result<()> {
+        let name = name_text(var.name.text);
+        let id = by_name(var.name.text).filter(|_| var.component.is_none());
+        let Some(id) = id else { return Err(ER_UNKNOWN_SYSTEM_VARIABLE.with(&[&name])) };
+        let definition = id.definition();
+        let global = matches!(var.scope, VarScope::Global | VarScope::Persist | VarScope::PersistOnly);
+        if definition.access == Access::ReadOnly {
+            return Err(ER_INCORRECT_GLOBAL_LOCAL_VAR.with(&[&definition.name, &"read only"]));
+        }
+        match (definition.scope, global) {
+            (Scope::Global, false) => return Err(ER_GLOBAL_VARIABLE.with(&[&definition.name])),
+            (Scope::Session, true) => return Err(ER_LOCAL_VARIABLE.with(&[&definition.name])),
+            _ => {}
+        }
+        if global {
+            self.require_variables_admin()?;
+        }
+        // A bare word (`SET sql_mode = ANSI`) is a string.
+        let value = match value.map(|expr| (expr, expr.kind)) {
+            None => None,
+            Some((_, ExprKind::Column(column))) if column.table.is_none() => {
+                Some(Value::string(column.name.text, CollationId::UTF8MB4_0900_AI_CI))
+            }
+            Some((expr, _)) => Some(self.evaluate(expr)?),
+        };
+        if let Some(change) = self.state_variable(id, value.as_ref())? {
+            changes.push(change);
+            return Ok(());
+        }
+        let setting = match &value {
+            None if global => definition.default.clone(),
+            None => self.core.globals().get(id).clone(),
+            Some(value) => {
+                let mut warnings = Vec::new();
+                let setting = assign::setting_of(definition, value, &mut warnings)?;
+                self.diagnostics.extend(warnings, self.settings.diagnostics_max);
+                setting
+            }
+        };
+        if id == known::time_zone() {
+            check_time_zone(&setting)?;
+        }
+        if id == known::character_set_client()
+            && let Setting::Text(text) = &setting
+            && NOT_FOR_CLIENTS.contains(&&**text)
+        {
+            return Err(ER_WRONG_VALUE_FOR_VAR.with(&[&definition.name, text]));
+        }
+        let persist = matches!(var.scope, VarScope::Persist);
+        if var.scope == VarScope::PersistOnly {
+            return Err(not_supported("SET PERSIST_ONLY"));
+        }
+        changes.push(if global { Change::Global(id, setting, persist) } else { Change::Session(id, setting) });
+        // A character set brings its default collation along, and a collation its set.
+        let companion = companion_of(id, changes.last());
+        if let Some((other, setting)) = companion {
+            changes.push(if global { Change::Global(other, setting, persist) } else { Change::Session(other, setting) });
+        }
+        Ok(())
+    }
+
+    /// `last_insert_id`, `insert_id`, `timestamp`, `rand_seed1/2`: state, not settings.
+    fn state_variable(&self, id: VariableId, value: Option<&Value>) -> Result<Option<Change>> {
+        let definition = id.definition();
+        let number = |value: &Value| match *value {
+            Value::Int(number) => Ok(u64::try_from(number).unwrap_or(0)),
+            Value::UInt(number) => Ok(number),
+            _ => Err(service::error::ER_WRONG_TYPE_FOR_VAR.with(&[&definition.name])),
+        };
+        let state = if id == known::last_insert_id() || id == known::identity() {
+            InsertId::Last(value.map_or(Ok(0), number)?)
+        } else if id == known::insert_id() {
+            InsertId::Next(value.map_or(Ok(0), number)?)
+        } else if id == known::rand_seed1() || id == known::rand_seed2() {
+            InsertId::RandomSeed(id == known::rand_seed2(), value.map_or(Ok(0), number)?)
+        } else if id == known::timestamp() {
+            #[allow(clippy::cast_possible_truncation, reason = "seconds since 1970 in microseconds")]
+            let micros = match value {
+                None | Some(Value::Int(0) | Value::UInt(0)) => None,
+                Some(Value::Double(seconds)) => Some((seconds * 1e6) as i64),
+                Some(Value::Decimal(seconds)) => Some((seconds.to_f64() * 1e6) as i64),
+                Some(value) => Some(i64::try_from(number(value)?).unwrap_or(i64::MAX).saturating_mul(1_000_000)),
+            };
+            InsertId::Timestamp(micros)
+        } else {
+            return Ok(None);
+        };
+        Ok(Some(Change::Insert(state)))
+    }
+
+    fn carry_out(&mut self, change: Change) -> Result<()> {
+        match change {
+            Change::User(name, value) => {
+                self.user_variables.insert(name, value);
+            }
+            Change::Session(id, setting) => {
+                let autocommit_on = id == known::autocommit() && setting == Setting::Boolean(true);
+                if autocommit_on && !self.settings.autocommit {
+                    // Switching it on ends the transaction that runs.
+                    self.commit_transaction()?;
+                }
+                self.variables.set(id, setting);
+            }
+            Change::Global(id, setting, persist) => self.core.set_global(id, setting, persist)?,
+            Change::NextIsolation(isolation) => self.next_isolation = Some(isolation),
+            Change::NextReadOnly(read_only) => self.next_read_only = Some(read_only),
+            Change::Insert(InsertId::Last(id)) => self.last_insert_id = id,
+            Change::Insert(InsertId::Next(id)) => self.next_insert_id = Some(id).filter(|id| *id != 0),
+            Change::Insert(InsertId::Timestamp(micros)) => self.fixed_timestamp_micros = micros,
+            Change::Insert(InsertId::RandomSeed(second, seed)) => self.seed_random(second, seed),
+        }
+        Ok(())
+    }
+
+    /// The value of an expression outside any query. Literals, which SET has mostly, need no planner.
+    pub(super) fn evaluate(&mut self, expr: &Expr<'_>) -> Result<Value> {
+        if let Some(value) = self.literal(&expr.kind) {
+            return Ok(value);
+        }
+        self.evaluate_query(expr)
+    }
+
+    fn literal(&self, kind: &ExprKind<'_>) -> Option<Value> {
+        match *kind {
+            ExprKind::Literal(Literal::Null) => Some(Value::Null),
+            ExprKind::Literal(Literal::True) => Some(Value::Int(1)),
+            ExprKind::Literal(Literal::False) => Some(Value::Int(0)),
+            ExprKind::Literal(Literal::Number(ast::NumberKind::Integer, digits)) => {
+                let digits = std::str::from_utf8(digits).ok()?;
+                digits.parse().map(Value::Int).ok().or_else(|| digits.parse().map(Value::UInt).ok())
+            }
+            ExprKind::Literal(Literal::String { value, charset: None }) => {
+                Some(Value::string(value, self.settings.connection_collation))
+            }
+            _ => None,
+        }
+    }
+}
+
+fn client_charset(name: Option<&[u8]>) -> Result<Charset> {
+    let Some(name) = name else { return Ok(Charset::Utf8mb4) };
+    let text = name_text(name);
+    if NOT_FOR_CLIENTS.iter().any(|candidate| candidate.eq_ignore_ascii_case(&text)) {
+        return Err(ER_WRONG_VALUE_FOR_VAR.with(&[&"character_set_client", &text]));
+    }
+    Charset::from_name(&text).ok_or_else(|| ER_UNKNOWN_CHARACTER_SET.with(&[&text]))
+}
+
+fn check_time_zone(setting: &Setting) -> Result<()> {
+    let Setting::Text(text) = setting else { return Ok(()) };
+    if types::temporal::zone::TimeZone::parse(text).is_none() {
+        return Err(ER_UNKNOWN_TIME_ZONE.with(&[text]));
+    }
+    Ok(())
+}
+
+/// The variable that follows when a character set or a collation changes.
+fn companion_of(id: VariableId, change: Option<&Change>) -> Option<(VariableId, Setting)> {
+    let (Some(Change::Session(_, Setting::Text(text)) | Change::Global(_, Setting::Text(text), _))) = change else {
+        return None;
+    };
+    let sets = [
+        (known::character_set_connection(), known::collation_connection()),
+        (known::character_set_server(), known::collation_server()),
+        (known::character_set_database(), known::collation_database()),
+    ];
+    for (charset, collation) in sets {
+        if id == charset {
+            return Some((collation, Setting::text(Charset::from_name(text)?.default_collation().name())));
+        }
+        if id == collation {
+            return Some((charset, Setting::text(CollationId::from_name(text)?.charset().name())));
+        }
+    }
+    None
+}

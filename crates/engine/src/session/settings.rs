@@ -1,0 +1,121 @@
+//! What a session derives from its variables, once per change instead of once per statement.
+
+use std::sync::Arc;
+
+use types::charset::Charset;
+use types::collation::CollationId;
+use types::temporal::zone::TimeZone;
+
+use crate::variables::definition::known;
+use crate::variables::sql_mode::SqlModes;
+use crate::variables::{Setting, Variables};
+
+/// Isolation levels, weakest first.
+#[derive(Clone, Copy, Debug, Default, Eq, Ord, PartialEq, PartialOrd)]
+pub enum Isolation {
+    /// Sees what others have not committed.
+    ReadUncommitted,
+    /// A fresh snapshot each statement.
+    ReadCommitted,
+    /// One snapshot a transaction.
+    #[default]
+    RepeatableRead,
+    /// Reads lock.
+    Serializable,
+}
+
+impl Isolation {
+    /// As `transaction_isolation` spells it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::ReadUncommitted => "READ-UNCOMMITTED",
+            Self::ReadCommitted => "READ-COMMITTED",
+            Self::RepeatableRead => "REPEATABLE-READ",
+            Self::Serializable => "SERIALIZABLE",
+        }
+    }
+
+    /// The level of this spelling.
+    #[must_use]
+    pub fn from_name(name: &str) -> Self {
+        match name {
+            "READ-UNCOMMITTED" => Self::ReadUncommitted,
+            "READ-COMMITTED" => Self::ReadCommitted,
+            "SERIALIZABLE" => Self::Serializable,
+            _ => Self::RepeatableRead,
+        }
+    }
+}
+
+/// Settings that statements look at.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// `sql_mode`.
+    pub sql_mode: SqlModes,
+    /// `autocommit`.
+    pub autocommit: bool,
+    /// `transaction_isolation`.
+    pub isolation: Isolation,
+    /// `transaction_read_only`.
+    pub read_only: bool,
+    /// `character_set_client`.
+    pub client_charset: Charset,
+    /// `collation_connection`.
+    pub connection_collation: CollationId,
+    /// `character_set_results`; `None` when it is NULL.
+    pub results_charset: Option<Charset>,
+    /// `time_zone`; SYSTEM is resolved.
+    pub time_zone: Arc<TimeZone>,
+    /// `long_query_time` in microseconds.
+    pub long_query_micros: u64,
+    /// `min_examined_row_limit`.
+    pub min_examined_rows: u64,
+    /// `innodb_lock_wait_timeout` in milliseconds.
+    pub lock_wait_timeout_ms: u64,
+    /// `max_execution_time` in milliseconds, 0 for none.
+    pub max_execution_ms: u64,
+    /// `sql_select_limit`.
+    pub select_limit: u64,
+    /// `max_error_count`.
+    pub diagnostics_max: usize,
+    /// `sql_notes`.
+    pub notes: bool,
+    /// `sql_log_off`: this session stays out of the general log.
+    pub log_off: bool,
+}
+
+impl Settings {
+    /// Reads them from the variables of a session.
+    #[must_use]
+    pub fn derive(variables: &Variables) -> Self {
+        let charset = |id| Charset::from_name(variables.text(id)).unwrap_or(Charset::Utf8mb4);
+        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clipped to the range of u64")]
+        let micros = |seconds: f64| (seconds * 1e6) as u64;
+        Self {
+            // A stored value passed its check, so it parses.
+            sql_mode: SqlModes::parse(variables.text(known::sql_mode())).unwrap_or_default(),
+            autocommit: variables.boolean(known::autocommit()),
+            isolation: Isolation::from_name(variables.text(known::transaction_isolation())),
+            read_only: variables.boolean(known::transaction_read_only()),
+            client_charset: charset(known::character_set_client()),
+            connection_collation: CollationId::from_name(variables.text(known::collation_connection()))
+                .unwrap_or(CollationId::UTF8MB4_0900_AI_CI),
+            results_charset: match variables.get(known::character_set_results()) {
+                Setting::Null => None,
+                _ => Some(charset(known::character_set_results())),
+            },
+            time_zone: Arc::new(
+                TimeZone::parse(variables.text(known::time_zone())).unwrap_or_else(TimeZone::system),
+            ),
+            long_query_micros: micros(variables.decimal(known::long_query_time())),
+            min_examined_rows: variables.unsigned(known::min_examined_row_limit()),
+            lock_wait_timeout_ms: variables.unsigned(known::innodb_lock_wait_timeout()).saturating_mul(1000),
+            max_execution_ms: variables.unsigned(known::max_execution_time()),
+            select_limit: variables.unsigned(known::sql_select_limit()),
+            diagnostics_max: usize::try_from(variables.unsigned(known::max_error_count())).unwrap_or(usize::MAX),
+            notes: variables.boolean(known::sql_notes()),
+            log_off: variables.boolean(known::sql_log_off()),
+        }
+    }
+}

@@ -1,0 +1,563 @@
+//! SHOW: listings made from the catalog, the session and the server's counters.
+//!
+//! Each statement builds a [`Listing`]; `LIKE` filters its first column here, `WHERE` turns the listing into a table that
+//! the planner and executor query like any other (see `filter`).
+
+use std::sync::Arc;
+
+use catalog::{Catalog, Privileges, Schema, TableEntry, TableKind};
+use service::error::{
+    ER_BAD_DB_ERROR, ER_NO_DB_ERROR, ER_NO_SUCH_TABLE, ER_UNKNOWN_STORAGE_ENGINE, ER_WRONG_OBJECT,
+};
+use service::{Level, Outcome, Reply, SqlError};
+use syntax::ast::{Ident, Limit, Literal, ObjectName, Show, ShowFilter};
+use types::charset::Charset;
+use types::collation::CollationId;
+use types::{DataType, TypeKind};
+
+use super::LocalSession;
+use super::listing::{LISTING_SCHEMA, LISTING_TABLE, Listing, ListingTable, text, unsigned};
+use crate::privilege;
+use crate::status::StatementKind;
+use crate::system_schemas::columns as column_texts;
+use crate::system_schemas::rows::Cell;
+
+type Result<T> = std::result::Result<T, Box<SqlError>>;
+
+fn long_text() -> DataType {
+    DataType::text(TypeKind::LongText, CollationId::UTF8MB4_0900_AI_CI)
+}
+
+fn int() -> DataType {
+    DataType::integer(TypeKind::Int, true)
+}
+
+/// A name as text; names are UTF-8 once parsed.
+pub(super) fn name_text(name: &[u8]) -> String {
+    String::from_utf8_lossy(name).into_owned()
+}
+
+impl LocalSession {
+    /// Runs a SHOW statement.
+    pub(super) fn show(&mut self, show: &Show<'_>, sql: &[u8], reply: &mut Reply<'_>) -> Outcome {
+        self.core.counters.count(StatementKind::Show);
+        let (listing, filter) = self.listing_of(show)?;
+        match filter {
+            ShowFilter::Where(condition) => self.send_filtered(listing, condition.span.of(sql), reply),
+            ShowFilter::Like(pattern) => {
+                let mut listing = listing;
+                listing.retain_like(pattern);
+                self.send_listing(&listing, reply)
+            }
+            ShowFilter::None => self.send_listing(&listing, reply),
+        }
+    }
+
+    pub(super) fn send_listing(&mut self, listing: &Listing, reply: &mut Reply<'_>) -> Outcome {
+        self.found_rows = listing.rows.row_count as u64;
+        listing.send(reply, self.settings.results_charset, self.status_flags(), self.diagnostics.packet_count())
+    }
+
+    /// Sends the rows of a listing for which `condition` holds, by a query over it.
+    fn send_filtered(&mut self, listing: Listing, condition: &[u8], reply: &mut Reply<'_>) -> Outcome {
+        let catalog = Arc::new(ListingTable::catalog_with(listing, &self.catalog()));
+        let mut text = format!("SELECT * FROM `{LISTING_SCHEMA}`.`{LISTING_TABLE}` WHERE ").into_bytes();
+        text.extend_from_slice(condition);
+        let arena = bumpalo::Bump::new();
+        let parsed = syntax::parse(&text, &arena, self.settings.sql_mode.for_syntax())
+            .map_err(|error| super::dispatch::syntax_error(&error))?;
+        self.run_over(&catalog, &parsed.statement, &text, reply)
+    }
+
+    fn listing_of<'a>(&mut self, show: &Show<'a>) -> Result<(Listing, ShowFilter<'a>)> {
+        let none = ShowFilter::None;
+        Ok(match *show {
+            Show::Databases(filter) => (self.show_databases(filter), filter),
+            Show::Tables { full, schema, filter, .. } => (self.show_tables(schema, full, filter)?, filter),
+            Show::TableStatus { schema, filter } => (self.show_table_status(schema)?, filter),
+            Show::OpenTables { filter, .. } => {
+                let columns = [("Database", text(64)), ("Table", text(64)), ("In_use", unsigned()), ("Name_locked", unsigned())];
+                (Listing::new(&columns), filter)
+            }
+            Show::Triggers { schema, filter, .. } => {
+                self.schema_or_current(schema)?;
+                let names = ["Trigger", "Event", "Table", "Statement", "Timing", "Created", "sql_mode", "Definer", "character_set_client", "collation_connection", "Database Collation"];
+                (Listing::of_text(&names), filter)
+            }
+            Show::Events { schema, filter, .. } => {
+                self.schema_or_current(schema)?;
+                let names = ["Db", "Name", "Definer", "Time zone", "Type", "Execute at", "Interval value", "Interval field", "Starts", "Ends", "Status", "Originator", "character_set_client", "collation_connection", "Database Collation"];
+                (Listing::of_text(&names), filter)
+            }
+            Show::Columns { full, table, filter, .. } => (self.show_columns(table, full)?, filter),
+            Show::Index { table, where_, .. } => (self.show_index(table)?, where_.map_or(none, ShowFilter::Where)),
+            Show::CreateDatabase { if_not_exists, name } => (self.show_create_database(name, if_not_exists)?, none),
+            Show::CreateTable(name) => (self.show_create_table(name)?, none),
+            Show::CreateView(name) => {
+                let entry = self.find_table(name)?;
+                let (schema, table) = (&entry.definition.schema, &entry.definition.name);
+                return Err(ER_WRONG_OBJECT.with(&[schema, table, &"VIEW"]));
+            }
+            Show::CreateRoutine(word, name) => return Err(self.no_such_routine(word, name)),
+            Show::CreateUser(account) => (self.show_create_user(&account)?, none),
+            Show::Variables { global, filter } => (self.show_variables(global), filter),
+            Show::Status { global, filter } => (self.show_status(global), filter),
+            Show::Processlist { full } => (self.show_processlist(full), none),
+            Show::Engines => (self.show_engines(), none),
+            Show::Engine { engine, what } => (self.show_engine(engine, what)?, none),
+            Show::Warnings(limit) => (self.show_diagnostics(false, limit), none),
+            Show::Errors(limit) => (self.show_diagnostics(true, limit), none),
+            Show::CountWarnings => (self.show_count("@@session.warning_count", self.diagnostics.warning_count()), none),
+            Show::CountErrors => (self.show_count("@@session.error_count", self.diagnostics.error_count()), none),
+            Show::CharacterSet(filter) => (show_character_sets(), filter),
+            Show::Collation(filter) => (show_collations(), filter),
+            Show::Grants { user, using } => (self.show_grants(user, using)?, none),
+            Show::Privileges => (show_privileges(), none),
+            Show::Plugins => (show_plugins(), none),
+            Show::RoutineStatus(_, filter) => {
+                let names = ["Db", "Name", "Type", "Language", "Definer", "Modified", "Created", "Security_type", "Comment", "character_set_client", "collation_connection", "Database Collation"];
+                (Listing::of_text(&names), filter)
+            }
+            Show::BinaryLogs => return Err(service::error::ER_NO_BINARY_LOGGING.bare()),
+            Show::BinaryLogStatus => (Listing::of_text(&["File", "Position", "Binlog_Do_DB", "Binlog_Ignore_DB", "Executed_Gtid_Set"]), none),
+            Show::Replicas => (Listing::of_text(&["Server_Id", "Host", "Port", "Source_Id", "Replica_UUID"]), none),
+            Show::ReplicaStatus => (Listing::of_text(&["Replica_IO_State", "Source_Host", "Source_User", "Source_Port"]), none),
+            Show::Profiles => (Listing::of_text(&["Query_ID", "Duration", "Query"]), none),
+            Show::Other(words) => return Err(super::not_supported(&format!("SHOW {words}"))),
+        })
+    }
+
+    /// The schema named, or the current one.
+    ///
+    /// # Errors
+    /// 1046 without a current one, 1049 for one that is not there or not to be seen, 1044.
+    pub(super) fn schema_or_current(&self, schema: Option<Ident<'_>>) -> Result<(Arc<Catalog>, Arc<Schema>)> {
+        let catalog = self.core.catalog().load();
+        let name = match (schema, &self.database) {
+            (Some(name), _) => name_text(name.text),
+            (None, Some(current)) => current.to_string(),
+            (None, None) => return Err(ER_NO_DB_ERROR.bare()),
+        };
+        let Some(found) = catalog.schema(&name).map(Arc::clone) else { return Err(ER_BAD_DB_ERROR.with(&[&name])) };
+        if !privilege::sees_schema(&self.account, &found.name) {
+            return Err(privilege::schema_denied(&self.account, &name));
+        }
+        Ok((catalog, found))
+    }
+
+    /// The table named, temporary tables first.
+    ///
+    /// # Errors
+    /// 1046, 1049, 1146, 1142.
+    pub(super) fn find_table(&self, name: ObjectName<'_>) -> Result<Arc<TableEntry>> {
+        let catalog = self.core.catalog().load();
+        let schema = match (name.schema, &self.database) {
+            (Some(schema), _) => name_text(schema.text),
+            (None, Some(current)) => current.to_string(),
+            (None, None) => return Err(ER_NO_DB_ERROR.bare()),
+        };
+        let table = name_text(name.name.text);
+        let Some(found) = catalog.schema(&schema) else { return Err(ER_BAD_DB_ERROR.with(&[&schema])) };
+        let Some(entry) = found.table(&table) else { return Err(ER_NO_SUCH_TABLE.with(&[&schema, &table])) };
+        if !found.system && !privilege::sees_table(&self.account, &schema, &table) {
+            privilege::require_table(&self.account, &schema, &table, Privileges::SELECT)?;
+        }
+        Ok(Arc::clone(entry))
+    }
+
+    fn show_databases(&self, filter: ShowFilter<'_>) -> Listing {
+        let title = match filter {
+            ShowFilter::Like(pattern) => format!("Database ({})", String::from_utf8_lossy(pattern)),
+            _ => "Database".to_owned(),
+        };
+        let mut listing = Listing::new(&[(&title, text(64))]);
+        let catalog = self.core.catalog().load();
+        for schema in catalog.schemas_sorted() {
+            if privilege::sees_schema(&self.account, &schema.name) {
+                listing.push(&[Cell::Text(&schema.name)]);
+            }
+        }
+        listing
+    }
+
+    fn show_tables(&self, schema: Option<Ident<'_>>, full: bool, filter: ShowFilter<'_>) -> Result<Listing> {
+        let (_catalog, schema) = self.schema_or_current(schema)?;
+        let mut title = format!("Tables_in_{}", schema.name);
+        if let ShowFilter::Like(pattern) = filter {
+            title = format!("{title} ({})", String::from_utf8_lossy(pattern));
+        }
+        let mut columns = vec![(title.as_str(), text(64))];
+        if full {
+            columns.push(("Table_type", text(11)));
+        }
+        let mut listing = Listing::new(&columns);
+        for entry in schema.tables_sorted() {
+            let table = &entry.definition;
+            if !schema.system && !privilege::sees_table(&self.account, &schema.name, &table.name) {
+                continue;
+            }
+            let kind = if table.kind == TableKind::System { "SYSTEM VIEW" } else { "BASE TABLE" };
+            let cells = [Cell::Text(&table.name), Cell::Text(kind)];
+            listing.push(&cells[..columns.len()]);
+        }
+        Ok(listing)
+    }
+
+    fn show_table_status(&self, schema: Option<Ident<'_>>) -> Result<Listing> {
+        let (_catalog, schema) = self.schema_or_current(schema)?;
+        let mut listing = Listing::new(&[
+            ("Name", text(64)),
+            ("Engine", text(64)),
+            ("Version", int()),
+            ("Row_format", text(10)),
+            ("Rows", unsigned()),
+            ("Avg_row_length", unsigned()),
+            ("Data_length", unsigned()),
+            ("Max_data_length", unsigned()),
+            ("Index_length", unsigned()),
+            ("Data_free", unsigned()),
+            ("Auto_increment", unsigned()),
+            ("Create_time", DataType::timestamp(0)),
+            ("Update_time", DataType::datetime(0)),
+            ("Check_time", DataType::datetime(0)),
+            ("Collation", text(64)),
+            ("Checksum", unsigned()),
+            ("Create_options", text(256)),
+            ("Comment", text(2048)),
+        ]);
+        for entry in schema.tables_sorted() {
+            let table = &entry.definition;
+            if table.kind == TableKind::System {
+                let mut cells = [Cell::Null; 18];
+                cells[0] = Cell::Text(&table.name);
+                cells[2] = Cell::UInt(10);
+                listing.push(&cells);
+                continue;
+            }
+            if !privilege::sees_table(&self.account, &schema.name, &table.name) {
+                continue;
+            }
+            let statistics = entry.source.statistics();
+            let (row_count, data_bytes) = (statistics.row_count(), statistics.data_bytes());
+            listing.push(&[
+                Cell::Text(&table.name),
+                Cell::Text("InnoDB"),
+                Cell::UInt(10),
+                Cell::Text("Dynamic"),
+                Cell::UInt(row_count),
+                Cell::UInt(data_bytes.checked_div(row_count).unwrap_or(0)),
+                Cell::UInt(data_bytes),
+                Cell::UInt(0),
+                Cell::UInt(statistics.index_bytes()),
+                Cell::UInt(0),
+                Cell::uint_or_null(entry.source.auto_increment_next()),
+                Cell::Micros(table.created_micros),
+                Cell::Null,
+                Cell::Null,
+                Cell::Text(table.collation.name()),
+                Cell::Null,
+                Cell::Text(""),
+                Cell::Text(&table.comment),
+            ]);
+        }
+        Ok(listing)
+    }
+
+    pub(super) fn show_columns(&self, name: ObjectName<'_>, full: bool) -> Result<Listing> {
+        let entry = self.find_table(name)?;
+        let table = &entry.definition;
+        let mut columns = vec![("Field", text(64)), ("Type", long_text())];
+        if full {
+            columns.push(("Collation", text(64)));
+        }
+        columns.extend([("Null", text(3)), ("Key", text(3)), ("Default", long_text()), ("Extra", text(256))]);
+        if full {
+            columns.extend([("Privileges", text(154)), ("Comment", text(2048))]);
+        }
+        let mut listing = Listing::new(&columns);
+        let privileges = self.facts().column_privileges_text(&table.schema, &table.name);
+        for (ordinal, column) in table.columns.iter().enumerate() {
+            let (_, column_type) = column_texts::type_texts(column);
+            let default = column_texts::default_text(column);
+            let extra = column_texts::extra(column);
+            let has_text = column.data_type.is_string() || column.data_type.members.is_some();
+            let collation = (has_text && column.data_type.collation != CollationId::BINARY)
+                .then(|| column.data_type.collation.name());
+            let mut cells = vec![Cell::Text(&column.name), Cell::Text(&column_type)];
+            if full {
+                cells.push(Cell::text_or_null(collation));
+            }
+            cells.extend([
+                Cell::yes_no(column.nullable),
+                Cell::Text(column_texts::column_key(table, ordinal)),
+                default.as_deref().map_or(Cell::Null, Cell::Bytes),
+                Cell::Text(&extra),
+            ]);
+            if full {
+                cells.extend([Cell::Text(&privileges), Cell::Text(&column.comment)]);
+            }
+            listing.push(&cells);
+        }
+        Ok(listing)
+    }
+
+    fn show_index(&self, name: ObjectName<'_>) -> Result<Listing> {
+        let entry = self.find_table(name)?;
+        let table = &entry.definition;
+        let mut listing = Listing::new(&[
+            ("Table", text(64)),
+            ("Non_unique", DataType::integer(TypeKind::Int, false)),
+            ("Key_name", text(64)),
+            ("Seq_in_index", int()),
+            ("Column_name", text(64)),
+            ("Collation", text(1)),
+            ("Cardinality", DataType::BIGINT),
+            ("Sub_part", DataType::BIGINT),
+            ("Packed", text(1)),
+            ("Null", text(3)),
+            ("Index_type", text(11)),
+            ("Comment", text(8)),
+            ("Index_comment", text(2048)),
+            ("Visible", text(3)),
+            ("Expression", long_text()),
+        ]);
+        for (number, index) in table.indexes.iter().enumerate() {
+            for (position, part) in index.parts.iter().enumerate() {
+                let column = &table.columns[part.column];
+                listing.push(&[
+                    Cell::Text(&table.name),
+                    Cell::UInt(u64::from(!index.is_unique())),
+                    Cell::Text(&index.name),
+                    Cell::UInt(position as u64 + 1),
+                    Cell::Text(&column.name),
+                    Cell::Text(if part.descending { "D" } else { "A" }),
+                    Cell::UInt(entry.source.statistics().distinct_count(number, position + 1)),
+                    Cell::uint_or_null(part.prefix_length.map(u64::from)),
+                    Cell::Null,
+                    Cell::Text(if column.nullable { "YES" } else { "" }),
+                    Cell::Text("BTREE"),
+                    Cell::Text(""),
+                    Cell::Text(&index.comment),
+                    Cell::yes_no(index.visible),
+                    Cell::Null,
+                ]);
+            }
+        }
+        Ok(listing)
+    }
+
+    fn show_create_database(&self, name: Ident<'_>, if_not_exists: bool) -> Result<Listing> {
+        let (_catalog, schema) = self.schema_or_current(Some(name))?;
+        let mut listing = Listing::new(&[("Database", text(64)), ("Create Database", text(1024))]);
+        let statement = catalog::show_create_schema(&schema, if_not_exists);
+        listing.push(&[Cell::Text(&schema.name), Cell::Bytes(statement.as_ref())]);
+        Ok(listing)
+    }
+
+    fn show_create_table(&self, name: ObjectName<'_>) -> Result<Listing> {
+        let entry = self.find_table(name)?;
+        let table = &entry.definition;
+        let mut listing = Listing::new(&[("Table", text(64)), ("Create Table", text(1024))]);
+        let statement = catalog::show_create_table(table, entry.source.auto_increment_next());
+        listing.push(&[Cell::Text(&table.name), Cell::Bytes(statement.as_ref())]);
+        Ok(listing)
+    }
+
+    fn no_such_routine(&self, word: &str, name: ObjectName<'_>) -> Box<SqlError> {
+        use service::error::{ER_EVENT_DOES_NOT_EXIST, ER_SP_DOES_NOT_EXIST, ER_TRG_DOES_NOT_EXIST};
+        let own = name_text(name.name.text);
+        match word {
+            "TRIGGER" => ER_TRG_DOES_NOT_EXIST.bare(),
+            "EVENT" => ER_EVENT_DOES_NOT_EXIST.with(&[&own]),
+            _ if name.schema.is_none() && self.database.is_none() => ER_NO_DB_ERROR.bare(),
+            _ => ER_SP_DOES_NOT_EXIST.with(&[&word, &own]),
+        }
+    }
+
+    fn show_variables(&self, global: bool) -> Listing {
+        let mut listing = Listing::new(&[("Variable_name", text(64)), ("Value", text(1024))]);
+        for (name, value) in self.facts().shown_variables(global) {
+            listing.push(&[Cell::Text(name), Cell::Text(&value)]);
+        }
+        listing
+    }
+
+    fn show_status(&self, global: bool) -> Listing {
+        let mut listing = Listing::new(&[("Variable_name", text(64)), ("Value", text(1024))]);
+        for (name, value) in self.facts().status(global) {
+            listing.push(&[Cell::Text(name), Cell::Text(&value)]);
+        }
+        listing
+    }
+
+    fn show_processlist(&self, full: bool) -> Listing {
+        let mut listing = Listing::new(&[
+            ("Id", unsigned()),
+            ("User", text(32)),
+            ("Host", text(255)),
+            ("db", text(64)),
+            ("Command", text(16)),
+            ("Time", DataType::integer(TypeKind::Int, false)),
+            ("State", text(30)),
+            ("Info", if full { long_text() } else { text(100) }),
+        ]);
+        for process in self.facts().processes() {
+            let statement = process.statement.as_deref().map(|bytes| &bytes[..if full { bytes.len() } else { bytes.len().min(100) }]);
+            listing.push(&[
+                Cell::UInt(process.connection_id),
+                Cell::Text(&process.user),
+                Cell::Text(&process.host),
+                Cell::text_or_null(process.database.as_deref()),
+                Cell::Text(process.command),
+                Cell::UInt(process.seconds),
+                Cell::Text(process.state),
+                statement.map_or(Cell::Null, Cell::Bytes),
+            ]);
+        }
+        listing
+    }
+
+    fn show_engines(&self) -> Listing {
+        let mut listing = Listing::of_text(&["Engine", "Support", "Comment", "Transactions", "XA", "Savepoints"]);
+        let comment = "Supports transactions, row-level locking, and foreign keys";
+        listing.push(&["InnoDB", "DEFAULT", comment, "YES", "NO", "YES"].map(Cell::Text));
+        listing
+    }
+
+    fn show_engine(&self, engine: Option<&[u8]>, what: &str) -> Result<Listing> {
+        if let Some(engine) = engine
+            && !engine.eq_ignore_ascii_case(b"innodb")
+        {
+            return Err(ER_UNKNOWN_STORAGE_ENGINE.with(&[&String::from_utf8_lossy(engine)]));
+        }
+        privilege::require_global(&self.account, Privileges::PROCESS, "PROCESS")?;
+        let mut listing = Listing::new(&[("Type", text(10)), ("Name", text(512)), ("Status", long_text())]);
+        if what == "STATUS" {
+            let mut status = String::from("\n=====================================\nINVAR STORE STATUS\n=====================================\n");
+            for (name, value) in self.core.status() {
+                if name.starts_with("Innodb_") {
+                    status.push_str(&format!("{name} {value}\n"));
+                }
+            }
+            listing.push(&[Cell::Text("InnoDB"), Cell::Text(""), Cell::Text(&status)]);
+        }
+        Ok(listing)
+    }
+
+    fn show_diagnostics(&self, errors_only: bool, limit: Option<Limit<'_>>) -> Listing {
+        let mut listing = Listing::new(&[("Level", text(7)), ("Code", int()), ("Message", text(512))]);
+        let number = |expr: syntax::ast::Expr<'_>| match expr.kind {
+            syntax::ast::ExprKind::Literal(Literal::Number(_, digits)) => {
+                std::str::from_utf8(digits).ok().and_then(|digits| digits.parse().ok())
+            }
+            _ => None,
+        };
+        let skip = limit.and_then(|limit| limit.offset).and_then(number).unwrap_or(0);
+        let take = limit.and_then(|limit| number(limit.count)).unwrap_or(usize::MAX);
+        let shown = self.diagnostics.kept().iter().filter(|diagnostic| !errors_only || diagnostic.level == Level::Error);
+        for diagnostic in shown.skip(skip).take(take) {
+            listing.push(&[
+                Cell::Text(diagnostic.level.name()),
+                Cell::UInt(u64::from(diagnostic.number)),
+                Cell::Text(&diagnostic.message),
+            ]);
+        }
+        listing
+    }
+
+    fn show_count(&self, title: &str, count: u64) -> Listing {
+        let mut listing = Listing::new(&[(title, unsigned())]);
+        listing.push(&[Cell::UInt(count)]);
+        listing
+    }
+}
+
+fn show_character_sets() -> Listing {
+    let mut listing = Listing::new(&[
+        ("Charset", text(64)),
+        ("Description", text(2048)),
+        ("Default collation", text(64)),
+        ("Maxlen", int()),
+    ]);
+    for charset in Charset::ALL {
+        listing.push(&[
+            Cell::Text(charset.name()),
+            Cell::Text(charset.description()),
+            Cell::Text(charset.default_collation().name()),
+            Cell::UInt(charset.max_bytes_per_char() as u64),
+        ]);
+    }
+    listing
+}
+
+fn show_collations() -> Listing {
+    let mut listing = Listing::new(&[
+        ("Collation", text(64)),
+        ("Charset", text(64)),
+        ("Id", unsigned()),
+        ("Default", text(3)),
+        ("Compiled", text(3)),
+        ("Sortlen", int()),
+        ("Pad_attribute", text(9)),
+    ]);
+    let mut all: Vec<_> = CollationId::all().iter().collect();
+    all.sort_unstable_by_key(|info| info.name);
+    for info in all {
+        listing.push(&[
+            Cell::Text(info.name),
+            Cell::Text(info.charset.name()),
+            Cell::UInt(u64::from(info.id.id())),
+            Cell::Text(if info.is_default() { "Yes" } else { "" }),
+            Cell::Text("Yes"),
+            Cell::UInt(u64::from(info.sort_length)),
+            Cell::Text(info.padding.name()),
+        ]);
+    }
+    listing
+}
+
+/// Static privileges as SHOW PRIVILEGES tells of them.
+const PRIVILEGE_TEXTS: &[(&str, &str, &str)] = &[
+    ("Alter", "Tables", "To alter the table"),
+    ("Create", "Databases,Tables,Indexes", "To create new databases and tables"),
+    ("Create role", "Server Admin", "To create new roles"),
+    ("Create temporary tables", "Databases", "To use CREATE TEMPORARY TABLE"),
+    ("Create user", "Server Admin", "To create new users"),
+    ("Delete", "Tables", "To delete existing rows"),
+    ("Drop", "Databases,Tables", "To drop databases, tables, and views"),
+    ("Drop role", "Server Admin", "To drop roles"),
+    ("File", "File access on server", "To read and write files on the server"),
+    ("Grant option", "Databases,Tables,Functions,Procedures", "To give to other users those privileges you possess"),
+    ("Index", "Tables", "To create or drop indexes"),
+    ("Insert", "Tables", "To insert data into tables"),
+    ("Lock tables", "Databases", "To use LOCK TABLES (together with SELECT privilege)"),
+    ("Process", "Server Admin", "To view the plain text of currently executing queries"),
+    ("References", "Databases,Tables", "To have references on tables"),
+    ("Reload", "Server Admin", "To reload or refresh tables, logs and privileges"),
+    ("Select", "Tables", "To retrieve rows from table"),
+    ("Show databases", "Server Admin", "To see all databases with SHOW DATABASES"),
+    ("Shutdown", "Server Admin", "To shut down the server"),
+    ("Super", "Server Admin", "To use KILL thread, SET GLOBAL, CHANGE REPLICATION SOURCE, etc."),
+    ("Update", "Tables", "To update existing rows"),
+    ("Usage", "Server Admin", "No privileges - allow connect only"),
+];
+
+fn show_privileges() -> Listing {
+    let mut listing = Listing::of_text(&["Privilege", "Context", "Comment"]);
+    for (privilege, context, comment) in PRIVILEGE_TEXTS {
+        listing.push(&[Cell::Text(privilege), Cell::Text(context), Cell::Text(comment)]);
+    }
+    listing
+}
+
+fn show_plugins() -> Listing {
+    let mut listing = Listing::of_text(&["Name", "Status", "Type", "Library", "License"]);
+    for (name, kind) in [
+        ("mysql_native_password", "AUTHENTICATION"),
+        ("caching_sha2_password", "AUTHENTICATION"),
+        ("InnoDB", "STORAGE ENGINE"),
+    ] {
+        listing.push(&[Cell::Text(name), Cell::Text("ACTIVE"), Cell::Text(kind), Cell::Null, Cell::Text("Apache-2.0")]);
+    }
+    listing
+}

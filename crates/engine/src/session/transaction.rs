@@ -1,0 +1,335 @@
+//! Transactions: BEGIN to COMMIT, autocommit, savepoints, snapshots by isolation level.
+//!
+//! The store's transaction costs nothing until it writes or locks, so a session always has one. What this module adds is
+//! MySQL's meaning: when a snapshot is taken and how long it is kept, what a failed statement takes back, which statements
+//! commit by themselves.
+//!
+//! | level | snapshot |
+//! | --- | --- |
+//! | READ UNCOMMITTED | the newest versions, committed or not |
+//! | READ COMMITTED | one a statement |
+//! | REPEATABLE READ, SERIALIZABLE | one a transaction, taken by its first read (or WITH CONSISTENT SNAPSHOT) |
+//!
+//! Invariants:
+//! 1. Outside an open transaction nothing is held between statements: no snapshot, no lock.
+//! 2. A commit's reply waits for its log position; the session itself never waits for the disk.
+
+use std::sync::Arc;
+
+use service::error::{ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION, ER_SP_DOES_NOT_EXIST};
+use service::{Outcome, Reply, SqlError};
+use store::{CommitPosition, ReadView, Savepoint, Transaction};
+use syntax::ast::Completion;
+
+use super::settings::Isolation;
+use super::LocalSession;
+use crate::core::Core;
+use crate::metadata::MetadataLocks;
+use crate::status::StatementKind;
+
+/// The transaction of a session.
+pub struct TransactionState {
+    /// The store's side; begun anew after each end.
+    pub(crate) store: Transaction,
+    /// The snapshot, while it is kept.
+    view: Option<ReadView>,
+    /// BEGIN was said, or autocommit is off and a statement has run.
+    open: bool,
+    /// How this transaction sees others.
+    pub(crate) isolation: Isolation,
+    /// It may not write.
+    pub(crate) read_only: bool,
+    savepoints: Vec<(String, Savepoint)>,
+    /// Tables whose definitions this transaction uses: DDL waits for it.
+    metadata: MetadataLocks,
+    /// Where the newest commit of this session ends in the log; its reply waits for that.
+    pub(crate) committed: Option<CommitPosition>,
+    /// Rows the running statement examined, for the slow log.
+    pub(crate) rows_examined: u64,
+    /// How long the running statement waited for locks.
+    pub(crate) lock_wait_micros: u64,
+}
+
+impl std::fmt::Debug for TransactionState {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter
+            .debug_struct("TransactionState")
+            .field("open", &self.open)
+            .field("isolation", &self.isolation)
+            .finish_non_exhaustive()
+    }
+}
+
+impl TransactionState {
+    /// No transaction.
+    #[must_use]
+    pub fn new(core: &Arc<Core>) -> Self {
+        Self {
+            store: core.store.begin(),
+            view: None,
+            open: false,
+            isolation: Isolation::default(),
+            read_only: false,
+            savepoints: Vec::new(),
+            metadata: MetadataLocks::default(),
+            committed: None,
+            rows_examined: 0,
+            lock_wait_micros: 0,
+        }
+    }
+
+    /// Whether one is open.
+    #[must_use]
+    pub fn is_open(&self) -> bool {
+        self.open
+    }
+
+    /// The isolation level of the next or the running transaction.
+    pub(crate) fn isolation_now(&self, settings: &super::settings::Settings) -> Isolation {
+        if self.open { self.isolation } else { settings.isolation }
+    }
+
+    pub(crate) fn has_view(&self) -> bool {
+        self.view.is_some()
+    }
+
+    /// The writing side and the snapshot, to be borrowed at the same time.
+    pub(crate) fn parts(&mut self) -> (&mut Transaction, Option<&ReadView>) {
+        (&mut self.store, self.view.as_ref())
+    }
+
+    pub(super) fn forget_next(&mut self) {
+        self.savepoints.clear();
+    }
+}
+
+impl LocalSession {
+    /// Opens a transaction with the characteristics SET TRANSACTION asked for.
+    fn open_transaction(&mut self, read_only: Option<bool>) {
+        let state = &mut self.transaction;
+        state.open = true;
+        state.isolation = self.next_isolation.take().unwrap_or(self.settings.isolation);
+        state.read_only = read_only.or(self.next_read_only.take()).unwrap_or(self.settings.read_only);
+        self.next_read_only = None;
+    }
+
+    /// Readies the transaction for a statement that reads or writes tables.
+    pub(crate) fn begin_table_statement(&mut self) {
+        if !self.transaction.open {
+            if self.settings.autocommit {
+                let state = &mut self.transaction;
+                state.isolation = self.next_isolation.take().unwrap_or(self.settings.isolation);
+                state.read_only = self.next_read_only.take().unwrap_or(self.settings.read_only);
+            } else {
+                self.open_transaction(None);
+            }
+        }
+        let state = &mut self.transaction;
+        state.rows_examined = 0;
+        state.lock_wait_micros = 0;
+        let keeps = state.isolation >= Isolation::RepeatableRead && state.view.is_some();
+        if !keeps {
+            state.view = Some(self.core.store.read_view());
+        }
+    }
+
+    /// The snapshot of the running statement.
+    ///
+    /// # Panics
+    /// Outside a table statement: a mistake in this crate.
+    pub(crate) fn view(&self) -> &ReadView {
+        self.transaction.view.as_ref().expect("a table statement has a snapshot")
+    }
+
+    /// Ends a statement that went well: an autocommit statement commits.
+    pub(crate) fn end_table_statement(&mut self) -> Outcome {
+        if self.transaction.open {
+            if self.transaction.isolation < Isolation::RepeatableRead {
+                self.transaction.view = None;
+            }
+            return Ok(());
+        }
+        let committed = self.commit_store();
+        self.transaction.metadata.release_all();
+        committed
+    }
+
+    /// Ends a statement that failed: takes back what it did, and the whole transaction where MySQL does.
+    pub(crate) fn fail_table_statement(&mut self, before: &Savepoint, error: &SqlError) -> Outcome {
+        let deadlock = service::error::ER_LOCK_DEADLOCK.number;
+        if !self.transaction.open || error.number == deadlock {
+            return self.rollback_transaction();
+        }
+        self.transaction.store.rollback_to(before).map_err(|error| crate::ddl::store_error(&error))?;
+        if self.transaction.isolation < Isolation::RepeatableRead {
+            self.transaction.view = None;
+        }
+        Ok(())
+    }
+
+    /// Takes the metadata locks of a plan's tables for the rest of the transaction.
+    ///
+    /// # Errors
+    /// 1205 after `lock_wait_timeout`.
+    pub(crate) fn lock_metadata(&mut self, plan: &plan::PhysicalPlan) -> Outcome {
+        let wait = self.variables.unsigned(crate::variables::definition::known::lock_wait_timeout());
+        let wait = std::time::Duration::from_secs(wait);
+        plan.tables.iter().try_for_each(|mention| self.transaction.metadata.lock(&mention.entry, wait))
+    }
+
+    /// Refuses a writing statement in a read-only transaction.
+    pub(crate) fn require_writable(&self) -> Outcome {
+        if self.transaction.read_only || self.core.is_read_only(&self.account) {
+            return Err(ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION.bare());
+        }
+        Ok(())
+    }
+
+    fn commit_store(&mut self) -> Outcome {
+        self.transaction.view = None;
+        let next = self.core.store.begin();
+        let ended = std::mem::replace(&mut self.transaction.store, next);
+        if let Some(position) = ended.commit().map_err(|error| crate::ddl::store_error(&error))? {
+            self.transaction.committed = Some(position);
+        }
+        Ok(())
+    }
+
+    /// Commits what is open, if anything.
+    ///
+    /// # Errors
+    /// The store has stopped.
+    pub(crate) fn commit_transaction(&mut self) -> Outcome {
+        self.transaction.open = false;
+        self.transaction.savepoints.clear();
+        let committed = self.commit_store();
+        self.transaction.metadata.release_all();
+        committed
+    }
+
+    /// Takes back what is open, if anything.
+    ///
+    /// # Errors
+    /// The store has stopped.
+    pub(crate) fn rollback_transaction(&mut self) -> Outcome {
+        self.transaction.open = false;
+        self.transaction.savepoints.clear();
+        self.transaction.view = None;
+        let next = self.core.store.begin();
+        let ended = std::mem::replace(&mut self.transaction.store, next);
+        let rolled_back = ended.rollback().map_err(|error| crate::ddl::store_error(&error));
+        self.transaction.metadata.release_all();
+        rolled_back
+    }
+
+    /// Answers OK once everything this session committed is durable.
+    pub(crate) fn wait_for_commit(&mut self, reply: &mut Reply<'_>) {
+        if let Some(position) = self.transaction.committed.take() {
+            reply.wait_for(position.0);
+        }
+    }
+
+    /// Statements that commit what is open before they run: DDL, account management.
+    pub(crate) fn implicit_commit_then(
+        &mut self,
+        reply: &mut Reply<'_>,
+        run: impl FnOnce(&mut Self, &mut Reply<'_>) -> Outcome,
+    ) -> Outcome {
+        if self.transaction.open {
+            self.commit_transaction()?;
+        }
+        self.wait_for_commit(reply);
+        run(self, reply)
+    }
+
+    pub(super) fn start_transaction(
+        &mut self,
+        consistent_snapshot: bool,
+        read_only: Option<bool>,
+        reply: &mut Reply<'_>,
+    ) -> Outcome {
+        self.core.counters.count(StatementKind::Begin);
+        if self.transaction.open {
+            self.commit_transaction()?;
+        }
+        self.wait_for_commit(reply);
+        self.open_transaction(read_only);
+        if consistent_snapshot && self.transaction.isolation >= Isolation::RepeatableRead {
+            self.transaction.view = Some(self.core.store.read_view());
+        }
+        self.send_ok(reply)
+    }
+
+    pub(super) fn commit(&mut self, completion: Completion, reply: &mut Reply<'_>) -> Outcome {
+        self.core.counters.count(StatementKind::Commit);
+        self.finish_with(completion, reply, Self::commit_transaction)
+    }
+
+    pub(super) fn rollback(&mut self, completion: Completion, reply: &mut Reply<'_>) -> Outcome {
+        self.core.counters.count(StatementKind::Rollback);
+        self.finish_with(completion, reply, Self::rollback_transaction)
+    }
+
+    fn finish_with(
+        &mut self,
+        completion: Completion,
+        reply: &mut Reply<'_>,
+        finish: impl FnOnce(&mut Self) -> Outcome,
+    ) -> Outcome {
+        let (isolation, read_only) = (self.transaction.isolation, self.transaction.read_only);
+        let was_open = self.transaction.open;
+        finish(self)?;
+        self.wait_for_commit(reply);
+        if completion.chain == Some(true) {
+            self.open_transaction(None);
+            if was_open {
+                self.transaction.isolation = isolation;
+                self.transaction.read_only = read_only;
+            }
+        }
+        if completion.release == Some(true) {
+            self.control.kill(service::Kill::Connection);
+        }
+        self.send_ok(reply)
+    }
+
+    pub(super) fn savepoint(&mut self, name: &str, reply: &mut Reply<'_>) -> Outcome {
+        self.core.counters.count(StatementKind::Savepoint);
+        if !self.transaction.open && !self.settings.autocommit {
+            self.open_transaction(None);
+        }
+        // With autocommit and no transaction a savepoint ends with its own statement.
+        if self.transaction.open {
+            let savepoint = self.transaction.store.savepoint();
+            let savepoints = &mut self.transaction.savepoints;
+            savepoints.retain(|(candidate, _)| !candidate.eq_ignore_ascii_case(name));
+            savepoints.push((name.to_owned(), savepoint));
+        }
+        self.send_ok(reply)
+    }
+
+    fn find_savepoint(&self, name: &str) -> Result<usize, Box<SqlError>> {
+        self.transaction
+            .savepoints
+            .iter()
+            .position(|(candidate, _)| candidate.eq_ignore_ascii_case(name))
+            .ok_or_else(|| ER_SP_DOES_NOT_EXIST.with(&[&"SAVEPOINT", &name]))
+    }
+
+    pub(super) fn rollback_to(&mut self, name: &str, reply: &mut Reply<'_>) -> Outcome {
+        self.core.counters.count(StatementKind::RollbackToSavepoint);
+        let at = self.find_savepoint(name)?;
+        self.transaction.savepoints.truncate(at + 1);
+        let savepoint = &self.transaction.savepoints[at].1;
+        self.transaction.store.rollback_to(savepoint).map_err(|error| crate::ddl::store_error(&error))?;
+        self.send_ok(reply)
+    }
+
+    pub(super) fn release_savepoint(&mut self, name: &str, reply: &mut Reply<'_>) -> Outcome {
+        self.core.counters.count(StatementKind::ReleaseSavepoint);
+        let at = self.find_savepoint(name)?;
+        self.transaction.savepoints.truncate(at);
+        self.send_ok(reply)
+    }
+}
+

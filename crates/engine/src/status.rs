@@ -1,0 +1,207 @@
+//! Status counters: what SHOW STATUS counts, under MySQL's names.
+
+use metrics::{Counter, Gauge};
+
+/// Kinds of statements that have a `Com_` counter.
+macro_rules! statement_kinds {
+    ($($name:ident $text:literal),* $(,)?) => {
+        /// A kind of statement, for `Com_...`.
+        #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+        #[allow(missing_docs, reason = "MySQL's own words")]
+        pub enum StatementKind { $($name),* }
+
+        impl StatementKind {
+            /// All kinds with the name of their counter.
+            pub const ALL: &'static [(Self, &'static str)] = &[$((Self::$name, $text)),*];
+        }
+    };
+}
+
+statement_kinds! {
+    AlterDb "Com_alter_db",
+    AlterTable "Com_alter_table",
+    AlterUser "Com_alter_user",
+    Analyze "Com_analyze",
+    Begin "Com_begin",
+    ChangeDb "Com_change_db",
+    Check "Com_check",
+    Commit "Com_commit",
+    CreateDb "Com_create_db",
+    CreateIndex "Com_create_index",
+    CreateTable "Com_create_table",
+    CreateUser "Com_create_user",
+    DeallocSql "Com_dealloc_sql",
+    Delete "Com_delete",
+    DeleteMulti "Com_delete_multi",
+    Do "Com_do",
+    DropDb "Com_drop_db",
+    DropIndex "Com_drop_index",
+    DropTable "Com_drop_table",
+    DropUser "Com_drop_user",
+    ExecuteSql "Com_execute_sql",
+    ExplainOther "Com_explain_other",
+    Flush "Com_flush",
+    Grant "Com_grant",
+    Insert "Com_insert",
+    InsertSelect "Com_insert_select",
+    Kill "Com_kill",
+    Load "Com_load",
+    LockTables "Com_lock_tables",
+    Optimize "Com_optimize",
+    PrepareSql "Com_prepare_sql",
+    ReleaseSavepoint "Com_release_savepoint",
+    RenameTable "Com_rename_table",
+    Replace "Com_replace",
+    ReplaceSelect "Com_replace_select",
+    Revoke "Com_revoke",
+    Rollback "Com_rollback",
+    RollbackToSavepoint "Com_rollback_to_savepoint",
+    Savepoint "Com_savepoint",
+    Select "Com_select",
+    SetOption "Com_set_option",
+    Show "Com_show",
+    Truncate "Com_truncate",
+    UnlockTables "Com_unlock_tables",
+    Update "Com_update",
+    UpdateMulti "Com_update_multi",
+}
+
+/// Number of statement kinds.
+pub const STATEMENT_KIND_COUNT: usize = StatementKind::ALL.len();
+
+/// The server's counters.
+#[derive(Debug)]
+pub struct Counters {
+    /// Statements of clients (`Questions`).
+    pub questions: Counter,
+    /// Statements in all (`Queries`).
+    pub queries: Counter,
+    /// Slower than `long_query_time`.
+    pub slow_queries: Counter,
+    /// Bytes from clients.
+    pub bytes_received: Counter,
+    /// Bytes to clients.
+    pub bytes_sent: Counter,
+    /// Connection attempts.
+    pub connections: Counter,
+    /// Handshakes that failed.
+    pub aborted_connects: Counter,
+    /// Sessions that ended without a word.
+    pub aborted_clients: Counter,
+    /// Refused for `max_connections`.
+    pub connection_errors_max_connections: Counter,
+    /// The most at one time.
+    pub max_used_connections: Gauge,
+    /// COM_STMT_PREPARE.
+    pub com_stmt_prepare: Counter,
+    /// COM_STMT_EXECUTE.
+    pub com_stmt_execute: Counter,
+    /// COM_STMT_CLOSE.
+    pub com_stmt_close: Counter,
+    /// COM_STMT_RESET.
+    pub com_stmt_reset: Counter,
+    /// COM_STMT_SEND_LONG_DATA.
+    pub com_stmt_send_long_data: Counter,
+    /// COM_STMT_FETCH.
+    pub com_stmt_fetch: Counter,
+    /// Prepared statements that are open.
+    pub prepared_statement_count: Gauge,
+    /// Statements whose plan was found (`Plan_cache_hits`).
+    pub plan_cache_hits: Counter,
+    /// Statements that were planned anew (`Plan_cache_misses`).
+    pub plan_cache_misses: Counter,
+    kinds: [Counter; STATEMENT_KIND_COUNT],
+}
+
+impl Default for Counters {
+    fn default() -> Self {
+        Self {
+            questions: Counter::new(),
+            queries: Counter::new(),
+            slow_queries: Counter::new(),
+            bytes_received: Counter::new(),
+            bytes_sent: Counter::new(),
+            connections: Counter::new(),
+            aborted_connects: Counter::new(),
+            aborted_clients: Counter::new(),
+            connection_errors_max_connections: Counter::new(),
+            max_used_connections: Gauge::new(),
+            com_stmt_prepare: Counter::new(),
+            com_stmt_execute: Counter::new(),
+            com_stmt_close: Counter::new(),
+            com_stmt_reset: Counter::new(),
+            com_stmt_send_long_data: Counter::new(),
+            com_stmt_fetch: Counter::new(),
+            prepared_statement_count: Gauge::new(),
+            plan_cache_hits: Counter::new(),
+            plan_cache_misses: Counter::new(),
+            kinds: [const { Counter::new() }; STATEMENT_KIND_COUNT],
+        }
+    }
+}
+
+impl Counters {
+    /// Counts a statement of a kind.
+    pub fn count(&self, kind: StatementKind) {
+        self.kinds[kind as usize].increment();
+    }
+
+    /// Every counter by its name, unsorted.
+    #[must_use]
+    pub fn all(&self) -> Vec<(&'static str, u64)> {
+        let mut all = vec![
+            ("Aborted_clients", self.aborted_clients.get()),
+            ("Aborted_connects", self.aborted_connects.get()),
+            ("Bytes_received", self.bytes_received.get()),
+            ("Bytes_sent", self.bytes_sent.get()),
+            ("Com_stmt_close", self.com_stmt_close.get()),
+            ("Com_stmt_execute", self.com_stmt_execute.get()),
+            ("Com_stmt_fetch", self.com_stmt_fetch.get()),
+            ("Com_stmt_prepare", self.com_stmt_prepare.get()),
+            ("Com_stmt_reset", self.com_stmt_reset.get()),
+            ("Com_stmt_send_long_data", self.com_stmt_send_long_data.get()),
+            ("Connection_errors_max_connections", self.connection_errors_max_connections.get()),
+            ("Connections", self.connections.get()),
+            ("Max_used_connections", self.max_used_connections.get()),
+            ("Plan_cache_hits", self.plan_cache_hits.get()),
+            ("Plan_cache_misses", self.plan_cache_misses.get()),
+            ("Prepared_stmt_count", self.prepared_statement_count.get()),
+            ("Queries", self.queries.get()),
+            ("Questions", self.questions.get()),
+            ("Slow_queries", self.slow_queries.get()),
+        ];
+        all.extend(StatementKind::ALL.iter().map(|(kind, name)| (*name, self.kinds[*kind as usize].get())));
+        all
+    }
+}
+
+/// The store's counters under InnoDB's names, where it has one.
+pub fn add_store_status(status: &store::Status, all: &mut Vec<(&'static str, String)>) {
+    let page_bytes = store::PAGE_BYTES as u64;
+    let rows = [
+        ("Innodb_buffer_pool_pages_data", status.frame_count.min(status.page_count)),
+        ("Innodb_buffer_pool_pages_dirty", status.dirty_page_count),
+        ("Innodb_buffer_pool_pages_total", status.frame_count),
+        ("Innodb_data_reads", status.pages_read),
+        ("Innodb_data_writes", status.pages_written),
+        ("Innodb_deadlocks", status.deadlocks),
+        ("Innodb_log_writes", status.log_writes),
+        ("Innodb_os_log_fsyncs", status.log_syncs),
+        ("Innodb_os_log_written", status.log_bytes_written),
+        ("Innodb_page_size", page_bytes),
+        ("Innodb_pages_read", status.pages_read),
+        ("Innodb_pages_written", status.pages_written),
+        ("Innodb_row_lock_time_outs", status.lock_timeouts),
+        ("Innodb_row_lock_waits", status.lock_waits),
+        ("Innodb_rows_deleted", status.records_deleted),
+        ("Innodb_rows_inserted", status.records_inserted),
+        ("Innodb_rows_updated", status.records_updated),
+        ("Store_checkpoints", status.checkpoints),
+        ("Store_commits", status.commits),
+        ("Store_pages_evicted", status.pages_evicted),
+        ("Store_tombstones_purged", status.tombstones_purged),
+        ("Store_undo_bytes", status.undo_bytes),
+        ("Store_unpurged_transactions", status.unpurged_transactions),
+    ];
+    all.extend(rows.into_iter().map(|(name, number)| (name, number.to_string())));
+}

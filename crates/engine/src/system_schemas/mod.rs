@@ -1,0 +1,165 @@
+//! `information_schema` and `performance_schema`: tables whose rows are made while they are read.
+//!
+//! Which tables and columns there are is data (`columns.tsv`, as MySQL 9.7 answers); what their rows are is one
+//! function a table, which gets the statement's catalog snapshot and the reading session. A table of which this
+//! server has nothing to tell (EVENTS, TRIGGERS ...) is there and empty, because clients join it.
+//!
+//! Invariants:
+//! 1. A function emits the columns of its table in order, all of them; [`rows::Rows`] drops what the query does
+//!    not need.
+//! 2. What the reader has no privilege on is not shown, as in MySQL.
+//!
+//! Read next: [`definition`] (columns.tsv to table definitions), [`rows`], then one file a family of tables.
+
+pub mod columns;
+pub mod constraints;
+pub mod definition;
+pub mod privileges;
+pub mod rows;
+pub mod server;
+pub mod tables;
+
+use std::any::Any;
+use std::sync::Arc;
+
+use catalog::{
+    KeyRange, Schema, SchemaId, TableDefinition, TableEntry, TableSource, TableStatistics,
+    VirtualContext, VirtualError, VirtualScan, VirtualTable,
+};
+use types::collation::CollationId;
+use types::vector::Batch;
+
+use rows::Rows;
+
+/// What a function that makes rows gets.
+pub type Fill = fn(&VirtualContext<'_>, &VirtualScan<'_>, &mut Rows<'_>);
+
+/// The function for each table that has rows; a table of `columns.tsv` that is not here is empty.
+const FILLS: &[(&str, Fill)] = &[
+    ("information_schema.CHARACTER_SETS", server::character_sets),
+    ("information_schema.CHECK_CONSTRAINTS", constraints::check_constraints),
+    ("information_schema.COLLATIONS", server::collations),
+    (
+        "information_schema.COLLATION_CHARACTER_SET_APPLICABILITY",
+        server::collation_character_set_applicability,
+    ),
+    ("information_schema.COLUMNS", columns::columns),
+    ("information_schema.COLUMN_PRIVILEGES", privileges::column_privileges),
+    ("information_schema.ENGINES", server::engines),
+    ("information_schema.KEY_COLUMN_USAGE", constraints::key_column_usage),
+    ("information_schema.PARTITIONS", tables::partitions),
+    ("information_schema.PROCESSLIST", server::processlist),
+    ("information_schema.REFERENTIAL_CONSTRAINTS", constraints::referential_constraints),
+    ("information_schema.SCHEMATA", tables::schemata),
+    ("information_schema.SCHEMA_PRIVILEGES", privileges::schema_privileges),
+    ("information_schema.STATISTICS", columns::statistics),
+    ("information_schema.TABLES", tables::tables),
+    ("information_schema.TABLE_CONSTRAINTS", constraints::table_constraints),
+    ("information_schema.TABLE_PRIVILEGES", privileges::table_privileges),
+    ("information_schema.USER_ATTRIBUTES", privileges::user_attributes),
+    ("information_schema.USER_PRIVILEGES", privileges::user_privileges),
+    ("performance_schema.global_status", server::global_status),
+    ("performance_schema.global_variables", server::global_variables),
+    ("performance_schema.processlist", server::performance_schema_processlist),
+    ("performance_schema.session_status", server::session_status),
+    ("performance_schema.session_variables", server::session_variables),
+];
+
+/// One virtual table.
+#[derive(Debug)]
+pub struct SystemTable {
+    definition: Arc<TableDefinition>,
+    fill: Option<Fill>,
+}
+
+impl TableSource for SystemTable {
+    fn statistics(&self) -> &dyn TableStatistics {
+        self
+    }
+
+    fn as_virtual(&self) -> Option<&dyn VirtualTable> {
+        Some(self)
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+}
+
+/// What the optimizer is told about a table nobody counted.
+const SYSTEM_TABLE_ROWS_GUESS: u64 = 1_000;
+
+impl TableStatistics for SystemTable {
+    fn row_count(&self) -> u64 {
+        SYSTEM_TABLE_ROWS_GUESS
+    }
+
+    fn distinct_count(&self, _index: usize, _part_count: usize) -> u64 {
+        1
+    }
+
+    fn estimate_rows(&self, _index: usize, _range: &KeyRange) -> u64 {
+        SYSTEM_TABLE_ROWS_GUESS
+    }
+
+    fn data_bytes(&self) -> u64 {
+        0
+    }
+
+    fn index_bytes(&self) -> u64 {
+        0
+    }
+}
+
+impl VirtualTable for SystemTable {
+    fn scan(
+        &self,
+        context: &VirtualContext<'_>,
+        scan: &VirtualScan<'_>,
+        emit: &mut dyn FnMut(&mut Batch) -> bool,
+    ) -> Result<(), VirtualError> {
+        let Some(fill) = self.fill else { return Ok(()) };
+        let mut rows = Rows::new(&self.definition, scan.columns, emit);
+        fill(context, scan, &mut rows);
+        rows.finish();
+        Ok(())
+    }
+}
+
+/// Number of `information_schema`; user schemas begin above [`SYSTEM_SCHEMA_ID_MAX`].
+pub const INFORMATION_SCHEMA_ID: SchemaId = SchemaId(u32::MAX);
+/// Number of `performance_schema`.
+pub const PERFORMANCE_SCHEMA_ID: SchemaId = SchemaId(u32::MAX - 1);
+
+/// Both system schemas.
+#[must_use]
+pub fn schemas() -> Vec<Arc<Schema>> {
+    let utf8mb3 = CollationId::UTF8MB3_GENERAL_CI;
+    let mut information = Schema::new(INFORMATION_SCHEMA_ID, "information_schema", utf8mb3, true);
+    let mut performance =
+        Schema::new(PERFORMANCE_SCHEMA_ID, "performance_schema", CollationId::UTF8MB4_0900_AI_CI, true);
+    for definition in definition::all() {
+        let definition = Arc::new(definition);
+        let full_name = format!("{}.{}", definition.schema, definition.name);
+        let fill = FILLS.iter().find(|(name, _)| *name == full_name).map(|(_, fill)| *fill);
+        let source = Arc::new(SystemTable { definition: Arc::clone(&definition), fill });
+        let schema =
+            if definition.schema_id == INFORMATION_SCHEMA_ID { &mut information } else { &mut performance };
+        schema.insert(Arc::new(TableEntry { definition, source }));
+    }
+    vec![Arc::new(information), Arc::new(performance)]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_function_has_its_table() {
+        let names: Vec<String> =
+            definition::all().map(|table| format!("{}.{}", table.schema, table.name)).collect();
+        for (name, _) in FILLS {
+            assert!(names.iter().any(|candidate| candidate == name), "{name} is not in columns.tsv");
+        }
+    }
+}

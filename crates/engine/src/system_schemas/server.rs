@@ -1,0 +1,119 @@
+//! What the server tells of itself: character sets, engines, connections, variables, counters.
+
+use catalog::{VirtualContext, VirtualScan};
+use types::charset::Charset;
+use types::collation::CollationId;
+
+use super::rows::{Cell, Rows};
+use crate::facts::{Facts, Process};
+
+/// CHARACTER_SETS.
+pub fn character_sets(_context: &VirtualContext<'_>, _scan: &VirtualScan<'_>, rows: &mut Rows<'_>) {
+    for charset in Charset::ALL {
+        rows.push(&[
+            Cell::Text(charset.name()),
+            Cell::Text(charset.default_collation().name()),
+            Cell::Text(charset.description()),
+            Cell::UInt(charset.max_bytes_per_char() as u64),
+        ]);
+    }
+}
+
+/// COLLATIONS.
+pub fn collations(_context: &VirtualContext<'_>, _scan: &VirtualScan<'_>, rows: &mut Rows<'_>) {
+    for info in CollationId::all() {
+        rows.push(&[
+            Cell::Text(info.name),
+            Cell::Text(info.charset.name()),
+            Cell::UInt(u64::from(info.id.id())),
+            Cell::Text(if info.is_default() { "Yes" } else { "" }),
+            Cell::Text("Yes"),
+            Cell::UInt(u64::from(info.sort_length)),
+            Cell::Text(info.padding.name()),
+        ]);
+    }
+}
+
+/// COLLATION_CHARACTER_SET_APPLICABILITY.
+pub fn collation_character_set_applicability(
+    _context: &VirtualContext<'_>,
+    _scan: &VirtualScan<'_>,
+    rows: &mut Rows<'_>,
+) {
+    for info in CollationId::all() {
+        rows.push(&[Cell::Text(info.name), Cell::Text(info.charset.name())]);
+    }
+}
+
+/// ENGINES: one, under the name that tools look for.
+pub fn engines(_context: &VirtualContext<'_>, _scan: &VirtualScan<'_>, rows: &mut Rows<'_>) {
+    rows.push(&[
+        Cell::Text("InnoDB"),
+        Cell::Text("DEFAULT"),
+        Cell::Text("Supports transactions, row-level locking, and foreign keys"),
+        Cell::Text("YES"),
+        Cell::Text("NO"),
+        Cell::Text("YES"),
+    ]);
+}
+
+fn process_cells(process: &Process) -> [Cell<'_>; 8] {
+    [
+        Cell::UInt(process.connection_id),
+        Cell::Text(&process.user),
+        Cell::Text(&process.host),
+        Cell::text_or_null(process.database.as_deref()),
+        Cell::Text(process.command),
+        Cell::UInt(process.seconds),
+        Cell::Text(process.state),
+        process.statement.as_deref().map_or(Cell::Null, Cell::Bytes),
+    ]
+}
+
+/// PROCESSLIST.
+pub fn processlist(context: &VirtualContext<'_>, _scan: &VirtualScan<'_>, rows: &mut Rows<'_>) {
+    for process in Facts::of(context).processes() {
+        rows.push(&process_cells(&process));
+    }
+}
+
+/// performance_schema.processlist: the same and the engine it runs on.
+pub fn performance_schema_processlist(
+    context: &VirtualContext<'_>,
+    _scan: &VirtualScan<'_>,
+    rows: &mut Rows<'_>,
+) {
+    for process in Facts::of(context).processes() {
+        let mut cells = [Cell::Text("PRIMARY"); 9];
+        cells[..8].copy_from_slice(&process_cells(&process));
+        rows.push(&cells);
+    }
+}
+
+/// performance_schema.global_variables.
+pub fn global_variables(context: &VirtualContext<'_>, _scan: &VirtualScan<'_>, rows: &mut Rows<'_>) {
+    for (name, value) in Facts::of(context).shown_variables(true) {
+        rows.push(&[Cell::Text(name), Cell::Text(&value)]);
+    }
+}
+
+/// performance_schema.session_variables.
+pub fn session_variables(context: &VirtualContext<'_>, _scan: &VirtualScan<'_>, rows: &mut Rows<'_>) {
+    for (name, value) in Facts::of(context).shown_variables(false) {
+        rows.push(&[Cell::Text(name), Cell::Text(&value)]);
+    }
+}
+
+/// performance_schema.global_status.
+pub fn global_status(context: &VirtualContext<'_>, _scan: &VirtualScan<'_>, rows: &mut Rows<'_>) {
+    for (name, value) in Facts::of(context).status(true) {
+        rows.push(&[Cell::Text(name), Cell::Text(&value)]);
+    }
+}
+
+/// performance_schema.session_status.
+pub fn session_status(context: &VirtualContext<'_>, _scan: &VirtualScan<'_>, rows: &mut Rows<'_>) {
+    for (name, value) in Facts::of(context).status(false) {
+        rows.push(&[Cell::Text(name), Cell::Text(&value)]);
+    }
+}
