@@ -3,10 +3,10 @@
 use service::error::{
     Diagnostic, ER_COLLATION_CHARSET_MISMATCH, ER_DUPLICATED_VALUE_IN_TYPE, ER_ILLEGAL_VALUE_FOR_TYPE,
     ER_INVALID_YEAR_COLUMN_LENGTH, ER_M_BIGGER_THAN_D, ER_NOT_SUPPORTED_YET, ER_TOO_BIG_DISPLAYWIDTH,
-    ER_TOO_BIG_FIELDLENGTH, ER_TOO_BIG_PRECISION, ER_TOO_BIG_SCALE, ER_UNKNOWN_CHARACTER_SET, ER_UNKNOWN_COLLATION,
-    ER_WARN_DEPRECATED_FLOAT_DIGITS, ER_WARN_DEPRECATED_FLOAT_UNSIGNED, ER_WARN_DEPRECATED_INTEGER_DISPLAY_WIDTH,
-    ER_WARN_DEPRECATED_SYNTAX, ER_WARN_DEPRECATED_SYNTAX_NO_REPLACEMENT, ER_WARN_DEPRECATED_ZEROFILL,
-    ER_WRONG_FIELD_SPEC, SqlError,
+    ER_TOO_BIG_FIELDLENGTH, ER_TOO_BIG_PRECISION, ER_TOO_BIG_SCALE, ER_UNKNOWN_CHARACTER_SET,
+    ER_UNKNOWN_COLLATION, ER_WARN_DEPRECATED_FLOAT_DIGITS, ER_WARN_DEPRECATED_FLOAT_UNSIGNED,
+    ER_WARN_DEPRECATED_INTEGER_DISPLAY_WIDTH, ER_WARN_DEPRECATED_SYNTAX,
+    ER_WARN_DEPRECATED_SYNTAX_NO_REPLACEMENT, ER_WARN_DEPRECATED_ZEROFILL, ER_WRONG_FIELD_SPEC, SqlError,
 };
 use std::sync::Arc;
 use syntax::ast;
@@ -35,7 +35,10 @@ pub(super) struct ColumnType {
 ///
 /// # Errors
 /// 1115, 1273, 1253.
-pub(super) fn resolve_collation(charset: Option<&[u8]>, collation: Option<&[u8]>) -> Result<Option<CollationId>> {
+pub(super) fn resolve_collation(
+    charset: Option<&[u8]>,
+    collation: Option<&[u8]>,
+) -> Result<Option<CollationId>> {
     let charset = charset.map(resolve_charset).transpose()?;
     let Some(name) = collation else { return Ok(charset.map(Charset::default_collation)) };
     let name = String::from_utf8_lossy(name);
@@ -138,8 +141,9 @@ pub(super) fn column_type(
             }
             plain(DataType::char(length as u32, CollationId::BINARY))
         }
-        T::Varbinary => varchar(written.length.unwrap_or(1), CollationId::BINARY, name, strict, warnings)
-            .and_then(plain),
+        T::Varbinary => {
+            varchar(written.length.unwrap_or(1), CollationId::BINARY, name, strict, warnings).and_then(plain)
+        }
         T::TinyBlob => plain(DataType::text(TypeKind::TinyText, CollationId::BINARY)),
         T::Blob => sized_text(written.length, CollationId::BINARY, name).and_then(plain),
         T::MediumBlob => plain(DataType::text(TypeKind::MediumText, CollationId::BINARY)),
@@ -330,7 +334,8 @@ fn members(
     let mut names: Vec<Box<[u8]>> = Vec::with_capacity(written.len());
     for member in written {
         // Trailing spaces are no part of a member (except of a binary one).
-        let text = if charset == Charset::Binary { member } else { Charset::Utf8mb4.trim_trailing_spaces(member) };
+        let text =
+            if charset == Charset::Binary { member } else { Charset::Utf8mb4.trim_trailing_spaces(member) };
         let shown = String::from_utf8_lossy(text);
         if kind == TypeKind::Set && text.contains(&b',') {
             return Err(ER_ILLEGAL_VALUE_FOR_TYPE.with(&[&"set", &shown]));

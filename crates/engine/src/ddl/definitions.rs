@@ -55,7 +55,10 @@ impl Definitions {
     ///
     /// # Errors
     /// A dictionary that cannot be read; the store's.
-    pub fn open(store: &Store, system_schemas: Vec<Arc<Schema>>) -> std::result::Result<Self, OpenDefinitionsError> {
+    pub fn open(
+        store: &Store,
+        system_schemas: Vec<Arc<Schema>>,
+    ) -> std::result::Result<Self, OpenDefinitionsError> {
         let (dictionary, mut catalog) = Dictionary::open(store).map_err(OpenDefinitionsError::Dictionary)?;
         drop_orphans(store, &catalog)?;
         for schema in system_schemas {
@@ -232,7 +235,11 @@ impl Change<'_> {
     ///
     /// # Errors
     /// The store's.
-    pub(super) fn put_altered(&mut self, table: Arc<TableDefinition>, earlier: &Arc<TableEntry>) -> Result<()> {
+    pub(super) fn put_altered(
+        &mut self,
+        table: Arc<TableDefinition>,
+        earlier: &Arc<TableEntry>,
+    ) -> Result<()> {
         self.put(table, Opening::Altered(Arc::clone(earlier)))
     }
 
@@ -240,7 +247,11 @@ impl Change<'_> {
     ///
     /// # Errors
     /// The store's.
-    pub(super) fn put_rebuilt(&mut self, table: Arc<TableDefinition>, earlier: &Arc<TableEntry>) -> Result<()> {
+    pub(super) fn put_rebuilt(
+        &mut self,
+        table: Arc<TableDefinition>,
+        earlier: &Arc<TableEntry>,
+    ) -> Result<()> {
         self.put(table, Opening::Rebuilt(Arc::clone(earlier)))
     }
 

@@ -6,9 +6,9 @@
 use std::sync::Arc;
 
 use catalog::{
-    CheckConstraint, ColumnDefault, ColumnDefinition, ForeignKey, ForeignKeyAction, GeneratedColumn, IndexAlgorithm,
-    IndexDefinition, IndexKind, IndexPart, NameMap, RowFormatOption, StoredValue, TableDefinition, TableOptions,
-    TreeNumber, fold_name, names_equal,
+    CheckConstraint, ColumnDefault, ColumnDefinition, ForeignKey, ForeignKeyAction, GeneratedColumn,
+    IndexAlgorithm, IndexDefinition, IndexKind, IndexPart, NameMap, RowFormatOption, StoredValue,
+    TableDefinition, TableOptions, TreeNumber, fold_name, names_equal,
 };
 use service::error as e;
 use service::error::{Diagnostic, SqlError};
@@ -252,7 +252,9 @@ impl Draft {
             None if auto_increment => ColumnDefault::None,
             None if nullable => ColumnDefault::Null,
             None => ColumnDefault::None,
-            Some(default) => defaults::column_default(default, name, &written.data_type, nullable, settings, warnings)?,
+            Some(default) => {
+                defaults::column_default(default, name, &written.data_type, nullable, settings, warnings)?
+            }
         };
         let comment = text_of(column.comment.unwrap_or(b""))?;
         if comment.chars().count() > COMMENT_CHARS_MAX {
@@ -388,7 +390,8 @@ impl Draft {
         for part in key_parts(key.columns)? {
             columns.push(part.column);
         }
-        let name = key.constraint.or(key.index).map(|name| text_of(name.text).map(Arc::<str>::from)).transpose()?;
+        let name =
+            key.constraint.or(key.index).map(|name| text_of(name.text).map(Arc::<str>::from)).transpose()?;
         self.add_reference_named(
             key.constraint.is_some().then(|| name.clone()).flatten(),
             name,
@@ -424,14 +427,21 @@ impl Draft {
             Some(schema) => text_of(schema.text)?.into(),
             None => Arc::clone(&self.schema),
         };
-        let parent_columns =
-            references.columns.iter().map(|column| text_of(column.text).map(Arc::from)).collect::<Result<_>>()?;
+        let parent_columns = references
+            .columns
+            .iter()
+            .map(|column| text_of(column.text).map(Arc::from))
+            .collect::<Result<_>>()?;
         self.keys.push(DraftKey {
             name: index_name,
             kind: IndexKind::Plain,
             parts: columns
                 .iter()
-                .map(|column| DraftPart { column: Arc::clone(column), prefix_length: None, descending: false })
+                .map(|column| DraftPart {
+                    column: Arc::clone(column),
+                    prefix_length: None,
+                    descending: false,
+                })
                 .collect(),
             visible: true,
             algorithm: IndexAlgorithm::Default,
@@ -486,7 +496,9 @@ impl Draft {
                 O::Comment(comment) => {
                     let comment = text_of(comment)?;
                     if comment.chars().count() > TABLE_COMMENT_CHARS_MAX {
-                        return Err(e::ER_TOO_LONG_TABLE_COMMENT.with(&[&self.name, &TABLE_COMMENT_CHARS_MAX]));
+                        return Err(
+                            e::ER_TOO_LONG_TABLE_COMMENT.with(&[&self.name, &TABLE_COMMENT_CHARS_MAX])
+                        );
                     }
                     self.comment = comment.into();
                 }
@@ -503,7 +515,9 @@ impl Draft {
                 O::KeyBlockSize(size) => self.options.key_block_size = Some(size).filter(|&size| size > 0),
                 O::MaxRows(rows) => self.options.max_rows = Some(rows).filter(|&rows| rows > 0),
                 O::MinRows(rows) => self.options.min_rows = Some(rows).filter(|&rows| rows > 0),
-                O::AvgRowLength(length) => self.options.avg_row_length = Some(length).filter(|&length| length > 0),
+                O::AvgRowLength(length) => {
+                    self.options.avg_row_length = Some(length).filter(|&length| length > 0);
+                }
                 O::Compression(text) => self.options.compression = Some(text_of(text)?.into()),
                 O::Encryption(text) => {
                     if !text.eq_ignore_ascii_case(b"N") && !text.is_empty() {
@@ -516,7 +530,9 @@ impl Draft {
                 O::StatsAutoRecalc(value) => self.options.stats_auto_recalc = value.map(|value| value != 0),
                 O::StatsPersistent(value) => self.options.stats_persistent = value.map(|value| value != 0),
                 O::StatsSamplePages(value) => self.options.stats_sample_pages = value,
-                O::SecondaryEngine(Some(_)) => return Err(e::ER_NOT_SUPPORTED_YET.with(&[&"SECONDARY_ENGINE"])),
+                O::SecondaryEngine(Some(_)) => {
+                    return Err(e::ER_NOT_SUPPORTED_YET.with(&[&"SECONDARY_ENGINE"]));
+                }
                 O::Union(_) => return Err(e::ER_NOT_SUPPORTED_YET.with(&[&"UNION of tables"])),
                 O::DataDirectory(_) | O::IndexDirectory(_) => {
                     return Err(e::ER_NOT_SUPPORTED_YET.with(&[&"DATA DIRECTORY"]));
@@ -650,22 +666,24 @@ impl Draft {
             if key.origin.is_none()
                 && !key.for_foreign_key
                 && key.kind != IndexKind::Primary
-                && made.iter().any(|(_, other)| {
-                    other.parts == parts && (other.kind == key.kind || key.kind == IndexKind::Plain) && !other.is_primary()
-                        && (other.kind == key.kind)
-                })
+                && made
+                    .iter()
+                    .any(|(_, other)| other.parts == parts && other.kind == key.kind && !other.is_primary())
             {
                 warnings.push(e::ER_DUP_INDEX.warning(&[&name, &self.schema, &self.name]));
             }
-            made.push((group, IndexDefinition {
-                name,
-                kind: key.kind,
-                tree: TreeNumber(0),
-                parts,
-                visible: key.visible,
-                algorithm: key.algorithm,
-                comment: Arc::clone(&key.comment),
-            }));
+            made.push((
+                group,
+                IndexDefinition {
+                    name,
+                    kind: key.kind,
+                    tree: TreeNumber(0),
+                    parts,
+                    visible: key.visible,
+                    algorithm: key.algorithm,
+                    comment: Arc::clone(&key.comment),
+                },
+            ));
         }
         if made.len() > INDEXES_MAX + 1 {
             return Err(e::ER_TOO_MANY_KEYS.with(&[&INDEXES_MAX]));
@@ -680,9 +698,10 @@ impl Draft {
         self.keys.iter().enumerate().any(|(other_position, other)| {
             (!other.for_foreign_key || other_position < position)
                 && other.parts.len() >= wanted.len()
-                && wanted.iter().zip(&other.parts).all(|(one, two)| {
-                    names_equal(&one.column, &two.column) && two.prefix_length.is_none()
-                })
+                && wanted
+                    .iter()
+                    .zip(&other.parts)
+                    .all(|(one, two)| names_equal(&one.column, &two.column) && two.prefix_length.is_none())
         })
     }
 
@@ -695,7 +714,10 @@ impl Draft {
                 None => loop {
                     let candidate = format!("{}_chk_{next}", self.name);
                     next += 1;
-                    if !self.checks.iter().any(|other| other.name.as_deref().is_some_and(|n| names_equal(n, &candidate)))
+                    if !self
+                        .checks
+                        .iter()
+                        .any(|other| other.name.as_deref().is_some_and(|n| names_equal(n, &candidate)))
                     {
                         break candidate.into();
                     }
@@ -704,12 +726,20 @@ impl Draft {
             if checks.iter().any(|other| names_equal(&other.name, &name)) {
                 return Err(e::ER_CHECK_CONSTRAINT_DUP_NAME.with(&[&name]));
             }
-            checks.push(CheckConstraint { name, expression: Arc::clone(&check.expression), enforced: check.enforced });
+            checks.push(CheckConstraint {
+                name,
+                expression: Arc::clone(&check.expression),
+                enforced: check.enforced,
+            });
         }
         Ok(checks)
     }
 
-    fn named_foreign_keys(&self, table: &TableDefinition, settings: &Settings<'_>) -> Result<Vec<ForeignKey>> {
+    fn named_foreign_keys(
+        &self,
+        table: &TableDefinition,
+        settings: &Settings<'_>,
+    ) -> Result<Vec<ForeignKey>> {
         let prefix = format!("{}_ibfk_", self.name);
         let mut next = self
             .foreign_keys
@@ -838,11 +868,14 @@ fn fixed_bytes(data_type: &DataType) -> u64 {
         TypeKind::Double => 8,
         TypeKind::Bit => u64::from(data_type.length.div_ceil(8)),
         TypeKind::Decimal => {
-            let digits = |count: u32| u64::from(count / 9 * 4 + [0, 1, 1, 2, 2, 3, 3, 4, 4][(count % 9) as usize]);
+            let digits =
+                |count: u32| u64::from(count / 9 * 4 + [0, 1, 1, 2, 2, 3, 3, 4, 4][(count % 9) as usize]);
             let scale = u32::from(data_type.scale);
             digits(data_type.length.saturating_sub(scale)) + digits(scale)
         }
-        TypeKind::Enum => data_type.members.as_ref().map_or(1, |members| if members.len() > 255 { 2 } else { 1 }),
+        TypeKind::Enum => {
+            data_type.members.as_ref().map_or(1, |members| if members.len() > 255 { 2 } else { 1 })
+        }
         TypeKind::Set => data_type.members.as_ref().map_or(1, |members| match members.len() {
             0..=8 => 1,
             9..=16 => 2,
@@ -959,7 +992,15 @@ fn check_foreign_key(key: &ForeignKey, table: &TableDefinition, settings: &Setti
             && index.parts.iter().zip(&parent_columns).all(|(part, &column)| part.column == column)
     });
     if !unique && settings.foreign_key_checks {
-        return Err(e::ER_FK_NO_UNIQUE_INDEX_PARENT.with(&[&key.name, &key.parent_table]));
+        return Err(Box::new(SqlError {
+            number: 6125,
+            state: *b"HY000",
+            message: format!(
+                "Failed to add the foreign key constraint. Missing unique key for constraint '{}' in the referenced \
+                 table '{}'",
+                key.name, key.parent_table
+            ),
+        }));
     }
     Ok(())
 }
@@ -969,7 +1010,8 @@ fn check_engine(name: &[u8], table: &str, warnings: &mut Vec<Diagnostic>) -> Res
     let shown = String::from_utf8_lossy(name);
     match shown.to_ascii_lowercase().as_str() {
         "innodb" | "" => Ok(()),
-        "myisam" | "memory" | "heap" | "csv" | "archive" | "mrg_myisam" | "blackhole" | "aria" | "rocksdb" => {
+        "myisam" | "memory" | "heap" | "csv" | "archive" | "mrg_myisam" | "blackhole" | "aria"
+        | "rocksdb" => {
             warnings.push(e::ER_WARN_USING_OTHER_HANDLER.warning(&[&"InnoDB", &table]));
             Ok(())
         }

@@ -193,7 +193,9 @@ fn to_charset(text: &[u8], charset: Charset) -> Vec<u8> {
 pub fn write_error(error: table::WriteError) -> Box<SqlError> {
     use table::WriteError as W;
     match error {
-        W::DuplicateKey(key) => e::ER_DUP_ENTRY_WITH_KEY_NAME.with(&[&key.value, &key.key]),
+        W::DuplicateKey(key) => {
+            e::ER_DUP_ENTRY.saying(e::ER_DUP_ENTRY_WITH_KEY_NAME.message(&[&key.value, &key.key]))
+        }
         W::Deadlock => e::ER_LOCK_DEADLOCK.bare(),
         W::LockWaitTimeout => e::ER_LOCK_WAIT_TIMEOUT.bare(),
         W::Locked => e::ER_LOCK_NOWAIT.bare(),
@@ -209,7 +211,9 @@ pub fn write_error(error: table::WriteError) -> Box<SqlError> {
 pub fn store_error(error: &store::StoreError) -> Box<SqlError> {
     match error {
         store::StoreError::Read { .. } => e::ER_ERROR_ON_READ.saying(error.to_string()),
-        store::StoreError::Stopped { .. } => e::ER_GET_ERRNO.saying(format!("The storage engine stopped: {error}")),
+        store::StoreError::Stopped { .. } => {
+            e::ER_GET_ERRNO.saying(format!("The storage engine stopped: {error}"))
+        }
         _ => e::ER_GET_ERRNO.saying(format!("The storage engine failed: {error}")),
     }
 }

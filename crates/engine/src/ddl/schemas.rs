@@ -11,7 +11,10 @@ use super::column_type::{charset_warning, resolve_collation};
 use super::tables::lock_all;
 use super::{Context, Outcome, Result, check_name, text_of, write_error};
 
-fn collation_of(options: &[ast::DatabaseOption<'_>], context: &mut Context<'_>) -> Result<Option<CollationId>> {
+fn collation_of(
+    options: &[ast::DatabaseOption<'_>],
+    context: &mut Context<'_>,
+) -> Result<Option<CollationId>> {
     let (mut charset, mut collation) = (None, None);
     let mut default_asked = false;
     for option in options {

@@ -59,7 +59,12 @@ pub(super) fn lock_all(tables: &[Arc<TableEntry>], wait: Duration) -> Result<Exc
 }
 
 /// A definition with nothing in it yet.
-pub(super) fn template(id: TableId, schema_id: SchemaId, kind: TableKind, now_micros: i64) -> TableDefinition {
+pub(super) fn template(
+    id: TableId,
+    schema_id: SchemaId,
+    kind: TableKind,
+    now_micros: i64,
+) -> TableDefinition {
     TableDefinition {
         id,
         name: "".into(),
@@ -98,7 +103,9 @@ pub fn create_table(
     }
     let mut change = context.definitions.begin();
     let base = Arc::new(change.catalog.clone());
-    let Some(schema) = base.schema(&schema_name) else { return Err(e::ER_BAD_DB_ERROR.with(&[&schema_name])) };
+    let Some(schema) = base.schema(&schema_name) else {
+        return Err(e::ER_BAD_DB_ERROR.with(&[&schema_name]));
+    };
     if schema.system {
         return Err(e::ER_DBACCESS_DENIED_ERROR.with(&[&"", &"", &schema_name]));
     }
@@ -263,7 +270,11 @@ fn check_not_parent(catalog: &Catalog, table: &TableDefinition, going: &[Arc<Tab
         }
         for key in &child.definition.foreign_keys {
             if key.parent_schema == table.schema && key.parent_table == table.name {
-                return Err(e::ER_FK_CANNOT_DROP_PARENT.with(&[&table.name, &key.name, &child.definition.name]));
+                return Err(e::ER_FK_CANNOT_DROP_PARENT.with(&[
+                    &table.name,
+                    &key.name,
+                    &child.definition.name,
+                ]));
             }
         }
     }
@@ -281,12 +292,15 @@ pub fn truncate_table(context: &mut Context<'_>, name: &ast::ObjectName<'_>) -> 
     if context.foreign_key_checks
         && let Some((child, key)) = catalog.base_tables().find_map(|child| {
             let key = child.definition.foreign_keys.iter().find(|key| {
-                *key.parent_schema == *schema && *key.parent_table == *name && child.definition.id != entry.definition.id
+                *key.parent_schema == *schema
+                    && *key.parent_table == *name
+                    && child.definition.id != entry.definition.id
             })?;
             Some((Arc::clone(child), key.clone()))
         })
     {
-        let text = format!("`{}`.`{}`, CONSTRAINT `{}`", child.definition.schema, child.definition.name, key.name);
+        let text =
+            format!("`{}`.`{}`, CONSTRAINT `{}`", child.definition.schema, child.definition.name, key.name);
         return Err(e::ER_TRUNCATE_ILLEGAL_FK.with(&[&text]));
     }
     let _locks = lock_all(std::slice::from_ref(&entry), context.lock_wait)?;
@@ -301,11 +315,7 @@ pub fn truncate_table(context: &mut Context<'_>, name: &ast::ObjectName<'_>) -> 
         index.tree = TreeNumber(0);
     }
     change.create_missing_trees(&mut table)?;
-    context
-        .definitions
-        .dictionary()
-        .reset_counter(&mut change.transaction, table.id)
-        .map_err(write_error)?;
+    context.definitions.dictionary().reset_counter(&mut change.transaction, table.id).map_err(write_error)?;
     change.put_rebuilt(Arc::new(table), &entry)?;
     let (position, temporary) = change.commit()?;
     for entry in temporary {
@@ -348,7 +358,8 @@ pub fn rename_tables(
         let Some(target) = change.catalog.schema(new_schema) else {
             return Err(e::ER_BAD_DB_ERROR.with(&[new_schema]));
         };
-        if target.table(new_name).is_some() || moved.iter().any(|(_, s, n)| s == new_schema && n == new_name) {
+        if target.table(new_name).is_some() || moved.iter().any(|(_, s, n)| s == new_schema && n == new_name)
+        {
             return Err(e::ER_TABLE_EXISTS_ERROR.with(&[new_name]));
         }
         moved.push((entry, new_schema.clone(), new_name.clone()));

@@ -25,7 +25,9 @@ impl TemporaryTables {
     /// The temporary table `schema.name`.
     #[must_use]
     pub fn get(&self, schema: &str, name: &str) -> Option<&Arc<TableEntry>> {
-        self.tables.iter().find(|entry| *entry.definition.schema == *schema && *entry.definition.name == *name)
+        self.tables
+            .iter()
+            .find(|entry| *entry.definition.schema == *schema && *entry.definition.name == *name)
     }
 
     /// The snapshot as the session sees it: its temporary tables hide others of the same name.

@@ -598,7 +598,7 @@ impl LocalSession {
                 if found_rows { summary.matched } else { summary.changed },
                 format!("Rows matched: {}  Changed: {}  Warnings: {warnings}", summary.matched, summary.changed),
             ),
-            StatementKind::Insert | StatementKind::Replace if summary.records > 1 || summary.is_select => (
+            StatementKind::Insert | StatementKind::Replace if summary.has_info => (
                 summary.affected,
                 format!("Records: {}  Duplicates: {}  Warnings: {warnings}", summary.records, summary.duplicates),
             ),
