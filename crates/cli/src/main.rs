@@ -1,2 +1,39 @@
 //! Wiring only: reads the command line, opens a door.
-fn main() {}
+#![allow(dead_code, reason = "the door is opened as soon as the engine can be")]
+
+mod options;
+mod serve;
+mod signals;
+
+use std::process::ExitCode;
+
+/// Small allocations of many threads are most of what a server does; this allocator was made for that.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+const HELP: &str = "\
+invar: a MySQL stack whose speed does not move
+
+  invar serve [options]   a MySQL-compatible database server; see invar serve --help";
+
+fn main() -> ExitCode {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    match words.first().map(String::as_str) {
+        Some("serve") if words.iter().any(|word| word == "--help" || word == "-?") => {
+            println!("{}", serve::HELP);
+            ExitCode::SUCCESS
+        }
+        Some("--version" | "-V") => {
+            println!("invar {}", env!("CARGO_PKG_VERSION"));
+            ExitCode::SUCCESS
+        }
+        Some("--help" | "-?" | "help") | None => {
+            println!("{HELP}");
+            ExitCode::SUCCESS
+        }
+        Some(other) => {
+            eprintln!("invar: unknown command '{other}'; see invar --help");
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -69,6 +69,8 @@ const CAPABILITIES: Capabilities = Capabilities(
 const GREETING_COLLATION: u8 = 255;
 /// A thread keeps an output buffer up to this size for its next connection.
 const OUTPUT_KEPT_BYTES_MAX: usize = 256 * 1024;
+/// Reads from one socket before others have their turn.
+const READS_PER_TURN: usize = 16;
 /// Packets up to this size are taken without asking the session for its limit.
 const PACKET_BYTES_UNASKED: usize = 16 * 1024;
 
@@ -111,6 +113,16 @@ impl From<io::Error> for End {
     }
 }
 
+/// Which patience of ours has ended.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum TimedOut {
+    No,
+    /// In a handshake or a packet.
+    Stuck,
+    /// Between commands.
+    Idle,
+}
+
 #[derive(Debug)]
 enum Phase {
     /// Waiting for the first packet.
@@ -150,6 +162,7 @@ pub(crate) struct Connection {
     wait_position: u64,
     closing: bool,
     drained: bool,
+    timed_out: TimedOut,
     opened: Instant,
     active: Instant,
     idle_timeout_s: u64,
@@ -192,6 +205,7 @@ impl Connection {
             wait_position: 0,
             closing: false,
             drained: false,
+            timed_out: TimedOut::No,
             opened: now,
             active: now,
             idle_timeout_s: 0,
@@ -260,11 +274,22 @@ impl Connection {
         if self.control.kill_state() == Kill::Connection && !self.closing {
             return Err(End::Orderly);
         }
+        match self.timed_out {
+            TimedOut::No => {}
+            TimedOut::Stuck => return Err(End::Aborted),
+            TimedOut::Idle => {
+                self.output.set_sequence(0);
+                self.put_error(&ER_CLIENT_INTERACTION_TIMEOUT.bare(), scratch);
+                let _ = self.flush(scratch); // It is closed either way.
+                return Err(End::Aborted);
+            }
+        }
         if self.io.has_unsent() && !self.io.flush()? {
             return Ok(());
         }
         self.drained = false;
-        loop {
+        // A client that never stops sending gives way to others after some reads; the rest waits its turn.
+        for _ in 0..READS_PER_TURN {
             if !self.io.input.is_empty() && !self.is_stalled() {
                 let input = std::mem::take(&mut self.io.input);
                 let used = self.consume(&input, scratch, shared)?;
@@ -285,6 +310,7 @@ impl Connection {
                 return Ok(());
             }
         }
+        if self.closing && !self.io.has_unsent() { Err(End::Orderly) } else { Ok(()) }
     }
 
     /// Reads once. From a plain socket, with nothing left over, commands are executed where they lie; otherwise what came is
@@ -856,48 +882,36 @@ impl Connection {
         !self.ended && !self.is_stalled() && (!self.drained || !self.io.input.is_empty())
     }
 
-    /// Looks for timeouts and kills of a connection that nobody drives.
-    pub(crate) fn sweep(
-        &mut self,
-        now: Instant,
-        limits: &Limits,
-        scratch: &mut Scratch,
-        shared: &Shared,
-    ) -> Next {
+    /// Looks for timeouts and kills of a connection that nobody drives. `true` if it must end: drive it then, as what its
+    /// session does at its end may take time.
+    pub(crate) fn sweep(&mut self, now: Instant, limits: &Limits) -> bool {
         if self.wait_position != 0 {
-            return self.next();
+            return false;
         }
         if self.control.kill_state() == Kill::Connection {
-            self.end(End::Orderly, shared);
-            return Next::Closed;
+            return true;
         }
         let idle = now.saturating_duration_since(self.active);
         let seconds = |s: u32| Duration::from_secs(u64::from(s));
-        if self.session.is_none() {
-            if now.saturating_duration_since(self.opened) >= seconds(limits.connect_timeout_s) {
-                self.end(End::Aborted, shared);
+        let is_late = match &self.session {
+            None => now.saturating_duration_since(self.opened) >= seconds(limits.connect_timeout_s),
+            Some(_) if self.io.has_unsent() => idle >= seconds(limits.net_write_timeout_s),
+            Some(_) if !self.io.input.is_empty() || self.long_packet.is_some() => {
+                idle >= seconds(limits.net_read_timeout_s)
             }
-        } else if self.io.has_unsent() {
-            if idle >= seconds(limits.net_write_timeout_s) {
-                self.end(End::Aborted, shared);
+            Some(session) => {
+                if idle.as_secs() > 0 && idle.as_secs() >= self.idle_timeout_s {
+                    self.idle_timeout_s = session.idle_timeout_s().max(1);
+                }
+                let is_idle = self.idle_timeout_s > 0 && idle.as_secs() >= self.idle_timeout_s;
+                self.timed_out = if is_idle { TimedOut::Idle } else { TimedOut::No };
+                return is_idle;
             }
-        } else if !self.io.input.is_empty() || self.long_packet.is_some() {
-            if idle >= seconds(limits.net_read_timeout_s) {
-                self.end(End::Aborted, shared);
-            }
-        } else if idle.as_secs() > 0
-            && idle.as_secs() >= self.idle_timeout_s
-            && let Some(session) = &self.session
-        {
-            self.idle_timeout_s = session.idle_timeout_s().max(1);
-            if idle.as_secs() >= self.idle_timeout_s {
-                self.output.set_sequence(0);
-                self.put_error(&ER_CLIENT_INTERACTION_TIMEOUT.bare(), scratch);
-                let _ = self.flush(scratch); // It is closed either way.
-                self.end(End::Aborted, shared);
-            }
+        };
+        if is_late {
+            self.timed_out = TimedOut::Stuck;
         }
-        self.next()
+        is_late
     }
 
     /// Ends the session and the conversation; what the session does at its end may take time.

@@ -45,6 +45,8 @@ const SWEEP_INTERVAL: Duration = Duration::from_secs(1);
 const TICK_HOLD_MAX: Duration = Duration::from_millis(1);
 /// A flush of the log slower than this is left to the log's thread, unless every connection here waits for it.
 const INLINE_SYNC_MAX: Duration = Duration::from_micros(400);
+/// Rounds of commands after which answers that wait for the log no longer wait for a quiet moment.
+const ROUNDS_WAITED_MAX: u32 = 2;
 /// Threads of one group; a statement that would wait beyond them keeps the core, and the group waits with it.
 const THREADS_PER_GROUP_MAX: usize = 4096;
 /// Parked threads kept; more end after [`PARK_TIME_MAX`].
@@ -104,6 +106,7 @@ pub(crate) struct Core {
     now: Instant,
     sync_time: Duration,
     sync_asked: Option<(u64, Instant)>,
+    rounds_waited: u32,
     stopping_since: Option<Instant>,
 }
 
@@ -123,6 +126,7 @@ pub(crate) struct Group {
     wake_pending: AtomicBool,
     park: Mutex<Park>,
     unparked: Condvar,
+    ended: Condvar,
     arrivals: Mutex<Vec<(Stream, Option<std::net::SocketAddr>)>>,
     returned: Mutex<Vec<(usize, Box<Connection>, Next)>>,
     kicked: Mutex<Vec<usize>>,
@@ -152,6 +156,7 @@ impl Group {
             wake_pending: AtomicBool::new(false),
             park: Mutex::default(),
             unparked: Condvar::new(),
+            ended: Condvar::new(),
             arrivals: Mutex::default(),
             returned: Mutex::default(),
             kicked: Mutex::default(),
@@ -172,6 +177,7 @@ impl Group {
             now,
             sync_time: Duration::ZERO,
             sync_asked: None,
+            rounds_waited: 0,
             stopping_since: None,
         });
         Ok((group, core))
@@ -212,7 +218,7 @@ impl Group {
             if left.is_zero() {
                 return false;
             }
-            park = self.unparked.wait_timeout(park, left).unwrap_or_else(PoisonError::into_inner).0;
+            park = self.ended.wait_timeout(park, left).unwrap_or_else(PoisonError::into_inner).0;
         }
         true
     }
@@ -234,7 +240,7 @@ impl Group {
         if park.parked > 0 {
             park.core = Some(core);
             drop(park);
-            self.unparked.notify_all();
+            self.unparked.notify_one();
             return None;
         }
         if park.threads >= THREADS_PER_GROUP_MAX {
@@ -291,7 +297,7 @@ impl Group {
         }
         env::blocking::install(None);
         lock(&self.park).threads -= 1;
-        self.unparked.notify_all();
+        self.ended.notify_all();
     }
 
     /// Polls and serves until the core is given away, or the server stops.
@@ -339,11 +345,19 @@ impl Group {
             core.next_sweep.saturating_duration_since(core.now)
         };
         core.poll(timeout, self, scratch);
-        if core.ready.is_empty() && !core.waiting.is_empty() {
+        if core.waiting.is_empty() {
+            core.rounds_waited = 0;
+        } else if core.ready.is_empty() {
             core.flush_log(self, scratch);
+        } else {
+            // Never idle: the log's thread flushes beside us, once those who came with the first have had their turn.
+            core.rounds_waited += 1;
+            if core.rounds_waited >= ROUNDS_WAITED_MAX {
+                core.ask_for_sync(self);
+            }
         }
         if core.now >= core.next_sweep {
-            core.sweep(self, scratch);
+            core.sweep(self);
         }
         if self.shared.is_stopping() {
             return self.stop(core, hook);
@@ -490,16 +504,22 @@ impl Core {
             let _ = service.sync_inline(last);
             self.note_sync_time(started.elapsed());
         } else {
-            group.wants_durable.store(true, Ordering::Release);
-            if self.sync_asked.is_none_or(|(position, _)| position < last) {
-                self.sync_asked = Some((last, Instant::now()));
-                service.request_sync(last);
-            }
+            self.ask_for_sync(group);
             if service.durable_position() < last && service.log_failure().is_none() {
                 self.poll(self.next_sweep.saturating_duration_since(self.now), group, scratch);
             }
         }
         self.release(group, scratch);
+    }
+
+    /// Lets the log's thread flush for all who wait here, unless it is at it already.
+    fn ask_for_sync(&mut self, group: &Group) {
+        let Some(last) = self.waiting.iter().map(|&(position, _)| position).max() else { return };
+        group.wants_durable.store(true, Ordering::Release);
+        if self.sync_asked.is_none() {
+            self.sync_asked = Some((last, Instant::now()));
+            group.shared.service.request_sync(last);
+        }
     }
 
     fn poll(&mut self, timeout: Duration, group: &Group, scratch: &mut Scratch) {
@@ -543,7 +563,7 @@ impl Core {
         let kicked = std::mem::take(&mut *lock(&group.kicked));
         let limits = group.shared.service.limits();
         for slot in kicked {
-            self.sweep_slot(slot, &limits, group, scratch);
+            self.sweep_slot(slot, &limits);
         }
         let arrivals = std::mem::take(&mut *lock(&group.arrivals));
         for (stream, peer) in arrivals {
@@ -621,20 +641,18 @@ impl Core {
         self.check_in(slot, connection, next, group);
     }
 
-    fn sweep(&mut self, group: &Group, scratch: &mut Scratch) {
+    fn sweep(&mut self, group: &Group) {
         self.next_sweep = self.now + SWEEP_INTERVAL;
         let limits = group.shared.service.limits();
         for slot in 0..self.slots.len() {
-            self.sweep_slot(slot, &limits, group, scratch);
+            self.sweep_slot(slot, &limits);
         }
     }
 
-    fn sweep_slot(&mut self, slot: usize, limits: &service::Limits, group: &Group, scratch: &mut Scratch) {
+    fn sweep_slot(&mut self, slot: usize, limits: &service::Limits) {
         let Some(Slot::Here(connection)) = self.slots.get_mut(slot) else { return };
-        if connection.sweep(self.now, limits, scratch, &group.shared) == Next::Closed
-            && let Some(connection) = self.check_out(slot)
-        {
-            self.check_in(slot, connection, Next::Closed, group);
+        if connection.sweep(self.now, limits) {
+            self.ready.push_back(slot);
         }
     }
 }

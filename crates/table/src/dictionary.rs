@@ -208,6 +208,21 @@ impl Dictionary {
         self.delete(transaction, KIND_TABLE, id.0, 0)
     }
 
+    /// Sets a table's AUTO_INCREMENT counter, to be read when the table is next opened anew.
+    ///
+    /// # Errors
+    /// The store's.
+    pub fn put_counter(
+        &self,
+        transaction: &mut Transaction,
+        id: TableId,
+        next: u64,
+    ) -> Result<(), WriteError> {
+        transaction
+            .put(&self.counters, &id.0.to_be_bytes(), &next.to_le_bytes(), WAIT_INTERNAL)
+            .map_err(|error| from_store(error, 0))
+    }
+
     /// Forgets a table's AUTO_INCREMENT counter: it starts at 1 again.
     ///
     /// # Errors

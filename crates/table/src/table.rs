@@ -175,6 +175,51 @@ impl Table {
         self.indexes[index].entries.as_ref().is_none_or(|entries| entries.covers(column))
     }
 
+    /// Whether there is no row, in the newest committed state.
+    ///
+    /// # Errors
+    /// The store's.
+    pub fn is_empty(&self) -> Result<bool, StoreError> {
+        let view = self.store.read_view();
+        let mut empty = true;
+        self.store.scan(&self.rows, &KeyBytesRange::ALL.scan_range(false)).for_each(
+            view.reader(),
+            |_, _| {
+                empty = false;
+                std::ops::ControlFlow::Break(())
+            },
+        )?;
+        Ok(empty)
+    }
+
+    /// The largest value of an integer column that leads an index, 0 if there is none above: what an AUTO_INCREMENT
+    /// counter must stay above.
+    ///
+    /// # Errors
+    /// The store's.
+    pub fn largest_value(&self, column: usize) -> Result<u64, StoreError> {
+        let leads = |index: &&Index| index.keys.parts().first().is_some_and(|part| part.column == column);
+        let Some(index) = self.indexes.iter().find(leads) else { return Ok(0) };
+        let backward = !index.keys.parts()[0].descending;
+        let view = self.store.read_view();
+        let mut largest = 0;
+        self.store.scan(&index.tree, &KeyBytesRange::ALL.scan_range(backward)).for_each(
+            view.reader(),
+            |key, value| {
+                let row = match &index.entries {
+                    Some(entries) => entries.view(key, value),
+                    None => self.row_view(key, value),
+                };
+                if !row.is_null(column) {
+                    largest = row.int(column, &crate::Utc);
+                }
+                std::ops::ControlFlow::Break(())
+            },
+        )?;
+        let unsigned = self.definition.columns[column].data_type.unsigned;
+        Ok(if unsigned { largest as u64 } else { largest.max(0) as u64 })
+    }
+
     /// The AUTO_INCREMENT counter.
     #[must_use]
     pub fn auto_increment(&self) -> &AutoIncrement {
