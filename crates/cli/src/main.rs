@@ -1,6 +1,6 @@
 //! Wiring only: reads the command line, opens a door.
-#![allow(dead_code, reason = "the door is opened as soon as the engine can be")]
 
+mod local;
 mod options;
 mod serve;
 mod signals;
@@ -23,6 +23,13 @@ fn main() -> ExitCode {
             println!("{}", serve::HELP);
             ExitCode::SUCCESS
         }
+        Some("serve") => match serve::run::<local::Local>(&words[1..]) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(why) => {
+                eprintln!("invar: {why}");
+                ExitCode::FAILURE
+            }
+        },
         Some("--version" | "-V") => {
             println!("invar {}", env!("CARGO_PKG_VERSION"));
             ExitCode::SUCCESS
