@@ -156,6 +156,7 @@ impl Root {
     pub(crate) fn leaf<'p, L: Latch>(self, pool: &'p Pool, seek: Seek<'_>) -> Result<L::Guard<'p>, Fault> {
         loop {
             let Some(place) = self.find(pool, seek, 0)? else { continue };
+            pool.prefetch_leaf(place.page);
             let guard = match (L::latch(pool, place.page), &place.parent) {
                 (Err(Fault::Gone), None) => return Err(self.gone()),
                 (Err(Fault::Gone), Some((parent, _))) => {

@@ -12,7 +12,7 @@
 use super::Fault;
 use super::frame::{Arena, Body, ExclusiveGuard, PAGE_BYTES, SharedGuard};
 use super::image::{self, Block, Kind};
-use super::table::{PAGE_ID_MAX, PageTable};
+use super::table::{Entry, PAGE_ID_MAX, PageTable};
 use crate::error::StoreError;
 use crate::ids::PageId;
 use env::disk::File;
@@ -22,6 +22,9 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 /// The fewest frames a pool works with: enough for a few operations that each hold a path of latches.
 pub(crate) const FRAMES_MIN: u32 = 64;
+const LINE_BYTES: usize = 64;
+/// Header and the slots of some 60 records.
+const LEAF_LINES_PREFETCHED: usize = 9;
 const LOADING_SHARDS: usize = 64;
 /// So many frames are never dirty: with fewer clean ones a descent could evict the path it came along, again and again.
 const CLEAN_FRAMES_MIN: u32 = 24;
@@ -112,6 +115,18 @@ impl Pool {
         match entry.frame() {
             Some(frame) => Ok(frame),
             None => self.load(page),
+        }
+    }
+
+    /// Asks for the first lines of a leaf of common size, if it is in memory: its latch and its slots come together then.
+    #[inline]
+    pub(crate) fn prefetch_leaf(&self, page: PageId) {
+        if let Some(frame) = self.table.get(page).and_then(Entry::frame) {
+            self.arena.prefetch(frame);
+            let body = self.arena.racy(frame);
+            for line in 1..LEAF_LINES_PREFETCHED {
+                body.prefetch(line * LINE_BYTES);
+            }
         }
     }
 
@@ -361,11 +376,14 @@ impl Pool {
         entry.set_block(0);
         if let Some(frame) = entry.frame() {
             let mut guard = self.arena.exclusive(frame);
-            assert!(guard.page_id() == page.0 && guard.dirty_epoch() == 0);
-            entry.set_frame(None);
-            guard.set_page_id(0);
-            drop(guard);
-            self.free_frames.lock().push(frame);
+            // It may have been evicted before the latch was had.
+            if guard.page_id() == page.0 {
+                assert!(guard.dirty_epoch() == 0);
+                entry.set_frame(None);
+                guard.set_page_id(0);
+                drop(guard);
+                self.free_frames.lock().push(frame);
+            }
         }
         block
     }

@@ -40,6 +40,8 @@ pub struct Transaction {
     last: u32,
     log: Vec<u8>,
     change_count: u64,
+    /// It deleted records or dropped trees: purge has to look through its undo.
+    deletes: bool,
     interrupt: Option<Arc<Interrupt>>,
     /// Recovery repeats what the log already holds.
     replays: bool,
@@ -74,6 +76,7 @@ impl Transaction {
             last: NONE,
             log: Vec::new(),
             change_count: 0,
+            deletes: false,
             interrupt: None,
             replays: false,
         }
@@ -386,7 +389,10 @@ impl Transaction {
         let current =
             self.lock_current(&meta, &key, LockMode::Exclusive, wait, |value| meta_root(&key, value))?;
         match current {
-            Locked::Row(Ok((root, false))) => self.update(&meta, &key, &meta_value(root.page, true), wait)?,
+            Locked::Row(Ok((root, false))) => {
+                self.deletes = true;
+                self.update(&meta, &key, &meta_value(root.page, true), wait)?
+            }
             Locked::Row(Err(error)) => return Err(error.into()),
             _ => return Err(StoreError::TreeGone(id).into()),
         };
@@ -510,7 +516,7 @@ impl Transaction {
         inner.locks.release_all(id, &inner.undo.get(self.slot).locks);
         inner.counters.commits.increment();
         let seen_by_all_at = position.unwrap_or(Csn(inner.newest.load(Ordering::SeqCst)));
-        inner.purge_after_commit(seen_by_all_at, id, self.slot)?;
+        inner.purge_after_commit(seen_by_all_at, id, self.slot, self.deletes);
         Ok(position)
     }
 }

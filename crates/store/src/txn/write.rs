@@ -87,6 +87,7 @@ impl Transaction {
                 Step::Done(done) => {
                     if done == Done::Changed {
                         inner.count(change);
+                        self.deletes |= matches!(change, Change::Delete);
                         if !matches!(change, Change::Lock(_)) {
                             self.change_count += 1;
                         }
@@ -94,6 +95,9 @@ impl Transaction {
                     return Ok(done);
                 }
                 Step::Busy { holder, stamped } => {
+                    if stamped && !matches!(wait, LockWait::Timeout(_)) {
+                        return Err(WriteError::Locked { holder }); // Nobody waits: no need to enter the lock table.
+                    }
                     let stamped_by = stamped.then_some(holder);
                     self.acquire(tree, key, LockMode::Exclusive, stamped_by, wait)?;
                 }

@@ -65,10 +65,13 @@ impl Inner {
         bound
     }
 
-    /// Queues a committed transaction and purges a little.
-    pub(crate) fn purge_after_commit(&self, csn: Csn, txn: TxnId, slot: u32) -> Result<(), StoreError> {
+    /// Queues a committed transaction and purges a little. A failure is no failure of the commit, which is done: it stops
+    /// the store.
+    pub(crate) fn purge_after_commit(&self, csn: Csn, txn: TxnId, slot: u32, deletes: bool) {
         let queue = thread_number() % QUEUES;
-        self.purge.queues[queue].lock().push_back(Done { csn, txn, slot, next: 0 });
+        // Without deletions there is nothing to look for: only the slot waits.
+        let next = if deletes { 0 } else { usize::MAX };
+        self.purge.queues[queue].lock().push_back(Done { csn, txn, slot, next });
         let commits = self.purge.commits.fetch_add(1, Ordering::Relaxed);
         if self.snapshots.used_words() <= CHEAP_WORDS || commits.is_multiple_of(COMMITS_PER_SEARCH) {
             let bound = self.search_oldest();
@@ -76,8 +79,16 @@ impl Inner {
                 self.txns.advance(bound, HORIZON_STEP);
             }
         }
-        self.purge_queue(queue, ENTRIES_PER_COMMIT)?;
-        Ok(())
+        if let Err(error) = self.purge_queue(queue, ENTRIES_PER_COMMIT) {
+            self.upkeep_failed(&error);
+        }
+    }
+
+    /// Stops the store if upkeep met something that will not pass by itself.
+    pub(crate) fn upkeep_failed(&self, error: &StoreError) {
+        if !matches!(error, StoreError::PoolExhausted) {
+            self.stop(&error.to_string());
+        }
     }
 
     /// Purges a larger piece of every queue. True if there may be more.
@@ -102,6 +113,7 @@ impl Inner {
                     _ => return Ok(false),
                 }
             };
+            budget -= 1;
             match self.purge_one(&mut done, &mut budget) {
                 Ok(true) => self.undo.release(done.slot),
                 outcome => {
@@ -115,6 +127,9 @@ impl Inner {
 
     /// True if all is done.
     fn purge_one(&self, done: &mut Done, budget: &mut usize) -> Result<bool, StoreError> {
+        if done.next == usize::MAX {
+            return Ok(true);
+        }
         loop {
             // A deletion is an entry that keeps a whole value: only then nothing follows it. The tree of trees is updated
             // only to drop a tree.

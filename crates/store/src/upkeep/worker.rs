@@ -68,8 +68,8 @@ fn run(store: &Weak<Inner>, bell: &Bell) {
         match inner.work_a_while() {
             Ok(more) => busy = more,
             Err(error) => {
-                inner.stop(&error.to_string());
-                return;
+                inner.upkeep_failed(&error);
+                busy = false;
             }
         }
     }
