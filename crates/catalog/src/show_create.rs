@@ -1,7 +1,10 @@
 //! The text of SHOW CREATE TABLE and SHOW CREATE DATABASE, byte for byte as MySQL 9.7 prints it.
 
+use std::sync::Arc;
+
+use types::charset::{Charset, convert_lossy};
 use types::collation::CollationId;
-use types::{DataType, TypeKind};
+use types::{DataType, Members, TypeKind};
 
 use crate::definition::{
     CheckConstraint, ColumnDefault, ColumnDefinition, ForeignKey, ForeignKeyAction, IndexAlgorithm,
@@ -45,15 +48,35 @@ fn append_number(out: &mut Vec<u8>, number: u64) {
 #[must_use]
 pub fn column_type_text(data_type: &DataType) -> Vec<u8> {
     let mut out = Vec::new();
-    data_type.print_sql(&mut out);
+    append_type(&mut out, data_type);
     out
+}
+
+/// Appends a type; members of ENUM and SET lie in the column's character set and are shown in UTF-8.
+fn append_type(out: &mut Vec<u8>, data_type: &DataType) {
+    let charset = data_type.collation.charset();
+    match &data_type.members {
+        Some(members) if !matches!(charset, Charset::Utf8mb4 | Charset::Utf8mb3 | Charset::Binary) => {
+            let names = members
+                .iter()
+                .map(|name| {
+                    let mut text = Vec::with_capacity(name.len());
+                    // Every character of these sets exists in UTF-8.
+                    let _ = convert_lossy(charset, name, Charset::Utf8mb4, &mut text);
+                    text.into_boxed_slice()
+                })
+                .collect();
+            DataType { members: Some(Arc::new(Members::new(names))), ..data_type.clone() }.print_sql(out);
+        }
+        _ => data_type.print_sql(out),
+    }
 }
 
 /// Appends one column's clause as SHOW CREATE TABLE prints it, without indentation and comma.
 pub fn column_clause(out: &mut Vec<u8>, column: &ColumnDefinition, table_collation: CollationId) {
     append_identifier(out, &column.name);
     out.push(b' ');
-    column.data_type.print_sql(out);
+    append_type(out, &column.data_type);
     append_collation(out, column, table_collation);
     if let Some(generated) = &column.generated {
         out.extend_from_slice(b" GENERATED ALWAYS AS (");

@@ -38,6 +38,8 @@ pub struct Table {
     pub(crate) indexes: Vec<Index>,
     pub(crate) large: Option<Tree>,
     counters: Arc<Counters>,
+    /// The first commit whose snapshot shows all rows in all indexes.
+    usable_from: AtomicU64,
 }
 
 /// What lives as long as the table's trees, whatever its definition.
@@ -107,6 +109,7 @@ impl Table {
                 Layout::new(&definition.columns, version, place, |_| true)
             })
             .collect();
+        let usable_from = earlier.map_or(0, |earlier| earlier.usable_from.load(Ordering::Relaxed));
         let rows = store.tree(tree_id(definition.rows_tree))?;
         let indexes = definition
             .indexes
@@ -148,6 +151,7 @@ impl Table {
             indexes,
             large,
             counters,
+            usable_from: AtomicU64::new(usable_from),
         }))
     }
 
@@ -231,6 +235,18 @@ impl Table {
     #[must_use]
     pub fn metadata_lock(&self) -> &Arc<MetadataLock> {
         &self.counters.metadata_lock
+    }
+
+    /// Whether a snapshot sees the table whole. One that is older than the table's last rebuild (or newest index) does
+    /// not: a read through it is 1412, "Table definition has changed, please retry transaction".
+    #[must_use]
+    pub fn is_visible_to(&self, view: &store::ReadView) -> bool {
+        view.csn().0 >= self.usable_from.load(Ordering::Relaxed)
+    }
+
+    /// Says that older snapshots than the newest commit do not see the table whole.
+    pub fn hide_from_older_views(&self) {
+        self.usable_from.store(self.store.newest_position().0, Ordering::Relaxed);
     }
 
     pub(crate) fn counters(&self) -> &Counters {

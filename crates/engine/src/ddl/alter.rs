@@ -118,6 +118,16 @@ fn alter(
         && instant_layout(&old, &mut table, &mapping, context)?;
     let builds_index = kept.iter().any(Option::is_none);
     if algorithm == Algorithm::Instant && (!in_place || builds_index) {
+        let type_changes = mapping.iter().zip(&table.columns).any(|(origin, column)| {
+            origin.is_some_and(|origin| !same_storage(&old.columns[origin], column, false))
+        });
+        if type_changes {
+            return Err(e::ER_ALTER_OPERATION_NOT_SUPPORTED_REASON.with(&[
+                &"ALGORITHM=INSTANT",
+                &"Need to rebuild the table to change column type",
+                &"ALGORITHM=COPY/INPLACE",
+            ]));
+        }
         return Err(
             e::ER_ALTER_OPERATION_NOT_SUPPORTED.with(&[&"ALGORITHM=INSTANT", &"ALGORITHM=COPY/INPLACE"])
         );
@@ -176,7 +186,10 @@ fn parse_algorithm(algorithm: Option<&[u8]>, lock: Option<&[u8]>) -> Result<Algo
         Some("INSTANT") => Algorithm::Instant,
         Some("INPLACE") => Algorithm::Inplace,
         Some("COPY") => Algorithm::Copy,
-        Some(other) => return Err(e::ER_UNKNOWN_ALTER_ALGORITHM.with(&[&other])),
+        Some(_) => {
+            let shown = String::from_utf8_lossy(algorithm.unwrap_or(b"")).into_owned();
+            return Err(e::ER_UNKNOWN_ALTER_ALGORITHM.with(&[&shown]));
+        }
     })
 }
 

@@ -67,13 +67,15 @@ fn deprecated(warnings: &mut Vec<Diagnostic>, code: service::error::Code) {
     warnings.push(warning);
 }
 
-/// Makes the type of column `name` in a table with default collation `table_collation`.
+/// Makes the type of column `name` in a table with default collation `table_collation`; `type_word` is the first word of
+/// the type as written.
 ///
 /// # Errors
 /// MySQL's, with its number and text.
 pub(super) fn column_type(
     written: &ast::DataType<'_>,
     name: &str,
+    type_word: &[u8],
     table_collation: CollationId,
     strict: bool,
     warnings: &mut Vec<Diagnostic>,
@@ -94,7 +96,7 @@ pub(super) fn column_type(
                 deprecated(warnings, ER_WARN_DEPRECATED_ZEROFILL);
             }
             if let Some(width) = written.length {
-                if !(kind == TypeKind::TinyInt && width == 1 && !written.unsigned) {
+                if !type_word.to_ascii_lowercase().starts_with(b"bool") {
                     deprecated(warnings, ER_WARN_DEPRECATED_INTEGER_DISPLAY_WIDTH);
                 }
                 check_width(width, name)?;
@@ -149,7 +151,7 @@ pub(super) fn column_type(
         T::MediumBlob => plain(DataType::text(TypeKind::MediumText, CollationId::BINARY)),
         T::LongBlob => plain(DataType::text(TypeKind::LongText, CollationId::BINARY)),
         T::Char | T::Varchar | T::TinyText | T::Text | T::MediumText | T::LongText | T::Enum | T::Set => {
-            text(written, name, table_collation, strict, warnings)
+            text(written, name, type_word, table_collation, strict, warnings)
         }
         T::Vector => Err(ER_NOT_SUPPORTED_YET.with(&[&"VECTOR"])),
         T::Geometry
@@ -236,13 +238,17 @@ fn float(written: &ast::DataType<'_>, name: &str, warnings: &mut Vec<Diagnostic>
 fn text(
     written: &ast::DataType<'_>,
     name: &str,
+    type_word: &[u8],
     table_collation: CollationId,
     strict: bool,
     warnings: &mut Vec<Diagnostic>,
 ) -> Result<ColumnType> {
     use ast::TypeName as T;
-    if let Some(charset) = written.charset {
-        charset_warning(charset, warnings);
+    let national = matches!(type_word.to_ascii_lowercase().as_slice(), b"national" | b"nchar" | b"nvarchar");
+    match written.charset {
+        Some(_) if national => warnings.push(service::error::ER_DEPRECATED_NATIONAL.warning(&[])),
+        Some(charset) => charset_warning(charset, warnings),
+        None => {}
     }
     if written.binary {
         let replacement = "a CHARACTER SET clause with _bin collation";

@@ -37,7 +37,7 @@ pub(super) fn column_default(
             Ok(ColumnDefault::CurrentTimestamp)
         }
         ast::ColumnDefault::Expr(expr) => {
-            Ok(ColumnDefault::Expression(settings.expression_text(expr)?.into()))
+            Ok(ColumnDefault::Expression(super::expression::canonical(expr, settings)?.0.into()))
         }
         ast::ColumnDefault::Literal(expr) => {
             let Some(value) = literal(expr, data_type, settings) else { return Err(invalid()) };

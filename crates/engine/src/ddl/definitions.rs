@@ -126,9 +126,12 @@ fn drop_orphans(store: &Store, catalog: &Catalog) -> std::result::Result<(), Sto
     for tree in store.tree_ids() {
         if tree.0 >= TreeId::FIRST_FREE.0 && owned.binary_search(&tree.0).is_err() {
             match transaction.drop_tree(tree, store::LockWait::Nowait) {
-                Ok(()) => {}
+                // A dropped tree is listed until its pages are free.
+                Ok(()) | Err(store::WriteError::Store(StoreError::TreeGone(_))) => {}
                 Err(store::WriteError::Store(error)) => return Err(error),
-                Err(_) => return Err(StoreError::TreeGone(tree)),
+                Err(error) => {
+                    return Err(StoreError::Corrupt { what: "tree".into(), why: error.to_string().into() });
+                }
             }
         }
     }
@@ -301,6 +304,13 @@ impl Change<'_> {
                 },
             };
             let source = source.map_err(|error| store_error(&error))?;
+            let new_index = |entry: &Arc<TableEntry>| {
+                let before = trees_of(&entry.definition);
+                trees_of(&definition).iter().any(|tree| !before.contains(tree))
+            };
+            if !matches!(&opening, Opening::Altered(entry) if !new_index(entry)) {
+                source.hide_from_older_views();
+            }
             let entry = Arc::new(TableEntry { definition: Arc::clone(&definition), source });
             if definition.kind == TableKind::Temporary {
                 temporary.push(entry);

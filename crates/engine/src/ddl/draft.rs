@@ -86,6 +86,8 @@ pub(super) struct DraftForeignKey {
 pub(super) struct DraftCheck {
     pub(super) name: Option<Arc<str>>,
     pub(super) expression: Arc<str>,
+    /// Columns that it names, if it stands in this statement.
+    columns: Vec<String>,
     pub(super) enforced: bool,
 }
 
@@ -181,6 +183,7 @@ impl Draft {
                 .map(|check| DraftCheck {
                     name: Some(Arc::clone(&check.name)),
                     expression: Arc::clone(&check.expression),
+                    columns: Vec::new(),
                     enforced: check.enforced,
                 })
                 .collect(),
@@ -230,7 +233,14 @@ impl Draft {
         if column.generated.is_some() {
             return Err(e::ER_NOT_SUPPORTED_YET.with(&[&"generated columns"]));
         }
-        let written = column_type(&column.ty, name, self.collation, settings.strict, warnings)?;
+        let written = column_type(
+            &column.ty,
+            name,
+            type_word(column, settings.text),
+            self.collation,
+            settings.strict,
+            warnings,
+        )?;
         let auto_increment = column.auto_increment || column.ty.serial;
         let mut nullable = column.nullable.unwrap_or(true) && !column.ty.serial;
         if auto_increment {
@@ -376,9 +386,11 @@ impl Draft {
     /// Adds a CHECK.
     pub(super) fn add_check(&mut self, check: &ast::Check<'_>, settings: &Settings<'_>) -> Result<()> {
         let name = check.name.map(|name| text_of(name.text).map(Arc::from)).transpose()?;
+        let (expression, columns) = super::expression::canonical(&check.expr, settings)?;
         self.checks.push(DraftCheck {
             name,
-            expression: settings.expression_text(&check.expr)?.into(),
+            expression: expression.into(),
+            columns,
             enforced: check.enforced,
         });
         Ok(())
@@ -551,6 +563,19 @@ impl Draft {
                 | O::Other(_) => {}
             }
         }
+        if let (Some(format), Some(_), true) =
+            (self.options.row_format, self.options.key_block_size, settings.strict)
+            && format != RowFormatOption::Compressed
+        {
+            let shown = format!("{format:?}").to_ascii_uppercase();
+            let mut warning = e::ER_ILLEGAL_HA_CREATE_OPTION.warning(&[&"InnoDB", &shown]);
+            warning.message = format!("InnoDB: cannot specify ROW_FORMAT={shown} with KEY_BLOCK_SIZE.");
+            warnings.push(warning);
+            return Err(unlisted(
+                1031,
+                format!("Table storage engine for '{}' doesn't have this option", self.name),
+            ));
+        }
         if let Some(collation) = resolve_collation(charset, collation)? {
             self.collation = collation;
         } else if default_asked {
@@ -601,8 +626,8 @@ impl Draft {
             options: self.options.clone(),
             ..template
         };
-        table.checks = self.named_checks()?;
         table.index_names();
+        table.checks = self.named_checks(&table)?;
         table.foreign_keys = self.named_foreign_keys(&table, settings)?;
         Ok(table)
     }
@@ -616,6 +641,7 @@ impl Draft {
         if self.keys.iter().filter(|key| key.kind == IndexKind::Primary).count() > 1 {
             return Err(e::ER_MULTIPLE_PRI_KEY.bare());
         }
+        let mut duplicates = Vec::new();
         let mut taken: Vec<Arc<str>> = Vec::new();
         // Each with the group it sorts into.
         let mut made: Vec<(u8, IndexDefinition)> = Vec::new();
@@ -670,7 +696,7 @@ impl Draft {
                     .iter()
                     .any(|(_, other)| other.parts == parts && other.kind == key.kind && !other.is_primary())
             {
-                warnings.push(e::ER_DUP_INDEX.warning(&[&name, &self.schema, &self.name]));
+                duplicates.push(e::ER_DUP_INDEX.warning(&[&name, &self.schema, &self.name]));
             }
             made.push((
                 group,
@@ -688,6 +714,7 @@ impl Draft {
         if made.len() > INDEXES_MAX + 1 {
             return Err(e::ER_TOO_MANY_KEYS.with(&[&INDEXES_MAX]));
         }
+        warnings.append(&mut duplicates);
         made.sort_by_key(|(group, _)| *group);
         Ok(made.into_iter().map(|(_, index)| index).collect())
     }
@@ -705,7 +732,7 @@ impl Draft {
         })
     }
 
-    fn named_checks(&self) -> Result<Vec<CheckConstraint>> {
+    fn named_checks(&self, table: &TableDefinition) -> Result<Vec<CheckConstraint>> {
         let mut next = 1;
         let mut checks: Vec<CheckConstraint> = Vec::new();
         for check in &self.checks {
@@ -723,6 +750,14 @@ impl Draft {
                     }
                 },
             };
+            for column in &check.columns {
+                let Some(ordinal) = table.column_ordinal(column) else {
+                    return Err(e::ER_CHECK_CONSTRAINT_REFERS_UNKNOWN_COLUMN.with(&[&name, column]));
+                };
+                if table.columns[ordinal].auto_increment {
+                    return Err(e::ER_CHECK_CONSTRAINT_REFERS_AUTO_INCREMENT_COLUMN.with(&[&name]));
+                }
+            }
             if checks.iter().any(|other| names_equal(&other.name, &name)) {
                 return Err(e::ER_CHECK_CONSTRAINT_DUP_NAME.with(&[&name]));
             }
@@ -783,6 +818,19 @@ impl Draft {
         }
         Ok(keys)
     }
+}
+
+/// An error that the table of MySQL's numbers leaves out.
+#[cold]
+fn unlisted(number: u16, message: String) -> Box<SqlError> {
+    Box::new(SqlError { number, state: *b"HY000", message })
+}
+
+/// The first word of a column's type as written, by which BOOL differs from TINYINT(1) and NCHAR from CHAR.
+fn type_word<'t>(column: &ast::ColumnDef<'_>, text: &'t [u8]) -> &'t [u8] {
+    let rest = text.get(column.name.span.end as usize..).unwrap_or(b"").trim_ascii_start();
+    let end = rest.iter().position(|byte| !byte.is_ascii_alphanumeric()).unwrap_or(rest.len());
+    &rest[..end]
 }
 
 fn key_parts(parts: &[ast::KeyPart<'_>]) -> Result<Vec<DraftPart>> {
@@ -979,28 +1027,20 @@ fn check_foreign_key(key: &ForeignKey, table: &TableDefinition, settings: &Setti
         }
         parent_columns.push(ordinal);
     }
-    let has_index = parent.indexes.iter().any(|index| {
-        index.parts.len() >= parent_columns.len()
-            && index.parts.iter().zip(&parent_columns).all(|(part, &column)| part.column == column)
-    });
-    if !has_index && settings.foreign_key_checks {
-        return Err(e::ER_FK_NO_INDEX_PARENT.with(&[&key.name, &key.parent_table]));
-    }
     let unique = parent.indexes.iter().any(|index| {
         index.is_unique()
             && index.parts.len() == parent_columns.len()
             && index.parts.iter().zip(&parent_columns).all(|(part, &column)| part.column == column)
     });
     if !unique && settings.foreign_key_checks {
-        return Err(Box::new(SqlError {
-            number: 6125,
-            state: *b"HY000",
-            message: format!(
+        return Err(unlisted(
+            6125,
+            format!(
                 "Failed to add the foreign key constraint. Missing unique key for constraint '{}' in the referenced \
                  table '{}'",
                 key.name, key.parent_table
             ),
-        }));
+        ));
     }
     Ok(())
 }

@@ -17,6 +17,7 @@ mod column_type;
 mod defaults;
 mod definitions;
 mod draft;
+mod expression;
 mod schemas;
 mod tables;
 mod temporary;
@@ -110,8 +111,8 @@ pub(crate) struct Settings<'a> {
 }
 
 impl Settings<'_> {
-    /// The text kept for a DEFAULT or CHECK expression: as it was written.
-    fn expression_text(&self, expr: &ast::Expr<'_>) -> Result<String> {
+    /// An expression as it was written.
+    fn source_text(&self, expr: &ast::Expr<'_>) -> Result<String> {
         let bytes = self.text.get(expr.span.start as usize..expr.span.end as usize).unwrap_or(b"");
         text_of(bytes).map(str::to_owned)
     }

@@ -344,6 +344,10 @@ pub fn rename_tables(
     // Pair after pair over the names alone, as the statement's later pairs may use names the earlier ones freed.
     let mut moved: Vec<(Arc<TableEntry>, String, String)> = Vec::new();
     for ((schema, name), (new_schema, new_name)) in &names {
+        if schema == new_schema && name == new_name {
+            find(&change.catalog, schema, name)?;
+            return Err(e::ER_TABLE_EXISTS_ERROR.with(&[new_name]));
+        }
         let earlier = moved.iter().position(|(_, s, n)| s == schema && n == name);
         let entry = match earlier {
             Some(position) => moved.remove(position).0,
