@@ -440,6 +440,9 @@ fn whole_number(cell: Cell<'_>, from: &DataType) -> Option<i128> {
             value.to_units(0).unwrap_or(if value.is_negative() { i128::MIN } else { i128::MAX })
         }
         (Cell::Bytes(document), TypeKind::Json) => json::to_integer(document)?,
+        (Cell::Bytes(bytes), _) if from.is_hex_literal() => {
+            i128::from(bytes.iter().fold(0u64, |number, &byte| number << 8 | u64::from(byte)))
+        }
         _ => return None,
     })
 }

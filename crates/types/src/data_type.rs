@@ -333,6 +333,13 @@ impl DataType {
         self.is_string() && self.collation == CollationId::BINARY
     }
 
+    /// The type of `0x41`, `X'41'` or `b'1000001'` as written: a byte string that is a number where one is wanted.
+    /// Only literals have it: a byte string marked unsigned.
+    #[must_use]
+    pub fn is_hex_literal(&self) -> bool {
+        self.unsigned && self.kind == TypeKind::VarChar
+    }
+
     /// TEXT or BLOB of any size.
     #[must_use]
     pub fn is_text_or_blob(&self) -> bool {
@@ -524,11 +531,13 @@ impl DataType {
             | TypeKind::MediumInt
             | TypeKind::Int
             | TypeKind::BigInt
-                if (self.zerofill || (self.kind == TypeKind::TinyInt && self.length == 1 && !self.unsigned)) => {
-                    out.push(b'(');
-                    number(out, self.length);
-                    out.push(b')');
-                }
+                if (self.zerofill
+                    || (self.kind == TypeKind::TinyInt && self.length == 1 && !self.unsigned)) =>
+            {
+                out.push(b'(');
+                number(out, self.length);
+                out.push(b')');
+            }
             TypeKind::Bit | TypeKind::Char | TypeKind::VarChar => {
                 out.push(b'(');
                 number(out, self.length);

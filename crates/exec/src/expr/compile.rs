@@ -31,6 +31,8 @@ pub(super) enum Class {
     /// UTF-8 text.
     Utf8,
     DateTime,
+    /// A date; only the name in warnings differs from `DateTime`.
+    Date,
     Time,
     /// A document, or text that is parsed as one.
     Document,
@@ -120,7 +122,7 @@ fn compare_class(a: &Expr, b: &Expr) -> CompareClass {
             K::Time | K::DateTime | K::Timestamp if t.scale > 0 => Some(CompareClass::Decimal),
             K::Time | K::DateTime | K::Timestamp => Some(CompareClass::Int),
             K::Enum | K::Set => Some(CompareClass::Int),
-            _ if t.is_integer() => Some(CompareClass::Int),
+            _ if t.is_integer() || t.is_hex_literal() => Some(CompareClass::Int),
             _ => None,
         }
     };
@@ -251,8 +253,9 @@ impl Compiler {
         Ok(Node::Truth(Box::new(node)))
     }
 
-    fn side(&mut self, expr: &Expr, class: CompareClass) -> SqlResult<Node> {
-        let constant = is_literal(expr) && matches!(expr.kind, ExprKind::Literal(_));
+    fn side(&mut self, expr: &Expr, other: &Expr, class: CompareClass) -> SqlResult<Node> {
+        let constant = matches!(expr.kind, ExprKind::Literal(_));
+        let other_name = if other.data_type.kind == TypeKind::Date { "DATE" } else { "DATETIME" };
         self.converted(
             expr,
             match class {
@@ -260,7 +263,8 @@ impl Compiler {
                 CompareClass::Double => Target::Double,
                 CompareClass::Decimal => Target::Decimal,
                 CompareClass::Text(collation) => Target::Text(collation),
-                CompareClass::DateTime => Target::DateTime { constant },
+                CompareClass::DateTime if constant => Target::ComparedDate(other_name),
+                CompareClass::DateTime => Target::DateTime,
                 CompareClass::Time => Target::Time,
                 CompareClass::Json => Target::JsonValue,
             },
@@ -270,8 +274,10 @@ impl Compiler {
     fn how(class: CompareClass, left: &Expr, right: &Expr) -> How {
         match class {
             CompareClass::Int => How::Int {
-                left_unsigned: left.data_type.unsigned && left.data_type.physical() == Physical::Int,
-                right_unsigned: right.data_type.unsigned && right.data_type.physical() == Physical::Int,
+                left_unsigned: left.data_type.unsigned
+                    && (left.data_type.physical() == Physical::Int || left.data_type.is_hex_literal()),
+                right_unsigned: right.data_type.unsigned
+                    && (right.data_type.physical() == Physical::Int || right.data_type.is_hex_literal()),
             },
             CompareClass::DateTime | CompareClass::Time => {
                 How::Int { left_unsigned: false, right_unsigned: false }
@@ -288,8 +294,8 @@ impl Compiler {
         Ok(Comparison {
             op,
             how: Self::how(class, left, right),
-            left: self.side(left, class)?,
-            right: self.side(right, class)?,
+            left: self.side(left, right, class)?,
+            right: self.side(right, left, class)?,
         })
     }
 
@@ -310,7 +316,7 @@ impl Compiler {
         }
         let mut items = Vec::with_capacity(list.len());
         for item in list {
-            items.push((Self::how(first, value, item), self.side(item, first)?));
+            items.push((Self::how(first, value, item), self.side(item, value, first)?));
         }
         let constant = list.iter().all(Expr::is_constant) && list.len() > 2;
         let signs_agree = items.iter().all(|(how, _)| match how {
@@ -327,7 +333,7 @@ impl Compiler {
             CompareClass::Int | CompareClass::DateTime | CompareClass::Time | CompareClass::Text(_)
         );
         let slot = if constant && signs_agree && hashable { Some(self.slot()) } else { None };
-        let value = Box::new(self.side(value, first)?);
+        let value = Box::new(self.side(value, &list[0], first)?);
         Ok(Node::In { value, items, slot })
     }
 
@@ -337,7 +343,7 @@ impl Compiler {
             TypeKind::Time | TypeKind::DateTime | TypeKind::Timestamp if data_type.scale > 0 => 1,
             TypeKind::Time | TypeKind::DateTime | TypeKind::Timestamp | TypeKind::Date => 0,
             TypeKind::Enum | TypeKind::Set => 2,
-            _ if data_type.is_integer() => 0,
+            _ if data_type.is_integer() || data_type.is_hex_literal() => 0,
             _ => 2,
         };
         let widest = args.iter().map(|arg| class_of(&arg.data_type)).max().unwrap_or(0);
@@ -418,8 +424,8 @@ impl Compiler {
                     Ok(Comparison {
                         op,
                         how: Self::how(class, &args[0], bound),
-                        left: this.side(&args[0], class)?,
-                        right: this.side(bound, class)?,
+                        left: this.side(&args[0], bound, class)?,
+                        right: this.side(bound, &args[0], class)?,
                     })
                 };
                 Node::Between {
@@ -490,7 +496,8 @@ impl Compiler {
                 Class::Text => Some(Target::Text(text_collation)),
                 Class::Bytes => Some(Target::Text(CollationId::BINARY)),
                 Class::Utf8 => Some(Target::Text(CollationId::UTF8MB4_BIN)),
-                Class::DateTime => Some(Target::DateTime { constant: false }),
+                Class::DateTime => Some(Target::DateTime),
+                Class::Date => Some(Target::Date),
                 Class::Time => Some(Target::Time),
                 Class::Document => Some(Target::JsonDocument { argument: i + 1, function: function.name() }),
                 Class::JsonValue => Some(Target::JsonValue),

@@ -19,10 +19,12 @@ pub(super) enum Target {
     Decimal,
     /// Text in the character set of this collation.
     Text(CollationId),
-    /// Packed fields. `constant`: a bad text is error 1525 instead of a warning (comparisons).
-    DateTime {
-        constant: bool,
-    },
+    /// Packed fields.
+    DateTime,
+    /// Packed fields of which only the date is wanted.
+    Date,
+    /// Packed fields of a constant that is compared with a temporal of this name: a bad text is error 1525.
+    ComparedDate(&'static str),
     /// Microseconds.
     Time,
     /// A document: a JSON value as it is, text as a JSON string, numbers as numbers.
@@ -39,7 +41,9 @@ pub(super) enum Target {
 impl Target {
     pub(super) fn physical(&self) -> Physical {
         match self {
-            Target::Int | Target::DateTime { .. } | Target::Time => Physical::Int,
+            Target::Int | Target::DateTime | Target::Date | Target::ComparedDate(_) | Target::Time => {
+                Physical::Int
+            }
             Target::Double => Physical::Double,
             Target::Decimal => Physical::Decimal,
             Target::Text(_) | Target::JsonValue | Target::JsonDocument { .. } => Physical::Bytes,
@@ -59,7 +63,7 @@ impl Target {
                         || from.is_binary_string()
                         || *to == CollationId::BINARY)
             }
-            Target::DateTime { .. } => from.has_date(),
+            Target::DateTime | Target::Date | Target::ComparedDate(_) => from.has_date(),
             Target::Time => from.kind == TypeKind::Time,
             Target::JsonValue | Target::JsonDocument { .. } => from.kind == TypeKind::Json,
             Target::Cast(to) => to == from,
@@ -146,6 +150,7 @@ fn to_double(cell: Cell<'_>, from: &DataType, ctx: &mut EvalContext<'_>) -> SqlR
                 0.0
             }
         },
+        (Cell::Bytes(bytes), _) if from.is_hex_literal() => hex_literal(bytes) as f64,
         (Cell::Bytes(text), _) => {
             let parsed = number::parse_double(text);
             let rest = &text[parsed.consumed..];
@@ -179,6 +184,7 @@ fn to_decimal(cell: Cell<'_>, from: &DataType, ctx: &mut EvalContext<'_>) -> Sql
             let text = json::scalar_text(document).unwrap_or_default();
             return to_decimal(Cell::Bytes(&text), &DataType::varchar(0, CollationId::UTF8MB4_BIN), ctx);
         }
+        (Cell::Bytes(bytes), _) if from.is_hex_literal() => Decimal::from_u64(hex_literal(bytes)),
         (Cell::Bytes(text), _) => {
             let parsed = Decimal::parse(text);
             let rest = &text[parsed.consumed..];
@@ -189,6 +195,13 @@ fn to_decimal(cell: Cell<'_>, from: &DataType, ctx: &mut EvalContext<'_>) -> Sql
         }
         (Cell::Null, _) => Decimal::ZERO,
     })
+}
+
+const NEGATIVE_AS_UNSIGNED: &str = "Cast to unsigned converted negative integer to its positive complement";
+
+/// The number a literal in hex or bits is, where a number is wanted.
+fn hex_literal(bytes: &[u8]) -> u64 {
+    bytes.iter().fold(0, |number, &byte| number << 8 | u64::from(byte))
 }
 
 /// An integer argument: numbers rounded, texts by their leading digits. `unsigned`: the bits of a `u64`.
@@ -227,15 +240,12 @@ fn to_int(
             } else {
                 i128::MIN
             });
-            if clipped && cast {
-                truncated("INTEGER", &text_of(cell, from), ctx)?;
-            }
+            let _ = clipped; // Doubles are clipped without a word.
             result
         }
         (Cell::Decimal(value), _) => {
             let whole = value.to_units(0).unwrap_or(if value.is_negative() { i128::MIN } else { i128::MAX });
-            // CAST to UNSIGNED of a negative decimal clips to 0 where a negative integer keeps its bits.
-            let (result, clipped) = if unsigned && whole < 0 { (0, true) } else { clip(whole) };
+            let (result, clipped) = clip(whole);
             if clipped {
                 truncated("DECIMAL", &text_of(cell, from), ctx)?;
             }
@@ -248,10 +258,18 @@ fn to_int(
                 0
             }
         },
+        (Cell::Bytes(bytes), _) if from.is_hex_literal() => hex_literal(bytes) as i64,
         (Cell::Bytes(text), _) => {
             let parsed = number::parse_integer_prefix(text);
             let rest = &text[parsed.consumed..];
-            let (result, clipped) = clip(parsed.value);
+            // Digits beyond a BIGINT are read as an unsigned number, whose bits stay.
+            let clipped = !(i128::from(i64::MIN)..=i128::from(u64::MAX)).contains(&parsed.value);
+            let result = parsed.value.clamp(i128::from(i64::MIN), i128::from(u64::MAX)) as i64;
+            if cast && unsigned && parsed.value < 0 {
+                let mut entry = service::error::ER_UNKNOWN_ERROR.saying(NEGATIVE_AS_UNSIGNED).diagnostic();
+                entry.level = service::Level::Warning;
+                ctx.warnings.push(entry);
+            }
             if clipped || parsed.consumed == 0 || rest.iter().any(|&byte| !number::is_space(byte)) {
                 truncated("INTEGER", text, ctx)?;
             }
@@ -273,7 +291,7 @@ fn to_datetime(
         match parse::datetime_from_number(number, mode) {
             Ok((value, _)) => Ok(Some(DateTime { micros, ..value })),
             Err(_) => {
-                incorrect(kind, &text_of(cell, from), ctx)?;
+                incorrect("datetime", &text_of(cell, from), ctx)?;
                 Ok(None)
             }
         }
@@ -315,7 +333,7 @@ fn to_datetime(
         (Cell::Bytes(text), _) => match parse::parse_datetime(text, mode) {
             Ok(parsed) => {
                 if parsed.truncated {
-                    truncated(kind, text, ctx)?;
+                    truncated(if parsed.has_time { "datetime" } else { "date" }, text, ctx)?;
                 }
                 let value = parsed.rounded(6);
                 match (value, parsed.offset_minutes) {
@@ -327,7 +345,11 @@ fn to_datetime(
                 }
             }
             Err(_) => {
-                incorrect(kind, text, ctx)?;
+                if kind == "date" {
+                    truncated(kind, text, ctx)?;
+                } else {
+                    incorrect(kind, text, ctx)?;
+                }
                 None
             }
         },
@@ -408,22 +430,20 @@ pub(super) fn cell(
         Target::Double => out.push_double(to_double(cell, from, ctx)?),
         Target::Decimal => out.push_decimal(to_decimal(cell, from, ctx)?),
         Target::Text(collation) => push_text(cell, from, *collation, out),
-        Target::DateTime { constant } => {
-            if *constant
-                && let Cell::Bytes(text) = cell
+        Target::ComparedDate(name) => {
+            let mode = query_dates(ctx);
+            if let Cell::Bytes(text) = cell
                 && from.kind != TypeKind::Json
+                && parse::parse_datetime(text, mode).is_err()
             {
-                let mode = query_dates(ctx);
-                return match parse::parse_datetime(text, mode) {
-                    Ok(_) => {
-                        let value = to_datetime(cell, from, mode, "datetime", ctx)?;
-                        push_packed(value, out);
-                        Ok(())
-                    }
-                    Err(_) => Err(ER_WRONG_VALUE.with(&[&"DATETIME", &shown(text)])),
-                };
+                return Err(ER_WRONG_VALUE.with(&[name, &shown(text)]));
             }
-            let value = to_datetime(cell, from, query_dates(ctx), "datetime", ctx)?;
+            let value = to_datetime(cell, from, mode, "datetime", ctx)?;
+            push_packed(value, out);
+        }
+        Target::DateTime | Target::Date => {
+            let kind = if matches!(to, Target::Date) { "date" } else { "datetime" };
+            let value = to_datetime(cell, from, query_dates(ctx), kind, ctx)?;
             push_packed(value, out);
         }
         Target::Time => match to_time(cell, from, ctx)? {
@@ -540,7 +560,7 @@ fn cast(
             out.push_double(f64::from(value));
         }
         TypeKind::Date => {
-            let value = to_datetime(cell, from, ctx.settings.date_mode(), "datetime", ctx)?;
+            let value = to_datetime(cell, from, ctx.settings.date_mode(), "date", ctx)?;
             push_packed(value.map(DateTime::date_part), out);
         }
         TypeKind::DateTime | TypeKind::Timestamp => {

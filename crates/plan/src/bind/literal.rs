@@ -31,7 +31,10 @@ impl Binder<'_> {
                     Some(name) => self.charset_collation(name)?,
                     None => CollationId::BINARY,
                 };
-                Expr::literal(Value::string(value, collation))
+                let mut literal = Expr::literal(Value::string(value, collation));
+                // A number where one is wanted; see `DataType::is_hex_literal`.
+                literal.data_type.unsigned = collation == CollationId::BINARY && charset.is_none();
+                literal
             }
             Literal::Temporal { kind, value } => {
                 let data_type = match kind {

@@ -70,6 +70,7 @@ fn integer_digits(data_type: &DataType) -> u32 {
         TypeKind::Time => 7,
         TypeKind::DateTime | TypeKind::Timestamp => 14,
         TypeKind::Null => 0,
+        _ if data_type.is_hex_literal() => (data_type.length * 3).min(20),
         _ if data_type.is_integer() => (data_type.length - u32::from(!data_type.unsigned)).max(1),
         _ => 65,
     }
@@ -94,7 +95,7 @@ fn numeric(data_type: &DataType) -> Numeric {
                 Numeric::Int
             }
         }
-        _ if data_type.is_integer() => Numeric::Int,
+        _ if data_type.is_integer() || data_type.is_hex_literal() => Numeric::Int,
         _ => Numeric::Double,
     }
 }
@@ -715,8 +716,8 @@ pub(super) fn infer(
         }
         F::Lpad | F::Rpad => {
             let chars = match constant(args.get(1)) {
-                Some(count) => count.clamp(0, i64::from(UNKNOWN_CHARS)) as u64,
-                None => u64::from(UNKNOWN_CHARS),
+                Some(count @ 0..) => count.min(i64::from(UNKNOWN_CHARS)) as u64,
+                _ => u64::from(UNKNOWN_CHARS),
             };
             let mut texts = vec![args[0].clone(), args[2].clone()];
             let typed = build(&mut texts, chars)?;

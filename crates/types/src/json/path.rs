@@ -279,10 +279,9 @@ pub fn search_paths(
         return;
     }
     match view.kind() {
-        Kind::String
-            if matches(view.string()) && !found.iter().any(|path| path == prefix) => {
-                found.push(prefix.to_vec());
-            }
+        Kind::String if matches(view.string()) && !found.iter().any(|path| path == prefix) => {
+            found.push(prefix.to_vec());
+        }
         Kind::Array => {
             for (i, element) in view.elements().enumerate() {
                 let mut path = prefix.to_vec();

@@ -272,7 +272,10 @@ fn sha2(r: &mut Row<'_, '_>) -> SqlResult<()> {
         0 | 256 => put_hex(r, &Sha256::digest(bytes)),
         384 => put_hex(r, &Sha384::digest(bytes)),
         512 => put_hex(r, &Sha512::digest(bytes)),
-        _ => r.null(),
+        _ => {
+            r.ctx.warn(service::error::ER_WRONG_PARAMETERS_TO_NATIVE_FCT, &[&"sha2"]);
+            r.null()
+        }
     }
 }
 

@@ -18,7 +18,7 @@ use types::temporal::{DateTime, MICROS_PER_DAY, MICROS_PER_SECOND, Time, round_m
 use types::{Cell, DataType, Decimal, Physical, TypeKind};
 
 pub(super) fn recipe(function: FunctionId, args: &[Expr], result: &DataType) -> Option<Recipe> {
-    use Class::{Any, DateTime as Dt, Decimal as Dec, Int, Time as Tm, Utf8};
+    use Class::{Any, Date as Da, DateTime as Dt, Decimal as Dec, Int, Time as Tm, Utf8};
     use FunctionId as F;
     let plain =
         |kernel: Kernel, classes: &'static [Class]| Some(Recipe { kernel, classes, null_propagates: true });
@@ -66,7 +66,7 @@ pub(super) fn recipe(function: FunctionId, args: &[Expr], result: &DataType) -> 
                 let value = datetime(r, 0);
                 r.put_int(value.date_part().pack())
             },
-            &[Dt],
+            &[Da],
         ),
         F::Time => plain(
             |r| {
@@ -76,25 +76,25 @@ pub(super) fn recipe(function: FunctionId, args: &[Expr], result: &DataType) -> 
             &[Tm],
         ),
         F::Timestamp => plain(timestamp, &[Dt, Tm]),
-        F::Year => plain(|r| r.put_int(i64::from(datetime(r, 0).year)), &[Dt]),
-        F::Month => plain(|r| r.put_int(i64::from(datetime(r, 0).month)), &[Dt]),
-        F::DayOfMonth => plain(|r| r.put_int(i64::from(datetime(r, 0).day)), &[Dt]),
-        F::Quarter => plain(|r| r.put_int(i64::from(datetime(r, 0).month.div_ceil(3))), &[Dt]),
-        F::DayOfYear => plain(|r| of_day(r, |date| date.day_of_year()), &[Dt]),
+        F::Year => plain(|r| r.put_int(i64::from(datetime(r, 0).year)), &[Da]),
+        F::Month => plain(|r| r.put_int(i64::from(datetime(r, 0).month)), &[Da]),
+        F::DayOfMonth => plain(|r| r.put_int(i64::from(datetime(r, 0).day)), &[Da]),
+        F::Quarter => plain(|r| r.put_int(i64::from(datetime(r, 0).month.div_ceil(3))), &[Da]),
+        F::DayOfYear => plain(|r| of_day(r, |date| date.day_of_year()), &[Da]),
         F::DayOfWeek => plain(
             |r| of_day(r, |date| i64::from(calendar::weekday_from_sunday(date.day_number())) + 1),
-            &[Dt],
+            &[Da],
         ),
-        F::Weekday => plain(|r| of_day(r, |date| i64::from(calendar::weekday(date.day_number()))), &[Dt]),
+        F::Weekday => plain(|r| of_day(r, |date| i64::from(calendar::weekday(date.day_number()))), &[Da]),
         F::WeekOfYear => {
-            plain(|r| of_day(r, |date| i64::from(calendar::week(date, WeekMode::new(3)).0)), &[Dt])
+            plain(|r| of_day(r, |date| i64::from(calendar::week(date, WeekMode::new(3)).0)), &[Da])
         }
         F::Week => plain(
             |r| {
                 let mode = if r.count() > 1 { r.int(1) } else { r.ctx.settings.default_week_format };
                 of_day(r, |date| i64::from(calendar::week(date, WeekMode::new(mode)).0))
             },
-            &[Dt, Int],
+            &[Da, Int],
         ),
         F::YearWeek => plain(
             |r| {
@@ -104,7 +104,7 @@ pub(super) fn recipe(function: FunctionId, args: &[Expr], result: &DataType) -> 
                     i64::from(year) * 100 + i64::from(week)
                 })
             },
-            &[Dt, Int],
+            &[Da, Int],
         ),
         F::DayName => plain(
             |r| {
@@ -115,14 +115,14 @@ pub(super) fn recipe(function: FunctionId, args: &[Expr], result: &DataType) -> 
                     r.put_bytes(day_name(calendar::weekday(date.day_number())).as_bytes())
                 }
             },
-            &[Dt],
+            &[Da],
         ),
         F::MonthName => plain(
             |r| match month_name(datetime(r, 0).month) {
                 Some(name) => r.put_bytes(name.as_bytes()),
                 None => r.null(),
             },
-            &[Dt],
+            &[Da],
         ),
         F::Hour => plain(|r| r.put_int(i64::from(time(r, 0).fields().0)), &[Tm]),
         F::Minute => plain(|r| r.put_int(i64::from(time(r, 0).fields().1)), &[Tm]),
@@ -143,7 +143,7 @@ pub(super) fn recipe(function: FunctionId, args: &[Expr], result: &DataType) -> 
                 }
                 r.put_int(DateTime::date(date.year, date.month, days_in_month(date.year, date.month)).pack())
             },
-            &[Dt],
+            &[Da],
         ),
         F::DateDiff => plain(
             |r| {
@@ -153,9 +153,9 @@ pub(super) fn recipe(function: FunctionId, args: &[Expr], result: &DataType) -> 
                 }
                 r.put_int(a.day_number() - b.day_number())
             },
-            &[Dt],
+            &[Da],
         ),
-        F::ToDays => plain(|r| of_day(r, |date| date.day_number()), &[Dt]),
+        F::ToDays => plain(|r| of_day(r, |date| date.day_number()), &[Da]),
         F::ToSeconds => plain(|r| of_day(r, |date| date.linear_micros() / MICROS_PER_SECOND), &[Dt]),
         F::FromDays => plain(
             |r| {
@@ -837,11 +837,7 @@ fn str_to_date(r: &mut Row<'_, '_>) -> SqlResult<()> {
     let scanned = scan::str_to_date(text, format)
         .filter(|scanned| kind == TypeKind::Time || mode.check(scanned.date).is_ok());
     let Some(scanned) = scanned else {
-        let what = match kind {
-            TypeKind::Time => "time",
-            TypeKind::Date => "date",
-            _ => "datetime",
-        };
+        let what = if kind == TypeKind::Time { "time" } else { "datetime" };
         let shown = String::from_utf8_lossy(text).into_owned();
         r.ctx.warn_or_fail(ER_WRONG_VALUE_FOR_TYPE, &[&what, &shown, &"str_to_date"])?;
         return r.null();

@@ -489,7 +489,7 @@ fn unhex(r: &mut Row<'_, '_>) -> SqlResult<()> {
     match from_hex(text) {
         Some(bytes) => r.put_bytes(&bytes),
         None => {
-            let shown = String::from_utf8_lossy(text).into_owned();
+            let shown = format!("'{}'", String::from_utf8_lossy(text));
             r.ctx.warn_or_fail(service::error::ER_WRONG_VALUE_FOR_TYPE, &[&"string", &shown, &"unhex"])?;
             r.null()
         }
@@ -565,7 +565,7 @@ fn pad(r: &mut Row<'_, '_>, front: bool) -> SqlResult<()> {
     }
     let fill_chars = charset.char_count(fill);
     if fill_chars == 0 {
-        return r.put_bytes(b"");
+        return r.put_bytes(text);
     }
     let missing = count - have;
     let whole = missing / fill_chars;
