@@ -13,12 +13,14 @@ mod keywords;
 mod lexer;
 mod mode;
 mod parser;
+mod print;
 
 pub use digest::{DigestScratch, Digested, DigestedRows, digest};
 pub use error::{SyntaxError, syntax_error_at};
 pub use lexer::{MYSQL_VERSION_ID, unescape};
 pub use mode::SqlMode;
 pub use parser::{NESTING_MAX, Parsed, parse, parse_expr};
+pub use print::{print_expr, print_name, print_query, print_string};
 
 /// Longest chain of `UNION`, `EXCEPT` and `INTERSECT` at one level. The tree of a chain leans to the left: walk it with
 /// a loop, not by recursion.

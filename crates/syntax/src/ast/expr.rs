@@ -743,3 +743,32 @@ pub enum JsonOn<'a> {
     /// `DEFAULT literal`.
     Default(Expr<'a>),
 }
+
+impl IntervalUnit {
+    /// MySQL's word for it, upper case.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            IntervalUnit::Microsecond => "MICROSECOND",
+            IntervalUnit::Second => "SECOND",
+            IntervalUnit::Minute => "MINUTE",
+            IntervalUnit::Hour => "HOUR",
+            IntervalUnit::Day => "DAY",
+            IntervalUnit::Week => "WEEK",
+            IntervalUnit::Month => "MONTH",
+            IntervalUnit::Quarter => "QUARTER",
+            IntervalUnit::Year => "YEAR",
+            IntervalUnit::SecondMicrosecond => "SECOND_MICROSECOND",
+            IntervalUnit::MinuteMicrosecond => "MINUTE_MICROSECOND",
+            IntervalUnit::MinuteSecond => "MINUTE_SECOND",
+            IntervalUnit::HourMicrosecond => "HOUR_MICROSECOND",
+            IntervalUnit::HourSecond => "HOUR_SECOND",
+            IntervalUnit::HourMinute => "HOUR_MINUTE",
+            IntervalUnit::DayMicrosecond => "DAY_MICROSECOND",
+            IntervalUnit::DaySecond => "DAY_SECOND",
+            IntervalUnit::DayMinute => "DAY_MINUTE",
+            IntervalUnit::DayHour => "DAY_HOUR",
+            IntervalUnit::YearMonth => "YEAR_MONTH",
+        }
+    }
+}
