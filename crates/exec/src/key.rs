@@ -6,7 +6,7 @@ use types::collation::LikePattern;
 use types::temporal::DateTime;
 use types::temporal::parse::{DateMode, parse_datetime, parse_time};
 use types::vector::Cell;
-use types::{Column, DataType, Decimal, Physical, TypeKind, Value};
+use types::{Column, DataType, Decimal, TypeKind, Value};
 
 /// Appends `cell` so that the bytes of a whole key compare as the values do: NULL first, or last when `descending`.
 pub(crate) fn append_key(cell: Cell<'_>, data_type: &DataType, descending: bool, out: &mut Vec<u8>) {
@@ -385,9 +385,4 @@ fn to_decimal(cell: Cell<'_>, from: &DataType, stored: &DataType) -> Converted {
         Err(_) if value.is_negative() => Converted::BelowAll,
         Err(_) => Converted::AboveAll,
     }
-}
-
-/// How a value of this type lies in memory when nothing but its key matters.
-pub(crate) fn shapes(types: &[DataType]) -> Vec<Physical> {
-    types.iter().map(DataType::physical).collect()
 }

@@ -264,6 +264,9 @@ impl Held {
     }
 }
 
+/// Members of a JSON object in the making.
+type Members = Vec<(Vec<u8>, Json)>;
+
 /// A pending part of GROUP_CONCAT with its order.
 type Part = (Vec<u8>, Vec<u8>);
 
@@ -280,7 +283,7 @@ enum Kind {
     Variance(Vec<(u64, f64, f64)>),
     Concat(Vec<Option<Vec<Part>>>),
     JsonArray(Vec<Option<Vec<Json>>>),
-    JsonObject(Vec<Option<Vec<(Vec<u8>, Json)>>>),
+    JsonObject(Vec<Option<Members>>),
 }
 
 /// The states of one aggregate, by group.

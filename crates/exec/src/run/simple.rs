@@ -107,12 +107,15 @@ impl Operator for WorkingTable {
     }
 }
 
+/// What a recursive CTE with UNION DISTINCT has given: types of its columns, keys of its rows.
+type Given = (Vec<DataType>, HashMap<Vec<u8>, (), foldhash::fast::FixedState>);
+
 /// A recursive CTE: all rows are made at the start of a pull and handed out step by step.
 pub(super) struct Recursive<'p> {
     recursion: usize,
     seed: Source<'p>,
     step: Source<'p>,
-    distinct: Option<(Vec<DataType>, HashMap<Vec<u8>, (), foldhash::fast::FixedState>)>,
+    distinct: Option<Given>,
     pending: VecDeque<Batch>,
     steps: u64,
     seeded: bool,
@@ -131,7 +134,7 @@ impl<'p> Recursive<'p> {
 
     /// The rows of `batch` that are new.
     fn fresh(
-        distinct: &mut Option<(Vec<DataType>, HashMap<Vec<u8>, (), foldhash::fast::FixedState>)>,
+        distinct: &mut Option<Given>,
         batch: &Batch,
     ) -> Batch {
         let mut rows = Vec::with_capacity(batch.row_count);
@@ -262,7 +265,7 @@ impl<'p> Project<'p> {
         for expr in exprs {
             match expr.kind {
                 ExprKind::Input(position) if !moves.contains(&(position as usize)) => {
-                    moves.push(position as usize)
+                    moves.push(position as usize);
                 }
                 _ => break,
             }

@@ -189,6 +189,7 @@ impl<'a> Binder<'a> {
             self.privileges.push((table, NeededPrivilege::Update, changed));
         }
         self.blocks.pop();
+        let default_exprs = self.default_exprs(entry, &columns, new_row)?;
         if insert.replace {
             self.privileges.push((table, NeededPrivilege::Delete, Vec::new()));
         }
@@ -198,10 +199,32 @@ impl<'a> Binder<'a> {
             ignore: insert.ignore,
             columns,
             rows,
-            default_exprs: Vec::new(),
+            default_exprs,
             new_row,
             on_duplicate,
         })
+    }
+
+    /// Expression defaults and generated columns of the columns not written, over the new row.
+    fn default_exprs(
+        &mut self,
+        entry: &Arc<TableEntry>,
+        written: &[usize],
+        new_row: ColumnId,
+    ) -> PlanResult<Vec<(usize, Expr)>> {
+        let mut exprs = Vec::new();
+        for (ordinal, column) in entry.definition.columns.iter().enumerate() {
+            let text = match (&column.generated, &column.default) {
+                (Some(generated), _) => &generated.expression,
+                (None, ColumnDefault::Expression(text)) if !written.contains(&ordinal) => text,
+                _ => continue,
+            };
+            let mut expr = super::bind_text_over_table(text, entry, self.catalog, self.session)?;
+            // What was bound over the table's columns by position reads the new row.
+            to_new_row(&mut expr, new_row);
+            exprs.push((ordinal, expr));
+        }
+        Ok(exprs)
     }
 
     fn insert_cell(&mut self, values: &'a ValuesRows<'a>, cell: &Cell) -> PlanResult<InsertCell> {
@@ -249,7 +272,7 @@ impl<'a> Binder<'a> {
             CellKind::StringEscaped => {
                 let mut bytes = Vec::with_capacity(cell.len as usize);
                 let quote = self.text[cell.start as usize - 1];
-                unescape(text(cell.start, cell.len), quote, values.no_backslash_escapes, &mut bytes);
+                syntax::unescape(text(cell.start, cell.len), quote, !values.no_backslash_escapes, &mut bytes);
                 Value::string(bytes, self.types.connection_collation)
             }
             CellKind::Hex => Value::string(hex_bytes(text(cell.start, cell.len)), types::CollationId::BINARY),
@@ -508,6 +531,13 @@ impl<'a> Binder<'a> {
     }
 }
 
+fn to_new_row(expr: &mut Expr, new_row: ColumnId) {
+    if let crate::ExprKind::Input(position) = expr.kind {
+        expr.kind = crate::ExprKind::Column(ColumnId(new_row.0 + position));
+    }
+    expr.each_child_mut(&mut |child| to_new_row(child, new_row));
+}
+
 fn ordinals(columns: &[usize]) -> Vec<u32> {
     columns.iter().map(|&ordinal| ordinal as u32).collect()
 }
@@ -523,30 +553,4 @@ fn hex_bytes(digits: &[u8]) -> Vec<u8> {
     let mut bytes: Vec<u8> = first.iter().map(|&digit| value(digit)).collect();
     bytes.extend(pairs.chunks(2).map(|pair| value(pair[0]) << 4 | value(pair[1])));
     bytes
-}
-
-/// Undoes escapes and doubled quotes of a string's text.
-fn unescape(raw: &[u8], quote: u8, no_backslash_escapes: bool, out: &mut Vec<u8>) {
-    let mut rest = raw.iter().copied();
-    while let Some(byte) = rest.next() {
-        if byte == quote {
-            out.push(quote);
-            rest.next(); // The second of two quotes.
-        } else if byte == b'\\' && !no_backslash_escapes {
-            match rest.next() {
-                Some(b'0') => out.push(0),
-                Some(b'b') => out.push(8),
-                Some(b'n') => out.push(b'\n'),
-                Some(b'r') => out.push(b'\r'),
-                Some(b't') => out.push(b'\t'),
-                Some(b'Z') => out.push(26),
-                // Kept for LIKE patterns.
-                Some(kept @ (b'%' | b'_')) => out.extend_from_slice(&[b'\\', kept]),
-                Some(other) => out.push(other),
-                None => out.push(b'\\'),
-            }
-        } else {
-            out.push(byte);
-        }
-    }
 }

@@ -44,6 +44,21 @@ impl<'a> Binder<'a> {
 
     /// An expression with one value.
     pub(crate) fn expr(&mut self, expr: &'a ast::Expr<'a>) -> PlanResult<Expr> {
+        self.depth += 1;
+        if self.depth > super::EXPRESSION_DEPTH_MAX {
+            self.depth -= 1;
+            return Err(PlanError::new(
+                1436,
+                "Thread stack overrun:  the expression is nested too deeply.  Use 'mysqld --thread_stack=#' to \
+                 specify a bigger stack.",
+            ));
+        }
+        let bound = self.expr_here(expr);
+        self.depth -= 1;
+        bound
+    }
+
+    fn expr_here(&mut self, expr: &'a ast::Expr<'a>) -> PlanResult<Expr> {
         match &expr.kind {
             Ast::Literal(literal) => self.literal(literal, expr.span.start),
             Ast::Column(name) => self.column(name),
@@ -588,8 +603,35 @@ impl<'a> Binder<'a> {
         Ok(Expr::column(id, data_type, nullable))
     }
 
+    /// The argument as the aggregate computes with it: sums of texts and times are sums of doubles.
+    fn aggregate_arg(&self, function: AggregateFunc, arg: Expr) -> PlanResult<Expr> {
+        let data_type = &arg.data_type;
+        match function {
+            AggregateFunc::Sum
+            | AggregateFunc::Avg
+            | AggregateFunc::StdPop
+            | AggregateFunc::StdSamp
+            | AggregateFunc::VarPop
+            | AggregateFunc::VarSamp
+                if !data_type.is_numeric() && data_type.kind != TypeKind::Null =>
+            {
+                self.typed(FunctionId::Cast, arg, DataType::DOUBLE)
+            }
+            AggregateFunc::BitAnd | AggregateFunc::BitOr | AggregateFunc::BitXor
+                if !data_type.is_integer() =>
+            {
+                self.typed(FunctionId::Cast, arg, DataType::BIGINT_UNSIGNED)
+            }
+            _ => Ok(arg),
+        }
+    }
+
     fn aggregate_args(&mut self, aggregate: &'a ast::Aggregate<'a>) -> PlanResult<(Vec<Expr>, Vec<SortKey>)> {
-        let args = self.exprs(aggregate.args)?;
+        let mut args = self.exprs(aggregate.args)?;
+        for arg in &mut args {
+            let bound = std::mem::replace(arg, Expr::null());
+            *arg = self.aggregate_arg(aggregate.func, bound)?;
+        }
         let mut order_by = Vec::new();
         for item in aggregate.order_by {
             let mut expr = self.expr(&item.expr)?;

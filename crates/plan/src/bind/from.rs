@@ -15,9 +15,6 @@ use crate::expr::{ColumnId, Expr};
 use crate::function::FunctionId;
 use crate::logical::{JoinKind, Logical, OutputColumn};
 
-/// Deepest nesting of CTEs in CTEs: each mention of a CTE binds its query anew.
-const CTE_DEPTH_MAX: u32 = 64;
-
 impl<'a> Binder<'a> {
     /// Binds FROM into the current block and gives its tree.
     pub(crate) fn from(&mut self, from: &'a [TableRef<'a>]) -> PlanResult<Logical> {
@@ -231,10 +228,6 @@ impl<'a> Binder<'a> {
             self.show_derived(alias, fresh)?;
             return Ok((Logical::WorkingTable { recursion, columns: ids }, self.shown_last()));
         }
-        self.view_depth += 1;
-        if self.view_depth > CTE_DEPTH_MAX {
-            return Err(PlanError::not_supported("common table expressions nested this deep"));
-        }
         let cte = &self.ctes[position];
         let (query, names, recursive) = (cte.query, cte.columns, cte.recursive);
         let home = cte.position;
@@ -246,7 +239,6 @@ impl<'a> Binder<'a> {
         if self.ctes.len() > position {
             self.ctes[position].working = None;
         }
-        self.view_depth -= 1;
         let (plan, columns) = outcome?;
         self.show_derived(alias, columns)?;
         Ok((plan, self.shown_last()))

@@ -29,6 +29,10 @@ use crate::logical::{Bound, BoundKind, BoundTable, ColumnInfo, Logical, NeededPr
 
 use scope::Block;
 
+/// Deepest nesting of an expression: what binding, compiling and running it recursively may take of a stack.
+pub const EXPRESSION_DEPTH_MAX: u32 = 400;
+/// Deepest nesting of queries, set operations in a row included that cannot be balanced.
+pub const QUERY_DEPTH_MAX: u32 = 63;
 /// Most tables one query block may join (MySQL's limit).
 pub const JOIN_TABLES_MAX: usize = 61;
 
@@ -124,6 +128,22 @@ pub fn bind_over_table(
     Ok(bound)
 }
 
+/// As [`bind_over_table`], from the canonical text kept in a definition.
+///
+/// # Errors
+/// MySQL's.
+pub fn bind_text_over_table(
+    text: &str,
+    table: &Arc<TableEntry>,
+    catalog: &Catalog,
+    session: &dyn Session,
+) -> PlanResult<Expr> {
+    let arena = bumpalo::Bump::new();
+    let parsed = syntax::parse_expr(text.as_bytes(), &arena, syntax::SqlMode::default())
+        .map_err(|error| PlanError::new(error.number, error.message.clone()))?;
+    bind_over_table(&parsed, text.as_bytes(), table, catalog, session)
+}
+
 /// Binds an expression without tables: a SET value, a LIMIT, KILL's number.
 ///
 /// # Errors
@@ -172,6 +192,8 @@ pub(crate) struct Binder<'a> {
     /// Position of VALUES(col)'s row while ON DUPLICATE KEY UPDATE is bound.
     new_row: Option<(TableIndex, ColumnId)>,
     view_depth: u32,
+    /// Nesting of the expression being bound.
+    depth: u32,
     /// The tables of the outermost FROM of UPDATE or DELETE.
     top_tables: Vec<TableIndex>,
 }
@@ -195,6 +217,7 @@ impl<'a> Binder<'a> {
             calc_found_rows: false,
             new_row: None,
             view_depth: 0,
+            depth: 0,
             top_tables: Vec::new(),
         }
     }

@@ -36,6 +36,10 @@ impl<'a> Binder<'a> {
 
     /// Binds a query; `derived`: it stands in FROM and does not see the tables beside it.
     pub(crate) fn query_in(&mut self, query: &'a Query<'a>, derived: bool) -> PlanResult<BoundQuery> {
+        self.nested(|binder| binder.query_here(query, derived))
+    }
+
+    fn query_here(&mut self, query: &'a Query<'a>, derived: bool) -> PlanResult<BoundQuery> {
         let ctes = self.enter_with(query.with)?;
         let bound = self.query_body(query, derived);
         self.leave_with(ctes);
@@ -84,10 +88,53 @@ impl<'a> Binder<'a> {
                 bound
             }
             QueryBody::SetOp { op, all, left, right } => {
-                let left = self.body(left, derived)?;
-                let right = self.body(right, derived)?;
-                self.set_op(*op, *all, left, right)
+                // A long chain of one operation leans to the left: bind its members and join them as a balanced tree,
+                // which gives the same rows.
+                let mut members = vec![*right];
+                let mut rest = *left;
+                if *op == SetOp::Union {
+                    while let QueryBody::SetOp { op: inner, all: inner_all, left, right } = rest
+                        && inner == op
+                        && inner_all == all
+                    {
+                        members.push(right);
+                        rest = left;
+                    }
+                }
+                members.push(rest);
+                let mut bound = Vec::with_capacity(members.len());
+                for member in members.into_iter().rev() {
+                    bound.push(self.nested(|binder| binder.body(member, derived))?);
+                }
+                self.balanced(*op, *all, bound)
             }
+        }
+    }
+
+    /// One query inside another.
+    fn nested(&mut self, bind: impl FnOnce(&mut Self) -> PlanResult<BoundQuery>) -> PlanResult<BoundQuery> {
+        self.view_depth += 1;
+        let bound = if self.view_depth > super::QUERY_DEPTH_MAX {
+            Err(PlanError::new(1473, "Too high level of nesting for select"))
+        } else {
+            bind(self)
+        };
+        self.view_depth -= 1;
+        bound
+    }
+
+    fn balanced(&mut self, op: SetOp, all: bool, mut members: Vec<BoundQuery>) -> PlanResult<BoundQuery> {
+        if members.len() > 2 {
+            let right = members.split_off(members.len().div_ceil(2));
+            let left = self.balanced(op, all, members)?;
+            let right = self.balanced(op, all, right)?;
+            return self.set_op(op, all, left, right);
+        }
+        let right = members.pop();
+        match (members.pop(), right) {
+            (Some(left), Some(right)) => self.set_op(op, all, left, right),
+            (None, Some(only)) => Ok(only),
+            _ => Err(PlanError::new(1105, "Unknown error")),
         }
     }
 
