@@ -14,13 +14,12 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use service::error::{
-    ER_CLIENT_INTERACTION_TIMEOUT, ER_CON_COUNT_ERROR, ER_MALFORMED_PACKET, ER_NET_ERROR_ON_WRITE,
-    ER_NET_PACKET_TOO_LARGE, ER_NET_PACKETS_OUT_OF_ORDER, ER_NET_READ_ERROR, ER_NET_READ_INTERRUPTED,
-    ER_NET_WRITE_INTERRUPTED, ER_UNKNOWN_COM_ERROR, ER_UNKNOWN_ERROR,
+    ER_CLIENT_INTERACTION_TIMEOUT, ER_CON_COUNT_ERROR, ER_MALFORMED_PACKET, ER_NET_PACKET_TOO_LARGE,
+    ER_NET_PACKETS_OUT_OF_ORDER, ER_UNKNOWN_COM_ERROR, ER_UNKNOWN_ERROR,
 };
 use service::{
     Account, Capabilities, ChangeUserRequest, ClientHost, ConnectRequest, ConnectionControl, ConnectionEvent,
-    ExecuteRequest, Kill, Limits, Link, Outcome, Reply, RowFormat, Session, SetOption, SqlError, StatusFlags,
+    ExecuteRequest, Kill, Limits, Outcome, Reply, RowFormat, Session, SetOption, SqlError, StatusFlags,
     TlsDetails,
 };
 use wire::codec::Reader;
@@ -34,6 +33,7 @@ use wire::{OkPacket, message, parameter};
 use crate::Shared;
 use crate::authenticate::{Exchange, Step, bad_handshake, insecure, new_challenge};
 use crate::io::{Io, READ_BYTES, Received, Stream};
+use crate::link::SocketLink;
 
 /// What we can do, before TLS and zlib are known to be there.
 const CAPABILITIES: Capabilities = Capabilities(
@@ -162,6 +162,7 @@ pub(crate) struct Connection {
     wait_position: u64,
     closing: bool,
     drained: bool,
+    read_to_end: bool,
     timed_out: TimedOut,
     opened: Instant,
     active: Instant,
@@ -205,6 +206,7 @@ impl Connection {
             wait_position: 0,
             closing: false,
             drained: false,
+            read_to_end: false,
             timed_out: TimedOut::No,
             opened: now,
             active: now,
@@ -298,7 +300,7 @@ impl Connection {
             if self.closing {
                 return if self.io.has_unsent() { Ok(()) } else { Err(End::Orderly) };
             }
-            // A short read emptied the socket: what comes later makes a new event.
+            // A short read emptied the socket: what comes later makes a new event (see `expect_end` for the exception).
             if self.is_stalled() || self.drained {
                 return Ok(());
             }
@@ -318,7 +320,7 @@ impl Connection {
     fn receive(&mut self, buffer: &mut [u8], scratch: &mut Scratch, shared: &Shared) -> Result<bool, End> {
         match self.io.receive(buffer)? {
             Received::InScratch { bytes, drained } => {
-                self.drained = drained;
+                self.drained = drained && !self.read_to_end;
                 if self.io.input.is_empty() {
                     let used = self.consume(&buffer[..bytes], scratch, shared)?;
                     if used < bytes {
@@ -330,11 +332,12 @@ impl Connection {
                 Ok(true)
             }
             Received::InInput { drained } => {
-                self.drained = drained;
+                self.drained = drained && !self.read_to_end;
                 Ok(true)
             }
             Received::Nothing => {
                 self.drained = true;
+                self.read_to_end = false;
                 Ok(false)
             }
             Received::Closed => Err(End::Aborted),
@@ -829,7 +832,7 @@ impl Connection {
     ) -> Result<(), End> {
         self.borrow_output(scratch);
         let Some(session) = self.session.as_deref_mut() else { return Err(End::Aborted) };
-        let mut link = SocketLink { io: &mut self.io, control: &self.control, shared, is_broken: false };
+        let mut link = SocketLink::new(&mut self.io, &self.control, shared);
         let mut reply = Reply::new(&mut self.output, &mut link, self.capabilities, format);
         let outcome = catch_unwind(AssertUnwindSafe(|| work(session, &mut reply)))
             .unwrap_or_else(|_| Err(broken_session()));
@@ -841,7 +844,7 @@ impl Connection {
             reply.error(&broken_session());
         }
         let position = reply.position();
-        if link.is_broken {
+        if link.is_broken() {
             return Err(End::Aborted);
         }
         if self.control.kill_state() == Kill::Connection {
@@ -875,6 +878,11 @@ impl Connection {
             self.end(End::Orderly, shared);
         }
         self.next()
+    }
+
+    /// The client may have closed behind what it sent, which no further event would tell: a short read is then not the end.
+    pub(crate) fn expect_end(&mut self) {
+        self.read_to_end = true;
     }
 
     /// Whether there may be input that no event will announce: received and not executed, or not yet read.
@@ -947,81 +955,4 @@ impl Connection {
 #[cold]
 fn broken_session() -> Box<SqlError> {
     ER_UNKNOWN_ERROR.bare()
-}
-
-/// The way to the client for a statement that is being answered.
-struct SocketLink<'a> {
-    io: &'a mut Io,
-    control: &'a ConnectionControl,
-    shared: &'a Shared,
-    is_broken: bool,
-}
-
-impl SocketLink<'_> {
-    #[cold]
-    fn broken(&mut self, error: &io::Error, write: bool) -> Box<SqlError> {
-        self.is_broken = true;
-        match (error.kind() == io::ErrorKind::TimedOut, write) {
-            (false, true) => ER_NET_ERROR_ON_WRITE.bare(),
-            (true, true) => ER_NET_WRITE_INTERRUPTED.bare(),
-            (false, false) => ER_NET_READ_ERROR.bare(),
-            (true, false) => ER_NET_READ_INTERRUPTED.bare(),
-        }
-    }
-
-    fn send_all(&mut self, bytes: &[u8]) -> io::Result<()> {
-        let mut sent = self.io.send(bytes)?;
-        while !sent {
-            let timeout = Duration::from_secs(u64::from(self.shared.service.limits().net_write_timeout_s));
-            self.io.wait(true, timeout, self.control)?;
-            sent = self.io.flush()?;
-        }
-        Ok(())
-    }
-
-    fn receive_packet(&mut self, packets: &mut PacketBuffer, payload: &mut Vec<u8>) -> io::Result<()> {
-        let mut scratch = vec![0; READ_BYTES];
-        let mut reader = PacketReader::new(packets.sequence());
-        let limits = self.shared.service.limits();
-        loop {
-            if !self.io.input.is_empty() {
-                let input = std::mem::take(&mut self.io.input);
-                let (used, whole) = reader
-                    .feed(&input, limits.max_allowed_packet as usize)
-                    .map_err(|error| io::Error::new(io::ErrorKind::InvalidData, format!("{error:?}")))?;
-                if used < input.len() {
-                    self.io.input = input[used..].to_vec();
-                }
-                if whole {
-                    *payload = reader.take_payload();
-                    packets.set_sequence(reader.next_sequence());
-                    return Ok(());
-                }
-            }
-            match self.io.receive(&mut scratch)? {
-                Received::InScratch { bytes, .. } => self.io.input.extend_from_slice(&scratch[..bytes]),
-                Received::InInput { .. } => {}
-                Received::Nothing => {
-                    let timeout = Duration::from_secs(u64::from(limits.net_read_timeout_s));
-                    self.io.wait(false, timeout, self.control)?;
-                }
-                Received::Closed => return Err(io::ErrorKind::UnexpectedEof.into()),
-            }
-        }
-    }
-}
-
-impl Link for SocketLink<'_> {
-    fn send(&mut self, packets: &mut PacketBuffer, position: u64) -> Outcome {
-        if position > 0 && position > self.shared.service.durable_position() {
-            env::blocking::around(|| self.shared.service.sync_inline(position))?;
-        }
-        let sent = self.send_all(packets.frames());
-        packets.clear_frames();
-        sent.map_err(|error| self.broken(&error, true))
-    }
-
-    fn receive(&mut self, packets: &mut PacketBuffer, payload: &mut Vec<u8>) -> Outcome {
-        self.receive_packet(packets, payload).map_err(|error| self.broken(&error, false))
-    }
 }

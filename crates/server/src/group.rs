@@ -539,7 +539,14 @@ impl Core {
             match event.token() {
                 WAKE => woken = true,
                 Token(token) if token >= FIRST_LISTENER => accept = true,
-                Token(slot) => self.ready.push_back(slot),
+                Token(slot) => {
+                    if event.is_read_closed()
+                        && let Some(Slot::Here(connection)) = self.slots.get_mut(slot)
+                    {
+                        connection.expect_end();
+                    }
+                    self.ready.push_back(slot);
+                }
             }
         }
         if woken {
@@ -553,7 +560,8 @@ impl Core {
     fn woken(&mut self, group: &Group, scratch: &mut Scratch) {
         group.wake_pending.store(false, Ordering::Release);
         let returned = std::mem::take(&mut *lock(&group.returned));
-        for (slot, connection, next) in returned {
+        for (slot, mut connection, next) in returned {
+            connection.expect_end();
             let drive = next == Next::Socket;
             self.check_in(slot, connection, next, group);
             if drive {

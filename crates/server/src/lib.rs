@@ -17,6 +17,7 @@ mod authenticate;
 mod connection;
 mod group;
 mod io;
+mod link;
 mod secrets;
 
 use std::fmt;
