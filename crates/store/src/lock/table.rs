@@ -5,7 +5,7 @@ use crate::error::WriteError;
 use crate::ids::{TreeId, TxnId};
 use crate::trees::TreeState;
 use env::clock::Clock;
-use hashbrown::HashMap;
+use hashbrown::{Equivalent, HashMap};
 use parking_lot::{Condvar, Mutex};
 use smallvec::SmallVec;
 use std::collections::VecDeque;
@@ -150,6 +150,16 @@ impl Entry {
 
 type Key = (TreeId, Box<[u8]>);
 
+/// A [`Key`] to look for; hashes as one.
+#[derive(Hash)]
+struct KeyRef<'k>(TreeId, &'k [u8]);
+
+impl Equivalent<Key> for KeyRef<'_> {
+    fn equivalent(&self, key: &Key) -> bool {
+        self.0 == key.0 && *self.1 == *key.1
+    }
+}
+
 /// The keys whose entries a transaction may be in.
 #[derive(Debug, Default)]
 pub(crate) struct HeldLocks {
@@ -209,7 +219,7 @@ impl LockTable {
     /// Who keeps `txn` from having this lock now, if anybody.
     pub(crate) fn conflict(&self, tree: TreeId, key: &[u8], txn: TxnId, mode: LockMode) -> Option<TxnId> {
         let shard = self.shard(tree, key).lock();
-        let entry = shard.get(&(tree, Box::from(key)))?;
+        let entry = shard.get(&KeyRef(tree, key))?;
         let conflict = entry.blockers(txn, mode).next();
         conflict.or_else(|| match entry.held_by(txn) {
             Some(_) => None,

@@ -79,8 +79,8 @@ impl LockScan {
             };
             let (version, _, value) = node::record(body, index);
             let stamp = crate::ids::TxnId(version.stamp);
-            let may_live =
-                value.is_some() || (stamp != txn.id && matches!(inner.txns.state(stamp), State::Running(_)));
+            let may_live = value.is_some()
+                || (stamp != txn.id() && matches!(inner.txns.state(stamp), State::Running(_)));
             if may_live {
                 self.ahead.push_back(node::key(body, index));
                 if self.ahead.len() == KEYS_AHEAD_MAX {

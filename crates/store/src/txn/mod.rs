@@ -33,6 +33,13 @@ use write::{Change, Done};
 #[derive(Debug)]
 pub struct Transaction {
     store: Store,
+    work: Work,
+    interrupt: Option<Arc<Interrupt>>,
+}
+
+/// What a transaction has done so far. Apart from its store, so that one can be borrowed beside the other.
+#[derive(Debug)]
+pub(crate) struct Work {
     /// 0 until the first write or lock.
     id: TxnId,
     slot: u32,
@@ -42,7 +49,6 @@ pub struct Transaction {
     change_count: u64,
     /// It deleted records or dropped trees: purge has to look through its undo.
     deletes: bool,
-    interrupt: Option<Arc<Interrupt>>,
     /// Recovery repeats what the log already holds.
     replays: bool,
 }
@@ -69,23 +75,22 @@ pub enum Locked<R> {
 
 impl Transaction {
     pub(crate) fn new(store: Store) -> Transaction {
-        Transaction {
-            store,
+        let work = Work {
             id: TxnId(0),
             slot: 0,
             last: NONE,
             log: Vec::new(),
             change_count: 0,
             deletes: false,
-            interrupt: None,
             replays: false,
-        }
+        };
+        Transaction { store, work, interrupt: None }
     }
 
     /// A transaction that is not logged: recovery repeats with it, bootstrap begins with it.
     pub(crate) fn unlogged(store: Store) -> Transaction {
         let mut txn = Transaction::new(store);
-        txn.replays = true;
+        txn.work.replays = true;
         txn
     }
 
@@ -102,25 +107,25 @@ impl Transaction {
     /// Its number; 0 until it first writes or locks.
     #[must_use]
     pub fn id(&self) -> TxnId {
-        self.id
+        self.work.id
     }
 
     /// Whether it changed anything.
     #[must_use]
     pub fn has_changes(&self) -> bool {
-        self.change_count > 0
+        self.work.change_count > 0
     }
 
     /// How many records it changed.
     #[must_use]
     pub fn change_count(&self) -> u64 {
-        self.change_count
+        self.work.change_count
     }
 
     /// Bytes its log record has so far.
     #[must_use]
     pub fn log_bytes(&self) -> usize {
-        self.log.len()
+        self.work.log.len()
     }
 
     /// Lets this interrupt end the transaction's lock waits.
@@ -132,11 +137,11 @@ impl Transaction {
     #[must_use]
     #[inline]
     pub fn reader<'v>(&self, view: &'v ReadView) -> Reader<'v> {
-        view.reader_for(self.id)
+        view.reader_for(self.work.id)
     }
 
     fn begin_write(&mut self) -> Result<(), StoreError> {
-        if self.id != TxnId(0) {
+        if self.work.id != TxnId(0) {
             return Ok(());
         }
         let inner = &*self.store.inner;
@@ -150,8 +155,8 @@ impl Transaction {
             }
         };
         inner.undo.own(slot, id);
-        self.id = id;
-        self.slot = slot;
+        self.work.id = id;
+        self.work.slot = slot;
         Ok(())
     }
 
@@ -247,7 +252,7 @@ impl Transaction {
             let Ok(index) = node::search(body, key) else { return Ok(false) };
             let (version, _, value) = node::record(body, index);
             let stamp = TxnId(version.stamp);
-            if stamp == self.id || !matches!(inner.txns.state(stamp), State::Running(_)) {
+            if stamp == self.work.id || !matches!(inner.txns.state(stamp), State::Running(_)) {
                 if let Some(value) = value {
                     found(value);
                 }
@@ -255,7 +260,7 @@ impl Transaction {
             }
             drop(guard);
             // The stamp was there first: queue behind it.
-            inner.locks.give_up(tree.id(), key, self.id);
+            inner.locks.give_up(tree.id(), key, self.work.id);
             self.acquire(tree, key, LockMode::Shared, Some(stamp), wait)?;
             // That may have found the stamp's owner gone without giving the lock: ask again, which changes nothing if it did.
             self.acquire(tree, key, LockMode::Shared, None, wait)?;
@@ -280,10 +285,10 @@ impl Transaction {
         let request = Request {
             tree: &tree.state,
             key,
-            txn: self.id,
+            txn: self.work.id,
             mode,
             wait,
-            own: &inner.undo.get(self.slot).locks,
+            own: &inner.undo.get(self.work.slot).locks,
             stamped_by,
             interrupt: self.interrupt.as_deref(),
         };
@@ -312,7 +317,7 @@ impl Transaction {
         let reader = Reader {
             snapshot: Csn(u64::MAX >> 1),
             horizon: inner.txns.horizon(),
-            own: self.id,
+            own: self.work.id,
             uncommitted: false,
             view: PhantomData,
         };
@@ -349,16 +354,17 @@ impl Transaction {
 
     pub(crate) fn create_tree_as(&mut self, id: TreeId) -> Result<(), WriteError> {
         self.begin_write()?;
-        let meta = self.inner().meta();
-        let store = self.store.clone();
+        let Transaction { store, work, .. } = &mut *self;
         let inner = &*store.inner;
+        let meta = inner.meta();
         inner.check_writable()?;
         let root = inner.with_room(|| {
             // One step for a checkpoint: the root page and what the tree of trees says of it.
             let inside = inner.gate.enter();
             let root = inner.create_root(id)?;
             let value = meta_value(root.page, false);
-            match self.change_inside(&inside, &meta, &id.0.to_be_bytes(), &mut Change::Insert(&value)) {
+            match work.change_inside(inner, &inside, &meta, &id.0.to_be_bytes(), &mut Change::Insert(&value))
+            {
                 Ok(write::Step::Done(Done::Changed)) => Ok(root),
                 outcome => {
                     inner.pool.free_unread(root.page)?;
@@ -369,10 +375,10 @@ impl Transaction {
             }
         })?;
         inner.add_tree(root, 0);
-        if !self.replays {
-            Op::Create { tree: id }.write(&mut self.log);
+        if !self.work.replays {
+            Op::Create { tree: id }.write(&mut self.work.log);
         }
-        self.change_count += 1;
+        self.work.change_count += 1;
         Ok(())
     }
 
@@ -390,14 +396,14 @@ impl Transaction {
             self.lock_current(&meta, &key, LockMode::Exclusive, wait, |value| meta_root(&key, value))?;
         match current {
             Locked::Row(Ok((root, false))) => {
-                self.deletes = true;
+                self.work.deletes = true;
                 self.update(&meta, &key, &meta_value(root.page, true), wait)?
             }
             Locked::Row(Err(error)) => return Err(error.into()),
             _ => return Err(StoreError::TreeGone(id).into()),
         };
-        if !self.replays {
-            Op::Drop { tree: id }.write(&mut self.log);
+        if !self.work.replays {
+            Op::Drop { tree: id }.write(&mut self.work.log);
         }
         Ok(())
     }
@@ -406,10 +412,10 @@ impl Transaction {
     #[must_use]
     pub fn savepoint(&self) -> Savepoint {
         Savepoint {
-            txn: self.id,
-            last: self.last,
-            log_bytes: self.log.len(),
-            change_count: self.change_count,
+            txn: self.work.id,
+            last: self.work.last,
+            log_bytes: self.work.log.len(),
+            change_count: self.work.change_count,
         }
     }
 
@@ -422,12 +428,18 @@ impl Transaction {
     /// If the savepoint is another transaction's.
     pub fn rollback_to(&mut self, savepoint: &Savepoint) -> Result<(), StoreError> {
         assert!(
-            savepoint.txn == self.id || savepoint.txn == TxnId(0),
+            savepoint.txn == self.work.id || savepoint.txn == TxnId(0),
             "a savepoint belongs to its transaction"
         );
-        rollback::undo_until(&self.store.inner, self.id, self.slot, &mut self.last, savepoint.last)?;
-        self.log.truncate(savepoint.log_bytes);
-        self.change_count = savepoint.change_count;
+        rollback::undo_until(
+            &self.store.inner,
+            self.work.id,
+            self.work.slot,
+            &mut self.work.last,
+            savepoint.last,
+        )?;
+        self.work.log.truncate(savepoint.log_bytes);
+        self.work.change_count = savepoint.change_count;
         Ok(())
     }
 
@@ -440,20 +452,20 @@ impl Transaction {
     }
 
     fn roll_back(&mut self) -> Result<(), StoreError> {
-        if self.id == TxnId(0) {
+        if self.work.id == TxnId(0) {
             return Ok(());
         }
-        let id = std::mem::take(&mut self.id);
+        let id = std::mem::take(&mut self.work.id);
         let inner = &*self.store.inner;
-        if let Err(error) = rollback::undo_until(inner, id, self.slot, &mut self.last, NONE) {
+        if let Err(error) = rollback::undo_until(inner, id, self.work.slot, &mut self.work.last, NONE) {
             return Err(inner.stop(&format!("transaction {id} could not be rolled back: {error}")));
         }
         let inside = inner.gate.enter();
-        inner.undo.disown(self.slot);
+        inner.undo.disown(self.work.slot);
         inner.txns.roll_back(id);
         drop(inside);
-        inner.locks.release_all(id, &inner.undo.get(self.slot).locks);
-        inner.undo.release(self.slot);
+        inner.locks.release_all(id, &inner.undo.get(self.work.slot).locks);
+        inner.undo.release(self.work.slot);
         inner.counters.rollbacks.increment();
         Ok(())
     }
@@ -464,7 +476,7 @@ impl Transaction {
     /// # Errors
     /// The log stopped; everything is taken back.
     pub fn commit(mut self) -> Result<Option<CommitPosition>, StoreError> {
-        if self.id == TxnId(0) {
+        if self.work.id == TxnId(0) {
             return Ok(None);
         }
         self.commit_at(None)
@@ -472,7 +484,7 @@ impl Transaction {
 
     /// Ends a repeated transaction with the number it had.
     pub(crate) fn commit_replayed(mut self, position: Csn) -> Result<(), StoreError> {
-        if self.id != TxnId(0) {
+        if self.work.id != TxnId(0) {
             self.commit_at(Some(position))?;
         }
         self.store.inner.newest.store(position.0, Ordering::SeqCst);
@@ -480,15 +492,14 @@ impl Transaction {
     }
 
     fn commit_at(&mut self, replayed: Option<Csn>) -> Result<Option<CommitPosition>, StoreError> {
-        let store = self.store.clone();
-        let inner = &*store.inner;
-        let id = self.id;
+        let inner = &*self.store.inner;
+        let id = self.work.id;
         // Inside the gate, so that a checkpoint sees the transaction running or committed, nothing in between.
         let inside = inner.gate.enter();
         let position = if let Some(position) = replayed {
             inner.txns.commit(id, position);
             Some(position)
-        } else if self.log.is_empty() {
+        } else if self.work.log.is_empty() {
             // Only locks: the new versions equal the old ones, so any number from theirs on will do.
             inner.txns.commit(id, Csn(inner.newest.load(Ordering::SeqCst)));
             None
@@ -498,7 +509,7 @@ impl Transaction {
                     inner.txns.commit(id, Csn(position.0));
                     inner.newest.store(position.0, Ordering::SeqCst);
                 };
-                inner.log()?.append(&self.log, publish).map_err(|error| log_failed(&error))
+                inner.log()?.append(&self.work.log, publish).map_err(|error| log_failed(&error))
             });
             match appended {
                 Ok(position) => Some(Csn(position.0)),
@@ -510,13 +521,13 @@ impl Transaction {
                 }
             }
         };
-        inner.undo.disown(self.slot);
+        inner.undo.disown(self.work.slot);
         drop(inside);
-        self.id = TxnId(0);
-        inner.locks.release_all(id, &inner.undo.get(self.slot).locks);
+        self.work.id = TxnId(0);
+        inner.locks.release_all(id, &inner.undo.get(self.work.slot).locks);
         inner.counters.commits.increment();
         let seen_by_all_at = position.unwrap_or(Csn(inner.newest.load(Ordering::SeqCst)));
-        inner.purge_after_commit(seen_by_all_at, id, self.slot, self.deletes);
+        inner.purge_after_commit(seen_by_all_at, id, self.work.slot, self.work.deletes);
         Ok(position)
     }
 }

@@ -1,6 +1,6 @@
 //! One change of one record.
 
-use super::Transaction;
+use super::{Transaction, Work};
 use crate::btree::Seek;
 use crate::btree::node::{self, KEY_BYTES_MAX, RECORD_BYTES_MAX, Version};
 use crate::btree::tree::Exclusive;
@@ -72,24 +72,25 @@ impl Transaction {
             return Err(WriteError::TooLarge { key_bytes: key.len(), value_bytes });
         }
         self.begin_write()?;
-        let store = self.store.clone();
-        let inner = &*store.inner;
+        let inner = &*self.store.inner;
         inner.check_writable()?;
         if tree.state.is_dropped() {
             return Err(StoreError::TreeGone(tree.id()).into());
         }
         loop {
+            let Transaction { store, work, .. } = &mut *self;
+            let inner = &*store.inner;
             let step = inner.with_room(|| {
                 let inside = inner.gate.enter();
-                self.change_inside(&inside, tree, key, change)
+                work.change_inside(inner, &inside, tree, key, change)
             })?;
             match step {
                 Step::Done(done) => {
                     if done == Done::Changed {
                         inner.count(change);
-                        self.deletes |= matches!(change, Change::Delete);
+                        self.work.deletes |= matches!(change, Change::Delete);
                         if !matches!(change, Change::Lock(_)) {
-                            self.change_count += 1;
+                            self.work.change_count += 1;
                         }
                     }
                     return Ok(done);
@@ -104,17 +105,18 @@ impl Transaction {
             }
         }
     }
+}
 
+impl Work {
     /// One attempt, splitting leaves as needed.
     pub(super) fn change_inside(
         &mut self,
+        inner: &Inner,
         _inside: &Inside<'_>,
         tree: &Tree,
         key: &[u8],
         change: &mut Change<'_>,
     ) -> Result<Step, Fault> {
-        let store = self.store.clone();
-        let inner = &*store.inner;
         let root = tree.state.root;
         loop {
             let leaf = root.leaf::<Exclusive>(&inner.pool, Seek::At(key))?;
