@@ -296,8 +296,7 @@ impl Digester<'_, '_> {
             self.push(MARK_TEXT);
             let sql = self.lexer.sql;
             let text = &sql[start..end as usize];
-            let trimmed = text.len() - text.iter().rev().take_while(|c| c.is_ascii_whitespace()).count();
-            self.bytes(&text[..trimmed]);
+            self.bytes(text.trim_ascii());
         }
     }
 

@@ -140,7 +140,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    fn with_statement(&mut self) -> R<Statement<'a>> {
+    pub(super) fn with_statement(&mut self) -> R<Statement<'a>> {
         let start = self.tok.start;
         self.enter()?;
         let with = self.with_clause()?;
@@ -158,7 +158,7 @@ impl<'a> Parser<'a> {
 
     // Transactions.
 
-    fn start(&mut self) -> R<Statement<'a>> {
+    pub(super) fn start(&mut self) -> R<Statement<'a>> {
         self.bump();
         if !self.at(T::TRANSACTION) {
             return self.start_replication();
@@ -188,7 +188,7 @@ impl<'a> Parser<'a> {
         Ok(Statement::StartTransaction { consistent_snapshot, read_only })
     }
 
-    fn completion(&mut self) -> R<Completion> {
+    pub(super) fn completion(&mut self) -> R<Completion> {
         let mut completion = Completion::default();
         if self.eat(T::AND) {
             let no = self.eat(T::NO);
@@ -206,7 +206,7 @@ impl<'a> Parser<'a> {
         Ok(completion)
     }
 
-    fn rollback(&mut self) -> R<Statement<'a>> {
+    pub(super) fn rollback(&mut self) -> R<Statement<'a>> {
         self.bump();
         self.eat(T::WORK);
         if self.eat(T::TO) {
@@ -216,7 +216,7 @@ impl<'a> Parser<'a> {
         Ok(Statement::Rollback(self.completion()?))
     }
 
-    fn lock(&mut self) -> R<Statement<'a>> {
+    pub(super) fn lock(&mut self) -> R<Statement<'a>> {
         self.bump();
         if self.eat(T::INSTANCE) {
             self.expect_all(&[T::FOR, T::BACKUP])?;
@@ -240,7 +240,7 @@ impl<'a> Parser<'a> {
         Ok(Statement::LockTables(tables))
     }
 
-    fn xa(&mut self) -> R<Statement<'a>> {
+    pub(super) fn xa(&mut self) -> R<Statement<'a>> {
         self.bump();
         match self.kind() {
             T::START | T::BEGIN => {
@@ -277,7 +277,7 @@ impl<'a> Parser<'a> {
         Ok(Statement::Unsupported { what: "XA" })
     }
 
-    fn xid(&mut self) -> R<()> {
+    pub(super) fn xid(&mut self) -> R<()> {
         self.text_string()?;
         if self.eat(T::Comma) {
             self.text_string()?;
@@ -288,188 +288,9 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
-    // Variables.
-
-    fn set(&mut self) -> R<Statement<'a>> {
-        self.bump();
-        match self.kind() {
-            T::PASSWORD if !matches!(self.peek(), T::Assign | T::Dot) => return self.set_password(),
-            T::ROLE if !matches!(self.peek(), T::Eq | T::Assign | T::Dot) => return self.set_role(),
-            T::DEFAULT => {
-                self.bump();
-                self.expect(T::ROLE)?;
-                return self.set_default_role();
-            }
-            T::RESOURCE if self.peek() == T::GROUP => {
-                self.bump();
-                self.bump();
-                self.ident()?;
-                if self.eat(T::FOR) {
-                    self.whole_number()?;
-                    while self.eat(T::Comma) || self.at(T::Integer) {
-                        self.whole_number()?;
-                    }
-                }
-                return Ok(Statement::Unsupported { what: "SET RESOURCE GROUP" });
-            }
-            _ => {}
-        }
-        let mut items = self.list();
-        let scope = self.scope_word();
-        if self.at(T::TRANSACTION) && self.peek() != T::Eq && self.peek() != T::Assign {
-            if matches!(scope, Some(VarScope::Persist | VarScope::PersistOnly)) {
-                return self.fail();
-            }
-            self.bump();
-            items.push(self.set_transaction(scope.unwrap_or(VarScope::Default))?);
-            return Ok(Statement::Set(items.into_bump_slice()));
-        }
-        items.push(self.set_item(scope)?);
-        while self.eat(T::Comma) {
-            let scope = self.scope_word();
-            items.push(self.set_item(scope)?);
-        }
-        Ok(Statement::Set(items.into_bump_slice()))
-    }
-
-    /// `GLOBAL`, `SESSION`, `LOCAL`, `PERSIST`, `PERSIST_ONLY`.
-    fn scope_word(&mut self) -> Option<VarScope> {
-        let scope = match self.kind() {
-            T::GLOBAL => VarScope::Global,
-            T::SESSION | T::LOCAL => VarScope::Session,
-            T::PERSIST => VarScope::Persist,
-            T::PERSIST_ONLY => VarScope::PersistOnly,
-            _ => return None,
-        };
-        self.bump();
-        Some(scope)
-    }
-
-    fn set_item(&mut self, scope: Option<VarScope>) -> R<SetItem<'a>> {
-        if let Some(scope) = scope {
-            if self.at_any(&[T::GLOBAL, T::LOCAL, T::PERSIST, T::PERSIST_ONLY, T::SESSION]) {
-                return self.fail();
-            }
-            let var = self.set_var_name(scope)?;
-            return self.set_value(var);
-        }
-        match self.kind() {
-            T::At => {
-                self.bump();
-                let name = self.ident_or_string()?;
-                self.equals()?;
-                Ok(SetItem::UserVar { name, value: self.expr()? })
-            }
-            T::AtAt => {
-                self.bump();
-                let scope = match self.kind() {
-                    T::GLOBAL => Some(VarScope::Global),
-                    T::SESSION | T::LOCAL => Some(VarScope::Session),
-                    T::PERSIST => Some(VarScope::Persist),
-                    T::PERSIST_ONLY => Some(VarScope::PersistOnly),
-                    _ => None,
-                };
-                if scope.is_some() {
-                    self.bump();
-                    self.expect(T::Dot)?;
-                }
-                let var = self.set_var_name(scope.unwrap_or(VarScope::Default))?;
-                self.set_value(var)
-            }
-            T::NAMES => {
-                self.bump();
-                if self.eat(T::DEFAULT) {
-                    return Ok(SetItem::Names { charset: None, collation: None });
-                }
-                let charset = Some(self.charset_name()?);
-                let collation = if self.eat(T::COLLATE) { Some(self.collation_name()?) } else { None };
-                Ok(SetItem::Names { charset, collation })
-            }
-            T::CHARACTER | T::CHAR | T::CHARSET if !matches!(self.peek(), T::Eq | T::Assign) => {
-                self.eat_charset_words()?;
-                if self.eat(T::DEFAULT) {
-                    return Ok(SetItem::Charset(None));
-                }
-                Ok(SetItem::Charset(Some(self.charset_name()?)))
-            }
-            _ => {
-                let var = self.set_var_name(VarScope::Default)?;
-                self.set_value(var)
-            }
-        }
-    }
-
-    /// `name`, `component.name`, `DEFAULT.name` (a key cache).
-    fn set_var_name(&mut self, scope: VarScope) -> R<SysVar<'a>> {
-        if self.at(T::DEFAULT) {
-            let token = self.bump();
-            let component = Ident { text: self.text(token), span: token.span() };
-            self.expect(T::Dot)?;
-            return Ok(SysVar { scope, component: Some(component), name: self.ident()? });
-        }
-        self.var_name(scope)
-    }
-
-    /// `= value`.
-    fn set_value(&mut self, var: SysVar<'a>) -> R<SetItem<'a>> {
-        self.equals()?;
-        let token = self.tok;
-        let word = match token.kind {
-            T::DEFAULT if self.peek() != T::LParen => {
-                self.bump();
-                return Ok(SetItem::SystemVar { var, value: None });
-            }
-            T::ON | T::ALL | T::ROW | T::SYSTEM | T::BINARY => {
-                // Reserved words that are values here, and values only if nothing that they begin follows.
-                let call = matches!(token.kind, T::ROW) && self.peek() == T::LParen;
-                let cast =
-                    token.kind == T::BINARY && !matches!(self.peek(), T::Comma | T::Eof | T::Semicolon);
-                !call && !cast
-            }
-            _ => false,
-        };
-        if word {
-            self.bump();
-            let value = Literal::String { value: self.text(token), charset: None };
-            let value = Expr { kind: ExprKind::Literal(value), span: token.span() };
-            return Ok(SetItem::SystemVar { var, value: Some(value) });
-        }
-        Ok(SetItem::SystemVar { var, value: Some(self.expr()?) })
-    }
-
-    fn set_transaction(&mut self, scope: VarScope) -> R<SetItem<'a>> {
-        let mut isolation = None;
-        let mut read_only = None;
-        loop {
-            if self.at(T::ISOLATION) && isolation.is_none() {
-                self.bump();
-                self.expect(T::LEVEL)?;
-                isolation = Some(match self.expect_any(&[T::READ, T::REPEATABLE, T::SERIALIZABLE])? {
-                    T::READ => match self.expect_any(&[T::COMMITTED, T::UNCOMMITTED])? {
-                        T::COMMITTED => Isolation::ReadCommitted,
-                        _ => Isolation::ReadUncommitted,
-                    },
-                    T::REPEATABLE => {
-                        self.expect(T::READ)?;
-                        Isolation::RepeatableRead
-                    }
-                    _ => Isolation::Serializable,
-                });
-            } else if self.at(T::READ) && read_only.is_none() {
-                self.bump();
-                read_only = Some(self.expect_any(&[T::ONLY, T::WRITE])? == T::ONLY);
-            } else {
-                return self.fail();
-            }
-            if isolation.is_some() && read_only.is_some() || !self.eat(T::Comma) {
-                return Ok(SetItem::Transaction { scope, isolation, read_only });
-            }
-        }
-    }
-
     // Prepared statements.
 
-    fn prepare(&mut self) -> R<Statement<'a>> {
+    pub(super) fn prepare(&mut self) -> R<Statement<'a>> {
         self.bump();
         let name = self.ident()?;
         self.expect(T::FROM)?;
@@ -481,7 +302,7 @@ impl<'a> Parser<'a> {
         Ok(Statement::Prepare { name, from })
     }
 
-    fn execute(&mut self) -> R<Statement<'a>> {
+    pub(super) fn execute(&mut self) -> R<Statement<'a>> {
         self.bump();
         let name = self.ident()?;
         let mut using: &'a [&'a [u8]] = &[];
@@ -494,217 +315,9 @@ impl<'a> Parser<'a> {
         Ok(Statement::Execute { name, using })
     }
 
-    // CREATE, ALTER, DROP, RENAME.
-
-    fn create(&mut self) -> R<Statement<'a>> {
-        self.bump();
-        match self.kind() {
-            T::TABLE => {
-                self.bump();
-                self.create_table(false)
-            }
-            T::TEMPORARY => {
-                self.bump();
-                self.expect(T::TABLE)?;
-                self.create_table(true)
-            }
-            T::DATABASE | T::SCHEMA => {
-                self.bump();
-                self.create_database()
-            }
-            T::UNIQUE | T::FULLTEXT | T::INDEX => self.create_index(),
-            T::SPATIAL if self.peek() == T::INDEX => self.create_index(),
-            T::SPATIAL => {
-                self.bump();
-                self.create_reference_system(false)
-            }
-            T::USER => {
-                self.bump();
-                self.create_user()
-            }
-            T::ROLE => {
-                self.bump();
-                let if_not_exists = self.if_not_exists()?;
-                Ok(Statement::CreateRole { if_not_exists, roles: self.comma_list(Self::role)? })
-            }
-            T::OR => {
-                self.bump();
-                self.expect(T::REPLACE)?;
-                if self.at(T::SPATIAL) {
-                    self.bump();
-                    return self.create_reference_system(true);
-                }
-                self.create_with_definer(true, false)
-            }
-            T::SERVER => {
-                self.bump();
-                self.if_not_exists()?;
-                self.ident_or_string()?;
-                self.expect_all(&[T::FOREIGN, T::DATA, T::WRAPPER])?;
-                self.ident_or_string()?;
-                self.server_options()?;
-                Ok(Statement::Unsupported { what: "CREATE SERVER" })
-            }
-            T::TABLESPACE | T::UNDO | T::LOGFILE => self.create_tablespace(),
-            T::RESOURCE => self.resource_group("CREATE RESOURCE GROUP"),
-            _ => self.create_with_definer(false, false),
-        }
-    }
-
-    fn server_options(&mut self) -> R<()> {
-        self.expect(T::OPTIONS)?;
-        self.paren_list(|p| {
-            if p.expect_any(&[T::USER, T::HOST, T::DATABASE, T::OWNER, T::PASSWORD, T::SOCKET, T::PORT])?
-                == T::PORT
-            {
-                p.whole_number()?;
-            } else {
-                p.string()?;
-            }
-            Ok(())
-        })?;
-        Ok(())
-    }
-
-    fn alter(&mut self) -> R<Statement<'a>> {
-        self.bump();
-        match self.kind() {
-            T::TABLE => {
-                self.bump();
-                self.alter_table()
-            }
-            T::DATABASE | T::SCHEMA => {
-                self.bump();
-                self.alter_database()
-            }
-            T::USER => {
-                self.bump();
-                self.alter_user()
-            }
-            T::PROCEDURE | T::FUNCTION | T::LIBRARY => self.alter_routine(),
-            T::SERVER => {
-                self.bump();
-                self.ident_or_string()?;
-                self.server_options()?;
-                Ok(Statement::Unsupported { what: "ALTER SERVER" })
-            }
-            T::TABLESPACE | T::UNDO | T::LOGFILE => self.alter_tablespace(),
-            T::RESOURCE => self.resource_group("ALTER RESOURCE GROUP"),
-            T::INSTANCE => self.alter_instance(),
-            _ => self.create_with_definer(false, true),
-        }
-    }
-
-    fn drop(&mut self) -> R<Statement<'a>> {
-        self.bump();
-        match self.kind() {
-            T::TABLE | T::TABLES => {
-                self.bump();
-                self.drop_table(false)
-            }
-            T::TEMPORARY => {
-                self.bump();
-                self.expect_any(&[T::TABLE, T::TABLES])?;
-                self.drop_table(true)
-            }
-            T::DATABASE | T::SCHEMA => {
-                self.bump();
-                let if_exists = self.if_exists()?;
-                Ok(Statement::DropDatabase { if_exists, name: self.ident()? })
-            }
-            T::INDEX => {
-                self.bump();
-                self.drop_index()
-            }
-            T::VIEW => {
-                self.bump();
-                let if_exists = self.if_exists()?;
-                let names = self.object_names()?;
-                let _ = self.eat(T::RESTRICT) || self.eat(T::CASCADE);
-                Ok(Statement::DropView { if_exists, names })
-            }
-            T::USER => {
-                self.bump();
-                let if_exists = self.if_exists()?;
-                Ok(Statement::DropUser { if_exists, users: self.comma_list(Self::account)? })
-            }
-            T::ROLE => {
-                self.bump();
-                let if_exists = self.if_exists()?;
-                Ok(Statement::DropRole { if_exists, roles: self.comma_list(Self::role)? })
-            }
-            T::PREPARE => {
-                self.bump();
-                Ok(Statement::Deallocate(self.ident()?))
-            }
-            T::PROCEDURE | T::FUNCTION | T::TRIGGER | T::EVENT | T::LIBRARY => {
-                let kind = self.bump().kind;
-                self.if_exists()?;
-                self.object_name()?;
-                Ok(Statement::Unsupported {
-                    what: match kind {
-                        T::PROCEDURE => "DROP PROCEDURE",
-                        T::FUNCTION => "DROP FUNCTION",
-                        T::TRIGGER => "DROP TRIGGER",
-                        T::EVENT => "DROP EVENT",
-                        _ => "DROP LIBRARY",
-                    },
-                })
-            }
-            T::SERVER => {
-                self.bump();
-                self.if_exists()?;
-                self.ident_or_string()?;
-                Ok(Statement::Unsupported { what: "DROP SERVER" })
-            }
-            T::TABLESPACE | T::UNDO | T::LOGFILE => self.drop_tablespace(),
-            T::RESOURCE => {
-                self.bump();
-                self.expect(T::GROUP)?;
-                self.ident()?;
-                self.eat(T::FORCE);
-                Ok(Statement::Unsupported { what: "DROP RESOURCE GROUP" })
-            }
-            T::SPATIAL => {
-                self.bump();
-                self.expect_all(&[T::REFERENCE, T::SYSTEM])?;
-                self.if_exists()?;
-                self.whole_number()?;
-                Ok(Statement::Unsupported { what: "DROP SPATIAL REFERENCE SYSTEM" })
-            }
-            _ => self.fail(),
-        }
-    }
-
-    fn drop_table(&mut self, temporary: bool) -> R<Statement<'a>> {
-        let if_exists = self.if_exists()?;
-        let names = self.object_names()?;
-        let _ = self.eat(T::RESTRICT) || self.eat(T::CASCADE);
-        Ok(Statement::DropTable(self.alloc(DropTable { temporary, if_exists, names })))
-    }
-
-    fn rename(&mut self) -> R<Statement<'a>> {
-        self.bump();
-        if self.eat(T::USER) {
-            let pairs = self.comma_list(|p| {
-                let old = p.account()?;
-                p.expect(T::TO)?;
-                Ok((old, p.account()?))
-            })?;
-            return Ok(Statement::RenameUser(pairs));
-        }
-        self.expect_any(&[T::TABLE, T::TABLES])?;
-        let pairs = self.comma_list(|p| {
-            let old = p.object_name()?;
-            p.expect(T::TO)?;
-            Ok((old, p.object_name()?))
-        })?;
-        Ok(Statement::RenameTable(pairs))
-    }
-
     // EXPLAIN.
 
-    fn explain(&mut self) -> R<Statement<'a>> {
+    pub(super) fn explain(&mut self) -> R<Statement<'a>> {
         self.bump();
         let starts_statement = matches!(
             self.tok.kind,
@@ -779,7 +392,7 @@ impl<'a> Parser<'a> {
 
     // The server.
 
-    fn flush(&mut self) -> R<Statement<'a>> {
+    pub(super) fn flush(&mut self) -> R<Statement<'a>> {
         self.bump();
         self.eat_no_binlog();
         if self.at_any(&[T::TABLES, T::TABLE]) {
@@ -830,7 +443,7 @@ impl<'a> Parser<'a> {
         Ok(Statement::Flush(self.alloc(Flush::Things(things))))
     }
 
-    fn maintain(&mut self) -> R<Statement<'a>> {
+    pub(super) fn maintain(&mut self) -> R<Statement<'a>> {
         let kind = match self.bump().kind {
             T::ANALYZE => MaintainKind::Analyze,
             T::CHECK => MaintainKind::Check,
@@ -869,7 +482,7 @@ impl<'a> Parser<'a> {
         Ok(Statement::Maintain(self.alloc(Maintain { kind, tables, options, histogram_columns })))
     }
 
-    fn histogram_parameters(&mut self) -> R<()> {
+    pub(super) fn histogram_parameters(&mut self) -> R<()> {
         if self.at(T::WITH) {
             self.bump();
             self.integer()?;
@@ -906,7 +519,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    fn handler(&mut self) -> R<Statement<'a>> {
+    pub(super) fn handler(&mut self) -> R<Statement<'a>> {
         self.bump();
         let name = self.object_name()?;
         match self.kind() {
@@ -971,7 +584,7 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
-    fn cache_index(&mut self) -> R<Statement<'a>> {
+    pub(super) fn cache_index(&mut self) -> R<Statement<'a>> {
         self.bump();
         self.expect(T::INDEX)?;
         self.comma_list(|p| {
@@ -985,7 +598,7 @@ impl<'a> Parser<'a> {
         Ok(Statement::Unsupported { what: "CACHE INDEX" })
     }
 
-    fn install(&mut self) -> R<Statement<'a>> {
+    pub(super) fn install(&mut self) -> R<Statement<'a>> {
         let install = self.bump().kind == T::INSTALL;
         if self.eat(T::PLUGIN) {
             self.ident()?;

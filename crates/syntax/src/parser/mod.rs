@@ -14,13 +14,19 @@ pub(crate) use expr::number_kind;
 
 mod account;
 mod admin;
+mod alter;
+mod column;
 mod ddl;
 mod dml;
 mod expr;
+mod function;
+mod object;
 mod query;
 mod replication;
 mod routine;
 mod show;
+mod variable;
+mod window;
 
 use bumpalo::Bump;
 use bumpalo::collections::Vec as BumpVec;
@@ -170,7 +176,13 @@ impl<'a> Parser<'a> {
         if more && matches!(statement, Statement::Empty) {
             return self.fail();
         }
-        Ok(Parsed { statement, end, more, param_count: self.params, params: std::mem::take(&mut self.param_places) })
+        Ok(Parsed {
+            statement,
+            end,
+            more,
+            param_count: self.params,
+            params: std::mem::take(&mut self.param_places),
+        })
     }
 
     #[cold]
