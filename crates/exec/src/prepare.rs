@@ -15,6 +15,7 @@ use crate::run;
 pub struct Prepared {
     plan: Arc<PhysicalPlan>,
     programs: Vec<Arc<Program>>,
+    change: Option<crate::change::Compiled>,
 }
 
 impl Prepared {
@@ -24,22 +25,28 @@ impl Prepared {
     /// 1235 for a function that does not run yet.
     pub fn new(plan: Arc<PhysicalPlan>) -> SqlResult<Prepared> {
         let mut programs = Programs { known: &[], next: 0, compiled: Vec::new() };
+        let mut change = None;
         match &plan.kind {
             PlanKind::Query(node) | PlanKind::Do(node) => {
                 run::build(&plan, node, &mut programs)?;
             }
             PlanKind::Insert(_) | PlanKind::Update(_) | PlanKind::Delete(_) => {
-                crate::change::compile(&plan, &mut programs)?;
+                change = Some(crate::change::compile(&plan, &mut programs)?);
             }
         }
         let programs = programs.compiled;
-        Ok(Prepared { plan, programs })
+        Ok(Prepared { plan, programs, change })
     }
 
     /// The plan.
     #[must_use]
     pub fn plan(&self) -> &Arc<PhysicalPlan> {
         &self.plan
+    }
+
+    /// The compiled part of INSERT, UPDATE, DELETE.
+    pub(crate) fn change(&self) -> Option<&crate::change::Compiled> {
+        self.change.as_ref()
     }
 
     pub(crate) fn programs(&self) -> Programs<'_> {

@@ -50,6 +50,17 @@ pub fn auto_increment_limit(data_type: &DataType) -> u64 {
     if data_type.unsigned { all } else { all >> 1 }
 }
 
+/// The first number of the series `offset`, `offset + increment`, ... that is not below `next`; `None` beyond 64 bits.
+#[must_use]
+pub fn first_of_series(next: u64, increment: u64, offset: u64) -> Option<u64> {
+    if increment <= 1 {
+        return Some(next);
+    }
+    let offset = if offset > increment { 1 } else { offset.max(1) };
+    let behind = next.saturating_sub(offset);
+    behind.div_ceil(increment).checked_mul(increment)?.checked_add(offset)
+}
+
 impl AutoIncrement {
     pub(crate) fn open(store: &Store, table: &TableDefinition) -> Result<Self, StoreError> {
         let key = table.id.0.to_be_bytes();
@@ -97,6 +108,43 @@ impl AutoIncrement {
         }
         self.raise_watermark(store, first.saturating_add(count))?;
         Ok(first)
+    }
+
+    /// Hands out `count` numbers of the series `offset`, `offset + increment`, `offset + 2 * increment`, ...; answers the
+    /// first, the others follow it in the series. An offset beyond the increment counts as none. When the column's type
+    /// has no further number, its largest is answered again: the row is then a duplicate, as in MySQL.
+    ///
+    /// # Errors
+    /// `AutoIncrementExhausted` when the type has not as many numbers left, or its largest is that of 64 bits; the store's.
+    pub fn reserve_series(
+        &self,
+        store: &Store,
+        count: u64,
+        increment: u64,
+        offset: u64,
+    ) -> Result<u64, WriteError> {
+        let increment = increment.max(1);
+        let mut reserved = (0, 0);
+        self.next
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |next| {
+                let first = first_of_series(next, increment, offset)?;
+                if first > self.limit {
+                    reserved = (self.limit, next);
+                    return Some(next);
+                }
+                if first == u64::MAX {
+                    return None;
+                }
+                let last = first.checked_add((count.max(1) - 1).checked_mul(increment)?)?;
+                if last > self.limit {
+                    return None;
+                }
+                reserved = (first, last.saturating_add(increment));
+                Some(reserved.1)
+            })
+            .map_err(|_| WriteError::AutoIncrementExhausted)?;
+        self.raise_watermark(store, reserved.1)?;
+        Ok(reserved.0)
     }
 
     /// Makes sure that no number up to `value`, which a row holds now, is handed out.

@@ -21,7 +21,7 @@ mod zone;
 
 use std::time::Duration;
 
-pub use auto_increment::{AutoIncrement, auto_increment_limit};
+pub use auto_increment::{AutoIncrement, auto_increment_limit, first_of_series};
 pub use error::{DuplicateKey, WriteError};
 pub use metadata_lock::{MetadataLock, MetadataLockTimeout};
 pub use print::print_cell;

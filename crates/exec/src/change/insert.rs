@@ -1,184 +1,281 @@
-//! INSERT and REPLACE.
+//! INSERT and REPLACE: a row is built, then written; what a duplicate key means is in `duplicate`.
 //!
-//! A row is built in one-row columns, one per column of the table: values written, then defaults, then AUTO_INCREMENT;
-//! then it goes to the table. What a duplicate key means (error, IGNORE, REPLACE, ON DUPLICATE KEY UPDATE) is decided per
-//! row.
+//! The order for each row is MySQL's: the values written, DEFAULT (expression), generated columns, CHECK, AUTO_INCREMENT,
+//! then the keys. That a column has no default is noticed once, after the values of the first row.
 
 use std::sync::Arc;
 
-use catalog::ColumnDefault;
 use plan::logical::InsertCell;
 use plan::physical::{InsertPlan, InsertSource, PhysicalPlan};
 use table::{Table, WriteError};
-use types::{Batch, Cell, Column, DataType, Value};
+use types::{Batch, Cell, Column, DataType};
 
-use super::values::{Storing, replace, value_cell};
-use super::{Changed, failed, warn_duplicate, write};
-use crate::context::{ExecContext, coded, internal};
-use crate::expr::{Program, Scratch, SqlResult};
+use super::numbers::{Number, Numbers};
+use super::rules::{self, Computed, Rules, Running, RunningRules};
+use super::values::{Storing, Target};
+use super::{Changed, check_violated, duplicate, failed, recycle, write};
+use crate::context::{ExecContext, internal};
+use crate::expr::SqlResult;
 use crate::prepare::Programs;
 use crate::run::scan::local_table;
 use crate::run::{Kept, Source};
 
-type Compiled = (Scratch, Arc<Program>);
+/// Rows between two looks at KILL.
+const CHECK_ROWS: usize = 512;
 
-pub(super) struct Insert<'p> {
-    plan: &'p InsertPlan,
-    table: Arc<Table>,
-    source: Option<Source<'p>>,
-    source_types: Vec<DataType>,
-    /// Programs of cells that are expressions, by position in the cells.
-    cells: Vec<(usize, Compiled, DataType)>,
-    defaults: Vec<(usize, Compiled, DataType)>,
-    /// Programs of ON DUPLICATE KEY UPDATE; `None` for DEFAULT.
-    updates: Vec<Option<(Compiled, DataType)>>,
-    /// The row being inserted: one row per column.
-    row: Batch,
-    written: Vec<bool>,
-    auto_increment: Option<usize>,
-    /// Numbers reserved and not yet given out: next and end.
-    reserved: (u64, u64),
-    changed: Changed,
+/// What of an INSERT does not depend on the execution.
+#[derive(Debug)]
+pub(crate) struct Compiled {
+    pub(super) rules: Rules,
+    /// Cells that are expressions, by position in the cells, ascending.
+    cells: Vec<(usize, Computed)>,
+    /// Some cell reads the row being built: its columns hold their defaults before they are written.
+    cells_read_row: bool,
+    /// Columns not written.
+    unwritten: Vec<usize>,
+    /// Those of them without a default.
+    missing: Vec<usize>,
+    /// Columns not written whose default is an expression.
+    expression_defaults: Vec<usize>,
+    /// Is the column AUTO_INCREMENT (NULL makes a number), by ordinal?
+    numbered: Option<usize>,
+    pub(super) on_duplicate: Option<duplicate::Compiled>,
 }
 
-impl<'p> Insert<'p> {
+impl Compiled {
     pub(super) fn new(
-        plan: &'p PhysicalPlan,
-        insert: &'p InsertPlan,
+        plan: &PhysicalPlan,
+        insert: &InsertPlan,
         programs: &mut Programs<'_>,
-    ) -> SqlResult<Insert<'p>> {
+    ) -> SqlResult<Compiled> {
         let table = local_table(plan, insert.table)?;
-        let definition = table.definition().clone();
-        let mut one = |expr: &plan::Expr| -> SqlResult<Compiled> {
-            let program = programs.take(std::slice::from_ref(expr))?;
-            Ok((program.scratch(), program))
-        };
+        let definition = table.definition();
+        let entry = &plan.tables[insert.table.0 as usize].entry;
         let mut cells = Vec::new();
-        if let InsertSource::Values { cells: written, .. } = &insert.rows {
-            for (position, cell) in written.iter().enumerate() {
-                if let InsertCell::Expr(expr) = cell {
-                    cells.push((position, one(expr)?, expr.data_type.clone()));
+        let mut cells_read_row = false;
+        match &insert.rows {
+            InsertSource::Values { cells: written, .. } => {
+                for (position, cell) in written.iter().enumerate() {
+                    if let InsertCell::Expr(expr) = cell {
+                        cells_read_row |= rules::reads_input(expr);
+                        let ordinal = insert.columns[position % insert.columns.len()];
+                        cells.push((position, Computed::new(ordinal, expr)?));
+                    }
                 }
             }
+            InsertSource::Query(node) => drop(Source::new(plan, node, programs)?),
         }
-        let mut defaults = Vec::new();
-        for (ordinal, expr) in &insert.default_exprs {
-            defaults.push((*ordinal, one(expr)?, expr.data_type.clone()));
-        }
-        let mut updates = Vec::new();
-        for assign in &insert.on_duplicate {
-            updates.push(match &assign.value {
-                Some(value) => Some((one(value)?, value.data_type.clone())),
-                None => None,
-            });
-        }
-        let (source, source_types) = match &insert.rows {
-            InsertSource::Query(node) => (Some(Source::new(plan, node, programs)?), node.types.clone()),
-            InsertSource::Values { .. } => (None, Vec::new()),
-        };
-        let row = Batch::new(definition.columns.iter().map(|column| column.data_type.physical()));
-        Ok(Insert {
-            plan: insert,
-            auto_increment: definition.auto_increment_column(),
-            written: vec![false; definition.columns.len()],
-            table,
-            source,
-            source_types,
+        let width = definition.columns.len();
+        let unwritten: Vec<usize> = (0..width).filter(|at| !insert.columns.contains(at)).collect();
+        let missing = unwritten.iter().copied().filter(|&at| rules::has_no_default(definition, at)).collect();
+        let rules = Rules::compile(entry, &|ordinal| Some(ordinal as u32), &|_| true)?;
+        let expression_defaults =
+            unwritten.iter().copied().filter(|&at| rules.defaults[at].is_some()).collect();
+        Ok(Compiled {
+            rules,
             cells,
-            defaults,
-            updates,
-            row,
-            reserved: (0, 0),
-            changed: Changed::default(),
+            cells_read_row,
+            unwritten,
+            missing,
+            expression_defaults,
+            numbered: definition.auto_increment_column(),
+            on_duplicate: duplicate::Compiled::new(insert)?,
         })
     }
+}
 
-    pub(super) fn run(mut self, ctx: &mut ExecContext<'_>) -> SqlResult<Changed> {
-        let storing = Storing::new(ctx, self.plan.ignore);
-        match &self.plan.rows {
-            InsertSource::Values { row_count, cells } => {
-                self.changed.has_info = *row_count > 1;
-                self.run_values(*row_count, cells, &storing, ctx)?;
-            }
-            InsertSource::Query(_) => {
-                self.changed.has_info = true;
-                self.run_query(&storing, ctx)?;
-            }
+/// An INSERT under way.
+pub(super) struct Insert<'p, 's> {
+    pub(super) plan: &'p InsertPlan,
+    pub(super) compiled: &'p Compiled,
+    pub(super) table: Arc<Table>,
+    pub(super) storing: Storing<'s>,
+    pub(super) running: RunningRules,
+    cells_running: Vec<Running>,
+    /// The row being inserted: one row, all columns of the table by ordinal.
+    pub(super) row: Batch,
+    /// The row's cells on their way to the table, empty between rows.
+    cells: Vec<Cell<'static>>,
+    /// DEFAULT was written for these columns of this row, and it is an expression.
+    default_cells: Vec<usize>,
+    pub(super) numbers: Option<Numbers>,
+    pub(super) on_duplicate: Option<duplicate::Running>,
+    /// Number of the row, from 1.
+    pub(super) row_number: u64,
+    pub(super) counts: Counts,
+}
+
+/// What is counted.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Counts {
+    pub(super) records: u64,
+    /// Rows inserted, and rows that ON DUPLICATE KEY UPDATE changed.
+    pub(super) copied: u64,
+    /// Rows REPLACE took away.
+    pub(super) deleted: u64,
+    /// Rows ON DUPLICATE KEY UPDATE changed.
+    pub(super) updated: u64,
+    /// Rows ON DUPLICATE KEY UPDATE came upon, changed or not.
+    pub(super) touched: u64,
+    first_generated: Option<u64>,
+    last_given: Option<u64>,
+    pub(super) last_updated: Option<u64>,
+}
+
+/// Runs an INSERT or REPLACE.
+pub(super) fn run(
+    plan: &PhysicalPlan,
+    insert: &InsertPlan,
+    compiled: &Compiled,
+    programs: &mut Programs<'_>,
+    ctx: &mut ExecContext<'_>,
+) -> SqlResult<Changed> {
+    let table = local_table(plan, insert.table)?;
+    let several = !matches!(insert.rows, InsertSource::Values { row_count: 0 | 1, .. });
+    let definition = Arc::clone(table.definition());
+    let shapes = || definition.columns.iter().map(|column| column.data_type.physical());
+    let mut row = Batch::new(shapes());
+    row.row_count = 1;
+    let mut insertion = Insert {
+        plan: insert,
+        compiled,
+        storing: Storing::new(ctx.eval.settings, insert.ignore, several),
+        running: compiled.rules.running(),
+        cells_running: compiled.cells.iter().map(|(_, cell)| Running::new(cell)).collect(),
+        row,
+        cells: Vec::with_capacity(definition.columns.len()),
+        default_cells: Vec::new(),
+        numbers: compiled.numbered.map(|ordinal| Numbers::new(ordinal, &ctx.change)),
+        on_duplicate: compiled.on_duplicate.as_ref().map(|compiled| compiled.running(&table)),
+        row_number: 0,
+        counts: Counts::default(),
+        table,
+    };
+    insertion.fill_unwritten(ctx)?;
+    match &insert.rows {
+        InsertSource::Values { row_count, cells } => insertion.insert_values(*row_count, cells, ctx)?,
+        InsertSource::Query(node) => {
+            let source = Source::new(plan, node, programs)?;
+            insertion.insert_query(source, &node.types, ctx)?;
         }
-        if let Some(first) = self.changed.last_insert_id {
-            self.changed.reported_insert_id = first;
+    }
+    Ok(insertion.changed(several, ctx.change.found_rows))
+}
+
+impl<'p> Insert<'p, '_> {
+    fn changed(&self, has_info: bool, found_rows: bool) -> Changed {
+        let counts = &self.counts;
+        let met = if found_rows { counts.touched } else { counts.updated };
+        let duplicates = if self.plan.ignore {
+            counts.records.saturating_sub(counts.copied)
+        } else {
+            counts.deleted + met
+        };
+        let from_query = matches!(self.plan.rows, InsertSource::Query(_));
+        let told = counts.last_given.or(if from_query { None } else { counts.last_updated });
+        Changed {
+            affected: counts.copied + counts.deleted + met,
+            records: counts.records,
+            duplicates,
+            last_insert_id: counts.first_generated,
+            reported_insert_id: counts.first_generated.or(told).unwrap_or(0),
+            has_info,
+            ..Changed::default()
         }
-        Ok(self.changed)
     }
 
-    fn run_values(
+    /// Columns not written hold their constant defaults throughout.
+    fn fill_unwritten(&mut self, ctx: &mut ExecContext<'_>) -> SqlResult<()> {
+        for &ordinal in &self.compiled.unwritten {
+            self.put_constant_default(ordinal, ctx)?;
+        }
+        Ok(())
+    }
+
+    /// The default of a column before anything is written; without one it is NULL, or the implicit default.
+    fn put_constant_default(&mut self, ordinal: usize, ctx: &mut ExecContext<'_>) -> SqlResult<()> {
+        let definition = self.table.definition();
+        let out = &mut self.row.columns[ordinal];
+        if rules::has_no_default(definition, ordinal) {
+            out.clear();
+            super::values::push_implicit(&definition.columns[ordinal].data_type, out);
+            return Ok(());
+        }
+        let target = Target { definition, ordinal, row: self.row_number, null_allowed: true };
+        rules::put_default(&self.storing, target, out, ctx.eval.warnings)
+    }
+
+    fn insert_values(
         &mut self,
         row_count: usize,
         cells: &'p [InsertCell],
-        storing: &Storing,
         ctx: &mut ExecContext<'_>,
     ) -> SqlResult<()> {
-        let width = self.plan.columns.len();
-        let table = Arc::clone(&self.table);
-        let definition = table.definition();
+        let columns = &self.plan.columns;
+        let params = ctx.eval.params;
         let mut next_expr = 0;
-        let lenient = row_count > 1;
+        let mut at = 0;
         for number in 0..row_count {
-            self.begin_row();
-            let at_row = number as u64 + 1;
-            for (position, &ordinal) in self.plan.columns.iter().enumerate() {
-                let at = number * width + position;
-                match &cells[at] {
-                    InsertCell::Default => {}
+            self.row_number += 1;
+            self.default_cells.clear();
+            if self.compiled.cells_read_row {
+                for &ordinal in columns {
+                    self.put_constant_default(ordinal, ctx)?;
+                }
+            }
+            for &ordinal in columns {
+                let target = Target {
+                    definition: self.table.definition(),
+                    ordinal,
+                    row: self.row_number,
+                    null_allowed: self.compiled.numbered == Some(ordinal),
+                };
+                let out = &mut self.row.columns[ordinal];
+                let cell = &cells[at];
+                at += 1;
+                match cell {
                     InsertCell::Value(value) => {
-                        self.store_value(ordinal, value, at_row, storing, ctx)?;
+                        self.storing.put_value(target, value, true, out, ctx.eval.warnings)?;
                     }
                     InsertCell::Param(parameter) => {
-                        let params = ctx.eval.params;
                         let Some(value) = params.get(*parameter as usize) else {
                             return Err(internal("a parameter without a value"));
                         };
-                        self.store_value(ordinal, value, at_row, storing, ctx)?;
+                        self.storing.put_value(target, value, false, out, ctx.eval.warnings)?;
+                    }
+                    InsertCell::Default if self.compiled.rules.defaults[ordinal].is_some() => {
+                        out.clear();
+                        out.push_null();
+                        self.default_cells.push(ordinal);
+                    }
+                    InsertCell::Default => {
+                        rules::put_default(&self.storing, target, out, ctx.eval.warnings)?;
                     }
                     InsertCell::Expr(_) => {
-                        // An expression may read columns written before it; others hold their defaults.
-                        let mut input = Batch::new(self.row.columns.iter().map(Column::physical));
-                        for (at, (target, column)) in
-                            input.columns.iter_mut().zip(&self.row.columns).enumerate()
-                        {
-                            if self.written[at] {
-                                target.push_cell(column.cell(0));
-                            } else {
-                                match &definition.columns[at].default {
-                                    ColumnDefault::None => target.push_null(),
-                                    _ => storing.store_default(definition, at, target, ctx)?,
-                                }
-                            }
-                        }
-                        input.row_count = 1;
-                        let (_, (scratch, program), data_type) = &mut self.cells[next_expr];
+                        let computed = &self.compiled.cells[next_expr].1;
+                        let running = &mut self.cells_running[next_expr];
                         next_expr += 1;
-                        let mut out = [Column::new(data_type.physical())];
-                        program.eval(scratch, &input, &mut ctx.eval, &mut out)?;
-                        let target = &mut self.row.columns[ordinal];
-                        storing.store(definition, ordinal, out[0].cell(0), data_type, at_row, target, ctx)?;
-                        self.written[ordinal] = true;
+                        let value = running.eval(computed, &self.row, &mut ctx.eval)?;
+                        let out = &mut self.row.columns[ordinal];
+                        self.storing.put(target, value, &computed.data_type, out, ctx.eval.warnings)?;
                     }
                 }
             }
-            let remaining = (row_count - number) as u64;
-            self.finish_row(at_row, remaining, lenient, None, storing, ctx)?;
-            if number % 1024 == 1023 {
+            self.finish_row(Some((row_count - number) as u64), None, ctx)?;
+            if number % CHECK_ROWS == CHECK_ROWS - 1 {
                 ctx.check()?;
             }
         }
         Ok(())
     }
 
-    fn run_query(&mut self, storing: &Storing, ctx: &mut ExecContext<'_>) -> SqlResult<()> {
-        let Some(mut source) = self.source.take() else { return Ok(()) };
+    fn insert_query(
+        &mut self,
+        mut source: Source<'_>,
+        types: &[DataType],
+        ctx: &mut ExecContext<'_>,
+    ) -> SqlResult<()> {
         source.start(ctx)?;
-        let mut number = 0;
         if self.plan.collect_first {
             let mut kept = Kept::default();
             while source.next(ctx)? {
@@ -186,17 +283,15 @@ impl<'p> Insert<'p> {
                 ctx.check()?;
             }
             for batch in &kept.batches {
-                self.insert_batch(batch, &mut number, storing, ctx)?;
+                self.insert_batch(batch, types, ctx)?;
             }
             return Ok(());
         }
+        // Two batches take turns, since the source is borrowed while its rows are inserted.
+        let mut batch = Batch::new(source.batch.columns.iter().map(Column::physical));
         while source.next(ctx)? {
-            let batch = std::mem::replace(
-                &mut source.batch,
-                Batch::new(self.source_types.iter().map(DataType::physical)),
-            );
-            self.insert_batch(&batch, &mut number, storing, ctx)?;
-            ctx.check()?;
+            std::mem::swap(&mut batch, &mut source.batch);
+            self.insert_batch(&batch, types, ctx)?;
         }
         Ok(())
     }
@@ -204,330 +299,137 @@ impl<'p> Insert<'p> {
     fn insert_batch(
         &mut self,
         batch: &Batch,
-        number: &mut u64,
-        storing: &Storing,
+        types: &[DataType],
         ctx: &mut ExecContext<'_>,
     ) -> SqlResult<()> {
-        let table = Arc::clone(&self.table);
-        let definition = table.definition();
         for row in 0..batch.row_count {
-            *number += 1;
-            self.begin_row();
+            self.row_number += 1;
             for (position, &ordinal) in self.plan.columns.iter().enumerate() {
-                let cell = batch.columns[position].cell(row);
-                let from = &self.source_types[position];
-                storing.store(
-                    definition,
+                let target = Target {
+                    definition: self.table.definition(),
                     ordinal,
-                    cell,
-                    from,
-                    *number,
-                    &mut self.row.columns[ordinal],
-                    ctx,
-                )?;
-                self.written[ordinal] = true;
+                    row: self.row_number,
+                    null_allowed: self.compiled.numbered == Some(ordinal),
+                };
+                let cell = batch.columns[position].cell(row);
+                let out = &mut self.row.columns[ordinal];
+                self.storing.put(target, cell, &types[position], out, ctx.eval.warnings)?;
             }
-            let remaining = (batch.row_count - row) as u64;
-            self.finish_row(*number, remaining, true, Some((batch, row)), storing, ctx)?;
+            self.finish_row(None, Some((batch, row)), ctx)?;
         }
-        Ok(())
+        ctx.check()
     }
 
-    fn begin_row(&mut self) {
-        self.row.columns.iter_mut().for_each(Column::clear);
-        self.row.row_count = 1;
-        self.written.iter_mut().for_each(|written| *written = false);
-    }
-
-    fn store_value(
-        &mut self,
-        ordinal: usize,
-        value: &Value,
-        row: u64,
-        storing: &Storing,
-        ctx: &mut ExecContext<'_>,
-    ) -> SqlResult<()> {
-        let definition = self.table.definition();
-        let target = &mut self.row.columns[ordinal];
-        self.written[ordinal] = true;
-        let (from, cell) = match value {
-            Value::Null => {
-                target.push_null();
-                return Ok(());
-            }
-            Value::Int(value) => (DataType::BIGINT, Cell::Int(*value)),
-            Value::UInt(value) => (DataType::BIGINT_UNSIGNED, Cell::Int(*value as i64)),
-            Value::Double(value) => (DataType::DOUBLE, Cell::Double(*value)),
-            Value::Decimal(value) => (DataType::decimal(65, value.scale()), Cell::Decimal(value)),
-            Value::Bytes { bytes, collation } => {
-                (DataType::varchar(bytes.len() as u32, *collation), Cell::Bytes(bytes))
-            }
-            value => {
-                let (from, column) = value_cell(value);
-                return storing.store(definition, ordinal, column.cell(0), &from, row, target, ctx);
-            }
-        };
-        storing.store(definition, ordinal, cell, &from, row, target, ctx)
-    }
-
-    /// Defaults, AUTO_INCREMENT, NOT NULL; then the row is written.
+    /// The values are written: what follows from them, then the row goes to the table. `rows_left`: rows still to come,
+    /// this one included, if known; `selected`: the row of the query it came from.
     fn finish_row(
         &mut self,
-        number: u64,
-        remaining: u64,
-        lenient: bool,
+        rows_left: Option<u64>,
         selected: Option<(&Batch, usize)>,
-        storing: &Storing,
         ctx: &mut ExecContext<'_>,
     ) -> SqlResult<()> {
-        self.changed.records += 1;
-        let table = Arc::clone(&self.table);
-        let definition = table.definition();
-        for ordinal in 0..definition.columns.len() {
-            if !self.written[ordinal] {
-                storing.store_default(definition, ordinal, &mut self.row.columns[ordinal], ctx)?;
+        let compiled = self.compiled;
+        if self.row_number == 1 {
+            for &ordinal in &compiled.missing {
+                let column = &self.table.definition().columns[ordinal];
+                self.storing.no_default(column, &mut self.row.columns[ordinal], ctx.eval.warnings)?;
             }
         }
-        for at in 0..self.defaults.len() {
-            let (ordinal, _, data_type) = &self.defaults[at];
-            let (ordinal, data_type) = (*ordinal, data_type.clone());
-            if self.written[ordinal] {
-                continue;
+        for &ordinal in &compiled.expression_defaults {
+            self.row.columns[ordinal].clear();
+            self.row.columns[ordinal].push_null();
+        }
+        for &ordinal in &compiled.expression_defaults {
+            self.put_expression_default(ordinal, ctx)?;
+        }
+        for at in 0..self.default_cells.len() {
+            self.put_expression_default(self.default_cells[at], ctx)?;
+        }
+        for (generated, running) in compiled.rules.generated.iter().zip(&mut self.running.generated) {
+            let value = running.eval(generated, &self.row, &mut ctx.eval)?;
+            let target = Target {
+                definition: self.table.definition(),
+                ordinal: generated.ordinal,
+                row: self.row_number,
+                null_allowed: false,
+            };
+            let out = &mut self.row.columns[generated.ordinal];
+            self.storing.put(target, value, &generated.data_type, out, ctx.eval.warnings)?;
+        }
+        if !compiled.rules.checks.is_empty()
+            && let Some(name) = compiled.rules.violated(&mut self.running, &self.row, &mut ctx.eval)?
+        {
+            return check_violated(name, self.plan.ignore, ctx.eval.warnings);
+        }
+        self.counts.records += 1;
+        let mut number = None;
+        if let Some(numbers) = &mut self.numbers {
+            let ordinal = numbers.ordinal;
+            let column = &mut self.row.columns[ordinal];
+            number = Some(numbers.fill(&self.table, column, rows_left).map_err(|error| failed(&error))?);
+        }
+        let written = self.write_row(selected, ctx)?;
+        if let (Some(numbers), Some(number)) = (&mut self.numbers, number) {
+            if written {
+                let signed = !self.table.definition().columns[numbers.ordinal].data_type.unsigned;
+                numbers.written(&self.table, number, signed).map_err(|error| failed(&error))?;
+                match number {
+                    Number::Generated(value) => {
+                        self.counts.first_generated.get_or_insert(value);
+                    }
+                    Number::Given(value) => self.counts.last_given = Some(value),
+                }
+            } else {
+                numbers.give_back(number);
             }
-            let (_, (scratch, program), _) = &mut self.defaults[at];
-            let mut out = [Column::new(data_type.physical())];
-            scratch.reset();
-            program.eval(scratch, &self.row, &mut ctx.eval, &mut out)?;
-            let target = &mut self.row.columns[ordinal];
-            target.clear();
-            storing.store(definition, ordinal, out[0].cell(0), &data_type, number, target, ctx)?;
-        }
-        let generated = self.fill_auto_increment(remaining, ctx)?;
-        for ordinal in 0..definition.columns.len() {
-            storing.check_null(definition, ordinal, &mut self.row.columns[ordinal], 0, lenient, ctx)?;
-        }
-        self.write_row(number, selected, storing, ctx)?;
-        if let Some(first) = generated {
-            self.changed.last_insert_id.get_or_insert(first);
+            // The next row starts without a number where none is written.
+            if compiled.unwritten.contains(&numbers.ordinal) {
+                let column = &mut self.row.columns[numbers.ordinal];
+                column.clear();
+                column.push_null();
+            }
         }
         Ok(())
     }
 
-    /// A missing number is given out. Answers it, if one was.
-    fn fill_auto_increment(&mut self, remaining: u64, ctx: &mut ExecContext<'_>) -> SqlResult<Option<u64>> {
-        let Some(ordinal) = self.auto_increment else { return Ok(None) };
-        let column = &self.table.definition().columns[ordinal];
-        let target = &mut self.row.columns[ordinal];
-        let given = match target.cell(0) {
-            Cell::Null => None,
-            Cell::Int(0) if !ctx.change.no_auto_value_on_zero || !self.written[ordinal] => None,
-            Cell::Int(value) => Some(value),
-            Cell::Double(0.0) => None,
-            Cell::Double(value) => Some(value as i64),
-            _ => None,
+    fn put_expression_default(&mut self, ordinal: usize, ctx: &mut ExecContext<'_>) -> SqlResult<()> {
+        let compiled = self.compiled;
+        let (Some(rule), Some(running)) =
+            (&compiled.rules.defaults[ordinal], &mut self.running.defaults[ordinal])
+        else {
+            return Err(internal("a default without its program"));
         };
-        let store = self.table.store();
-        match given {
-            Some(value) => {
-                if value > 0 || column.data_type.unsigned {
-                    self.table
-                        .auto_increment()
-                        .observe(store, value as u64)
-                        .map_err(|error| failed(&error))?;
-                    self.changed.reported_insert_id = value as u64;
-                }
-                Ok(None)
-            }
-            None => {
-                let value = if let Some(value) = ctx.change.insert_id.take() {
-                    self.table.auto_increment().observe(store, value).map_err(|error| failed(&error))?;
-                    value
-                } else {
-                    if self.reserved.0 == self.reserved.1 {
-                        let count = remaining.clamp(1, 1024);
-                        let increment = ctx.change.auto_increment_increment.max(1);
-                        let first = self
-                            .table
-                            .auto_increment()
-                            .reserve(store, count * increment)
-                            .map_err(|error| failed(&error))?;
-                        self.reserved = (first, first + count * increment);
-                    }
-                    let (next, end) = self.reserved;
-                    let increment = ctx.change.auto_increment_increment.max(1);
-                    let offset = ctx.change.auto_increment_offset.max(1);
-                    // The numbers are offset, offset + increment, ...
-                    let value = if increment == 1 {
-                        next
-                    } else {
-                        let behind = next.saturating_sub(offset.min(next));
-                        offset.min(next).max(1) + behind.div_ceil(increment) * increment
-                    };
-                    self.reserved = ((value + increment).min(end), end);
-                    value
-                };
-                let (_, largest) = types::convert::integer_range(&column.data_type);
-                if i128::from(value) > largest && column.data_type.is_integer() {
-                    return Err(coded(1467, "Failed to read auto-increment value from storage engine"));
-                }
-                if column.data_type.is_integer() {
-                    replace(target, 0, Cell::Int(value as i64));
-                } else {
-                    replace(target, 0, Cell::Double(value as f64));
-                }
-                Ok(Some(value))
-            }
-        }
+        let value = running.eval(rule, &self.row, &mut ctx.eval)?;
+        let target = Target {
+            definition: self.table.definition(),
+            ordinal,
+            row: self.row_number,
+            null_allowed: false,
+        };
+        let out = &mut self.row.columns[ordinal];
+        self.storing.put(target, value, &rule.data_type, out, ctx.eval.warnings)
     }
 
-    fn write_row(
-        &mut self,
-        number: u64,
-        selected: Option<(&Batch, usize)>,
-        storing: &Storing,
-        ctx: &mut ExecContext<'_>,
-    ) -> SqlResult<()> {
-        let table = Arc::clone(&self.table);
+    /// Writes the row, or does with its duplicates what the statement says. Answers whether the row was inserted.
+    fn write_row(&mut self, selected: Option<(&Batch, usize)>, ctx: &mut ExecContext<'_>) -> SqlResult<bool> {
         loop {
-            let outcome = {
-                let cells: Vec<Cell<'_>> = self.row.columns.iter().map(|column| column.cell(0)).collect();
-                write(ctx, |transaction, context| table.insert(transaction, &cells, context))?
-            };
-            let error = match outcome {
+            let mut cells = recycle(std::mem::take(&mut self.cells));
+            cells.extend(self.row.columns.iter().map(|column| column.cell(0)));
+            let table = &self.table;
+            let outcome = write(ctx, |transaction, context| table.insert(transaction, &cells, context))?;
+            self.cells = recycle(cells);
+            match outcome {
                 Ok(()) => {
-                    self.changed.affected += 1;
-                    return Ok(());
+                    self.counts.copied += 1;
+                    return Ok(true);
                 }
-                Err(error) => error,
-            };
-            let WriteError::DuplicateKey(duplicate) = &error else { return Err(failed(&error)) };
-            self.changed.duplicates += u64::from(!self.plan.replace || duplicate.index < usize::MAX);
-            if self.plan.replace {
-                let locator = duplicate.locator.clone();
-                let deleted = self.delete_row(&locator, ctx)?;
-                if deleted {
-                    self.changed.affected += 1;
+                Err(WriteError::DuplicateKey(duplicate)) => {
+                    if let Some(inserted) = self.resolve(&duplicate, selected, ctx)? {
+                        return Ok(inserted);
+                    }
                 }
-                continue;
+                Err(error) => return Err(failed(&error)),
             }
-            if !self.plan.on_duplicate.is_empty() {
-                let locator = duplicate.locator.clone();
-                return self.update_duplicate(&locator, number, selected, storing, ctx);
-            }
-            if self.plan.ignore {
-                warn_duplicate(ctx, &error);
-                return Ok(());
-            }
-            return Err(failed(&error));
-        }
-    }
-
-    /// Locks a row that stands in the way and reads it whole.
-    fn lock_row(&self, locator: &[u8], ctx: &mut ExecContext<'_>) -> SqlResult<Option<Batch>> {
-        let definition = self.table.definition();
-        let mut batch = Batch::new(definition.columns.iter().map(|column| column.data_type.physical()));
-        let table = &self.table;
-        let ordinals: Vec<usize> = (0..definition.columns.len()).collect();
-        let mut locators = types::vector::BytesColumn::default();
-        let locked = write(ctx, |transaction, context| {
-            let (zone, wait, mode) = (context.zone, context.wait, store::LockMode::Exclusive);
-            table.lock_columns(transaction, locator, mode, wait, zone, &ordinals, &mut batch, &mut locators)
-        })?
-        .map_err(|error| failed(&error))?;
-        Ok(matches!(locked, store::Locked::Row(())).then_some(batch))
-    }
-
-    fn delete_row(&self, locator: &[u8], ctx: &mut ExecContext<'_>) -> SqlResult<bool> {
-        if self.lock_row(locator, ctx)?.is_none() {
-            return Ok(false);
-        }
-        let table = &self.table;
-        write(ctx, |transaction, context| table.delete(transaction, locator, context))?
-            .map_err(|error| failed(&error))
-    }
-
-    /// ON DUPLICATE KEY UPDATE of the row with this locator.
-    fn update_duplicate(
-        &mut self,
-        locator: &[u8],
-        number: u64,
-        selected: Option<(&Batch, usize)>,
-        storing: &Storing,
-        ctx: &mut ExecContext<'_>,
-    ) -> SqlResult<()> {
-        let table = Arc::clone(&self.table);
-        let definition = table.definition();
-        let Some(old) = self.lock_row(locator, ctx)? else { return Ok(()) };
-        let width = definition.columns.len();
-        // Old row, new row, selected columns.
-        let mut input = Batch { columns: old.columns.clone(), row_count: 1 };
-        input.columns.extend(self.row.columns.iter().cloned());
-        if let Some((batch, row)) = selected {
-            for column in &batch.columns {
-                let mut one = Column::new(column.physical());
-                one.push_cell(column.cell(row));
-                input.columns.push(one);
-            }
-        }
-        let mut assigned: Vec<usize> = Vec::new();
-        for (assign, program) in self.plan.on_duplicate.iter().zip(&mut self.updates) {
-            let mut target = Column::new(input.columns[assign.column].physical());
-            match program {
-                Some(((scratch, program), data_type)) => {
-                    let mut out = [Column::new(data_type.physical())];
-                    scratch.reset();
-                    program.eval(scratch, &input, &mut ctx.eval, &mut out)?;
-                    storing.store(
-                        definition,
-                        assign.column,
-                        out[0].cell(0),
-                        data_type,
-                        number,
-                        &mut target,
-                        ctx,
-                    )?;
-                }
-                None => storing.store_default(definition, assign.column, &mut target, ctx)?,
-            }
-            storing.check_null(definition, assign.column, &mut target, 0, false, ctx)?;
-            input.columns[assign.column] = target;
-            if !assigned.contains(&assign.column) {
-                assigned.push(assign.column);
-            }
-        }
-        let same = assigned.iter().all(|&ordinal| input.columns[ordinal] == old.columns[ordinal]);
-        if same {
-            self.changed.affected += u64::from(ctx.change.found_rows);
-            return Ok(());
-        }
-        for (ordinal, column) in definition.columns.iter().enumerate() {
-            if column.on_update_now && !assigned.contains(&ordinal) {
-                input.columns[ordinal].clear();
-                storing.push_now(&column.data_type, &mut input.columns[ordinal]);
-                assigned.push(ordinal);
-            }
-        }
-        debug_assert!(input.columns.len() >= 2 * width);
-        let changes: Vec<(usize, Cell<'_>)> =
-            assigned.iter().map(|&ordinal| (ordinal, input.columns[ordinal].cell(0))).collect();
-        let outcome =
-            write(ctx, |transaction, context| table.update(transaction, locator, &changes, context))?;
-        match outcome {
-            Ok(_) => {
-                self.changed.affected += 2;
-                if let Some(ordinal) = self.auto_increment
-                    && let Cell::Int(value) = input.columns[ordinal].cell(0)
-                {
-                    // MySQL reports the number of the row that was updated.
-                    self.changed.reported_insert_id = value as u64;
-                }
-                Ok(())
-            }
-            Err(error) if self.plan.ignore && matches!(error, WriteError::DuplicateKey(_)) => {
-                warn_duplicate(ctx, &error);
-                Ok(())
-            }
-            Err(error) => Err(failed(&error)),
         }
     }
 }

@@ -1,16 +1,36 @@
 //! INSERT, REPLACE, UPDATE and DELETE: rows to the table, MySQL's counts and errors back.
 //!
-//! Read next: [`values`] (conversion to the columns, defaults, NULL checks), `insert`, `update`.
+//! Changes work row by row, since MySQL shows the order: the errors and warnings of a row come before those of the next,
+//! an assignment sees those before it, a row sees the rows written before it. A row stands in columns of one row that
+//! are reused from row to row; values go straight from the statement's cells or the query's batch into the target
+//! column's own shape, and the row's cells from there to the table.
+//!
+//! Invariants:
+//! 1. What depends on the plan alone is compiled once ([`Compiled`]) and shared by all executions.
+//! 2. Once warm, a row of literals or parameters is built without an allocation.
+//! 3. On an error the rows written so far stay: the caller undoes the statement with a savepoint taken before it.
+//!
+//! Foreign keys are not enforced yet.
+//!
+//! Read next: `values` (conversion, NULL checks), `rules` (defaults, CHECK), `numbers` (AUTO_INCREMENT), `insert`,
+//! `duplicate` (REPLACE, ON DUPLICATE KEY UPDATE), `update`, `delete`.
 
+mod delete;
+mod duplicate;
 mod insert;
+mod numbers;
+mod rules;
 mod update;
 mod values;
 
 use plan::physical::{PhysicalPlan, PlanKind};
-use table::{WriteContext, WriteError};
+use service::error::Level;
+use store::Transaction;
+use table::{DuplicateKey, WriteContext, WriteError};
+use types::Cell;
 
-use crate::context::{ExecContext, coded, internal, write_error};
-use crate::expr::SqlResult;
+use crate::context::{ExecContext, coded, duplicate_text, internal, write_error};
+use crate::expr::{SqlResult, Warnings};
 use crate::prepare::{Prepared, Programs};
 
 /// What a change did.
@@ -26,9 +46,11 @@ pub struct Changed {
     pub records: u64,
     /// INSERT: rows that were there already (ignored, replaced or updated).
     pub duplicates: u64,
-    /// What LAST_INSERT_ID() becomes: the first number AUTO_INCREMENT gave.
+    /// What LAST_INSERT_ID() becomes: the first number AUTO_INCREMENT gave to a row that was inserted.
     pub last_insert_id: Option<u64>,
-    /// The number in the OK packet: as `last_insert_id`, or the last explicit value of the AUTO_INCREMENT column.
+    /// The number in the OK packet: as `last_insert_id`, else the last explicit value of the AUTO_INCREMENT column, else
+    /// that of the row ON DUPLICATE KEY UPDATE changed last, else 0. If it is 0 and the statement called
+    /// LAST_INSERT_ID(n), the client is told n; the session knows that.
     pub reported_insert_id: u64,
     /// UPDATE: the info text tells of matched and changed rows.
     pub is_update: bool,
@@ -50,14 +72,26 @@ impl Changed {
     }
 }
 
-/// Compiles the expressions of a change.
-pub(crate) fn compile(plan: &PhysicalPlan, programs: &mut Programs<'_>) -> SqlResult<()> {
-    match &plan.kind {
-        PlanKind::Insert(insert) => insert::Insert::new(plan, insert, programs).map(drop),
-        PlanKind::Update(update) => update::Update::new(plan, update, programs).map(drop),
-        PlanKind::Delete(delete) => update::Delete::new(plan, delete, programs).map(drop),
-        PlanKind::Query(_) | PlanKind::Do(_) => Err(internal("a query run as a change")),
-    }
+/// What of a change does not depend on the execution.
+#[derive(Debug)]
+pub(crate) enum Compiled {
+    Insert(Box<insert::Compiled>),
+    Update(Box<update::Compiled>),
+    Delete(delete::Compiled),
+}
+
+/// Compiles a change: the operators of its source put their programs into `programs`.
+pub(crate) fn compile(plan: &PhysicalPlan, programs: &mut Programs<'_>) -> SqlResult<Compiled> {
+    Ok(match &plan.kind {
+        PlanKind::Insert(insert) => {
+            Compiled::Insert(Box::new(insert::Compiled::new(plan, insert, programs)?))
+        }
+        PlanKind::Update(update) => {
+            Compiled::Update(Box::new(update::Compiled::new(plan, update, programs)?))
+        }
+        PlanKind::Delete(delete) => Compiled::Delete(delete::Compiled::new(plan, delete, programs)?),
+        PlanKind::Query(_) | PlanKind::Do(_) => return Err(internal("a query run as a change")),
+    })
 }
 
 /// Runs a change in the context's transaction. On an error the caller undoes the statement (a savepoint taken before).
@@ -68,18 +102,27 @@ pub fn run_change(prepared: &Prepared, ctx: &mut ExecContext<'_>) -> SqlResult<C
     let plan = &**prepared.plan();
     crate::run::enter(plan, ctx);
     let mut programs = prepared.programs();
-    match &plan.kind {
-        PlanKind::Insert(insert) => insert::Insert::new(plan, insert, &mut programs)?.run(ctx),
-        PlanKind::Update(update) => update::Update::new(plan, update, &mut programs)?.run(ctx),
-        PlanKind::Delete(delete) => update::Delete::new(plan, delete, &mut programs)?.run(ctx),
-        PlanKind::Query(_) | PlanKind::Do(_) => Err(internal("a query run as a change")),
+    match (&plan.kind, prepared.change()) {
+        (PlanKind::Insert(insert), Some(Compiled::Insert(compiled))) => {
+            insert::run(plan, insert, compiled, &mut programs, ctx)
+        }
+        (PlanKind::Update(update), Some(Compiled::Update(compiled))) => {
+            update::run(plan, update, compiled, &mut programs, ctx)
+        }
+        (PlanKind::Delete(delete), Some(Compiled::Delete(compiled))) => {
+            delete::run(plan, delete, compiled, &mut programs, ctx)
+        }
+        _ => Err(internal("a query run as a change")),
     }
 }
 
-/// Runs a write with the transaction and the conditions of the context.
+/// Runs a write with the transaction and the conditions of the context. The inner error is the table's.
+///
+/// # Errors
+/// 1105 without a transaction.
 fn write<R>(
     ctx: &mut ExecContext<'_>,
-    write: impl FnOnce(&mut store::Transaction, WriteContext<'_>) -> Result<R, WriteError>,
+    write: impl FnOnce(&mut Transaction, WriteContext<'_>) -> Result<R, WriteError>,
 ) -> SqlResult<Result<R, WriteError>> {
     let context = WriteContext { zone: &ctx.eval.settings.time_zone, wait: ctx.lock_wait };
     match ctx.transaction.as_deref_mut() {
@@ -89,16 +132,32 @@ fn write<R>(
 }
 
 /// With IGNORE a duplicate key is a warning.
-fn warn_duplicate(ctx: &mut ExecContext<'_>, error: &WriteError) {
-    if let WriteError::DuplicateKey(duplicate) = error {
-        let text = crate::context::duplicate_text(&duplicate.value, &duplicate.key);
-        let mut entry = coded(1062, &text).diagnostic();
-        entry.level = service::error::Level::Warning;
-        ctx.eval.warnings.push(entry);
+#[cold]
+fn warn_duplicate(duplicate: &DuplicateKey, warnings: &mut Warnings) {
+    let text = duplicate_text(&duplicate.value, &duplicate.key);
+    warnings.push(values::diagnostic(Level::Warning, 1062, &text));
+}
+
+/// 3819, a warning with IGNORE.
+#[cold]
+fn check_violated(name: &str, ignore: bool, warnings: &mut Warnings) -> SqlResult<()> {
+    let text = format!("Check constraint '{name}' is violated.");
+    if !ignore {
+        return Err(coded(3819, &text));
     }
+    warnings.push(values::diagnostic(Level::Warning, 3819, &text));
+    Ok(())
 }
 
 /// The client's error of a failed write.
+#[cold]
 fn failed(error: &WriteError) -> Box<service::error::SqlError> {
     write_error(error)
+}
+
+/// An empty vector for other cells in the memory of this one.
+fn recycle<'b>(mut cells: Vec<Cell<'_>>) -> Vec<Cell<'b>> {
+    cells.clear();
+    // Collecting in place keeps the memory: both sides have the same layout.
+    cells.into_iter().map(|_| Cell::Null).collect()
 }

@@ -1,244 +1,311 @@
-//! UPDATE and DELETE: rows come from the source with their locators, locked.
+//! UPDATE: rows come from the source with their locators, locked; assignments go from left to right.
 
 use std::sync::Arc;
 
 use hashbrown::HashSet;
-use plan::physical::{DeletePlan, PhysicalPlan, UpdatePlan, UpdateTarget};
+use plan::physical::{PhysicalPlan, UpdatePlan, UpdateTarget};
 use table::{Table, Updated, WriteError};
-use types::{Batch, Cell, Column, DataType};
+use types::{Batch, Cell, Column};
 
-use super::values::Storing;
-use super::{Changed, failed, warn_duplicate, write};
-use crate::context::ExecContext;
-use crate::expr::{Program, Scratch, SqlResult};
+use super::rules::{self, Computed, Rules, RunningRules};
+use super::values::{Storing, Target as ColumnTarget};
+use super::{Changed, check_violated, failed, warn_duplicate, write};
+use crate::context::{ExecContext, internal};
+use crate::expr::SqlResult;
 use crate::prepare::Programs;
 use crate::run::scan::local_table;
 use crate::run::{Kept, Source};
 
-/// Position of a column that was not read.
-const NOT_READ: u32 = u32::MAX;
+/// What of an UPDATE does not depend on the execution.
+#[derive(Debug)]
+pub(crate) struct Compiled {
+    targets: Vec<CompiledTarget>,
+}
 
-type Compiled = (Scratch, Arc<Program>);
-type LocatorSet = HashSet<Box<[u8]>, foldhash::fast::FixedState>;
+#[derive(Debug)]
+struct CompiledTarget {
+    rules: Rules,
+    assignments: Vec<Assignment>,
+    /// Columns that may change and their positions in the source's row: assigned ones, each once, then those that follow
+    /// from them (ON UPDATE CURRENT_TIMESTAMP, generated).
+    columns: Vec<(usize, usize)>,
+    /// How many of them are assigned.
+    assigned_count: usize,
+    /// ON UPDATE CURRENT_TIMESTAMP, not assigned: column and position.
+    on_update_now: Vec<(usize, usize)>,
+    /// The AUTO_INCREMENT column, if it is assigned: its position.
+    numbered: Option<usize>,
+}
 
+#[derive(Debug)]
+struct Assignment {
+    ordinal: usize,
+    position: usize,
+    /// `None`: DEFAULT.
+    value: Option<Computed>,
+}
+
+impl Compiled {
+    pub(super) fn new(
+        plan: &PhysicalPlan,
+        update: &UpdatePlan,
+        programs: &mut Programs<'_>,
+    ) -> SqlResult<Compiled> {
+        drop(Source::new(plan, &update.source, programs)?);
+        let targets = update
+            .targets
+            .iter()
+            .map(|target| CompiledTarget::new(plan, target))
+            .collect::<SqlResult<_>>()?;
+        Ok(Compiled { targets })
+    }
+}
+
+impl CompiledTarget {
+    fn new(plan: &PhysicalPlan, target: &UpdateTarget) -> SqlResult<CompiledTarget> {
+        let entry = &plan.tables[target.table.0 as usize].entry;
+        let definition = &entry.definition;
+        let place = |ordinal: usize| target.row.get(ordinal).copied().filter(|&at| at != u32::MAX);
+        let position = |ordinal: usize| {
+            place(ordinal).map(|at| at as usize).ok_or_else(|| internal("a changed column that is not read"))
+        };
+        let by_default = |ordinal: usize| {
+            target.assignments.iter().any(|assign| assign.column == ordinal && assign.value.is_none())
+        };
+        let rules = Rules::compile(entry, &place, &by_default)?;
+        let mut assignments = Vec::new();
+        let mut columns: Vec<(usize, usize)> = Vec::new();
+        for assign in &target.assignments {
+            let ordinal = assign.column;
+            let value = match &assign.value {
+                Some(value) => Some(Computed::new(ordinal, value)?),
+                None => None,
+            };
+            // A generated column may only be set to DEFAULT, which it has anyway.
+            if definition.columns[ordinal].generated.is_some() {
+                continue;
+            }
+            assignments.push(Assignment { ordinal, position: position(ordinal)?, value });
+            if !columns.iter().any(|(other, _)| *other == ordinal) {
+                columns.push((ordinal, position(ordinal)?));
+            }
+        }
+        let assigned_count = columns.len();
+        let numbered = definition
+            .auto_increment_column()
+            .and_then(|ordinal| columns.iter().find(|column| column.0 == ordinal))
+            .map(|column| column.1);
+        let mut on_update_now = Vec::new();
+        for (ordinal, column) in definition.columns.iter().enumerate() {
+            if column.on_update_now && !columns.iter().any(|(other, _)| *other == ordinal) {
+                on_update_now.push((ordinal, position(ordinal)?));
+            }
+        }
+        columns.extend(&on_update_now);
+        for generated in &rules.generated {
+            columns.push((generated.ordinal, position(generated.ordinal)?));
+        }
+        Ok(CompiledTarget { rules, assignments, columns, assigned_count, on_update_now, numbered })
+    }
+}
+
+/// A target under way.
 struct Target<'p> {
     plan: &'p UpdateTarget,
+    compiled: &'p CompiledTarget,
     table: Arc<Table>,
-    programs: Vec<Option<(Compiled, DataType)>>,
-    /// Rows changed already: a join may give a row several times.
-    seen: LocatorSet,
+    running: RunningRules,
+    programs: Vec<Option<rules::Running>>,
+    /// Rows changed already, where a join may give a row several times.
+    seen: HashSet<Box<[u8]>, foldhash::fast::RandomState>,
 }
 
-pub(super) struct Update<'p> {
+struct Update<'p, 's> {
     plan: &'p UpdatePlan,
-    source: Source<'p>,
+    storing: Storing<'s>,
     targets: Vec<Target<'p>>,
+    /// The row of the source by itself.
+    row: Batch,
     changed: Changed,
-    rows: u64,
 }
 
-impl<'p> Update<'p> {
-    pub(super) fn new(
-        plan: &'p PhysicalPlan,
-        update: &'p UpdatePlan,
-        programs: &mut Programs<'_>,
-    ) -> SqlResult<Update<'p>> {
-        let source = Source::new(plan, &update.source, programs)?;
-        let mut targets = Vec::new();
-        for target in &update.targets {
-            let mut compiled = Vec::new();
-            for assign in &target.assignments {
-                compiled.push(match &assign.value {
-                    Some(value) => {
-                        let program = programs.take(std::slice::from_ref(value))?;
-                        Some(((program.scratch(), program), value.data_type.clone()))
-                    }
-                    None => None,
-                });
-            }
-            targets.push(Target {
-                plan: target,
-                table: local_table(plan, target.table)?,
-                programs: compiled,
-                seen: HashSet::default(),
-            });
-        }
-        let changed = Changed { is_update: true, ..Changed::default() };
-        Ok(Update { plan: update, source, targets, changed, rows: 0 })
+/// Runs an UPDATE.
+pub(super) fn run(
+    plan: &PhysicalPlan,
+    update: &UpdatePlan,
+    compiled: &Compiled,
+    programs: &mut Programs<'_>,
+    ctx: &mut ExecContext<'_>,
+) -> SqlResult<Changed> {
+    let mut source = Source::new(plan, &update.source, programs)?;
+    let mut targets = Vec::with_capacity(update.targets.len());
+    for (target, compiled) in update.targets.iter().zip(&compiled.targets) {
+        targets.push(Target {
+            plan: target,
+            compiled,
+            table: local_table(plan, target.table)?,
+            running: compiled.rules.running(),
+            programs: compiled
+                .assignments
+                .iter()
+                .map(|assign| assign.value.as_ref().map(rules::Running::new))
+                .collect(),
+            seen: HashSet::default(),
+        });
     }
-
-    pub(super) fn run(mut self, ctx: &mut ExecContext<'_>) -> SqlResult<Changed> {
-        let storing = Storing::new(ctx, self.plan.ignore);
-        self.source.start(ctx)?;
-        if self.plan.collect_first {
-            let mut kept = Kept::default();
-            while self.source.next(ctx)? {
-                kept.push(&self.source.batch);
-                ctx.check()?;
-            }
-            for batch in &kept.batches {
-                self.update_batch(batch, &storing, ctx)?;
-            }
-        } else {
-            while self.source.next(ctx)? {
-                let empty = Batch::new(self.source.batch.columns.iter().map(Column::physical));
-                let batch = std::mem::replace(&mut self.source.batch, empty);
-                self.update_batch(&batch, &storing, ctx)?;
-                ctx.check()?;
-            }
+    let mut row = Batch::new(update.source.shapes());
+    row.row_count = 1;
+    let mut run = Update {
+        plan: update,
+        storing: Storing::new(ctx.eval.settings, update.ignore, true),
+        targets,
+        row,
+        changed: Changed { is_update: true, ..Changed::default() },
+    };
+    source.start(ctx)?;
+    if update.collect_first {
+        let mut kept = Kept::default();
+        while source.next(ctx)? {
+            kept.push(&source.batch);
+            ctx.check()?;
         }
-        self.changed.affected =
-            if ctx.change.found_rows { self.changed.matched } else { self.changed.changed };
-        Ok(self.changed)
+        for batch in &kept.batches {
+            run.update_batch(batch, ctx)?;
+        }
+    } else {
+        // Two batches take turns, since the source is borrowed while its rows are changed.
+        let mut batch = Batch::new(update.source.shapes());
+        while source.next(ctx)? {
+            std::mem::swap(&mut batch, &mut source.batch);
+            run.update_batch(&batch, ctx)?;
+        }
     }
+    let mut changed = run.changed;
+    changed.affected = if ctx.change.found_rows { changed.matched } else { changed.changed };
+    Ok(changed)
+}
 
-    fn update_batch(&mut self, batch: &Batch, storing: &Storing, ctx: &mut ExecContext<'_>) -> SqlResult<()> {
-        let several = self.plan.targets.len() > 1 || self.plan.collect_first;
+impl Update<'_, '_> {
+    fn update_batch(&mut self, batch: &Batch, ctx: &mut ExecContext<'_>) -> SqlResult<()> {
+        // A join may give a row several times; one table's own rows come once.
+        let several = self.plan.collect_first;
         for row in 0..batch.row_count {
-            // The row by itself: assignments see what earlier ones set.
-            let mut input = Batch::new(batch.columns.iter().map(Column::physical));
-            input.gather_from(batch, &[row as u32]);
-            self.rows += 1;
             for target in &mut self.targets {
-                let locator_column = &batch.columns[target.plan.locator as usize];
-                let Cell::Bytes(locator) = locator_column.cell(row) else { continue };
+                let Cell::Bytes(locator) = batch.columns[target.plan.locator as usize].cell(row) else {
+                    continue;
+                };
                 if several && !target.seen.insert(locator.into()) {
                     continue;
                 }
+                for (column, source) in self.row.columns.iter_mut().zip(&batch.columns) {
+                    column.clear();
+                    column.push_cell(source.cell(row));
+                }
                 self.changed.matched += 1;
                 let number = self.changed.matched;
-                if target.update(&mut input, locator, number, self.plan.ignore, storing, ctx)? {
-                    self.changed.changed += 1;
-                }
+                let ignore = self.plan.ignore;
+                let became = target.update(
+                    &mut self.row,
+                    (batch, row),
+                    locator,
+                    number,
+                    ignore,
+                    &self.storing,
+                    ctx,
+                )?;
+                self.changed.changed += u64::from(became);
             }
         }
-        Ok(())
+        ctx.check()
     }
 }
 
 impl Target<'_> {
-    /// Changes one row. Answers whether it became different.
+    /// Changes one row. Answers whether it became different. `before`: the row as the source gave it; `input`: a copy.
     fn update(
         &mut self,
         input: &mut Batch,
+        before: (&Batch, usize),
         locator: &[u8],
         number: u64,
         ignore: bool,
-        storing: &Storing,
+        storing: &Storing<'_>,
         ctx: &mut ExecContext<'_>,
     ) -> SqlResult<bool> {
-        let table = Arc::clone(&self.table);
-        let definition = table.definition();
-        let mut assigned: Vec<(usize, Column)> = Vec::new();
-        let mut same = true;
-        for (assign, program) in self.plan.assignments.iter().zip(&mut self.programs) {
-            let mut value = Column::new(definition.columns[assign.column].data_type.physical());
-            match program {
-                Some(((scratch, program), data_type)) => {
-                    let mut out = [Column::new(data_type.physical())];
-                    program.eval(scratch, input, &mut ctx.eval, &mut out)?;
-                    storing.store(
-                        definition,
-                        assign.column,
-                        out[0].cell(0),
-                        data_type,
-                        number,
-                        &mut value,
-                        ctx,
-                    )?;
+        let compiled = self.compiled;
+        let definition = self.table.definition();
+        for (assign, program) in compiled.assignments.iter().zip(&mut self.programs) {
+            let ordinal = assign.ordinal;
+            let target = ColumnTarget { definition, ordinal, row: number, null_allowed: false };
+            match (&assign.value, program) {
+                (Some(computed), Some(program)) => {
+                    let value = program.eval(computed, input, &mut ctx.eval)?;
+                    let out = &mut input.columns[assign.position];
+                    storing.put(target, value, &computed.data_type, out, ctx.eval.warnings)?;
                 }
-                None => storing.store_default(definition, assign.column, &mut value, ctx)?,
-            }
-            storing.check_null(definition, assign.column, &mut value, 0, false, ctx)?;
-            let position = self.plan.row[assign.column];
-            if position == NOT_READ {
-                same = false;
-            } else {
-                let old = &mut input.columns[position as usize];
-                same &= old.cell(0) == value.cell(0);
-                *old = value.clone();
-            }
-            match assigned.iter_mut().find(|(ordinal, _)| *ordinal == assign.column) {
-                Some((_, earlier)) => *earlier = value,
-                None => assigned.push((assign.column, value)),
+                _ => match (&compiled.rules.defaults[ordinal], &mut self.running.defaults[ordinal]) {
+                    (Some(rule), Some(running)) => {
+                        let value = running.eval(rule, input, &mut ctx.eval)?;
+                        let out = &mut input.columns[assign.position];
+                        storing.put(target, value, &rule.data_type, out, ctx.eval.warnings)?;
+                    }
+                    _ => {
+                        let out = &mut input.columns[assign.position];
+                        rules::put_default(storing, target, out, ctx.eval.warnings)?;
+                    }
+                },
             }
         }
-        if same {
+        let (old, row) = before;
+        let differs = |position: usize, input: &Batch| {
+            input.columns[position].cell(0) != old.columns[position].cell(row)
+        };
+        let assigned = &compiled.columns[..compiled.assigned_count];
+        if !assigned.iter().any(|&(_, position)| differs(position, input)) {
             return Ok(false);
         }
-        for (ordinal, column) in definition.columns.iter().enumerate() {
-            if column.on_update_now && !assigned.iter().any(|(other, _)| *other == ordinal) {
-                let mut value = Column::new(column.data_type.physical());
-                storing.push_now(&column.data_type, &mut value);
-                assigned.push((ordinal, value));
-            }
+        for &(ordinal, position) in &compiled.on_update_now {
+            storing.put_now(&definition.columns[ordinal].data_type, &mut input.columns[position]);
         }
-        let changes: Vec<(usize, Cell<'_>)> =
-            assigned.iter().map(|(ordinal, value)| (*ordinal, value.cell(0))).collect();
+        let followers = &compiled.columns[compiled.columns.len() - compiled.rules.generated.len()..];
+        for ((generated, program), &(ordinal, position)) in
+            compiled.rules.generated.iter().zip(&mut self.running.generated).zip(followers)
+        {
+            let target = ColumnTarget { definition, ordinal, row: number, null_allowed: false };
+            let value = program.eval(generated, input, &mut ctx.eval)?;
+            let out: &mut Column = &mut input.columns[position];
+            storing.put(target, value, &generated.data_type, out, ctx.eval.warnings)?;
+        }
+        if !compiled.rules.checks.is_empty()
+            && let Some(name) = compiled.rules.violated(&mut self.running, input, &mut ctx.eval)?
+        {
+            check_violated(name, ignore, ctx.eval.warnings)?;
+            return Ok(false);
+        }
+        let changes: smallvec::SmallVec<[(usize, Cell<'_>); 8]> = compiled
+            .columns
+            .iter()
+            .filter(|&&(_, position)| differs(position, input))
+            .map(|&(ordinal, position)| (ordinal, input.columns[position].cell(0)))
+            .collect();
+        let table = &self.table;
         match write(ctx, |transaction, context| table.update(transaction, locator, &changes, context))? {
-            Ok(Updated::Changed) => Ok(true),
+            Ok(Updated::Changed) => {
+                if let Some(position) = compiled.numbered
+                    && let Cell::Int(value) = input.columns[position].cell(0)
+                    && value > 0
+                {
+                    let counter = self.table.auto_increment();
+                    counter.observe(self.table.store(), value as u64).map_err(|error| failed(&error))?;
+                }
+                Ok(true)
+            }
             Ok(Updated::Same | Updated::Absent) => Ok(false),
-            Err(error) if ignore && matches!(error, WriteError::DuplicateKey(_)) => {
-                warn_duplicate(ctx, &error);
+            Err(WriteError::DuplicateKey(duplicate)) if ignore => {
+                warn_duplicate(&duplicate, ctx.eval.warnings);
                 Ok(false)
             }
             Err(error) => Err(failed(&error)),
         }
     }
-}
-
-pub(super) struct Delete<'p> {
-    plan: &'p DeletePlan,
-    source: Source<'p>,
-    tables: Vec<(Arc<Table>, u32)>,
-}
-
-impl<'p> Delete<'p> {
-    pub(super) fn new(
-        plan: &'p PhysicalPlan,
-        delete: &'p DeletePlan,
-        programs: &mut Programs<'_>,
-    ) -> SqlResult<Delete<'p>> {
-        let source = Source::new(plan, &delete.source, programs)?;
-        let mut tables = Vec::new();
-        for (table, locator) in &delete.targets {
-            tables.push((local_table(plan, *table)?, *locator));
-        }
-        Ok(Delete { plan: delete, source, tables })
-    }
-
-    pub(super) fn run(mut self, ctx: &mut ExecContext<'_>) -> SqlResult<Changed> {
-        let mut changed = Changed::default();
-        self.source.start(ctx)?;
-        // One table: rows go as they come. Several: all are found before the first goes.
-        if self.plan.targets.len() == 1 {
-            while self.source.next(ctx)? {
-                changed.affected += delete_rows(&self.tables, &self.source.batch, ctx)?;
-                ctx.check()?;
-            }
-        } else {
-            let mut kept = Kept::default();
-            while self.source.next(ctx)? {
-                kept.push(&self.source.batch);
-                ctx.check()?;
-            }
-            for batch in &kept.batches {
-                changed.affected += delete_rows(&self.tables, batch, ctx)?;
-            }
-        }
-        Ok(changed)
-    }
-}
-
-fn delete_rows(tables: &[(Arc<Table>, u32)], batch: &Batch, ctx: &mut ExecContext<'_>) -> SqlResult<u64> {
-    let mut deleted = 0;
-    for row in 0..batch.row_count {
-        for (table, position) in tables {
-            let Cell::Bytes(locator) = batch.columns[*position as usize].cell(row) else { continue };
-            let gone = write(ctx, |transaction, context| table.delete(transaction, locator, context))?
-                .map_err(|error| failed(&error))?;
-            deleted += u64::from(gone);
-        }
-    }
-    Ok(deleted)
 }

@@ -1,162 +1,245 @@
-//! Values on their way into columns: conversion, defaults, NOT NULL, with MySQL's warnings and errors.
+//! Values on their way into columns: conversion and NOT NULL, with MySQL's warnings and errors.
 
-use catalog::{ColumnDefault, StoredValue, TableDefinition};
-use service::error::{Diagnostic, Level, SqlError};
-use types::convert::{Severity, StoreOptions};
+use catalog::{ColumnDefinition, StoredValue, TableDefinition};
+use service::error::{Diagnostic, Level};
+use types::convert::{self, Severity, StoreOptions};
 use types::temporal::DateTime;
-use types::{Cell, Column, DataType, Physical, TypeKind, Value};
+use types::{Cell, CollationId, Column, DataType, Decimal, Physical, TypeKind, Value};
 
-use crate::context::{ExecContext, coded};
-use crate::expr::{SqlResult, sql_mode};
+use crate::context::coded;
+use crate::expr::{EvalSettings, SqlResult, Warnings, sql_mode};
 
 /// How one statement stores values.
-pub(super) struct Storing {
+pub(super) struct Storing<'a> {
     /// Strict mode and no IGNORE: a value that does not fit is an error.
     pub(super) strict: bool,
-    /// IGNORE was written.
-    pub(super) ignore: bool,
-    /// Text of the statement's moment in the session's zone, packed with microseconds.
+    /// A NULL for a NOT NULL column is only a warning: several rows or IGNORE, and not strict.
+    pub(super) lenient_null: bool,
+    /// The statement's moment in the session's zone.
     now: DateTime,
+    options: StoreOptions<'a>,
 }
 
-impl Storing {
-    pub(super) fn new(ctx: &ExecContext<'_>, ignore: bool) -> Storing {
-        let settings = ctx.eval.settings;
+/// Where a value goes.
+#[derive(Clone, Copy)]
+pub(super) struct Target<'a> {
+    pub(super) definition: &'a TableDefinition,
+    pub(super) ordinal: usize,
+    /// Row of the statement, from 1, for messages.
+    pub(super) row: u64,
+    /// NULL stays NULL: AUTO_INCREMENT makes a number of it.
+    pub(super) null_allowed: bool,
+}
+
+impl<'a> Target<'a> {
+    fn column(&self) -> &'a ColumnDefinition {
+        &self.definition.columns[self.ordinal]
+    }
+}
+
+impl<'a> Storing<'a> {
+    /// `several_rows`: the statement gives several rows, or rows of a query, or changes rows that exist.
+    pub(super) fn new(settings: &'a EvalSettings, ignore: bool, several_rows: bool) -> Storing<'a> {
         let strict = settings.has(sql_mode::STRICT) && !ignore;
-        Storing { strict, ignore, now: settings.time_zone.from_utc(settings.now_utc_micros) }
+        let now = settings.time_zone.from_utc(settings.now_utc_micros);
+        Storing {
+            strict,
+
+            lenient_null: !strict && (several_rows || ignore),
+            now,
+            options: StoreOptions {
+                date_mode: settings.date_mode(),
+                truncate_fraction: settings.has(sql_mode::TIME_TRUNCATE_FRACTIONAL),
+                time_zone: &settings.time_zone,
+                today: now.date_part(),
+            },
+        }
     }
 
-    /// Stores `cell` into column `ordinal`: appends what it becomes to `out`.
-    pub(super) fn store(
+    /// Makes `out` one row: `cell` as the target column holds it.
+    ///
+    /// # Errors
+    /// What does not fit, in strict mode; NULL where none may be.
+    #[inline]
+    pub(super) fn put(
         &self,
-        definition: &TableDefinition,
-        ordinal: usize,
+        target: Target<'_>,
         cell: Cell<'_>,
         from: &DataType,
-        row: u64,
         out: &mut Column,
-        ctx: &mut ExecContext<'_>,
+        warnings: &mut Warnings,
     ) -> SqlResult<()> {
-        let column = &definition.columns[ordinal];
+        let column = target.column();
         let to = &column.data_type;
+        out.clear();
         // The usual case without a detour: an integer that fits.
         if let Cell::Int(value) = cell
-            && from.is_integer()
-            && to.integer_bytes().is_some()
-            && from.kind != TypeKind::Bit
+            && let Some(bytes) = to.integer_bytes()
+            && from.integer_bytes().is_some()
+            && fits(value, from.unsigned, bytes, to.unsigned)
         {
-            let wide = if from.unsigned { i128::from(value as u64) } else { i128::from(value) };
-            let (least, largest) = types::convert::integer_range(to);
-            if (least..=largest).contains(&wide) {
-                out.push_int(value);
-                return Ok(());
-            }
+            out.push_int(value);
+            return Ok(());
         }
-        let options = StoreOptions {
-            date_mode: ctx.eval.settings.date_mode(),
-            truncate_fraction: ctx.eval.settings.has(sql_mode::TIME_TRUNCATE_FRACTIONAL),
-            time_zone: &ctx.eval.settings.time_zone,
-            today: self.now.date_part(),
-        };
-        let Some(issue) = types::convert::store(cell, from, to, &options, out) else { return Ok(()) };
-        let report = issue.report(self.strict, &definition.name, &column.name, row);
-        if report.severity == Severity::Error || issue.is_fatal() && !self.ignore {
-            return Err(coded(report.number, &report.message));
+        if cell == Cell::Null || from.kind == TypeKind::Null {
+            out.push_null();
+        } else if let Some(issue) = convert::store(cell, from, to, &self.options, out) {
+            self.report(&issue, target, warnings)?;
         }
-        let level = if report.severity == Severity::Note { Level::Note } else { Level::Warning };
-        ctx.eval.warnings.push(diagnostic(level, report.number, &report.message));
+        if !column.nullable && !target.null_allowed && out.is_null(0) {
+            self.refuse_null(column, out, warnings)?;
+        }
         Ok(())
     }
 
-    /// Appends the default of column `ordinal`. `None` in the answer: there is none that is a constant.
-    pub(super) fn store_default(
+    /// As [`Storing::put`] for a boundary value. `literal`: it was written in the statement, so that a hexadecimal or
+    /// binary literal counts as a number for a number's column.
+    ///
+    /// # Errors
+    /// As [`Storing::put`].
+    #[inline]
+    pub(super) fn put_value(
         &self,
-        definition: &TableDefinition,
-        ordinal: usize,
+        target: Target<'_>,
+        value: &Value,
+        literal: bool,
         out: &mut Column,
-        ctx: &mut ExecContext<'_>,
+        warnings: &mut Warnings,
     ) -> SqlResult<()> {
-        let column = &definition.columns[ordinal];
-        match &column.default {
-            ColumnDefault::Null => out.push_null(),
-            ColumnDefault::Literal { value, .. } => push_stored(value, &column.data_type, out, ctx),
-            ColumnDefault::CurrentTimestamp => self.push_now(&column.data_type, out),
-            ColumnDefault::Expression(_) => out.push_null(),
-            ColumnDefault::None if column.auto_increment => out.push_int(0),
-            ColumnDefault::None if column.nullable => out.push_null(),
-            ColumnDefault::None if column.data_type.kind == TypeKind::Enum && !self.strict => out.push_int(1),
-            // An ENUM's default is its first member, in strict mode too.
-            ColumnDefault::None if column.data_type.kind == TypeKind::Enum => out.push_int(1),
-            ColumnDefault::None => {
-                let message = format!("Field '{}' doesn't have a default value", column.name);
-                if self.strict {
-                    return Err(coded(1364, &message));
+        let (from, cell) = match value {
+            Value::Null => (DataType::NULL, Cell::Null),
+            Value::Int(value) => (DataType::BIGINT, Cell::Int(*value)),
+            Value::UInt(value) => (DataType::BIGINT_UNSIGNED, Cell::Int(*value as i64)),
+            Value::Double(value) => (DataType::DOUBLE, Cell::Double(*value)),
+            Value::Decimal(value) => (DataType::decimal(65, value.scale()), Cell::Decimal(value)),
+            Value::Date(value) => (DataType::DATE, Cell::Int(value.pack())),
+            Value::DateTime(value) => (DataType::datetime(6), Cell::Int(value.pack())),
+            Value::Time(value) => (DataType::time(6), Cell::Int(value.micros)),
+            Value::Bytes { bytes, collation } => {
+                let numeric = || target.column().data_type.is_numeric();
+                if literal && *collation == CollationId::BINARY && numeric() {
+                    (DataType::BIGINT_UNSIGNED, Cell::Int(number_of_bits(bytes) as i64))
+                } else {
+                    (DataType::varchar(bytes.len() as u32, *collation), Cell::Bytes(bytes))
                 }
-                ctx.eval.warnings.push(diagnostic(Level::Warning, 1364, &message));
-                push_implicit(&column.data_type, out);
             }
-        }
+            Value::Json(document) => (DataType::JSON, Cell::Bytes(document)),
+        };
+        self.put(target, cell, &from, out, warnings)
+    }
+
+    #[cold]
+    fn report(&self, issue: &convert::Issue, target: Target<'_>, warnings: &mut Warnings) -> SqlResult<()> {
+        let definition = target.definition;
+        let report = issue.report(self.strict, &definition.name, &target.column().name, target.row);
+        let level = match report.severity {
+            Severity::Error => return Err(coded(report.number, &report.message)),
+            Severity::Warning => Level::Warning,
+            Severity::Note => Level::Note,
+        };
+        warnings.push(diagnostic(level, report.number, &report.message));
         Ok(())
     }
 
-    /// The statement's moment as a value of a temporal column.
-    pub(super) fn push_now(&self, data_type: &DataType, out: &mut Column) {
+    /// 1048; where it is only a warning the column gets its implicit default.
+    #[cold]
+    fn refuse_null(
+        &self,
+        column: &ColumnDefinition,
+        out: &mut Column,
+        warnings: &mut Warnings,
+    ) -> SqlResult<()> {
+        let message = format!("Column '{}' cannot be null", column.name);
+        if !self.lenient_null {
+            return Err(coded(1048, &message));
+        }
+        warnings.push(diagnostic(Level::Warning, 1048, &message));
+        out.clear();
+        push_implicit(&column.data_type, out);
+        Ok(())
+    }
+
+    /// 1364: nothing was given for a column without default. Where it is only a warning, `out` becomes the implicit
+    /// default.
+    ///
+    /// # Errors
+    /// 1364 in strict mode.
+    #[cold]
+    pub(super) fn no_default(
+        &self,
+        column: &ColumnDefinition,
+        out: &mut Column,
+        warnings: &mut Warnings,
+    ) -> SqlResult<()> {
+        let message = format!("Field '{}' doesn't have a default value", column.name);
+        if self.strict {
+            return Err(coded(1364, &message));
+        }
+        warnings.push(diagnostic(Level::Warning, 1364, &message));
+        out.clear();
+        push_implicit(&column.data_type, out);
+        Ok(())
+    }
+
+    /// Makes `out` the statement's moment as a temporal column holds it.
+    pub(super) fn put_now(&self, data_type: &DataType, out: &mut Column) {
         let value = self.now.truncate(data_type.scale);
         let value = if data_type.kind == TypeKind::Date { value.date_part() } else { value };
+        out.clear();
         out.push_int(value.pack());
     }
 
-    /// 1048 for a NULL in a NOT NULL column; where it is only a warning the column gets its implicit default.
-    ///
-    /// `lenient`: several rows are inserted, or IGNORE.
-    pub(super) fn check_null(
-        &self,
-        definition: &TableDefinition,
-        ordinal: usize,
-        column: &mut Column,
-        row: usize,
-        lenient: bool,
-        ctx: &mut ExecContext<'_>,
-    ) -> SqlResult<()> {
-        let target = &definition.columns[ordinal];
-        if target.nullable || !column.is_null(row) {
-            return Ok(());
+    /// Makes `out` a stored default; a TIMESTAMP comes into the session's zone.
+    pub(super) fn put_stored(&self, value: &StoredValue, data_type: &DataType, out: &mut Column) {
+        out.clear();
+        match value {
+            StoredValue::Null => out.push_null(),
+            // The zero value of a TIMESTAMP is stored as 0.
+            StoredValue::Int(0) if data_type.kind == TypeKind::Timestamp => out.push_int(0),
+            StoredValue::Int(micros) if data_type.kind == TypeKind::Timestamp => {
+                out.push_int(self.options.time_zone.from_utc(*micros).pack());
+            }
+            StoredValue::Int(value) => out.push_int(*value),
+            StoredValue::Double(value) => out.push_double(*value),
+            StoredValue::Decimal(value) => out.push_decimal(*value),
+            StoredValue::Bytes(value) => out.push_bytes(value),
         }
-        let message = format!("Column '{}' cannot be null", target.name);
-        if self.strict || !(lenient || self.ignore) {
-            return Err(coded(1048, &message));
-        }
-        ctx.eval.warnings.push(diagnostic(Level::Warning, 1048, &message));
-        let mut implicit = Column::new(column.physical());
-        push_implicit(&target.data_type, &mut implicit);
-        replace(column, row, implicit.cell(0));
-        Ok(())
     }
 }
 
-/// Puts `cell` in place of row `row`, the last one.
-pub(super) fn replace(column: &mut Column, row: usize, cell: Cell<'_>) {
-    debug_assert_eq!(row + 1, column.len());
-    column.truncate(row);
-    column.push_cell(cell);
+/// Does an integer of 64 bits fit into `bytes` bytes?
+#[inline]
+fn fits(value: i64, unsigned: bool, bytes: u8, to_unsigned: bool) -> bool {
+    let shift = 64 - 8 * u32::from(bytes);
+    match (unsigned, to_unsigned) {
+        (false, false) => value << shift >> shift == value,
+        (false, true) => value >= 0 && (value as u64) << shift >> shift == value as u64,
+        (true, true) => (value as u64) << shift >> shift == value as u64,
+        (true, false) => value >= 0 && value << shift >> shift == value,
+    }
 }
 
-/// A warning by number.
+/// The number a hexadecimal or binary literal stands for; of more than 64 bits the largest.
+fn number_of_bits(bytes: &[u8]) -> u64 {
+    let significant = &bytes[bytes.iter().position(|&byte| byte != 0).unwrap_or(bytes.len())..];
+    if significant.len() > 8 {
+        return u64::MAX;
+    }
+    significant.iter().fold(0, |number, &byte| number << 8 | u64::from(byte))
+}
+
+/// An entry for SHOW WARNINGS by number.
+#[cold]
 pub(super) fn diagnostic(level: Level, number: u16, message: &str) -> Diagnostic {
-    let error: Box<SqlError> = coded(number, message);
-    Diagnostic { level, ..error.diagnostic() }
+    Diagnostic { level, ..coded(number, message).diagnostic() }
 }
 
-/// What a NOT NULL column holds when nothing was said: 0, the empty string, the zero date.
+/// Appends what a NOT NULL column holds when nothing was said: 0, the empty string, the zero date, the first member.
 pub(super) fn push_implicit(data_type: &DataType, out: &mut Column) {
     match data_type.physical() {
-        Physical::Int if data_type.kind == TypeKind::Enum => out.push_int(1),
-        Physical::Int => out.push_int(0),
+        Physical::Int => out.push_int(i64::from(data_type.kind == TypeKind::Enum)),
         Physical::Double => out.push_double(0.0),
-        Physical::Decimal => {
-            let zero = types::Decimal::ZERO.round(data_type.scale);
-            out.push_decimal(zero);
-        }
+        Physical::Decimal => out.push_decimal(Decimal::ZERO.round(data_type.scale)),
         Physical::Bytes if data_type.kind == TypeKind::Json => {
             let mut document = Vec::new();
             types::json::Json::Null.encode(&mut document);
@@ -169,22 +252,24 @@ pub(super) fn push_implicit(data_type: &DataType, out: &mut Column) {
     }
 }
 
-/// A stored default as a cell; a TIMESTAMP comes into the session's zone.
-fn push_stored(value: &StoredValue, data_type: &DataType, out: &mut Column, ctx: &ExecContext<'_>) {
-    match value {
-        StoredValue::Null => out.push_null(),
-        StoredValue::Int(i64::MIN) if data_type.kind == TypeKind::Timestamp => out.push_int(0),
-        StoredValue::Int(micros) if data_type.kind == TypeKind::Timestamp => {
-            out.push_int(ctx.eval.settings.time_zone.from_utc(*micros).pack());
-        }
-        StoredValue::Int(value) => out.push_int(*value),
-        StoredValue::Double(value) => out.push_double(*value),
-        StoredValue::Decimal(value) => out.push_decimal(*value),
-        StoredValue::Bytes(value) => out.push_bytes(value),
-    }
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-/// A boundary value as a one-row column with its type.
-pub(super) fn value_cell(value: &Value) -> (DataType, Column) {
-    types::convert::value_column(value)
+    #[test]
+    fn integers_fit_by_their_bytes() {
+        assert!(fits(127, false, 1, false) && !fits(128, false, 1, false));
+        assert!(fits(-128, false, 1, false) && !fits(-129, false, 1, false));
+        assert!(fits(255, false, 1, true) && !fits(256, false, 1, true) && !fits(-1, false, 1, true));
+        assert!(fits(-1, true, 8, true) && !fits(-1, true, 8, false));
+        assert!(fits(i64::MAX, true, 8, false) && fits(i64::MIN, false, 8, false));
+    }
+
+    #[test]
+    fn a_literal_of_bits_is_a_number() {
+        assert_eq!(number_of_bits(b"\x00\x00\x41"), 0x41);
+        assert_eq!(number_of_bits(&[0xff; 8]), u64::MAX);
+        assert_eq!(number_of_bits(&[1; 9]), u64::MAX);
+        assert_eq!(number_of_bits(b""), 0);
+    }
 }

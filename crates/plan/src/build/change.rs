@@ -85,7 +85,15 @@ impl Builder<'_> {
             needed.add(self.locator(target));
             let table = &self.bound.tables[target.0 as usize];
             let definition = &table.entry.definition;
+            // DEFAULT (expression) may read any column.
+            let by_default = |column: usize| {
+                let mut assigned = update.assignments.iter().filter(|assign| assign.table == target);
+                assigned.any(|assign| assign.column == column && assign.value.is_none())
+            };
             let whole_row = !definition.checks.is_empty()
+                || definition.columns.iter().enumerate().any(|(ordinal, column)| {
+                    matches!(column.default, catalog::ColumnDefault::Expression(_)) && by_default(ordinal)
+                })
                 || definition.columns.iter().any(|column| column.generated.is_some());
             for (ordinal, column) in definition.columns.iter().enumerate() {
                 if whole_row || column.on_update_now {

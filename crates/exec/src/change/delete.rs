@@ -1,0 +1,103 @@
+//! DELETE: rows come from the source with their locators, locked.
+
+use std::sync::Arc;
+
+use plan::physical::{DeletePlan, PhysicalPlan};
+use table::Table;
+use types::vector::BytesColumn;
+use types::{Batch, Cell};
+
+use super::{Changed, failed, write};
+use crate::context::ExecContext;
+use crate::expr::SqlResult;
+use crate::prepare::Programs;
+use crate::run::Source;
+use crate::run::scan::local_table;
+
+/// What of a DELETE does not depend on the execution.
+#[derive(Debug)]
+pub(crate) struct Compiled {
+    /// The statement reads several tables: all rows are found before the first goes, since the source must not miss what
+    /// its own statement took away.
+    collect_first: bool,
+}
+
+impl Compiled {
+    pub(super) fn new(
+        plan: &PhysicalPlan,
+        delete: &DeletePlan,
+        programs: &mut Programs<'_>,
+    ) -> SqlResult<Compiled> {
+        drop(Source::new(plan, &delete.source, programs)?);
+        Ok(Compiled { collect_first: plan.tables.len() > 1 })
+    }
+}
+
+/// Runs a DELETE.
+pub(super) fn run(
+    plan: &PhysicalPlan,
+    delete: &DeletePlan,
+    compiled: &Compiled,
+    programs: &mut Programs<'_>,
+    ctx: &mut ExecContext<'_>,
+) -> SqlResult<Changed> {
+    let mut source = Source::new(plan, &delete.source, programs)?;
+    let mut targets = Vec::with_capacity(delete.targets.len());
+    for &(table, position) in &delete.targets {
+        targets.push((local_table(plan, table)?, position as usize));
+    }
+    let mut changed = Changed::default();
+    source.start(ctx)?;
+    if compiled.collect_first {
+        // Locators only, table by table.
+        let mut found: Vec<BytesColumn> = targets.iter().map(|_| BytesColumn::new()).collect();
+        while source.next(ctx)? {
+            for ((_, position), found) in targets.iter().zip(&mut found) {
+                each_locator(&source.batch, *position, |locator| {
+                    found.push(locator);
+                    Ok(())
+                })?;
+            }
+            ctx.check()?;
+        }
+        for ((table, _), found) in targets.iter().zip(&found) {
+            for locator in found.iter() {
+                changed.affected += u64::from(delete_row(table, locator, ctx)?);
+            }
+        }
+        return Ok(changed);
+    }
+    // Two batches take turns, since the source is borrowed while its rows go.
+    let mut batch = Batch::new(delete.source.shapes());
+    while source.next(ctx)? {
+        std::mem::swap(&mut batch, &mut source.batch);
+        for (table, position) in &targets {
+            each_locator(&batch, *position, |locator| {
+                changed.affected += u64::from(delete_row(table, locator, ctx)?);
+                Ok(())
+            })?;
+        }
+        ctx.check()?;
+    }
+    Ok(changed)
+}
+
+/// Calls `visit` with the locators of a batch: NULL is the inner side of an outer join.
+fn each_locator(
+    batch: &Batch,
+    position: usize,
+    mut visit: impl FnMut(&[u8]) -> SqlResult<()>,
+) -> SqlResult<()> {
+    for row in 0..batch.row_count {
+        if let Cell::Bytes(locator) = batch.columns[position].cell(row) {
+            visit(locator)?;
+        }
+    }
+    Ok(())
+}
+
+/// Deletes a row; false if it is gone already, as when a join gives it again.
+fn delete_row(table: &Arc<Table>, locator: &[u8], ctx: &mut ExecContext<'_>) -> SqlResult<bool> {
+    write(ctx, |transaction, context| table.delete(transaction, locator, context))?
+        .map_err(|error| failed(&error))
+}

@@ -1,0 +1,249 @@
+//! What INSERT does with a row whose key is there already: REPLACE, ON DUPLICATE KEY UPDATE, IGNORE, or the error.
+//!
+//! REPLACE changes the other row in place if the key is the table's last unique one (then no further row can stand in the
+//! way), and takes it away else; this shows in the count of affected rows, as in MySQL: a row replaced by itself counts
+//! once.
+
+use plan::physical::InsertPlan;
+use store::{LockMode, Locked};
+use table::{DuplicateKey, Table, Updated, WriteError};
+use types::vector::BytesColumn;
+use types::{Batch, Cell, Column};
+
+use super::insert::Insert;
+use super::rules::{self, Computed};
+use super::values::Target;
+use super::{check_violated, failed, warn_duplicate, write};
+use crate::context::{ExecContext, internal, write_error};
+use crate::expr::SqlResult;
+
+/// ON DUPLICATE KEY UPDATE, compiled. Expressions read the old row, the new row, the row of the query.
+#[derive(Debug)]
+pub(super) struct Compiled {
+    /// Column and value; no program: DEFAULT.
+    assignments: Vec<(usize, Option<Computed>)>,
+    /// The columns assigned, each once.
+    assigned: Vec<usize>,
+}
+
+/// Its execution.
+pub(super) struct Running {
+    programs: Vec<Option<rules::Running>>,
+    /// Old row (with what is assigned to it), new row, row of the query.
+    input: Batch,
+    /// The row as it is in the table.
+    old: Batch,
+    locators: BytesColumn,
+    /// All columns of the table.
+    ordinals: Vec<usize>,
+}
+
+impl Compiled {
+    pub(super) fn new(insert: &InsertPlan) -> SqlResult<Option<Compiled>> {
+        if insert.on_duplicate.is_empty() {
+            return Ok(None);
+        }
+        let mut compiled = Compiled { assignments: Vec::new(), assigned: Vec::new() };
+        for assign in &insert.on_duplicate {
+            let program = match &assign.value {
+                Some(value) => Some(Computed::new(assign.column, value)?),
+                None => None,
+            };
+            compiled.assignments.push((assign.column, program));
+            if !compiled.assigned.contains(&assign.column) {
+                compiled.assigned.push(assign.column);
+            }
+        }
+        Ok(Some(compiled))
+    }
+
+    pub(super) fn running(&self, table: &Table) -> Running {
+        let columns = &table.definition().columns;
+        let shapes = || columns.iter().map(|column| column.data_type.physical());
+        Running {
+            programs: self
+                .assignments
+                .iter()
+                .map(|(_, program)| program.as_ref().map(rules::Running::new))
+                .collect(),
+            input: Batch::new(shapes().chain(shapes())),
+            old: Batch::new(shapes()),
+            locators: BytesColumn::new(),
+            ordinals: (0..columns.len()).collect(),
+        }
+    }
+}
+
+impl Insert<'_, '_> {
+    /// Does what the statement says about a duplicate. Answers whether the row is in the table now; `None`: try again.
+    pub(super) fn resolve(
+        &mut self,
+        duplicate: &DuplicateKey,
+        selected: Option<(&Batch, usize)>,
+        ctx: &mut ExecContext<'_>,
+    ) -> SqlResult<Option<bool>> {
+        if self.plan.replace {
+            return self.replace(duplicate, ctx);
+        }
+        if let (Some(compiled), Some(mut running)) = (&self.compiled.on_duplicate, self.on_duplicate.take()) {
+            let result = self.update_duplicate(compiled, &mut running, duplicate, selected, ctx);
+            self.on_duplicate = Some(running);
+            return result;
+        }
+        if self.plan.ignore {
+            warn_duplicate(duplicate, ctx.eval.warnings);
+            return Ok(Some(false));
+        }
+        Err(write_error(&WriteError::DuplicateKey(Box::new(duplicate.clone()))))
+    }
+
+    fn replace(&mut self, duplicate: &DuplicateKey, ctx: &mut ExecContext<'_>) -> SqlResult<Option<bool>> {
+        let table = std::sync::Arc::clone(&self.table);
+        let definition = table.definition();
+        let locked = write(ctx, |transaction, context| {
+            table.lock_row(transaction, &duplicate.locator, LockMode::Exclusive, context.wait, |_| ())
+        })?
+        .map_err(|error| failed(&error))?;
+        if !matches!(locked, Locked::Row(())) {
+            return Ok(None);
+        }
+        let last_unique = definition.indexes.iter().rposition(|index| index.is_unique());
+        if last_unique != Some(duplicate.index) {
+            let gone =
+                write(ctx, |transaction, context| table.delete(transaction, &duplicate.locator, context))?
+                    .map_err(|error| failed(&error))?;
+            self.counts.deleted += u64::from(gone);
+            return Ok(None);
+        }
+        let changes: Vec<(usize, Cell<'_>)> =
+            self.row.columns.iter().map(|column| column.cell(0)).enumerate().collect();
+        let updated = write(ctx, |transaction, context| {
+            table.update(transaction, &duplicate.locator, &changes, context)
+        })?
+        .map_err(|error| failed(&error))?;
+        match updated {
+            Updated::Changed => {
+                self.counts.deleted += 1;
+                self.counts.copied += 1;
+                Ok(Some(true))
+            }
+            Updated::Same => {
+                self.counts.copied += 1;
+                Ok(Some(true))
+            }
+            Updated::Absent => Ok(None),
+        }
+    }
+
+    fn update_duplicate(
+        &mut self,
+        compiled: &Compiled,
+        running: &mut Running,
+        duplicate: &DuplicateKey,
+        selected: Option<(&Batch, usize)>,
+        ctx: &mut ExecContext<'_>,
+    ) -> SqlResult<Option<bool>> {
+        let table = std::sync::Arc::clone(&self.table);
+        let definition = table.definition();
+        let width = definition.columns.len();
+        let Running { programs, input, old, locators, ordinals } = running;
+        old.clear();
+        locators.clear();
+        let locked = write(ctx, |transaction, context| {
+            let (zone, wait) = (context.zone, context.wait);
+            let mode = LockMode::Exclusive;
+            table.lock_columns(transaction, &duplicate.locator, mode, wait, zone, ordinals, old, locators)
+        })?
+        .map_err(|error| failed(&error))?;
+        if !matches!(locked, Locked::Row(())) {
+            return Ok(None);
+        }
+        input.columns.truncate(2 * width);
+        for (target, source) in input.columns.iter_mut().zip(old.columns.iter().chain(&self.row.columns)) {
+            target.copy_from(source);
+        }
+        if let Some((batch, row)) = selected {
+            for column in &batch.columns {
+                let mut one = Column::new(column.physical());
+                one.push_cell(column.cell(row));
+                input.columns.push(one);
+            }
+        }
+        input.row_count = 1;
+        for ((ordinal, computed), program) in compiled.assignments.iter().zip(programs) {
+            let target = Target { definition, ordinal: *ordinal, row: self.row_number, null_allowed: false };
+            match (computed, program) {
+                (Some(computed), Some(program)) => {
+                    let value = program.eval(computed, input, &mut ctx.eval)?;
+                    let out = &mut input.columns[*ordinal];
+                    self.storing.put(target, value, &computed.data_type, out, ctx.eval.warnings)?;
+                }
+                _ => match (&self.compiled.rules.defaults[*ordinal], &mut self.running.defaults[*ordinal]) {
+                    (Some(rule), Some(running)) => {
+                        let value = running.eval(rule, input, &mut ctx.eval)?;
+                        let out = &mut input.columns[*ordinal];
+                        self.storing.put(target, value, &rule.data_type, out, ctx.eval.warnings)?;
+                    }
+                    _ => {
+                        let out = &mut input.columns[*ordinal];
+                        rules::put_default(&self.storing, target, out, ctx.eval.warnings)?;
+                    }
+                },
+            }
+        }
+        self.counts.touched += 1;
+        let differs =
+            |ordinal: usize, input: &Batch| input.columns[ordinal].cell(0) != old.columns[ordinal].cell(0);
+        if !compiled.assigned.iter().any(|&ordinal| differs(ordinal, input)) {
+            return Ok(Some(false));
+        }
+        for (ordinal, column) in definition.columns.iter().enumerate() {
+            if column.on_update_now && !compiled.assigned.contains(&ordinal) {
+                self.storing.put_now(&column.data_type, &mut input.columns[ordinal]);
+            }
+        }
+        for (generated, program) in self.compiled.rules.generated.iter().zip(&mut self.running.generated) {
+            let target =
+                Target { definition, ordinal: generated.ordinal, row: self.row_number, null_allowed: false };
+            let value = program.eval(generated, input, &mut ctx.eval)?;
+            let out = &mut input.columns[generated.ordinal];
+            self.storing.put(target, value, &generated.data_type, out, ctx.eval.warnings)?;
+        }
+        if !self.compiled.rules.checks.is_empty()
+            && let Some(name) = self.compiled.rules.violated(&mut self.running, input, &mut ctx.eval)?
+        {
+            check_violated(name, self.plan.ignore, ctx.eval.warnings)?;
+            return Ok(Some(false));
+        }
+        let changes: Vec<(usize, Cell<'_>)> = (0..width)
+            .filter(|&ordinal| differs(ordinal, input))
+            .map(|ordinal| (ordinal, input.columns[ordinal].cell(0)))
+            .collect();
+        let Some(locator) = (!locators.is_empty()).then(|| locators.get(0)) else {
+            return Err(internal("a locked row without a locator"));
+        };
+        match write(ctx, |transaction, context| table.update(transaction, locator, &changes, context))? {
+            Ok(Updated::Changed) => {
+                self.counts.copied += 1;
+                self.counts.updated += 1;
+                if let Some(numbers) = &mut self.numbers
+                    && let Cell::Int(value) = input.columns[numbers.ordinal].cell(0)
+                {
+                    self.counts.last_updated = Some(value as u64);
+                    if compiled.assigned.contains(&numbers.ordinal) {
+                        let signed = !definition.columns[numbers.ordinal].data_type.unsigned;
+                        numbers.observe(&table, value as u64, signed).map_err(|error| failed(&error))?;
+                    }
+                }
+                Ok(Some(false))
+            }
+            Ok(Updated::Same) => Ok(Some(false)),
+            Ok(Updated::Absent) => Ok(None),
+            Err(WriteError::DuplicateKey(duplicate)) if self.plan.ignore => {
+                warn_duplicate(&duplicate, ctx.eval.warnings);
+                Ok(Some(false))
+            }
+            Err(error) => Err(failed(&error)),
+        }
+    }
+}

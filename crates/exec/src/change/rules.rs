@@ -1,0 +1,262 @@
+//! What a table's definition asks of each row: defaults, generated columns, CHECK constraints.
+//!
+//! Their expressions are kept as canonical text; they are parsed, bound and compiled when a plan is prepared.
+
+use std::sync::Arc;
+
+use catalog::{Catalog, ColumnDefault, TableEntry};
+use plan::error::{PlanError, PlanResult};
+use plan::function::TypeContext;
+use plan::{Expr, ExprKind};
+use syntax::SqlMode;
+use types::{Batch, Cell, CollationId, Column, DataType, TypeKind, Value};
+
+use super::values::{Storing, Target};
+use crate::context::coded;
+use crate::expr::{EvalContext, Program, Scratch, SqlResult};
+
+/// An expression that makes a value of a column.
+#[derive(Debug)]
+pub(super) struct Computed {
+    /// Column of the table.
+    pub(super) ordinal: usize,
+    pub(super) program: Program,
+    pub(super) data_type: DataType,
+}
+
+impl Computed {
+    pub(super) fn new(ordinal: usize, expr: &Expr) -> SqlResult<Computed> {
+        let program = Program::compile(std::slice::from_ref(expr))?;
+        Ok(Computed { ordinal, program, data_type: expr.data_type.clone() })
+    }
+}
+
+/// What an execution keeps for a [`Computed`].
+#[derive(Debug)]
+pub(super) struct Running {
+    scratch: Scratch,
+    out: [Column; 1],
+}
+
+impl Running {
+    pub(super) fn new(computed: &Computed) -> Running {
+        Running { scratch: computed.program.scratch(), out: [Column::new(computed.data_type.physical())] }
+    }
+
+    /// The value for the only row of `input`.
+    ///
+    /// # Errors
+    /// The client's.
+    pub(super) fn eval(
+        &mut self,
+        computed: &Computed,
+        input: &Batch,
+        ctx: &mut EvalContext<'_>,
+    ) -> SqlResult<Cell<'_>> {
+        computed.program.eval(&mut self.scratch, input, ctx, &mut self.out)?;
+        Ok(self.out[0].cell(0))
+    }
+}
+
+/// The rules of one table, compiled.
+#[derive(Debug)]
+pub(super) struct Rules {
+    /// `DEFAULT (expression)`, by ordinal.
+    pub(super) defaults: Vec<Option<Computed>>,
+    /// Generated columns, in order.
+    pub(super) generated: Vec<Computed>,
+    /// Enforced CHECK constraints: their conditions.
+    pub(super) checks: Vec<(Arc<str>, Computed)>,
+}
+
+/// Scratches for [`Rules`].
+#[derive(Debug)]
+pub(super) struct RunningRules {
+    pub(super) defaults: Vec<Option<Running>>,
+    pub(super) generated: Vec<Running>,
+    pub(super) checks: Vec<Running>,
+}
+
+impl Rules {
+    /// Compiles the rules. `position`: where the row's column of this ordinal stands in the input; `None`: it is not
+    /// there. `default_wanted`: whether the default of this column may be asked for.
+    ///
+    /// # Errors
+    /// 1235 for functions that do not run yet, or if a column is not there.
+    pub(super) fn compile(
+        entry: &Arc<TableEntry>,
+        position: &dyn Fn(usize) -> Option<u32>,
+        default_wanted: &dyn Fn(usize) -> bool,
+    ) -> SqlResult<Rules> {
+        let definition = &entry.definition;
+        let compile = |ordinal: usize, text: &str| -> SqlResult<Computed> {
+            let mut expr = bind(entry, text)?;
+            place(&mut expr, position)?;
+            Computed::new(ordinal, &expr)
+        };
+        let mut rules = Rules { defaults: Vec::new(), generated: Vec::new(), checks: Vec::new() };
+        for (ordinal, column) in definition.columns.iter().enumerate() {
+            rules.defaults.push(match &column.default {
+                ColumnDefault::Expression(text) if default_wanted(ordinal) => Some(compile(ordinal, text)?),
+                _ => None,
+            });
+            if let Some(generated) = &column.generated {
+                rules.generated.push(compile(ordinal, &generated.expression)?);
+            }
+        }
+        for check in definition.checks.iter().filter(|check| check.enforced) {
+            rules.checks.push((check.name.clone(), compile(usize::MAX, &check.expression)?));
+        }
+        Ok(rules)
+    }
+
+    pub(super) fn running(&self) -> RunningRules {
+        RunningRules {
+            defaults: self.defaults.iter().map(|rule| rule.as_ref().map(Running::new)).collect(),
+            generated: self.generated.iter().map(Running::new).collect(),
+            checks: self.checks.iter().map(|(_, rule)| Running::new(rule)).collect(),
+        }
+    }
+
+    /// The name of the first CHECK constraint that the only row of `row` violates: whose condition is false. An unknown
+    /// one holds.
+    ///
+    /// # Errors
+    /// The client's, of an expression.
+    pub(super) fn violated(
+        &self,
+        running: &mut RunningRules,
+        row: &Batch,
+        ctx: &mut EvalContext<'_>,
+    ) -> SqlResult<Option<&Arc<str>>> {
+        for ((name, check), running) in self.checks.iter().zip(&mut running.checks) {
+            let truth = running.eval(check, row, ctx)?;
+            let is_false = match truth {
+                Cell::Null => false,
+                Cell::Int(value) => value == 0,
+                Cell::Double(value) => value == 0.0,
+                Cell::Decimal(value) => value.is_zero(),
+                Cell::Bytes(text) => types::number::parse_double(text).value == 0.0,
+            };
+            if is_false {
+                return Ok(Some(name));
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// Makes `out` the constant default of a column, or its implicit one where MySQL has it without a word. An expression
+/// is the caller's.
+///
+/// # Errors
+/// 1364 in strict mode.
+pub(super) fn put_default(
+    storing: &Storing<'_>,
+    target: Target<'_>,
+    out: &mut Column,
+    warnings: &mut crate::expr::Warnings,
+) -> SqlResult<()> {
+    let column = &target.definition.columns[target.ordinal];
+    match &column.default {
+        ColumnDefault::Literal { value, .. } => storing.put_stored(value, &column.data_type, out),
+        ColumnDefault::CurrentTimestamp => storing.put_now(&column.data_type, out),
+        ColumnDefault::None if has_no_default(target.definition, target.ordinal) => {
+            storing.no_default(column, out, warnings)?;
+        }
+        // The first member.
+        ColumnDefault::None
+            if column.data_type.kind == TypeKind::Enum && !column.nullable && !column.auto_increment =>
+        {
+            out.clear();
+            out.push_int(1);
+        }
+        ColumnDefault::None | ColumnDefault::Null | ColumnDefault::Expression(_) => {
+            out.clear();
+            out.push_null();
+        }
+    }
+    Ok(())
+}
+
+/// A column that must be given a value. An ENUM has its first member for a default.
+pub(super) fn has_no_default(definition: &catalog::TableDefinition, ordinal: usize) -> bool {
+    let column = &definition.columns[ordinal];
+    column.default == ColumnDefault::None
+        && !column.nullable
+        && !column.auto_increment
+        && column.generated.is_none()
+        && column.data_type.kind != TypeKind::Enum
+}
+
+/// Does an expression read a column of its input?
+pub(super) fn reads_input(expr: &Expr) -> bool {
+    if let ExprKind::Input(_) = expr.kind {
+        return true;
+    }
+    let mut found = false;
+    expr.each_child(&mut |child| found |= reads_input(child));
+    found
+}
+
+/// A stored expression over the columns of its table: column `i` is `Input(i)`.
+fn bind(entry: &Arc<TableEntry>, text: &str) -> SqlResult<Expr> {
+    let arena = bumpalo::Bump::new();
+    let parsed = syntax::parse_expr(text.as_bytes(), &arena, SqlMode::default())
+        .map_err(|error| coded(error.number, &error.message))?;
+    let session = StoredText { collation: entry.definition.collation };
+    plan::bind::bind_over_table(&parsed, text.as_bytes(), entry, &Catalog::new(), &session)
+        .map_err(|error| coded(error.number, &error.message))
+}
+
+/// Moves the columns an expression reads to where the input has them.
+fn place(expr: &mut Expr, position: &dyn Fn(usize) -> Option<u32>) -> SqlResult<()> {
+    if let ExprKind::Input(ordinal) = &mut expr.kind {
+        let Some(found) = position(*ordinal as usize) else {
+            return Err(coded(
+                1235,
+                "This version of MySQL doesn't yet support 'DEFAULT of a column whose expression reads other columns'",
+            ));
+        };
+        *ordinal = found;
+        return Ok(());
+    }
+    let mut result = Ok(());
+    expr.each_child_mut(&mut |child| {
+        if result.is_ok() {
+            result = place(child, position);
+        }
+    });
+    result
+}
+
+/// Stored expressions depend on no session: their text says everything.
+struct StoredText {
+    collation: CollationId,
+}
+
+impl plan::bind::Session for StoredText {
+    fn database(&self) -> Option<&str> {
+        None
+    }
+
+    fn connection_collation(&self) -> CollationId {
+        self.collation
+    }
+
+    fn only_full_group_by(&self) -> bool {
+        true
+    }
+
+    fn type_context(&self) -> TypeContext {
+        TypeContext { connection_collation: self.collation, ..TypeContext::default() }
+    }
+
+    fn system_variable(&self, _scope: syntax::ast::VarScope, name: &str) -> PlanResult<Value> {
+        Err(PlanError::new(3772, format!("Default value expression cannot refer to variable '{name}'")))
+    }
+
+    fn user_variable(&self, _name: &str) -> Option<DataType> {
+        None
+    }
+}
