@@ -285,6 +285,37 @@ fn compare(name: &str) {
     assert!(wrong.is_empty(), "{} of {count} differ:\n{}", wrong.len(), wrong.join("\n"));
 }
 
+/// The plans of `plans.sql` are those of `plans.expected`; run with `INVAR_REWRITE=1` to write what they are now.
+#[test]
+fn plans_are_as_written() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/queries");
+    let statements = std::fs::read_to_string(folder.join("plans.sql")).expect("the test's data");
+    let world = World::new();
+    for number in 1..200 {
+        world.run(&format!("INSERT INTO t VALUES ({number}, 'name {number}', {})", number % 20));
+        world.run(&format!("INSERT INTO u VALUES ({number}, {}, {number})", number % 50));
+        world.run(&format!("INSERT INTO d (a, f) VALUES ({}, 'text')", number % 7));
+    }
+    let mut plans = String::new();
+    for statement in statements.lines().filter(|line| !line.is_empty() && !line.starts_with("--")) {
+        let arena = bumpalo::Bump::new();
+        let parsed = syntax::parse(statement.as_bytes(), &arena, syntax::SqlMode::default()).expect("it parses");
+        let bound = plan::bind::bind(&parsed.statement, statement.as_bytes(), &world.catalog, &Binding);
+        let plan = plan::optimize(bound.expect("it binds"), &Options::new(&world.catalog));
+        // Estimates change with the statistics: only shapes are compared.
+        let tree: String = plan::explain::tree(&plan, None)
+            .lines()
+            .map(|line| format!("{}\n", line.split("  (cost").next().unwrap_or(line)))
+            .collect();
+        write!(plans, "> {statement}\n{tree}").expect("a String takes all");
+    }
+    if std::env::var_os("INVAR_REWRITE").is_some() {
+        std::fs::write(folder.join("plans.expected"), &plans).expect("the folder is writable");
+    }
+    let expected = std::fs::read_to_string(folder.join("plans.expected")).unwrap_or_default();
+    assert_eq!(plans, expected);
+}
+
 #[test]
 fn queries_answer_as_mysql_does() {
     compare("select");

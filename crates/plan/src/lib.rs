@@ -19,6 +19,7 @@
 pub mod bind;
 pub mod build;
 pub mod error;
+pub mod explain;
 pub mod expr;
 pub mod function;
 pub mod logical;

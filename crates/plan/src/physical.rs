@@ -32,6 +32,10 @@ pub struct PhysicalPlan {
     pub parameters: Vec<DataType>,
     /// What the account must be allowed.
     pub privileges: Vec<(TableIndex, NeededPrivilege, Vec<u32>)>,
+    /// Every column the statement knows, by [`ColumnId`]: names for EXPLAIN.
+    pub columns: Vec<crate::logical::ColumnInfo>,
+    /// Columns of enclosing queries, by slot.
+    pub outer_slots: Vec<ColumnId>,
     /// Slots for values of outer rows.
     pub outer_slot_count: u32,
     /// Recursive CTEs.

@@ -24,7 +24,7 @@ def ask(cursor, statement):
     return "".join(line + "\n" for line in lines)
 
 for file in sorted(here.glob("*.sql")):
-    if file.name == "schema.sql":
+    if file.name in ("schema.sql", "plans.sql"):
         continue
     cursor = connection.cursor()
     cursor.execute("DROP DATABASE IF EXISTS plan_x")

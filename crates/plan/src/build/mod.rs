@@ -62,7 +62,7 @@ pub fn build(mut bound: Bound, options: &Options) -> PhysicalPlan {
         BoundKind::Update(update) => PlanKind::Update(Box::new(builder.update(update))),
         BoundKind::Delete(delete) => PlanKind::Delete(Box::new(builder.delete(delete))),
     };
-    let (outer_slot_count, node_count) = (builder.outer_slots.len() as u32, builder.node_count);
+    let (outer_slots, node_count) = (builder.outer_slots, builder.node_count);
     PhysicalPlan {
         kind,
         tables: bound
@@ -77,7 +77,9 @@ pub fn build(mut bound: Bound, options: &Options) -> PhysicalPlan {
         output: bound.output,
         parameters: bound.parameters,
         privileges: bound.privileges,
-        outer_slot_count,
+        outer_slot_count: outer_slots.len() as u32,
+        outer_slots,
+        columns: bound.columns,
         recursion_count: bound.recursion_count,
         node_count,
         volatile: bound.volatile,
