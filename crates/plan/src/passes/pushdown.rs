@@ -270,7 +270,9 @@ fn derive_constants(joins: &[Expr], known: &[Expr], side: &[ColumnId], out: &mut
             if let ExprKind::Call { args, .. } = &mut copy.kind {
                 *args = vec![to.clone(), value.clone()];
             }
-            derived.push(copy);
+            if !out.contains(&copy) && !derived.contains(&copy) {
+                derived.push(copy);
+            }
         }
     }
     out.extend(derived);
