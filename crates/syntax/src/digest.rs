@@ -8,7 +8,7 @@
 //! What stays as written, because it decides more than a value:
 //! - the whole select list (a column without alias is named by its source text, blanks included), and so every
 //!   subquery in it;
-//! - `ORDER BY` and `GROUP BY` (ordinals), lengths of types, fractional digits, paths behind `->`, frames, hints,
+//! - `ORDER BY` and `GROUP BY` (ordinals), constants that shape a type (`ROUND(x, 2)`), lengths of types, fractional digits, paths behind `->`, frames, hints,
 //!   `NULL`, `TRUE`, `FALSE`, introducers and typed literals.
 //!
 //! The rows of `INSERT ... VALUES (...), (...)` become one *row template*: however many rows of literals there are,
@@ -168,6 +168,7 @@ impl Digester<'_, '_> {
             _ => return None,
         };
         let mut previous = T::Semicolon;
+        let mut previous_place = token.span();
         let mut rows = None;
         let mut param_count = 0;
         loop {
@@ -201,6 +202,11 @@ impl Digester<'_, '_> {
                     }
                     let inner = match self.clauses[self.depth] {
                         Clause::Free if fixes_parens(previous) => Clause::Fixed,
+                        Clause::Free
+                            if previous == T::Ident && shapes_type(previous_place.of(self.lexer.sql)) =>
+                        {
+                            Clause::Fixed
+                        }
                         Clause::Free => Clause::Free,
                         Clause::Fixed | Clause::List => Clause::Fixed,
                     };
@@ -255,6 +261,7 @@ impl Digester<'_, '_> {
                 kind => self.symbol(kind),
             }
             previous = token.kind;
+            previous_place = token.span();
             token = self.lexer.next();
             if self.lexer.hint.start != self.hint {
                 self.hint = self.lexer.hint.start;
@@ -474,7 +481,18 @@ fn fixes_parens(word: T) -> bool {
             | T::SYSTEM
             | T::BERNOULLI
             | T::GROUP_CONCAT
+            | T::TRUNCATE
+            | T::FORMAT
     )
+}
+
+/// Functions whose result's type depends on the value of a constant argument.
+fn shapes_type(name: &[u8]) -> bool {
+    match name.len() {
+        5 => name.eq_ignore_ascii_case(b"ROUND"),
+        11 => name.eq_ignore_ascii_case(b"STR_TO_DATE"),
+        _ => false,
+    }
 }
 
 /// Tokens after which a literal is part of the grammar, not a value.

@@ -195,6 +195,7 @@ fn statements_that_mean_something_else_have_other_templates() {
         ("SELECT a FROM `t`", "SELECT a FROM t"),
         ("SELECT a FROM t WHERE CAST(b AS CHAR(1)) = 'x'", "SELECT a FROM t WHERE CAST(b AS CHAR(2)) = 'x'"),
         ("SELECT a FROM t WHERE b > NOW(3)", "SELECT a FROM t WHERE b > NOW(6)"),
+        ("SELECT a FROM t WHERE ROUND(b, 1) = 2", "SELECT a FROM t WHERE ROUND(b, 2) = 2"),
         ("SELECT a FROM t WHERE j->'$.a' = 1", "SELECT a FROM t WHERE j->'$.b' = 1"),
         ("SELECT /*+ BKA(t) */ a FROM t", "SELECT a FROM t"),
         ("SELECT a FROM t WHERE b = 1 /*!80000 OR 1 */", "SELECT a FROM t WHERE b = 1"),
