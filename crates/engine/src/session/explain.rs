@@ -1,24 +1,151 @@
-//! EXPLAIN: the plan of a statement, not run.
+//! EXPLAIN: the plan of a statement, not run; EXPLAIN ANALYZE runs it and shows what it did.
 
-use service::{Outcome, Reply};
+use exec::RowSink;
+use exec::expr::SqlResult;
+use plan::explain::{Actual, ExplainRow};
+use plan::physical::PlanKind;
+use service::{Outcome, Reply, SqlError};
 use syntax::ast::{Explain, ExplainTarget};
+use types::vector::Batch;
 use types::Value;
 
+use super::listing::{Listing, text, unsigned};
+use super::run::{CachedPlan, has_plan};
 use super::{LocalSession, not_supported};
 use crate::status::StatementKind;
+use crate::system_schemas::rows::Cell;
+
+/// Takes rows and forgets them.
+struct Forget;
+
+impl RowSink for Forget {
+    fn batch(&mut self, _batch: &Batch) -> SqlResult<bool> {
+        Ok(true)
+    }
+}
 
 impl LocalSession {
     pub(crate) fn explain(
         &mut self,
         explain: &Explain<'_>,
-        _sql: &[u8],
-        _parameters: &[Value],
-        _reply: &mut Reply<'_>,
+        sql: &[u8],
+        parameters: &[Value],
+        reply: &mut Reply<'_>,
     ) -> Outcome {
         self.core.counters.count(StatementKind::ExplainOther);
-        let ExplainTarget::Statement(..) = explain.target else {
+        let ExplainTarget::Statement(statement, _) = explain.target else {
             return Err(not_supported("EXPLAIN FOR CONNECTION"));
         };
-        Err(not_supported("EXPLAIN"))
+        if explain.into.is_some() {
+            return Err(not_supported("EXPLAIN INTO"));
+        }
+        if explain.schema.is_some() {
+            return Err(not_supported("EXPLAIN FOR SCHEMA"));
+        }
+        if !has_plan(statement) {
+            return Err(not_supported("EXPLAIN of this statement"));
+        }
+        let format = explain.format.map(|format| String::from_utf8_lossy(format).to_ascii_uppercase());
+        let tree = match format.as_deref() {
+            None => explain.analyze,
+            Some("TREE") => true,
+            Some("TRADITIONAL" | "TRADITIONAL_STRICT") if !explain.analyze => false,
+            Some("JSON") => return Err(not_supported("EXPLAIN FORMAT=JSON")),
+            Some("TRADITIONAL" | "TRADITIONAL_STRICT") => {
+                return Err(not_supported("EXPLAIN ANALYZE with TRADITIONAL format"));
+            }
+            Some(other) => return Err(service::error::ER_UNKNOWN_EXPLAIN_FORMAT.with(&[&other])),
+        };
+        let plan = self.plan_statement(statement, sql, parameters)?;
+        self.require_plan_privileges(&plan)?;
+        let physical = plan.prepared.plan();
+        if !tree {
+            let rows = plan::explain::table(physical);
+            return self.send_listing(&traditional(&rows), reply);
+        }
+        let actual = if explain.analyze { Some(self.analyze(&plan, parameters, reply)?) } else { None };
+        let mut listing = Listing::new(&[("EXPLAIN", text(65_535))]);
+        let shown = plan::explain::tree(physical, actual.as_deref());
+        listing.push(&[Cell::Text(&shown)]);
+        self.send_listing(&listing, reply)
     }
+
+    /// Runs a query and tells what its nodes did.
+    fn analyze(
+        &mut self,
+        plan: &CachedPlan,
+        parameters: &[Value],
+        reply: &mut Reply<'_>,
+    ) -> Result<Vec<Actual>, Box<SqlError>> {
+        let physical = plan.prepared.plan();
+        if !matches!(physical.kind, PlanKind::Query(_)) {
+            return Err(not_supported("EXPLAIN ANALYZE of a statement that changes rows"));
+        }
+        let in_transaction = !physical.tables.is_empty();
+        if in_transaction {
+            self.begin_table_statement();
+            self.lock_metadata(physical)?;
+        }
+        let before = self.transaction.store.savepoint();
+        let node_count = physical.node_count as usize;
+        let ran = self.with_context(plan, parameters, |prepared, context| {
+            context.node_counters = vec![exec::NodeCounter::default(); node_count];
+            exec::run_query(prepared, context, &mut Forget)?;
+            Ok(std::mem::take(&mut context.node_counters))
+        });
+        match ran {
+            Ok(counters) => {
+                self.finish(in_transaction, reply)?;
+                Ok(counters
+                    .into_iter()
+                    .map(|counter| Actual { loops: counter.loops, rows: counter.rows, micros: counter.micros })
+                    .collect())
+            }
+            Err(error) => {
+                if in_transaction {
+                    self.fail_table_statement(&before, &error)?;
+                }
+                Err(error)
+            }
+        }
+    }
+}
+
+/// The rows of the traditional format.
+fn traditional(rows: &[ExplainRow]) -> Listing {
+    let mut listing = Listing::new(&[
+        ("id", unsigned()),
+        ("select_type", text(19)),
+        ("table", text(64)),
+        ("partitions", text(65_535)),
+        ("type", text(10)),
+        ("possible_keys", text(4096)),
+        ("key", text(64)),
+        ("key_len", text(4096)),
+        ("ref", text(2048)),
+        ("rows", unsigned()),
+        ("filtered", text(6)),
+        ("Extra", text(256)),
+    ]);
+    fn shown(value: &Option<String>) -> Cell<'_> {
+        value.as_deref().map_or(Cell::Null, Cell::Text)
+    }
+    for row in rows {
+        let filtered = row.filtered.map(|percent| format!("{percent:.2}"));
+        listing.push(&[
+            row.id.map_or(Cell::Null, |id| Cell::UInt(u64::from(id))),
+            Cell::Text(&row.select_type),
+            shown(&row.table),
+            Cell::Null,
+            shown(&row.access_type),
+            shown(&row.possible_keys),
+            shown(&row.key),
+            shown(&row.key_len),
+            shown(&row.reference),
+            row.rows.map_or(Cell::Null, Cell::UInt),
+            shown(&filtered),
+            shown(&row.extra),
+        ]);
+    }
+    listing
 }

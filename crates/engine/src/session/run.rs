@@ -399,7 +399,7 @@ impl LocalSession {
     }
 
     /// Checks that the account may do what the plan does.
-    fn require_plan_privileges(&self, plan: &CachedPlan) -> Outcome {
+    pub(super) fn require_plan_privileges(&self, plan: &CachedPlan) -> Outcome {
         let plan = plan.prepared.plan();
         for (table, needed, columns) in &plan.privileges {
             let definition = &plan.tables[table.0 as usize].entry.definition;
@@ -581,7 +581,7 @@ impl LocalSession {
         }
     }
 
-    fn finish(&mut self, in_transaction: bool, reply: &mut Reply<'_>) -> Outcome {
+    pub(super) fn finish(&mut self, in_transaction: bool, reply: &mut Reply<'_>) -> Outcome {
         if in_transaction {
             self.end_table_statement()?;
             self.wait_for_commit(reply);
@@ -625,7 +625,7 @@ impl LocalSession {
     }
 
     /// Runs `run` with everything operators need.
-    fn with_context<R>(
+    pub(super) fn with_context<R>(
         &mut self,
         plan: &CachedPlan,
         values: &[Value],
