@@ -27,7 +27,9 @@ impl Backend for Local {
             root_password,
             program: std::env::current_exe().map(|path| path.display().to_string()).unwrap_or_default(),
         };
-        Engine::open(&env::Env::real(), &start).map(|engine| Self { engine }).map_err(|error| error.to_string())
+        Engine::open(&env::Env::real(), &start)
+            .map(|engine| Self { engine })
+            .map_err(|error| error.to_string())
     }
 
     fn has_account_without_password(&self) -> bool {
@@ -43,6 +45,8 @@ impl Backend for Local {
     }
 
     fn close(self) -> Result<(), String> {
-        self.engine.close().map_err(|error| format!("the last checkpoint failed, the next start recovers: {error}"))
+        self.engine
+            .close()
+            .map_err(|error| format!("the last checkpoint failed, the next start recovers: {error}"))
     }
 }

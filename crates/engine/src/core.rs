@@ -181,7 +181,7 @@ impl Core {
     #[must_use]
     pub fn hash_sha2_password(&self, password: &[u8]) -> Box<[u8]> {
         let mut salt = [0; wire::auth::SALT_BYTES];
-        self.env.random.fill(&mut salt);
+        self.fill_random(&mut salt);
         // The stored form is text in which `$` separates and no zero may stand.
         for byte in &mut salt {
             *byte = 0x21 + *byte % 0x5d;
@@ -199,11 +199,19 @@ impl Core {
         self.env.disk.folder(&path, true).ok()
     }
 
+    /// Random bytes good enough for salts and keys.
+    ///
+    /// # Panics
+    /// If the operating system has none to give: a password must not be salted with anything else.
+    pub fn fill_random(&self, bytes: &mut [u8]) {
+        self.env.random.fill(bytes).expect("the operating system gives random bytes");
+    }
+
     /// Random bits for a session's RAND().
     #[must_use]
     pub fn random_u64(&self) -> u64 {
         let mut bytes = [0; 8];
-        self.env.random.fill(&mut bytes);
+        self.fill_random(&mut bytes);
         u64::from_le_bytes(bytes)
     }
 

@@ -86,12 +86,14 @@ fn start_variables(options: &StartOptions, host_name: &str) -> Result<Variables,
     let mut variables = Variables::defaults();
     let mut set = |name: &str, text: &str| -> Result<(), StartError> {
         let name = name.replace('-', "_");
-        let id = by_name(name.as_bytes()).ok_or_else(|| StartError::Option(format!("unknown variable '{name}={text}'")))?;
+        let id = by_name(name.as_bytes())
+            .ok_or_else(|| StartError::Option(format!("unknown variable '{name}={text}'")))?;
         let mut warnings = Vec::new();
         let definition = id.definition();
         let mut value = option_value(text);
         if matches!(definition.kind, crate::variables::Kind::Text)
-            || (matches!(definition.kind, crate::variables::Kind::Enumeration(_)) && text.parse::<i64>().is_err())
+            || (matches!(definition.kind, crate::variables::Kind::Enumeration(_))
+                && text.parse::<i64>().is_err())
         {
             value = types::Value::string(text, types::CollationId::UTF8MB4_0900_AI_CI);
         }
@@ -141,7 +143,7 @@ impl Engine {
                 variables.set(id, setting);
             }
         }
-        let uuid = server_uuid(env);
+        let uuid = server_uuid(env).map_err(|error| StartError::Option(error.to_string()))?;
         variables.set(known::server_uuid(), Setting::text(&uuid));
         let facts = ServerFacts {
             program: options.program.clone(),
@@ -199,7 +201,8 @@ impl Engine {
     #[must_use]
     pub fn account_without_password(&self) -> Option<String> {
         let catalog = self.core.catalog().load();
-        let open = catalog.accounts.list.iter().find(|account| !account.locked && account.auth_string.is_empty());
+        let open =
+            catalog.accounts.list.iter().find(|account| !account.locked && account.auth_string.is_empty());
         open.map(|account| format!("'{}'@'{}'", account.user, account.host))
     }
 
@@ -231,7 +234,10 @@ impl Engine {
     pub fn close(&self) -> Result<(), store::StoreError> {
         if let Err(error) = self.core.definitions.save_counters() {
             // The counters on disk run ahead of those in use, so nothing is lost; a gap is left.
-            crate::error_log::warning(&self.core.env, &format!("AUTO_INCREMENT counters were not saved: {error}"));
+            crate::error_log::warning(
+                &self.core.env,
+                &format!("AUTO_INCREMENT counters were not saved: {error}"),
+            );
         }
         self.core.store.close()
     }
@@ -259,13 +265,13 @@ fn host_name(env: &Env) -> String {
 }
 
 /// A random UUID; another each start, as no replication is told apart by it.
-fn server_uuid(env: &Env) -> String {
+fn server_uuid(env: &Env) -> std::io::Result<String> {
     let mut bytes = [0u8; 16];
-    env.random.fill(&mut bytes);
+    env.random.fill(&mut bytes)?;
     bytes[6] = bytes[6] & 0x0f | 0x40;
     bytes[8] = bytes[8] & 0x3f | 0x80;
     let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
-    format!("{}-{}-{}-{}-{}", &hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..])
+    Ok(format!("{}-{}-{}-{}-{}", &hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..]))
 }
 
 /// How well a host pattern fits; `None` if it does not. The greater, the more specific.
@@ -416,13 +422,17 @@ mod tests {
         assert_eq!(option_value("1.5"), types::Value::Double(1.5));
         let options = StartOptions {
             data_folder: "/data".into(),
-            variables: vec![("innodb-buffer-pool-size".into(), "1G".into()), ("slow_query_log".into(), "1".into())],
+            variables: vec![
+                ("innodb-buffer-pool-size".into(), "1G".into()),
+                ("slow_query_log".into(), "1".into()),
+            ],
             ..StartOptions::default()
         };
         let variables = start_variables(&options, "h").unwrap();
         assert_eq!(variables.unsigned(known::innodb_buffer_pool_size()), 1 << 30);
         assert!(variables.boolean(known::slow_query_log()));
-        let wrong = StartOptions { variables: vec![("nonsense".into(), "1".into())], ..StartOptions::default() };
+        let wrong =
+            StartOptions { variables: vec![("nonsense".into(), "1".into())], ..StartOptions::default() };
         assert_eq!(start_variables(&wrong, "h").unwrap_err().to_string(), "unknown variable 'nonsense=1'");
     }
 }

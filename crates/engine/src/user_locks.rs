@@ -59,8 +59,9 @@ impl UserLocks {
     ) -> Result<Option<i64>, Box<SqlError>> {
         let name = key(name)?;
         let connection_id = control.connection_id;
-        let deadline = (timeout_seconds >= 0.0)
-            .then(|| env.clock.now().after(Duration::try_from_secs_f64(timeout_seconds).unwrap_or(Duration::MAX)));
+        let deadline = (timeout_seconds >= 0.0).then(|| {
+            env.clock.now().after(Duration::try_from_secs_f64(timeout_seconds).unwrap_or(Duration::MAX))
+        });
         // Taken before the mutex: the guard may itself wait when it is dropped.
         let mut blocking = None;
         loop {

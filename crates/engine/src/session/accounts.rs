@@ -5,16 +5,19 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use catalog::{Account, AccountTls, Accounts, AuthPlugin, ColumnPrivileges, Privileges, SchemaPrivileges, TablePrivileges};
+use catalog::{
+    Account, AccountTls, Accounts, AuthPlugin, ColumnPrivileges, Privileges, SchemaPrivileges,
+    TablePrivileges,
+};
 use service::error::{
     ER_CANNOT_USER, ER_CANT_CREATE_USER_WITH_GRANT, ER_NO_DB_ERROR, ER_NO_SUCH_TABLE, ER_NONEXISTING_GRANT,
-    ER_NONEXISTING_TABLE_GRANT, ER_PASSWORD_NO_MATCH, ER_PLUGIN_IS_NOT_LOADED, ER_SYNTAX_ERROR, ER_WRONG_STRING_LENGTH,
-    ER_WRONG_USAGE,
+    ER_NONEXISTING_TABLE_GRANT, ER_PASSWORD_NO_MATCH, ER_PLUGIN_IS_NOT_LOADED, ER_SYNTAX_ERROR,
+    ER_WRONG_STRING_LENGTH, ER_WRONG_USAGE,
 };
 use service::{Diagnostic, Outcome, Reply, SqlError};
 use syntax::ast::{
-    Account as Name, AlterUser, Auth, CreateUser, Grant, GrantObject, Privilege, Revoke, RevokeWhat, SetDefaultRole,
-    SetPassword, SetRole, UserOption, UserRef,
+    Account as Name, AlterUser, Auth, CreateUser, Grant, GrantObject, Privilege, Revoke, RevokeWhat,
+    SetDefaultRole, SetPassword, SetRole, UserOption, UserRef,
 };
 
 use super::listing::{Listing, text};
@@ -33,15 +36,47 @@ pub const HOST_NAME_CHARS_MAX: usize = 255;
 
 /// Dynamic privileges that GRANT knows (MySQL manual, "Dynamic Privilege Descriptions").
 const DYNAMIC: &[&str] = &[
-    "APPLICATION_PASSWORD_ADMIN", "AUDIT_ABORT_EXEMPT", "AUDIT_ADMIN", "AUTHENTICATION_POLICY_ADMIN", "BACKUP_ADMIN",
-    "BINLOG_ADMIN", "BINLOG_ENCRYPTION_ADMIN", "CLONE_ADMIN", "CONNECTION_ADMIN", "ENCRYPTION_KEY_ADMIN",
-    "FIREWALL_EXEMPT", "FLUSH_OPTIMIZER_COSTS", "FLUSH_PRIVILEGES", "FLUSH_STATUS", "FLUSH_TABLES",
-    "FLUSH_USER_RESOURCES", "GROUP_REPLICATION_ADMIN", "GROUP_REPLICATION_STREAM", "INNODB_REDO_LOG_ARCHIVE",
-    "INNODB_REDO_LOG_ENABLE", "PASSWORDLESS_USER_ADMIN", "PERSIST_RO_VARIABLES_ADMIN", "REPLICATION_APPLIER",
-    "REPLICATION_SLAVE_ADMIN", "RESOURCE_GROUP_ADMIN", "RESOURCE_GROUP_USER", "ROLE_ADMIN", "SENSITIVE_VARIABLES_OBSERVER",
-    "SERVICE_CONNECTION_ADMIN", "SESSION_VARIABLES_ADMIN", "SET_ANY_DEFINER", "SHOW_ROUTINE", "SYSTEM_USER",
-    "SYSTEM_VARIABLES_ADMIN", "TABLE_ENCRYPTION_ADMIN", "TELEMETRY_LOG_ADMIN", "TRANSACTION_GTID_TAG",
-    "ALLOW_NONEXISTENT_DEFINER", "OPTIMIZE_LOCAL_TABLE", "XA_RECOVER_ADMIN", "CREATE_SPATIAL_REFERENCE_SYSTEM",
+    "APPLICATION_PASSWORD_ADMIN",
+    "AUDIT_ABORT_EXEMPT",
+    "AUDIT_ADMIN",
+    "AUTHENTICATION_POLICY_ADMIN",
+    "BACKUP_ADMIN",
+    "BINLOG_ADMIN",
+    "BINLOG_ENCRYPTION_ADMIN",
+    "CLONE_ADMIN",
+    "CONNECTION_ADMIN",
+    "ENCRYPTION_KEY_ADMIN",
+    "FIREWALL_EXEMPT",
+    "FLUSH_OPTIMIZER_COSTS",
+    "FLUSH_PRIVILEGES",
+    "FLUSH_STATUS",
+    "FLUSH_TABLES",
+    "FLUSH_USER_RESOURCES",
+    "GROUP_REPLICATION_ADMIN",
+    "GROUP_REPLICATION_STREAM",
+    "INNODB_REDO_LOG_ARCHIVE",
+    "INNODB_REDO_LOG_ENABLE",
+    "PASSWORDLESS_USER_ADMIN",
+    "PERSIST_RO_VARIABLES_ADMIN",
+    "REPLICATION_APPLIER",
+    "REPLICATION_SLAVE_ADMIN",
+    "RESOURCE_GROUP_ADMIN",
+    "RESOURCE_GROUP_USER",
+    "ROLE_ADMIN",
+    "SENSITIVE_VARIABLES_OBSERVER",
+    "SERVICE_CONNECTION_ADMIN",
+    "SESSION_VARIABLES_ADMIN",
+    "SET_ANY_DEFINER",
+    "SHOW_ROUTINE",
+    "SYSTEM_USER",
+    "SYSTEM_VARIABLES_ADMIN",
+    "TABLE_ENCRYPTION_ADMIN",
+    "TELEMETRY_LOG_ADMIN",
+    "TRANSACTION_GTID_TAG",
+    "ALLOW_NONEXISTENT_DEFINER",
+    "OPTIMIZE_LOCAL_TABLE",
+    "XA_RECOVER_ADMIN",
+    "CREATE_SPATIAL_REFERENCE_SYSTEM",
 ];
 
 fn shown(name: &Name<'_>) -> String {
@@ -183,8 +218,14 @@ impl LocalSession {
                 let mut account = Account::new(next_id(), &user, &host.to_ascii_lowercase());
                 self.apply_auth(&mut account, &spec.auth)?;
                 Self::apply_options(&mut account, statement.options)?;
-                account.default_roles =
-                    statement.default_roles.iter().map(|role| { let (user, host) = self.resolve(role); (user.into(), host.into()) }).collect();
+                account.default_roles = statement
+                    .default_roles
+                    .iter()
+                    .map(|role| {
+                        let (user, host) = self.resolve(role);
+                        (user.into(), host.into())
+                    })
+                    .collect();
                 accounts.list.push(Arc::new(account));
             }
             if failed.is_empty() { Ok(()) } else { Err(cannot("CREATE USER", &failed, EXISTS)) }
@@ -249,10 +290,20 @@ impl LocalSession {
         self.finish_account_change(Vec::new(), reply)
     }
 
-    pub(super) fn drop_user(&mut self, names: &[Name<'_>], if_exists: bool, role: bool, reply: &mut Reply<'_>) -> Outcome {
+    pub(super) fn drop_user(
+        &mut self,
+        names: &[Name<'_>],
+        if_exists: bool,
+        role: bool,
+        reply: &mut Reply<'_>,
+    ) -> Outcome {
         self.core.counters.count(StatementKind::DropUser);
         if role {
-            privilege::require_global(&self.account, Privileges::DROP_ROLE | Privileges::CREATE_USER, "DROP ROLE")?;
+            privilege::require_global(
+                &self.account,
+                Privileges::DROP_ROLE | Privileges::CREATE_USER,
+                "DROP ROLE",
+            )?;
         } else {
             self.require_create_user()?;
         }
@@ -308,8 +359,17 @@ impl LocalSession {
         self.finish_account_change(Vec::new(), reply)
     }
 
-    pub(super) fn create_role(&mut self, roles: &[Name<'_>], if_not_exists: bool, reply: &mut Reply<'_>) -> Outcome {
-        privilege::require_global(&self.account, Privileges::CREATE_ROLE | Privileges::CREATE_USER, "CREATE ROLE")?;
+    pub(super) fn create_role(
+        &mut self,
+        roles: &[Name<'_>],
+        if_not_exists: bool,
+        reply: &mut Reply<'_>,
+    ) -> Outcome {
+        privilege::require_global(
+            &self.account,
+            Privileges::CREATE_ROLE | Privileges::CREATE_USER,
+            "CREATE ROLE",
+        )?;
         let mut notes = Vec::new();
         let core = Arc::clone(&self.core);
         core.change_accounts(|accounts, next_id| {
@@ -336,7 +396,11 @@ impl LocalSession {
         self.finish_account_change(notes, reply)
     }
 
-    pub(super) fn set_default_role(&mut self, statement: &SetDefaultRole<'_>, reply: &mut Reply<'_>) -> Outcome {
+    pub(super) fn set_default_role(
+        &mut self,
+        statement: &SetDefaultRole<'_>,
+        reply: &mut Reply<'_>,
+    ) -> Outcome {
         self.require_create_user()?;
         let core = Arc::clone(&self.core);
         core.change_accounts(|accounts, _| {
@@ -351,9 +415,10 @@ impl LocalSession {
                         .iter()
                         .map(|(user, host, _)| (Arc::clone(user), Arc::clone(host)))
                         .collect(),
-                    SetRole::Roles(roles) => {
-                        roles.iter().map(|role| (name_text(role.user).into(), name_text(role.host).into())).collect()
-                    }
+                    SetRole::Roles(roles) => roles
+                        .iter()
+                        .map(|role| (name_text(role.user).into(), name_text(role.host).into()))
+                        .collect(),
                 };
             }
             Ok(())
@@ -382,7 +447,11 @@ impl LocalSession {
                 })?;
             }
             Grant::Roles { roles, users, admin_option } => {
-                privilege::require_global(&self.account, Privileges::SUPER | Privileges::CREATE_USER, "WITH ADMIN, ROLE_ADMIN, SUPER")?;
+                privilege::require_global(
+                    &self.account,
+                    Privileges::SUPER | Privileges::CREATE_USER,
+                    "WITH ADMIN, ROLE_ADMIN, SUPER",
+                )?;
                 core.change_accounts(|accounts, _| {
                     for role in roles {
                         let (role_user, role_host) = self.resolve(role);
@@ -393,8 +462,14 @@ impl LocalSession {
                             let (user, host) = self.resolve(name);
                             let account = find_mut(accounts, &user, &host)
                                 .ok_or_else(|| service::error::ER_UNKNOWN_AUTHID.with(&[&user, &host]))?;
-                            account.granted_roles.retain(|role| !(*role.0 == *role_user && *role.1 == *role_host));
-                            account.granted_roles.push((role_user.as_str().into(), role_host.as_str().into(), admin_option));
+                            account
+                                .granted_roles
+                                .retain(|role| !(*role.0 == *role_user && *role.1 == *role_host));
+                            account.granted_roles.push((
+                                role_user.as_str().into(),
+                                role_host.as_str().into(),
+                                admin_option,
+                            ));
                         }
                     }
                     Ok(())
@@ -452,7 +527,12 @@ impl LocalSession {
     }
 
     /// What a GRANT or REVOKE is about, checked.
-    fn grant_target(&self, object: GrantObject<'_>, privileges: &[Privilege<'_>], granting: bool) -> Result<Target> {
+    fn grant_target(
+        &self,
+        object: GrantObject<'_>,
+        privileges: &[Privilege<'_>],
+        granting: bool,
+    ) -> Result<Target> {
         let (level, all) = match object {
             GrantObject::Global => (Level::Global, Privileges::GLOBAL),
             GrantObject::Schema(name) => {
@@ -474,7 +554,13 @@ impl LocalSession {
             }
             GrantObject::Routine(..) => return Err(not_supported("privileges on routines")),
         };
-        let mut target = Target { level, privileges: Privileges::NONE, columns: Vec::new(), dynamic: Vec::new(), all: false };
+        let mut target = Target {
+            level,
+            privileges: Privileges::NONE,
+            columns: Vec::new(),
+            dynamic: Vec::new(),
+            all: false,
+        };
         if privileges.is_empty() {
             target.privileges = all;
             target.all = true;
@@ -540,7 +626,11 @@ impl LocalSession {
         let wanted = target.privileges | Privileges::GRANT_OPTION;
         match &target.level {
             Level::Global if self.account.global.contains(wanted) => Ok(()),
-            Level::Global => Err(service::error::ER_ACCESS_DENIED_ERROR.with(&[&self.account.user, &self.account.host, &"YES"])),
+            Level::Global => Err(service::error::ER_ACCESS_DENIED_ERROR.with(&[
+                &self.account.user,
+                &self.account.host,
+                &"YES",
+            ])),
             Level::Schema(schema) => privilege::require_schema(&self.account, schema, wanted),
             Level::Table(schema, table) => privilege::require_table(&self.account, schema, table, wanted),
         }
@@ -573,7 +663,11 @@ impl LocalSession {
         let Some(account) = catalog.accounts.find(&user, &host) else {
             return Err(cannot("SHOW CREATE USER", &[format!("'{user}'@'{host}'")], MISSING));
         };
-        let mut statement = format!("CREATE USER {} IDENTIFIED WITH '{}'", quoted(&account.user, &account.host), account.plugin.name());
+        let mut statement = format!(
+            "CREATE USER {} IDENTIFIED WITH '{}'",
+            quoted(&account.user, &account.host),
+            account.plugin.name()
+        );
         if !account.auth_string.is_empty() {
             let mut literal = Vec::new();
             catalog::append_string(&mut literal, &account.auth_string);
@@ -584,9 +678,15 @@ impl LocalSession {
             AccountTls::Ssl => " REQUIRE SSL",
             AccountTls::X509 => " REQUIRE X509",
         });
-        statement.push_str(if account.password_expired { " PASSWORD EXPIRE" } else { " PASSWORD EXPIRE DEFAULT" });
+        statement.push_str(if account.password_expired {
+            " PASSWORD EXPIRE"
+        } else {
+            " PASSWORD EXPIRE DEFAULT"
+        });
         statement.push_str(if account.locked { " ACCOUNT LOCK" } else { " ACCOUNT UNLOCK" });
-        statement.push_str(" PASSWORD HISTORY DEFAULT PASSWORD REUSE INTERVAL DEFAULT PASSWORD REQUIRE CURRENT DEFAULT");
+        statement.push_str(
+            " PASSWORD HISTORY DEFAULT PASSWORD REUSE INTERVAL DEFAULT PASSWORD REQUIRE CURRENT DEFAULT",
+        );
         let mut listing = Listing::new(&[(&format!("CREATE USER for {user}@{host}"), text(256))]);
         listing.push(&[Cell::Text(&statement)]);
         Ok(listing)
@@ -649,9 +749,9 @@ impl Target {
             Level::Schema(schema) => {
                 match account.schemas.iter_mut().find(|granted| *granted.pattern == **schema) {
                     Some(granted) => granted.privileges |= privileges,
-                    None => account
-                        .schemas
-                        .push(SchemaPrivileges { pattern: schema.as_str().into(), privileges }),
+                    None => {
+                        account.schemas.push(SchemaPrivileges { pattern: schema.as_str().into(), privileges })
+                    }
                 }
             }
             Level::Table(schema, table) => {
@@ -671,7 +771,8 @@ impl Target {
                 let granted = &mut account.tables[at];
                 granted.privileges |= privileges;
                 for (column, bit) in &self.columns {
-                    match granted.columns.iter_mut().find(|entry| catalog::names_equal(&entry.column, column)) {
+                    match granted.columns.iter_mut().find(|entry| catalog::names_equal(&entry.column, column))
+                    {
                         Some(entry) => entry.privileges |= *bit,
                         None => granted
                             .columns
@@ -692,7 +793,11 @@ impl Target {
             }
             Level::Schema(schema) => {
                 let Some(at) = account.schemas.iter().position(|granted| *granted.pattern == **schema) else {
-                    return if if_exists { Ok(()) } else { Err(ER_NONEXISTING_GRANT.with(&[&account.user, &account.host])) };
+                    return if if_exists {
+                        Ok(())
+                    } else {
+                        Err(ER_NONEXISTING_GRANT.with(&[&account.user, &account.host]))
+                    };
                 };
                 let granted = &mut account.schemas[at];
                 granted.privileges = granted.privileges & kept;
@@ -709,7 +814,8 @@ impl Target {
                     .position(|granted| *granted.schema == **schema && *granted.table == **table);
                 let Some(at) = at else { return if if_exists { Ok(()) } else { Err(missing) } };
                 let granted = &mut account.tables[at];
-                let of_columns = granted.columns.iter().fold(Privileges::NONE, |sum, entry| sum | entry.privileges);
+                let of_columns =
+                    granted.columns.iter().fold(Privileges::NONE, |sum, entry| sum | entry.privileges);
                 if !self.all && !if_exists && !(granted.privileges | of_columns).contains(self.privileges) {
                     return Err(missing);
                 }
@@ -779,7 +885,12 @@ pub(crate) fn grants_of(account: &Account) -> Vec<String> {
     }
     for table in &account.tables {
         let list = privilege_list(table.privileges, Privileges::TABLE, &table.columns);
-        lines.push(format!("GRANT {list} ON `{}`.`{}` TO {to}{}", table.schema, table.table, option(table.privileges)));
+        lines.push(format!(
+            "GRANT {list} ON `{}`.`{}` TO {to}{}",
+            table.schema,
+            table.table,
+            option(table.privileges)
+        ));
     }
     if !account.granted_roles.is_empty() {
         let roles: Vec<String> =

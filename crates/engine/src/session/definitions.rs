@@ -44,7 +44,9 @@ impl LocalSession {
     /// Counts a statement and checks what its account may do.
     fn admit(&self, statement: &Statement<'_>) -> Outcome {
         let counters = &self.core.counters;
-        let schema = |name: &Ident<'_>, wanted| privilege::require_schema(&self.account, &name_text(name.text), wanted);
+        let schema = |name: &Ident<'_>, wanted| {
+            privilege::require_schema(&self.account, &name_text(name.text), wanted)
+        };
         match statement {
             Statement::CreateDatabase(create) => {
                 counters.count(StatementKind::CreateDb);
@@ -118,7 +120,12 @@ impl LocalSession {
     }
 
     /// Runs a defining statement: commits what is open, changes definitions, answers when that is durable.
-    pub(crate) fn run_ddl(&mut self, statement: &Statement<'_>, sql: &[u8], reply: &mut Reply<'_>) -> Outcome {
+    pub(crate) fn run_ddl(
+        &mut self,
+        statement: &Statement<'_>,
+        sql: &[u8],
+        reply: &mut Reply<'_>,
+    ) -> Outcome {
         self.admit(statement)?;
         self.require_writable()?;
         let keeps_transaction = matches!(statement, Statement::CreateTable(create) if create.temporary)
@@ -136,7 +143,9 @@ impl LocalSession {
             Statement::CreateDatabase(create) => ddl::create_schema(context, create),
             Statement::AlterDatabase(alter) => ddl::alter_schema(context, alter),
             Statement::DropDatabase { name, if_exists } => ddl::drop_schema(context, name, *if_exists),
-            Statement::CreateTable(create) => ddl::create_table(context, create, &[]).map(|(outcome, _)| outcome),
+            Statement::CreateTable(create) => {
+                ddl::create_table(context, create, &[]).map(|(outcome, _)| outcome)
+            }
             Statement::AlterTable(alter) => ddl::alter_table(context, alter),
             Statement::DropTable(drop) => ddl::drop_tables(context, drop),
             Statement::Truncate(name) => ddl::truncate_table(context, name),
@@ -180,7 +189,8 @@ impl LocalSession {
             sql_mode: self.settings.sql_mode.0,
             text: sql,
             zone: &zone,
-            server_collation: CollationId::from_name(&server_collation).unwrap_or(CollationId::UTF8MB4_0900_AI_CI),
+            server_collation: CollationId::from_name(&server_collation)
+                .unwrap_or(CollationId::UTF8MB4_0900_AI_CI),
             literal_charset: self.settings.connection_collation.charset(),
             foreign_key_checks: self.variables.boolean(known::foreign_key_checks()),
             lock_wait,
@@ -228,7 +238,8 @@ impl LocalSession {
             syntax::ast::Duplicates::Ignore => "INSERT IGNORE INTO",
             syntax::ast::Duplicates::Replace => "REPLACE INTO",
         };
-        let mut text = format!("{word} {}.{} ({}) ", quote(&schema), quote(&table), columns.join(", ")).into_bytes();
+        let mut text =
+            format!("{word} {}.{} ({}) ", quote(&schema), quote(&table), columns.join(", ")).into_bytes();
         text.extend_from_slice(query.span.of(sql));
         let arena = bumpalo::Bump::new();
         let parsed = syntax::parse(&text, &arena, self.settings.sql_mode.for_syntax())
@@ -275,7 +286,12 @@ impl LocalSession {
             let (schema, table) = self.named(name)?;
             let full = format!("{schema}.{table}");
             let mut row = |kind: &str, message: &str| {
-                listing.push(&[Cell::Text(&full), Cell::Text(operation), Cell::Text(kind), Cell::Text(message)]);
+                listing.push(&[
+                    Cell::Text(&full),
+                    Cell::Text(operation),
+                    Cell::Text(kind),
+                    Cell::Text(message),
+                ]);
             };
             let entry = match self.find_table(*name) {
                 Ok(entry) => entry,
@@ -290,7 +306,9 @@ impl LocalSession {
                 continue;
             };
             match maintain.kind {
-                MaintainKind::Repair => row("note", "The storage engine for the table doesn't support repair"),
+                MaintainKind::Repair => {
+                    row("note", "The storage engine for the table doesn't support repair")
+                }
                 MaintainKind::Optimize => {
                     local.analyze();
                     row("note", "Table does not support optimize, doing recreate + analyze instead");
@@ -327,7 +345,11 @@ impl LocalSession {
             .iter()
             .filter(|column| {
                 wildcard.is_empty()
-                    || CollationId::UTF8MB4_0900_AI_CI.like(column.name.as_bytes(), wildcard, Some(u32::from(b'\\')))
+                    || CollationId::UTF8MB4_0900_AI_CI.like(
+                        column.name.as_bytes(),
+                        wildcard,
+                        Some(u32::from(b'\\')),
+                    )
             })
             .collect();
         let columns = encode_columns(

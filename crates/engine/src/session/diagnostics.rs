@@ -39,7 +39,12 @@ impl Diagnostics {
     }
 
     /// Adds those kept of `total` that an execution raised.
-    pub fn extend_counted(&mut self, kept: impl IntoIterator<Item = Diagnostic>, total: u64, kept_max: usize) {
+    pub fn extend_counted(
+        &mut self,
+        kept: impl IntoIterator<Item = Diagnostic>,
+        total: u64,
+        kept_max: usize,
+    ) {
         let before = self.warning_count;
         self.extend(kept, kept_max);
         self.warning_count = before + total;

@@ -175,21 +175,34 @@ impl LocalSession {
                 self.send_ok(reply)
             }
 
-            Statement::CreateUser(create) => self.implicit_commit_then(reply, |session, reply| session.create_user(create, reply)),
-            Statement::AlterUser(alter) => self.implicit_commit_then(reply, |session, reply| session.alter_user(alter, reply)),
-            Statement::DropUser { if_exists, users } => {
-                self.implicit_commit_then(reply, |session, reply| session.drop_user(users, if_exists, false, reply))
+            Statement::CreateUser(create) => {
+                self.implicit_commit_then(reply, |session, reply| session.create_user(create, reply))
             }
-            Statement::RenameUser(pairs) => self.implicit_commit_then(reply, |session, reply| session.rename_user(pairs, reply)),
-            Statement::CreateRole { if_not_exists, roles } => {
-                self.implicit_commit_then(reply, |session, reply| session.create_role(roles, if_not_exists, reply))
+            Statement::AlterUser(alter) => {
+                self.implicit_commit_then(reply, |session, reply| session.alter_user(alter, reply))
             }
-            Statement::DropRole { if_exists, roles } => {
-                self.implicit_commit_then(reply, |session, reply| session.drop_user(roles, if_exists, true, reply))
+            Statement::DropUser { if_exists, users } => self.implicit_commit_then(reply, |session, reply| {
+                session.drop_user(users, if_exists, false, reply)
+            }),
+            Statement::RenameUser(pairs) => {
+                self.implicit_commit_then(reply, |session, reply| session.rename_user(pairs, reply))
             }
-            Statement::Grant(grant) => self.implicit_commit_then(reply, |session, reply| session.grant(grant, reply)),
-            Statement::Revoke(revoke) => self.implicit_commit_then(reply, |session, reply| session.revoke(revoke, reply)),
-            Statement::SetPassword(set) => self.implicit_commit_then(reply, |session, reply| session.set_password(set, reply)),
+            Statement::CreateRole { if_not_exists, roles } => self
+                .implicit_commit_then(reply, |session, reply| {
+                    session.create_role(roles, if_not_exists, reply)
+                }),
+            Statement::DropRole { if_exists, roles } => self.implicit_commit_then(reply, |session, reply| {
+                session.drop_user(roles, if_exists, true, reply)
+            }),
+            Statement::Grant(grant) => {
+                self.implicit_commit_then(reply, |session, reply| session.grant(grant, reply))
+            }
+            Statement::Revoke(revoke) => {
+                self.implicit_commit_then(reply, |session, reply| session.revoke(revoke, reply))
+            }
+            Statement::SetPassword(set) => {
+                self.implicit_commit_then(reply, |session, reply| session.set_password(set, reply))
+            }
             Statement::SetDefaultRole(set) => {
                 self.implicit_commit_then(reply, |session, reply| session.set_default_role(set, reply))
             }
@@ -197,8 +210,10 @@ impl LocalSession {
 
             Statement::Call(call) => {
                 let schema = call.name.schema.map(|schema| name_text(schema.text));
-                let schema = schema.or_else(|| self.database.as_deref().map(str::to_owned)).unwrap_or_default();
-                Err(service::error::ER_SP_DOES_NOT_EXIST.with(&[&"PROCEDURE", &format!("{schema}.{}", name_text(call.name.name.text))]))
+                let schema =
+                    schema.or_else(|| self.database.as_deref().map(str::to_owned)).unwrap_or_default();
+                Err(service::error::ER_SP_DOES_NOT_EXIST
+                    .with(&[&"PROCEDURE", &format!("{schema}.{}", name_text(call.name.name.text))]))
             }
             Statement::Reset(what) => Err(not_supported(&format!("RESET {what}"))),
             Statement::Help(_) => Err(not_supported("HELP")),
@@ -318,8 +333,10 @@ fn keeps_diagnostics(statement: &Statement<'_>) -> bool {
 /// A syntax error as clients see it.
 #[cold]
 pub(crate) fn syntax_error(error: &syntax::SyntaxError) -> Box<SqlError> {
-    service::Code::by_number(error.number)
-        .map_or_else(|| ER_PARSE_ERROR.saying(error.message.clone()), |code| code.saying(error.message.clone()))
+    service::Code::by_number(error.number).map_or_else(
+        || ER_PARSE_ERROR.saying(error.message.clone()),
+        |code| code.saying(error.message.clone()),
+    )
 }
 
 /// 1064 near `near`, which stands at offset `at` of `sql`.

@@ -97,7 +97,13 @@ impl Listing {
     ///
     /// # Errors
     /// The client is gone.
-    pub fn send(&self, reply: &mut Reply<'_>, results: Option<Charset>, status: StatusFlags, warnings: u16) -> Outcome {
+    pub fn send(
+        &self,
+        reply: &mut Reply<'_>,
+        results: Option<Charset>,
+        status: StatusFlags,
+        warnings: u16,
+    ) -> Outcome {
         let columns = encode_columns(
             self.columns.iter().map(|column| ResultColumn {
                 schema: "",
@@ -178,7 +184,8 @@ impl ListingTable {
             foreign_keys: Vec::new(),
             checks: Vec::new(),
         });
-        let mut schema = catalog::Schema::new(schema_id, LISTING_SCHEMA, CollationId::UTF8MB4_0900_AI_CI, false);
+        let mut schema =
+            catalog::Schema::new(schema_id, LISTING_SCHEMA, CollationId::UTF8MB4_0900_AI_CI, false);
         schema.insert(Arc::new(catalog::TableEntry { definition, source: Arc::new(Self { listing }) }));
         let mut extended = catalog.clone();
         extended.insert_schema(Arc::new(schema));
@@ -229,10 +236,12 @@ impl catalog::VirtualTable for ListingTable {
         scan: &catalog::VirtualScan<'_>,
         emit: &mut dyn FnMut(&mut Batch) -> bool,
     ) -> Result<(), catalog::VirtualError> {
-        let all: Vec<u32> = (0..self.listing.rows.row_count).filter_map(|row| u32::try_from(row).ok()).collect();
+        let all: Vec<u32> =
+            (0..self.listing.rows.row_count).filter_map(|row| u32::try_from(row).ok()).collect();
         for rows in all.chunks(types::vector::BATCH_ROWS_MAX) {
-            let mut batch =
-                Batch::new(scan.columns.iter().map(|&column| self.listing.columns[column].data_type.physical()));
+            let mut batch = Batch::new(
+                scan.columns.iter().map(|&column| self.listing.columns[column].data_type.physical()),
+            );
             for (target, &column) in batch.columns.iter_mut().zip(scan.columns) {
                 target.gather_from(&self.listing.rows.columns[column], rows);
             }

@@ -163,10 +163,18 @@ impl Format {
                         return None;
                     }
                     if !self.line_end.is_empty() && rest.starts_with(&self.line_end) {
-                        return Some((self.finish(value, false, escaped_null), at + self.line_end.len(), true));
+                        return Some((
+                            self.finish(value, false, escaped_null),
+                            at + self.line_end.len(),
+                            true,
+                        ));
                     }
                     if !self.field_end.is_empty() && rest.starts_with(&self.field_end) {
-                        return Some((self.finish(value, false, escaped_null), at + self.field_end.len(), false));
+                        return Some((
+                            self.finish(value, false, escaped_null),
+                            at + self.field_end.len(),
+                            false,
+                        ));
                     }
                     value.push(byte);
                     at += 1;
@@ -177,7 +185,8 @@ impl Format {
 
     fn finish(&self, value: Vec<u8>, quoted: bool, escaped_null: bool) -> Field {
         // `\N`, and with an enclosing character the bare word NULL.
-        let null = (escaped_null && value == b"N") || (self.enclosed.is_some() && !quoted && value == b"NULL");
+        let null =
+            (escaped_null && value == b"N") || (self.enclosed.is_some() && !quoted && value == b"NULL");
         if null { None } else { Some(value) }
     }
 }
@@ -227,8 +236,13 @@ impl LocalSession {
         let definition = &entry.definition;
         privilege::require_table(&self.account, &definition.schema, &definition.name, Privileges::INSERT)?;
         self.require_writable()?;
-        let charset = file_charset(load.charset, Charset::from_name(self.variables.text(known::character_set_database())).unwrap_or(Charset::Utf8mb4))?;
-        let collation = if charset == Charset::Binary { CollationId::BINARY } else { charset.default_collation() };
+        let charset = file_charset(
+            load.charset,
+            Charset::from_name(self.variables.text(known::character_set_database()))
+                .unwrap_or(Charset::Utf8mb4),
+        )?;
+        let collation =
+            if charset == Charset::Binary { CollationId::BINARY } else { charset.default_collation() };
 
         // The INSERT this statement is.
         let quote = |name: &str| format!("`{}`", name.replace('`', "``"));
@@ -265,7 +279,13 @@ impl LocalSession {
             Duplicates::Error if load.local => "INSERT IGNORE",
             Duplicates::Error => "INSERT",
         };
-        let mut text = format!("{word} INTO {}.{} ({}) VALUES (", quote(&definition.schema), quote(&definition.name), names.join(", ")).into_bytes();
+        let mut text = format!(
+            "{word} INTO {}.{} ({}) VALUES (",
+            quote(&definition.schema),
+            quote(&definition.name),
+            names.join(", ")
+        )
+        .into_bytes();
         text.extend_from_slice(&values.join(&b", "[..]));
         text.push(b')');
 
@@ -274,7 +294,16 @@ impl LocalSession {
         self.begin_table_statement();
         let before = self.transaction.store.savepoint();
         let mut loaded = Loaded::default();
-        let outcome = self.load_lines(&text, &targets, collation, load.ignore_lines, &mut splitter, &mut pieces, reply, &mut loaded);
+        let outcome = self.load_lines(
+            &text,
+            &targets,
+            collation,
+            load.ignore_lines,
+            &mut splitter,
+            &mut pieces,
+            reply,
+            &mut loaded,
+        );
         if let Err(error) = outcome {
             self.fail_table_statement(&before, &error)?;
             return Err(error);
@@ -312,7 +341,8 @@ impl LocalSession {
         let path = name_text(load.path);
         let allowed = self.core.globals().text(known::secure_file_priv()).to_owned();
         let path = Path::new(&path);
-        let inside = allowed.is_empty() || (path.starts_with(&allowed) && !path.components().any(|part| part.as_os_str() == ".."));
+        let inside = allowed.is_empty()
+            || (path.starts_with(&allowed) && !path.components().any(|part| part.as_os_str() == ".."));
         if !inside {
             return Err(ER_OPTION_PREVENTS_STATEMENT.with(&[&"--secure-file-priv"]));
         }
@@ -320,7 +350,8 @@ impl LocalSession {
             let number = error.raw_os_error().unwrap_or(2);
             ER_FILE_NOT_FOUND.with(&[&path.display(), &number, &error])
         };
-        let (Some(folder), Some(name)) = (path.parent(), path.file_name().and_then(std::ffi::OsStr::to_str)) else {
+        let (Some(folder), Some(name)) = (path.parent(), path.file_name().and_then(std::ffi::OsStr::to_str))
+        else {
             return Err(ER_FILE_NOT_FOUND.with(&[&path.display(), &2, &"No such file or directory"]));
         };
         let folder = self.core.env.disk.folder(folder, false).map_err(|error| missing(&error))?;
@@ -422,7 +453,13 @@ impl Source {
                 }
                 piece.resize(usize::try_from(count).unwrap_or(FILE_PIECE_BYTES), 0);
                 let read = env::blocking::around(|| file.read_at(*at, piece));
-                read.map_err(|error| service::error::ER_ERROR_ON_READ.with(&[&"file", &error.raw_os_error().unwrap_or(5), &error]))?;
+                read.map_err(|error| {
+                    service::error::ER_ERROR_ON_READ.with(&[
+                        &"file",
+                        &error.raw_os_error().unwrap_or(5),
+                        &error,
+                    ])
+                })?;
                 *at += count;
                 Ok(true)
             }
@@ -440,7 +477,12 @@ mod tests {
         let mut fields = Vec::new();
         let mut take = |splitter: &mut Splitter, last: bool| {
             while splitter.next_line(last, &mut fields) {
-                found.push(fields.drain(..).map(|field| field.map(|bytes| String::from_utf8(bytes).unwrap())).collect());
+                found.push(
+                    fields
+                        .drain(..)
+                        .map(|field| field.map(|bytes| String::from_utf8(bytes).unwrap()))
+                        .collect(),
+                );
             }
         };
         for piece in text.as_bytes().chunks(piece_bytes) {
@@ -488,6 +530,9 @@ mod tests {
             line_start: b"xxx".to_vec(),
             line_end: b"\n".to_vec(),
         };
-        assert_eq!(lines(&format, "xxxabc\t1\nsomething xxxdef\t2\n", 4), [vec![text("abc"), text("1")], vec![text("def"), text("2")]]);
+        assert_eq!(
+            lines(&format, "xxxabc\t1\nsomething xxxdef\t2\n", 4),
+            [vec![text("abc"), text("1")], vec![text("def"), text("2")]]
+        );
     }
 }

@@ -12,8 +12,8 @@
 //! Read next: [`dispatch`] (which statement goes where), [`transaction`], [`run`] (statements with a plan), `set`, `show`.
 
 pub mod accounts;
-pub mod diagnostics;
 pub mod definitions;
+pub mod diagnostics;
 pub mod dispatch;
 pub mod explain;
 pub mod listing;
@@ -30,10 +30,10 @@ use std::sync::Arc;
 
 use catalog::{Account, Catalog};
 use hashbrown::HashMap;
-use service::error::{ER_BAD_DB_ERROR, ER_NOT_SUPPORTED_YET, ER_NO_SUCH_THREAD};
+use service::error::{ER_BAD_DB_ERROR, ER_NO_SUCH_THREAD, ER_NOT_SUPPORTED_YET};
 use service::{
-    Capabilities, ChangeUserRequest, ConnectRequest, ConnectionControl, ExecuteRequest, OkSummary, Outcome, Reply,
-    Session, SetOption, SqlError, StatusFlags,
+    Capabilities, ChangeUserRequest, ConnectRequest, ConnectionControl, ExecuteRequest, OkSummary, Outcome,
+    Reply, Session, SetOption, SqlError, StatusFlags,
 };
 use types::Value;
 use types::collation::CollationId;
@@ -77,6 +77,8 @@ pub struct LocalSession {
     pub(crate) prepared: PreparedStatements,
     pub(crate) diagnostics: Diagnostics,
     pub(crate) last_insert_id: u64,
+    /// LAST_INSERT_ID(n) of the running statement.
+    pub(crate) told_insert_id: u64,
     pub(crate) next_insert_id: Option<u64>,
     pub(crate) row_count: i64,
     pub(crate) found_rows: u64,
@@ -116,9 +118,10 @@ impl LocalSession {
     pub fn start(core: Arc<Core>, request: ConnectRequest) -> Result<Self, Box<SqlError>> {
         let catalog = core.catalog().load();
         let accounts = Arc::clone(&catalog.accounts);
-        let account = accounts
-            .find(&request.account.user, &request.account.host)
-            .map_or_else(|| Arc::new(Account::new(catalog::AccountId(0), &request.account.user, &request.account.host)), Arc::clone);
+        let account = accounts.find(&request.account.user, &request.account.host).map_or_else(
+            || Arc::new(Account::new(catalog::AccountId(0), &request.account.user, &request.account.host)),
+            Arc::clone,
+        );
         let account = privilege::with_roles(&accounts, &account);
         let identity = Identity {
             user: request.user.clone(),
@@ -148,6 +151,7 @@ impl LocalSession {
             prepared: PreparedStatements::default(),
             diagnostics: Diagnostics::default(),
             last_insert_id: 0,
+            told_insert_id: 0,
             next_insert_id: None,
             row_count: -1,
             found_rows: 0,
@@ -170,7 +174,9 @@ impl LocalSession {
             let interactive = session.variables.get(known::interactive_timeout()).clone();
             session.variables.set(known::wait_timeout(), interactive);
         }
-        session.variables.set(known::pseudo_thread_id(), Setting::Integer(i128::from(session.control.connection_id)));
+        session
+            .variables
+            .set(known::pseudo_thread_id(), Setting::Integer(i128::from(session.control.connection_id)));
         if let Some(database) = request.database {
             session.use_database(&String::from_utf8_lossy(&database))?;
         }
@@ -276,8 +282,11 @@ impl LocalSession {
     /// Answers a statement that has nothing to tell.
     pub(crate) fn send_ok(&mut self, reply: &mut Reply<'_>) -> Outcome {
         self.row_count = 0;
-        let summary =
-            OkSummary { status: self.status_flags(), warnings: self.diagnostics.packet_count(), ..OkSummary::default() };
+        let summary = OkSummary {
+            status: self.status_flags(),
+            warnings: self.diagnostics.packet_count(),
+            ..OkSummary::default()
+        };
         reply.ok(&summary)
     }
 
@@ -306,7 +315,8 @@ impl LocalSession {
         self.prepared.clear(&self.core);
         self.user_variables.clear();
         self.variables = Variables::clone(&self.core.globals());
-        self.variables.set(known::pseudo_thread_id(), Setting::Integer(i128::from(self.control.connection_id)));
+        self.variables
+            .set(known::pseudo_thread_id(), Setting::Integer(i128::from(self.control.connection_id)));
         self.settings = Settings::derive(&self.variables);
         self.diagnostics.clear();
         self.last_insert_id = 0;

@@ -13,8 +13,8 @@ use plan::physical::{Node, Op, PhysicalPlan, PlanKind, Scan};
 use service::{RowFormat, SqlError};
 use store::Reader;
 use table::Table;
-use table::codec::row::{BytesRef, RowView};
 use table::TimestampZone;
+use table::codec::row::{BytesRef, RowView};
 use types::charset::Charset;
 use types::collation::CollationId;
 use types::vector::Cell;
@@ -38,10 +38,7 @@ enum KeySource {
 #[derive(Clone, Copy, Debug)]
 enum Accepts {
     /// Integers between these.
-    Integers {
-        least: i128,
-        greatest: i128,
-    },
+    Integers { least: i128, greatest: i128 },
     /// Text of this collation's character set.
     Text(CollationId),
 }
@@ -173,7 +170,10 @@ impl PointProgram {
                 (Value::UInt(number), Accepts::Integers { least, greatest })
                     if (least..=greatest).contains(&i128::from(*number)) =>
                 {
-                    #[allow(clippy::cast_possible_wrap, reason = "an unsigned column keeps the bits of its u64")]
+                    #[allow(
+                        clippy::cast_possible_wrap,
+                        reason = "an unsigned column keeps the bits of its u64"
+                    )]
                     Cell::Int(*number as i64)
                 }
                 (Value::Bytes { bytes, collation }, Accepts::Text(wanted))

@@ -12,8 +12,8 @@ use std::sync::Arc;
 
 use hashbrown::HashMap;
 use service::error::{
-    ER_MALFORMED_PACKET, ER_MAX_PREPARED_STMT_COUNT_REACHED, ER_NET_PACKET_TOO_LARGE, ER_UNKNOWN_STMT_HANDLER,
-    ER_UNSUPPORTED_PS, ER_WRONG_ARGUMENTS,
+    ER_MALFORMED_PACKET, ER_MAX_PREPARED_STMT_COUNT_REACHED, ER_NET_PACKET_TOO_LARGE,
+    ER_UNKNOWN_STMT_HANDLER, ER_UNSUPPORTED_PS, ER_WRONG_ARGUMENTS,
 };
 use service::{ExecuteRequest, Outcome, Reply, SqlError, StatusFlags};
 use syntax::ast::{PrepareSource, Statement};
@@ -141,8 +141,12 @@ fn write_literal(value: &Value, line: &mut Vec<u8>) {
         Value::Double(number) => types::number::write_double(*number, line),
         Value::Decimal(number) => number.write_text(line),
         Value::Date(date) => quoted(line, |line| date.write_date(line)),
-        Value::DateTime(time) => quoted(line, |line| time.write_datetime(if time.micros == 0 { 0 } else { 6 }, line)),
-        Value::Time(time) => quoted(line, |line| time.write_text(if time.micros % 1_000_000 == 0 { 0 } else { 6 }, line)),
+        Value::DateTime(time) => {
+            quoted(line, |line| time.write_datetime(if time.micros == 0 { 0 } else { 6 }, line))
+        }
+        Value::Time(time) => {
+            quoted(line, |line| time.write_text(if time.micros % 1_000_000 == 0 { 0 } else { 6 }, line))
+        }
         Value::Bytes { bytes, .. } => catalog::append_string(line, bytes),
         Value::Json(document) => quoted(line, |line| types::json::print(document, line)),
     }
@@ -273,7 +277,11 @@ impl LocalSession {
     }
 
     /// COM_STMT_EXECUTE.
-    pub(crate) fn execute_statement(&mut self, request: ExecuteRequest<'_>, reply: &mut Reply<'_>) -> Outcome {
+    pub(crate) fn execute_statement(
+        &mut self,
+        request: ExecuteRequest<'_>,
+        reply: &mut Reply<'_>,
+    ) -> Outcome {
         self.core.counters.com_stmt_execute.increment();
         let collation = self.settings.connection_collation;
         let statement = self.prepared.find(request.statement_id, "mysqld_stmt_execute")?;
@@ -302,7 +310,10 @@ impl LocalSession {
             values.push(match long {
                 Some(data) => {
                     let bytes = std::mem::take(data);
-                    let text = matches!(types[index].column_type, ColumnType::VarString | ColumnType::String | ColumnType::VarChar);
+                    let text = matches!(
+                        types[index].column_type,
+                        ColumnType::VarString | ColumnType::String | ColumnType::VarChar
+                    );
                     Value::Bytes { bytes, collation: if text { collation } else { CollationId::BINARY } }
                 }
                 None => value_of(value, types[index], collation),
@@ -424,11 +435,17 @@ impl LocalSession {
     }
 
     /// PREPARE name FROM ...
-    pub(crate) fn prepare_named(&mut self, name: &str, from: &PrepareSource<'_>, reply: &mut Reply<'_>) -> Outcome {
+    pub(crate) fn prepare_named(
+        &mut self,
+        name: &str,
+        from: &PrepareSource<'_>,
+        reply: &mut Reply<'_>,
+    ) -> Outcome {
         self.core.counters.count(StatementKind::PrepareSql);
         let text: Vec<u8> = match from {
             PrepareSource::Text(text) => text.to_vec(),
-            PrepareSource::UserVar(variable) => match self.user_variables.get(&variable.to_ascii_lowercase()) {
+            PrepareSource::UserVar(variable) => match self.user_variables.get(&variable.to_ascii_lowercase())
+            {
                 Some(Value::Bytes { bytes, .. }) => bytes.clone(),
                 _ => b"NULL".to_vec(),
             },
@@ -462,7 +479,9 @@ impl LocalSession {
         }
         let values: Vec<Value> = using
             .iter()
-            .map(|variable| self.user_variables.get(&variable.to_ascii_lowercase()).cloned().unwrap_or(Value::Null))
+            .map(|variable| {
+                self.user_variables.get(&variable.to_ascii_lowercase()).cloned().unwrap_or(Value::Null)
+            })
             .collect();
         let arena = bumpalo::Bump::new();
         self.plan_and_run(&text, &arena, &values, false, reply).map(|_| ())
@@ -481,8 +500,9 @@ impl LocalSession {
 /// Definitions of a statement's parameters: MySQL names each `?`.
 fn parameter_columns(count: usize, plan: Option<&CachedPlan>) -> EncodedColumns {
     let unknown = DataType::varchar(0, CollationId::BINARY);
-    let types: Vec<&DataType> =
-        (0..count).map(|index| plan.and_then(|plan| plan.parameter_type(index)).unwrap_or(&unknown)).collect();
+    let types: Vec<&DataType> = (0..count)
+        .map(|index| plan.and_then(|plan| plan.parameter_type(index)).unwrap_or(&unknown))
+        .collect();
     exec::output::encode_columns(
         types.into_iter().map(|data_type| exec::output::ResultColumn {
             schema: "",

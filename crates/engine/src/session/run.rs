@@ -17,7 +17,7 @@ use plan::logical::NeededPrivilege;
 use plan::physical::PlanKind;
 use plan::{PlanError, PlanResult};
 use service::error::{ER_INCORRECT_GLOBAL_LOCAL_VAR, ER_INTERNAL_ERROR};
-use service::{Capabilities, OkSummary, Outcome, Reply, SqlError, StatusFlags};
+use service::{Capabilities, OkSummary, Outcome, Reply, SqlError};
 use store::LockWait;
 use syntax::ast::{ExprKind, Into as IntoClause, Statement, VarScope};
 use types::charset::Charset;
@@ -132,7 +132,12 @@ impl Cursor {
     ///
     /// # Errors
     /// The client is gone.
-    pub fn send(&mut self, row_count: u32, results: Option<Charset>, reply: &mut Reply<'_>) -> Result<bool, Box<SqlError>> {
+    pub fn send(
+        &mut self,
+        row_count: u32,
+        results: Option<Charset>,
+        reply: &mut Reply<'_>,
+    ) -> Result<bool, Box<SqlError>> {
         let mut encoder = RowEncoder::new(self.types.iter(), results, service::RowFormat::Binary);
         let mut left = row_count;
         loop {
@@ -175,7 +180,11 @@ impl RowSink for CursorSink {
 pub fn has_plan(statement: &Statement<'_>) -> bool {
     matches!(
         statement,
-        Statement::Query(_) | Statement::Insert(_) | Statement::Update(_) | Statement::Delete(_) | Statement::Do(_)
+        Statement::Query(_)
+            | Statement::Insert(_)
+            | Statement::Update(_)
+            | Statement::Delete(_)
+            | Statement::Do(_)
     )
 }
 
@@ -279,8 +288,11 @@ impl LocalSession {
             return Ok(Value::Double(self.now_micros() as f64 / 1e6));
         }
         let globals = self.core.globals();
-        let setting =
-            if global || definition.scope == Scope::Global { globals.get(id) } else { self.variables.get(id) };
+        let setting = if global || definition.scope == Scope::Global {
+            globals.get(id)
+        } else {
+            self.variables.get(id)
+        };
         Ok(match (setting, &definition.kind) {
             (Setting::Null, _) => Value::Null,
             (Setting::Boolean(on), _) => Value::Int(i64::from(*on)),
@@ -392,7 +404,9 @@ impl LocalSession {
         let results = self.settings.results_charset;
         reply.columns(&plan.encoded_columns(results), self.status_flags(), 0)?;
         let mut sink = ReplySink::new(reply, plan.output_types(), results, u64::MAX);
-        self.with_context_of(catalog, &plan, &[], |prepared, context| exec::run_query(prepared, context, &mut sink))?;
+        self.with_context_of(catalog, &plan, &[], |prepared, context| {
+            exec::run_query(prepared, context, &mut sink)
+        })?;
         self.found_rows = sink.row_count();
         self.row_count = -1;
         reply.end_rows(self.status_flags(), self.diagnostics.packet_count())
@@ -473,13 +487,16 @@ impl LocalSession {
     ) -> Result<bool, Box<SqlError>> {
         let results = self.settings.results_charset;
         let columns = match (&plan.columns, &plan.point) {
-            (Some((charset, columns)), Some((point_charset, _))) if *charset == results && *point_charset == results => {
+            (Some((charset, columns)), Some((point_charset, _)))
+                if *charset == results && *point_charset == results =>
+            {
                 Arc::clone(columns)
             }
             _ => return Ok(false),
         };
         let Some((_, point)) = &mut plan.point else { return Ok(false) };
-        let serializable = self.transaction.isolation_now(&self.settings) == super::settings::Isolation::Serializable;
+        let serializable =
+            self.transaction.isolation_now(&self.settings) == super::settings::Isolation::Serializable;
         if self.settings.select_limit == 0 || serializable {
             return Ok(false);
         }
@@ -494,7 +511,9 @@ impl LocalSession {
             let uncommitted = self.transaction.isolation == super::settings::Isolation::ReadUncommitted;
             let (transaction, view) = self.transaction.parts();
             match view {
-                Some(view) if uncommitted => point.run(values, view.reader_uncommitted(), &*zone, &mut key, format, &mut row),
+                Some(view) if uncommitted => {
+                    point.run(values, view.reader_uncommitted(), &*zone, &mut key, format, &mut row)
+                }
                 Some(view) => point.run(values, transaction.reader(view), &*zone, &mut key, format, &mut row),
                 None => Ok(PointOutcome::NotHere),
             }
@@ -506,7 +525,9 @@ impl LocalSession {
         self.key = key;
         let answered = match outcome {
             Ok(PointOutcome::NotHere) => Ok(false),
-            Ok(PointOutcome::Rows(rows)) => self.send_point(rows, &columns, &row, in_transaction, reply).map(|()| true),
+            Ok(PointOutcome::Rows(rows)) => {
+                self.send_point(rows, &columns, &row, in_transaction, reply).map(|()| true)
+            }
             Err(error) => Err(error),
         };
         self.row = row;
@@ -546,7 +567,9 @@ impl LocalSession {
         match &plan.prepared.plan().kind {
             PlanKind::Query(_) if wants_cursor => {
                 let mut sink = CursorSink::default();
-                self.with_context(plan, values, |prepared, context| exec::run_query(prepared, context, &mut sink))?;
+                self.with_context(plan, values, |prepared, context| {
+                    exec::run_query(prepared, context, &mut sink)
+                })?;
                 self.finish(in_transaction, reply)?;
                 let columns = plan.encoded_columns(self.settings.results_charset);
                 reply.columns_with_cursor(&columns, self.status_flags(), self.diagnostics.packet_count())?;
@@ -558,7 +581,9 @@ impl LocalSession {
                 let (results, rows_max) = (self.settings.results_charset, self.settings.select_limit);
                 reply.columns(&columns, self.status_flags(), 0)?;
                 let mut sink = ReplySink::new(reply, plan.output_types(), results, rows_max);
-                self.with_context(plan, values, |prepared, context| exec::run_query(prepared, context, &mut sink))?;
+                self.with_context(plan, values, |prepared, context| {
+                    exec::run_query(prepared, context, &mut sink)
+                })?;
                 self.found_rows = sink.row_count();
                 self.row_count = -1;
                 self.finish(in_transaction, reply)?;
@@ -567,7 +592,9 @@ impl LocalSession {
             }
             PlanKind::Do(_) => {
                 let mut sink = CollectSink::new(Vec::new(), 0);
-                self.with_context(plan, values, |prepared, context| exec::run_query(prepared, context, &mut sink))?;
+                self.with_context(plan, values, |prepared, context| {
+                    exec::run_query(prepared, context, &mut sink)
+                })?;
                 self.finish(in_transaction, reply)?;
                 self.send_ok(reply)?;
                 Ok(None)
@@ -575,7 +602,7 @@ impl LocalSession {
             PlanKind::Insert(_) | PlanKind::Update(_) | PlanKind::Delete(_) => {
                 let summary = self.with_context(plan, values, exec::run_change)?;
                 self.finish(in_transaction, reply)?;
-                self.send_changes(plan, &summary, reply)?;
+                self.send_changes(&summary, reply)?;
                 Ok(None)
             }
         }
@@ -590,27 +617,18 @@ impl LocalSession {
     }
 
     /// Answers a statement that changed rows.
-    fn send_changes(&mut self, plan: &CachedPlan, summary: &Changed, reply: &mut Reply<'_>) -> Outcome {
-        let found_rows = self.capabilities.has(Capabilities::FOUND_ROWS);
-        let warnings = self.diagnostics.warning_count();
-        let (affected, info) = match plan.kind {
-            StatementKind::Update => (
-                if found_rows { summary.matched } else { summary.changed },
-                format!("Rows matched: {}  Changed: {}  Warnings: {warnings}", summary.matched, summary.changed),
-            ),
-            StatementKind::Insert | StatementKind::Replace if summary.has_info => (
-                summary.affected,
-                format!("Records: {}  Duplicates: {}  Warnings: {warnings}", summary.records, summary.duplicates),
-            ),
-            _ => (summary.affected, String::new()),
-        };
+    fn send_changes(&mut self, summary: &Changed, reply: &mut Reply<'_>) -> Outcome {
+        let affected = summary.affected;
+        let info = summary.info(self.diagnostics.warning_count());
         self.row_count = i64::try_from(affected).unwrap_or(i64::MAX);
+        // LAST_INSERT_ID(n) inside the statement is told to the client too.
+        let told = std::mem::take(&mut self.told_insert_id);
         if let Some(id) = summary.last_insert_id {
             self.last_insert_id = id;
         }
         reply.ok(&OkSummary {
             affected_rows: affected,
-            last_insert_id: summary.reported_insert_id,
+            last_insert_id: if summary.reported_insert_id == 0 { told } else { summary.reported_insert_id },
             status: self.status_flags(),
             warnings: self.diagnostics.packet_count(),
             info: &info,
@@ -619,7 +637,11 @@ impl LocalSession {
     }
 
     /// Runs a changing plan inside the statement that is under way, without answering.
-    pub(crate) fn run_changes(&mut self, plan: &CachedPlan, values: &[Value]) -> Result<Changed, Box<SqlError>> {
+    pub(crate) fn run_changes(
+        &mut self,
+        plan: &CachedPlan,
+        values: &[Value],
+    ) -> Result<Changed, Box<SqlError>> {
         self.lock_metadata(plan.prepared.plan())?;
         self.with_context(plan, values, exec::run_change)
     }
@@ -654,8 +676,10 @@ impl LocalSession {
             time_zone: TimeZone::clone(&self.settings.time_zone),
             now_utc_micros: self.now_micros(),
             connection_collation: self.settings.connection_collation,
-            max_allowed_packet: usize::try_from(self.variables.unsigned(known::max_allowed_packet())).unwrap_or(usize::MAX),
-            default_week_format: i64::try_from(self.variables.unsigned(known::default_week_format())).unwrap_or(0),
+            max_allowed_packet: usize::try_from(self.variables.unsigned(known::max_allowed_packet()))
+                .unwrap_or(usize::MAX),
+            default_week_format: i64::try_from(self.variables.unsigned(known::default_week_format()))
+                .unwrap_or(0),
             strict_dml: changes && self.settings.sql_mode.is_strict() && !ignore,
         };
         let bytes = |id| usize::try_from(self.variables.unsigned(id)).unwrap_or(usize::MAX);
@@ -673,11 +697,13 @@ impl LocalSession {
             insert_id: if changes { self.next_insert_id.take() } else { None },
             found_rows: self.capabilities.has(Capabilities::FOUND_ROWS),
         };
-        let lock_wait = LockWait::Timeout(std::time::Duration::from_millis(self.settings.lock_wait_timeout_ms));
+        let lock_wait =
+            LockWait::Timeout(std::time::Duration::from_millis(self.settings.lock_wait_timeout_ms));
         let facts = self.facts();
         let kept_max = self.settings.diagnostics_max;
         let mut warnings = Warnings::new(kept_max);
-        let no_table_view = if self.transaction.has_view() { None } else { Some(self.core.store.read_view()) };
+        let no_table_view =
+            if self.transaction.has_view() { None } else { Some(self.core.store.read_view()) };
         let core = Arc::clone(&self.core);
         let control = Arc::clone(&self.control);
         let uncommitted = self.transaction.isolation == super::settings::Isolation::ReadUncommitted;
@@ -691,6 +717,7 @@ impl LocalSession {
             control: &control,
             user_variables: &mut self.user_variables,
             last_insert_id: &mut self.last_insert_id,
+            told_insert_id: &mut self.told_insert_id,
             random: &mut self.random,
             row_count: self.row_count,
             found_rows: self.found_rows,
@@ -724,7 +751,13 @@ impl LocalSession {
     }
 
     /// SELECT ... INTO @a, @b
-    fn run_into(&mut self, plan: &CachedPlan, into: &IntoClause<'_>, values: &[Value], reply: &mut Reply<'_>) -> Outcome {
+    fn run_into(
+        &mut self,
+        plan: &CachedPlan,
+        into: &IntoClause<'_>,
+        values: &[Value],
+        reply: &mut Reply<'_>,
+    ) -> Outcome {
         let IntoClause::Variables(targets) = into else { return Err(not_supported("INTO OUTFILE")) };
         let types: Vec<DataType> = plan.output_types().cloned().collect();
         if types.len() != targets.len() {
@@ -737,7 +770,8 @@ impl LocalSession {
         let before = self.transaction.store.savepoint();
         // One row more than allowed shows that there are too many.
         let mut sink = CollectSink::new(types, 2);
-        let ran = self.with_context(plan, values, |prepared, context| exec::run_query(prepared, context, &mut sink));
+        let ran = self
+            .with_context(plan, values, |prepared, context| exec::run_query(prepared, context, &mut sink));
         if let Err(error) = ran {
             self.fail_table_statement(&before, &error)?;
             return Err(error);
@@ -819,6 +853,7 @@ struct Functions<'a> {
     control: &'a service::ConnectionControl,
     user_variables: &'a mut hashbrown::HashMap<Vec<u8>, Value>,
     last_insert_id: &'a mut u64,
+    told_insert_id: &'a mut u64,
     random: &'a mut (u64, u64),
     row_count: i64,
     found_rows: u64,
@@ -845,6 +880,7 @@ impl SessionState for Functions<'_> {
 
     fn set_last_insert_id(&mut self, id: u64) {
         *self.last_insert_id = id;
+        *self.told_insert_id = id;
     }
 
     fn row_count(&self) -> i64 {
@@ -876,7 +912,7 @@ impl SessionState for Functions<'_> {
     }
 
     fn random_bytes(&mut self, buffer: &mut [u8]) {
-        self.core.env.random.fill(buffer);
+        self.core.fill_random(buffer);
     }
 
     fn rand(&mut self) -> f64 {

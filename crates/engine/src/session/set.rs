@@ -5,9 +5,9 @@
 
 use catalog::Privileges;
 use service::error::{
-    ER_CANT_CHANGE_TX_CHARACTERISTICS, ER_COLLATION_CHARSET_MISMATCH, ER_GLOBAL_VARIABLE, ER_INCORRECT_GLOBAL_LOCAL_VAR,
-    ER_LOCAL_VARIABLE, ER_UNKNOWN_CHARACTER_SET, ER_UNKNOWN_COLLATION, ER_UNKNOWN_SYSTEM_VARIABLE, ER_UNKNOWN_TIME_ZONE,
-    ER_WRONG_VALUE_FOR_VAR,
+    ER_CANT_CHANGE_TX_CHARACTERISTICS, ER_COLLATION_CHARSET_MISMATCH, ER_GLOBAL_VARIABLE,
+    ER_INCORRECT_GLOBAL_LOCAL_VAR, ER_LOCAL_VARIABLE, ER_UNKNOWN_CHARACTER_SET, ER_UNKNOWN_COLLATION,
+    ER_UNKNOWN_SYSTEM_VARIABLE, ER_UNKNOWN_TIME_ZONE, ER_WRONG_VALUE_FOR_VAR,
 };
 use service::{Outcome, Reply, SqlError};
 use syntax::ast::{self, Expr, ExprKind, Literal, SetItem, VarScope};
@@ -86,20 +86,28 @@ impl LocalSession {
         Ok(())
     }
 
-    fn check_names(&self, charset: Option<&[u8]>, collation: Option<&[u8]>, changes: &mut Vec<Change>) -> Result<()> {
+    fn check_names(
+        &self,
+        charset: Option<&[u8]>,
+        collation: Option<&[u8]>,
+        changes: &mut Vec<Change>,
+    ) -> Result<()> {
         let charset = client_charset(charset)?;
         let collation = match collation {
             None => charset.default_collation(),
             Some(name) => {
                 let text = name_text(name);
-                let collation = CollationId::from_name(&text).ok_or_else(|| ER_UNKNOWN_COLLATION.with(&[&text]))?;
+                let collation =
+                    CollationId::from_name(&text).ok_or_else(|| ER_UNKNOWN_COLLATION.with(&[&text]))?;
                 if collation.charset() != charset {
                     return Err(ER_COLLATION_CHARSET_MISMATCH.with(&[&collation.name(), &charset.name()]));
                 }
                 collation
             }
         };
-        for id in [known::character_set_client(), known::character_set_connection(), known::character_set_results()] {
+        for id in
+            [known::character_set_client(), known::character_set_connection(), known::character_set_results()]
+        {
             changes.push(Change::Session(id, Setting::text(charset.name())));
         }
         changes.push(Change::Session(known::collation_connection(), Setting::text(collation.name())));
@@ -122,14 +130,23 @@ impl LocalSession {
         match scope {
             VarScope::Global | VarScope::Persist | VarScope::PersistOnly => {
                 self.require_variables_admin()?;
-                let level = isolation.map(|level| (known::transaction_isolation(), Setting::text(level.name())));
+                let level =
+                    isolation.map(|level| (known::transaction_isolation(), Setting::text(level.name())));
                 let mode = read_only.map(|on| (known::transaction_read_only(), Setting::Boolean(on)));
-                changes.extend([level, mode].into_iter().flatten().map(|(id, setting)| Change::Global(id, setting, false)));
+                changes.extend(
+                    [level, mode]
+                        .into_iter()
+                        .flatten()
+                        .map(|(id, setting)| Change::Global(id, setting, false)),
+                );
             }
             VarScope::Session => {
-                let level = isolation.map(|level| (known::transaction_isolation(), Setting::text(level.name())));
+                let level =
+                    isolation.map(|level| (known::transaction_isolation(), Setting::text(level.name())));
                 let mode = read_only.map(|on| (known::transaction_read_only(), Setting::Boolean(on)));
-                changes.extend([level, mode].into_iter().flatten().map(|(id, setting)| Change::Session(id, setting)));
+                changes.extend(
+                    [level, mode].into_iter().flatten().map(|(id, setting)| Change::Session(id, setting)),
+                );
             }
             VarScope::Default => {
                 if self.in_transaction() {
@@ -150,7 +167,12 @@ impl LocalSession {
         privilege::require_global(&self.account, Privileges::SUPER, "SUPER or SYSTEM_VARIABLES_ADMIN")
     }
 
-    fn check_system(&mut self, var: &ast::SysVar<'_>, value: Option<&Expr<'_>>, changes: &mut Vec<Change>) -> Result<()> {
+    fn check_system(
+        &mut self,
+        var: &ast::SysVar<'_>,
+        value: Option<&Expr<'_>>,
+        changes: &mut Vec<Change>,
+    ) -> Result<()> {
         let name = name_text(var.name.text);
         let id = by_name(var.name.text).filter(|_| var.component.is_none());
         let Some(id) = id else { return Err(ER_UNKNOWN_SYSTEM_VARIABLE.with(&[&name])) };
@@ -202,11 +224,19 @@ impl LocalSession {
         if var.scope == VarScope::PersistOnly {
             return Err(not_supported("SET PERSIST_ONLY"));
         }
-        changes.push(if global { Change::Global(id, setting, persist) } else { Change::Session(id, setting) });
+        changes.push(if global {
+            Change::Global(id, setting, persist)
+        } else {
+            Change::Session(id, setting)
+        });
         // A character set brings its default collation along, and a collation its set.
         let companion = companion_of(id, changes.last());
         if let Some((other, setting)) = companion {
-            changes.push(if global { Change::Global(other, setting, persist) } else { Change::Session(other, setting) });
+            changes.push(if global {
+                Change::Global(other, setting, persist)
+            } else {
+                Change::Session(other, setting)
+            });
         }
         Ok(())
     }
@@ -231,7 +261,9 @@ impl LocalSession {
                 None | Some(Value::Int(0) | Value::UInt(0)) => None,
                 Some(Value::Double(seconds)) => Some((seconds * 1e6) as i64),
                 Some(Value::Decimal(seconds)) => Some((seconds.to_f64() * 1e6) as i64),
-                Some(value) => Some(i64::try_from(number(value)?).unwrap_or(i64::MAX).saturating_mul(1_000_000)),
+                Some(value) => {
+                    Some(i64::try_from(number(value)?).unwrap_or(i64::MAX).saturating_mul(1_000_000))
+                }
             };
             InsertId::Timestamp(micros)
         } else {
@@ -308,7 +340,8 @@ fn check_time_zone(setting: &Setting) -> Result<()> {
 
 /// The variable that follows when a character set or a collation changes.
 fn companion_of(id: VariableId, change: Option<&Change>) -> Option<(VariableId, Setting)> {
-    let (Some(Change::Session(_, Setting::Text(text)) | Change::Global(_, Setting::Text(text), _))) = change else {
+    let (Some(Change::Session(_, Setting::Text(text)) | Change::Global(_, Setting::Text(text), _))) = change
+    else {
         return None;
     };
     let sets = [

@@ -90,7 +90,11 @@ impl Settings {
     #[must_use]
     pub fn derive(variables: &Variables) -> Self {
         let charset = |id| Charset::from_name(variables.text(id)).unwrap_or(Charset::Utf8mb4);
-        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clipped to the range of u64")]
+        #[allow(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "clipped to the range of u64"
+        )]
         let micros = |seconds: f64| (seconds * 1e6) as u64;
         Self {
             // A stored value passed its check, so it parses.
@@ -113,7 +117,8 @@ impl Settings {
             lock_wait_timeout_ms: variables.unsigned(known::innodb_lock_wait_timeout()).saturating_mul(1000),
             max_execution_ms: variables.unsigned(known::max_execution_time()),
             select_limit: variables.unsigned(known::sql_select_limit()),
-            diagnostics_max: usize::try_from(variables.unsigned(known::max_error_count())).unwrap_or(usize::MAX),
+            diagnostics_max: usize::try_from(variables.unsigned(known::max_error_count()))
+                .unwrap_or(usize::MAX),
             notes: variables.boolean(known::sql_notes()),
             log_off: variables.boolean(known::sql_log_off()),
         }

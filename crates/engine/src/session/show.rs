@@ -55,7 +55,12 @@ impl LocalSession {
 
     pub(super) fn send_listing(&mut self, listing: &Listing, reply: &mut Reply<'_>) -> Outcome {
         self.found_rows = listing.rows.row_count as u64;
-        listing.send(reply, self.settings.results_charset, self.status_flags(), self.diagnostics.packet_count())
+        listing.send(
+            reply,
+            self.settings.results_charset,
+            self.status_flags(),
+            self.diagnostics.packet_count(),
+        )
     }
 
     /// Sends the rows of a listing for which `condition` holds, by a query over it.
@@ -76,22 +81,59 @@ impl LocalSession {
             Show::Tables { full, schema, filter, .. } => (self.show_tables(schema, full, filter)?, filter),
             Show::TableStatus { schema, filter } => (self.show_table_status(schema)?, filter),
             Show::OpenTables { filter, .. } => {
-                let columns = [("Database", text(64)), ("Table", text(64)), ("In_use", unsigned()), ("Name_locked", unsigned())];
+                let columns = [
+                    ("Database", text(64)),
+                    ("Table", text(64)),
+                    ("In_use", unsigned()),
+                    ("Name_locked", unsigned()),
+                ];
                 (Listing::new(&columns), filter)
             }
             Show::Triggers { schema, filter, .. } => {
                 self.schema_or_current(schema)?;
-                let names = ["Trigger", "Event", "Table", "Statement", "Timing", "Created", "sql_mode", "Definer", "character_set_client", "collation_connection", "Database Collation"];
+                let names = [
+                    "Trigger",
+                    "Event",
+                    "Table",
+                    "Statement",
+                    "Timing",
+                    "Created",
+                    "sql_mode",
+                    "Definer",
+                    "character_set_client",
+                    "collation_connection",
+                    "Database Collation",
+                ];
                 (Listing::of_text(&names), filter)
             }
             Show::Events { schema, filter, .. } => {
                 self.schema_or_current(schema)?;
-                let names = ["Db", "Name", "Definer", "Time zone", "Type", "Execute at", "Interval value", "Interval field", "Starts", "Ends", "Status", "Originator", "character_set_client", "collation_connection", "Database Collation"];
+                let names = [
+                    "Db",
+                    "Name",
+                    "Definer",
+                    "Time zone",
+                    "Type",
+                    "Execute at",
+                    "Interval value",
+                    "Interval field",
+                    "Starts",
+                    "Ends",
+                    "Status",
+                    "Originator",
+                    "character_set_client",
+                    "collation_connection",
+                    "Database Collation",
+                ];
                 (Listing::of_text(&names), filter)
             }
             Show::Columns { full, table, filter, .. } => (self.show_columns(table, full)?, filter),
-            Show::Index { table, where_, .. } => (self.show_index(table)?, where_.map_or(none, ShowFilter::Where)),
-            Show::CreateDatabase { if_not_exists, name } => (self.show_create_database(name, if_not_exists)?, none),
+            Show::Index { table, where_, .. } => {
+                (self.show_index(table)?, where_.map_or(none, ShowFilter::Where))
+            }
+            Show::CreateDatabase { if_not_exists, name } => {
+                (self.show_create_database(name, if_not_exists)?, none)
+            }
             Show::CreateTable(name) => (self.show_create_table(name)?, none),
             Show::CreateView(name) => {
                 let entry = self.find_table(name)?;
@@ -107,21 +149,51 @@ impl LocalSession {
             Show::Engine { engine, what } => (self.show_engine(engine, what)?, none),
             Show::Warnings(limit) => (self.show_diagnostics(false, limit), none),
             Show::Errors(limit) => (self.show_diagnostics(true, limit), none),
-            Show::CountWarnings => (self.show_count("@@session.warning_count", self.diagnostics.warning_count()), none),
-            Show::CountErrors => (self.show_count("@@session.error_count", self.diagnostics.error_count()), none),
+            Show::CountWarnings => {
+                (self.show_count("@@session.warning_count", self.diagnostics.warning_count()), none)
+            }
+            Show::CountErrors => {
+                (self.show_count("@@session.error_count", self.diagnostics.error_count()), none)
+            }
             Show::CharacterSet(filter) => (show_character_sets(), filter),
             Show::Collation(filter) => (show_collations(), filter),
             Show::Grants { user, using } => (self.show_grants(user, using)?, none),
             Show::Privileges => (show_privileges(), none),
             Show::Plugins => (show_plugins(), none),
             Show::RoutineStatus(_, filter) => {
-                let names = ["Db", "Name", "Type", "Language", "Definer", "Modified", "Created", "Security_type", "Comment", "character_set_client", "collation_connection", "Database Collation"];
+                let names = [
+                    "Db",
+                    "Name",
+                    "Type",
+                    "Language",
+                    "Definer",
+                    "Modified",
+                    "Created",
+                    "Security_type",
+                    "Comment",
+                    "character_set_client",
+                    "collation_connection",
+                    "Database Collation",
+                ];
                 (Listing::of_text(&names), filter)
             }
             Show::BinaryLogs => return Err(service::error::ER_NO_BINARY_LOGGING.bare()),
-            Show::BinaryLogStatus => (Listing::of_text(&["File", "Position", "Binlog_Do_DB", "Binlog_Ignore_DB", "Executed_Gtid_Set"]), none),
-            Show::Replicas => (Listing::of_text(&["Server_Id", "Host", "Port", "Source_Id", "Replica_UUID"]), none),
-            Show::ReplicaStatus => (Listing::of_text(&["Replica_IO_State", "Source_Host", "Source_User", "Source_Port"]), none),
+            Show::BinaryLogStatus => (
+                Listing::of_text(&[
+                    "File",
+                    "Position",
+                    "Binlog_Do_DB",
+                    "Binlog_Ignore_DB",
+                    "Executed_Gtid_Set",
+                ]),
+                none,
+            ),
+            Show::Replicas => {
+                (Listing::of_text(&["Server_Id", "Host", "Port", "Source_Id", "Replica_UUID"]), none)
+            }
+            Show::ReplicaStatus => {
+                (Listing::of_text(&["Replica_IO_State", "Source_Host", "Source_User", "Source_Port"]), none)
+            }
             Show::Profiles => (Listing::of_text(&["Query_ID", "Duration", "Query"]), none),
             Show::Other(words) => return Err(super::not_supported(&format!("SHOW {words}"))),
         })
@@ -138,7 +210,9 @@ impl LocalSession {
             (None, Some(current)) => current.to_string(),
             (None, None) => return Err(ER_NO_DB_ERROR.bare()),
         };
-        let Some(found) = catalog.schema(&name).map(Arc::clone) else { return Err(ER_BAD_DB_ERROR.with(&[&name])) };
+        let Some(found) = catalog.schema(&name).map(Arc::clone) else {
+            return Err(ER_BAD_DB_ERROR.with(&[&name]));
+        };
         if !privilege::sees_schema(&self.account, &found.name) {
             return Err(privilege::schema_denied(&self.account, &name));
         }
@@ -402,7 +476,10 @@ impl LocalSession {
             ("Info", if full { long_text() } else { text(100) }),
         ]);
         for process in self.facts().processes() {
-            let statement = process.statement.as_deref().map(|bytes| &bytes[..if full { bytes.len() } else { bytes.len().min(100) }]);
+            let statement = process
+                .statement
+                .as_deref()
+                .map(|bytes| &bytes[..if full { bytes.len() } else { bytes.len().min(100) }]);
             listing.push(&[
                 Cell::UInt(process.connection_id),
                 Cell::Text(&process.user),
@@ -418,7 +495,8 @@ impl LocalSession {
     }
 
     fn show_engines(&self) -> Listing {
-        let mut listing = Listing::of_text(&["Engine", "Support", "Comment", "Transactions", "XA", "Savepoints"]);
+        let mut listing =
+            Listing::of_text(&["Engine", "Support", "Comment", "Transactions", "XA", "Savepoints"]);
         let comment = "Supports transactions, row-level locking, and foreign keys";
         listing.push(&["InnoDB", "DEFAULT", comment, "YES", "NO", "YES"].map(Cell::Text));
         listing
@@ -433,7 +511,9 @@ impl LocalSession {
         privilege::require_global(&self.account, Privileges::PROCESS, "PROCESS")?;
         let mut listing = Listing::new(&[("Type", text(10)), ("Name", text(512)), ("Status", long_text())]);
         if what == "STATUS" {
-            let mut status = String::from("\n=====================================\nINVAR STORE STATUS\n=====================================\n");
+            let mut status = String::from(
+                "\n=====================================\nINVAR STORE STATUS\n=====================================\n",
+            );
             for (name, value) in self.core.status() {
                 if name.starts_with("Innodb_") {
                     status.push_str(&format!("{name} {value}\n"));
@@ -454,7 +534,11 @@ impl LocalSession {
         };
         let skip = limit.and_then(|limit| limit.offset).and_then(number).unwrap_or(0);
         let take = limit.and_then(|limit| number(limit.count)).unwrap_or(usize::MAX);
-        let shown = self.diagnostics.kept().iter().filter(|diagnostic| !errors_only || diagnostic.level == Level::Error);
+        let shown = self
+            .diagnostics
+            .kept()
+            .iter()
+            .filter(|diagnostic| !errors_only || diagnostic.level == Level::Error);
         for diagnostic in shown.skip(skip).take(take) {
             listing.push(&[
                 Cell::Text(diagnostic.level.name()),
@@ -527,7 +611,11 @@ const PRIVILEGE_TEXTS: &[(&str, &str, &str)] = &[
     ("Drop", "Databases,Tables", "To drop databases, tables, and views"),
     ("Drop role", "Server Admin", "To drop roles"),
     ("File", "File access on server", "To read and write files on the server"),
-    ("Grant option", "Databases,Tables,Functions,Procedures", "To give to other users those privileges you possess"),
+    (
+        "Grant option",
+        "Databases,Tables,Functions,Procedures",
+        "To give to other users those privileges you possess",
+    ),
     ("Index", "Tables", "To create or drop indexes"),
     ("Insert", "Tables", "To insert data into tables"),
     ("Lock tables", "Databases", "To use LOCK TABLES (together with SELECT privilege)"),
@@ -557,7 +645,13 @@ fn show_plugins() -> Listing {
         ("caching_sha2_password", "AUTHENTICATION"),
         ("InnoDB", "STORAGE ENGINE"),
     ] {
-        listing.push(&[Cell::Text(name), Cell::Text("ACTIVE"), Cell::Text(kind), Cell::Null, Cell::Text("Apache-2.0")]);
+        listing.push(&[
+            Cell::Text(name),
+            Cell::Text("ACTIVE"),
+            Cell::Text(kind),
+            Cell::Null,
+            Cell::Text("Apache-2.0"),
+        ]);
     }
     listing
 }

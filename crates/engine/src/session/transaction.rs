@@ -21,8 +21,8 @@ use service::{Outcome, Reply, SqlError};
 use store::{CommitPosition, ReadView, Savepoint, Transaction};
 use syntax::ast::Completion;
 
-use super::settings::Isolation;
 use super::LocalSession;
+use super::settings::Isolation;
 use crate::core::Core;
 use crate::metadata::MetadataLocks;
 use crate::status::StatementKind;
@@ -332,4 +332,3 @@ impl LocalSession {
         self.send_ok(reply)
     }
 }
-

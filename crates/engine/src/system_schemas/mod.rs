@@ -23,8 +23,8 @@ use std::any::Any;
 use std::sync::Arc;
 
 use catalog::{
-    KeyRange, Schema, SchemaId, TableDefinition, TableEntry, TableSource, TableStatistics,
-    VirtualContext, VirtualError, VirtualScan, VirtualTable,
+    KeyRange, Schema, SchemaId, TableDefinition, TableEntry, TableSource, TableStatistics, VirtualContext,
+    VirtualError, VirtualScan, VirtualTable,
 };
 use types::collation::CollationId;
 use types::vector::Batch;

@@ -133,10 +133,7 @@ impl<'p> Recursive<'p> {
     }
 
     /// The rows of `batch` that are new.
-    fn fresh(
-        distinct: &mut Option<Given>,
-        batch: &Batch,
-    ) -> Batch {
+    fn fresh(distinct: &mut Option<Given>, batch: &Batch) -> Batch {
         let mut rows = Vec::with_capacity(batch.row_count);
         for row in 0..batch.row_count {
             if let Some((types, seen)) = distinct {
