@@ -124,7 +124,16 @@ pub fn json_value(cell: Cell<'_>, data_type: &DataType) -> Json {
         (Cell::Decimal(value), _) => Json::Decimal(*value),
         (Cell::Bytes(document), TypeKind::Json) => json::View::new(document).tree(),
         (Cell::Bytes(bytes), _) if data_type.is_binary_string() => {
-            Json::Opaque(data_type.protocol_type(), bytes.to_vec())
+            // The type's number as it is stored, not as it is sent.
+            let kind = match data_type.kind {
+                TypeKind::Char => 254,
+                TypeKind::TinyText => 249,
+                TypeKind::Text => 252,
+                TypeKind::MediumText => 250,
+                TypeKind::LongText => 251,
+                _ => 15,
+            };
+            Json::Opaque(kind, bytes.to_vec())
         }
         (Cell::Bytes(text), _) => Json::String(to_utf8(text.to_vec(), data_type.collation.charset())),
     }
@@ -404,7 +413,8 @@ pub fn store_column(
             }
             _ => from.scale == to.scale && (to.kind != TypeKind::Decimal || from.length <= to.length),
         };
-    if fits && !(to.has_date() && !source.nulls.is_empty()) {
+    // Dates are always looked at: the mode may refuse what another column holds.
+    if fits && !to.has_date() {
         out.extend_from(source);
         return;
     }

@@ -207,7 +207,7 @@ impl Arith {
                 ColumnData::Double(data) => data.push(value),
                 ColumnData::Int(data) => {
                     // DIV of doubles: the quotient must fit a BIGINT.
-                    if value >= 9.223_372_036_854_775_8e18 || value < -9.223_372_036_854_775_8e18 {
+                    if !(-9.223_372_036_854_776e18..9.223_372_036_854_776e18).contains(&value) {
                         return Err(ER_DATA_OUT_OF_RANGE.with(&[&"BIGINT", &self.text]));
                     }
                     data.push(value as i64);

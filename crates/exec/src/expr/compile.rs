@@ -43,6 +43,7 @@ pub(super) enum Class {
 }
 
 /// How a function is computed row by row.
+#[derive(Clone, Copy)]
 pub(super) struct Recipe {
     pub(super) kernel: Kernel,
     /// Classes of the arguments; the last one goes for all that follow.

@@ -413,8 +413,9 @@ fn to_time(cell: Cell<'_>, from: &DataType, ctx: &mut EvalContext<'_>) -> SqlRes
 }
 
 fn query_dates(ctx: &EvalContext<'_>) -> DateMode {
-    // A query reads zero dates and partial dates; only days that do not exist are refused.
-    DateMode { no_zero_in_date: false, no_zero_date: false, ..ctx.settings.date_mode() }
+    // A text may name a partial date here whatever the mode; days that do not exist are refused, and the zero date
+    // where NO_ZERO_DATE refuses it.
+    DateMode { no_zero_in_date: false, ..ctx.settings.date_mode() }
 }
 
 /// Converts one value that is not NULL and pushes the result.
@@ -681,12 +682,9 @@ pub(super) fn value_column(
     ctx: &mut EvalContext<'_>,
 ) -> SqlResult<Column> {
     let mut out = Column::new(data_type.physical());
-    let (from, source) = match value_as_column(value) {
-        Some(pair) => pair,
-        None => {
-            out.push_null();
-            return Ok(out);
-        }
+    let Some((from, source)) = value_as_column(value) else {
+        out.push_null();
+        return Ok(out);
     };
     let same_class = match (from.kind, data_type.kind) {
         (TypeKind::Json, TypeKind::Json) => true,

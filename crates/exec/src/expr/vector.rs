@@ -1,7 +1,6 @@
 //! Operands of kernels: columns that are borrowed, owned or shared, constants being columns of one row.
 
 use std::sync::Arc;
-use types::vector::BytesColumn;
 use types::{Cell, Column, Decimal, Physical};
 
 /// Which rows of the input a node is evaluated for. Its result has one row for each, in this order.
@@ -144,10 +143,6 @@ impl<'a> View<'a> {
     #[inline]
     pub(super) fn cell(self, row: usize) -> Cell<'a> {
         self.column.cell(row * self.step)
-    }
-
-    pub(super) fn bytes_column(self) -> &'a BytesColumn {
-        self.column.bytes()
     }
 }
 

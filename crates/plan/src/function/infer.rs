@@ -297,10 +297,9 @@ pub(super) fn merge(a: &DataType, b: &DataType) -> DataType {
         let class = numeric(a).max(numeric(b));
         return match class {
             Numeric::Double => {
-                if (a.kind == K::Float && b.kind == K::Float)
-                    || (a.kind == K::Float && matches!(b.kind, K::TinyInt | K::SmallInt))
-                    || (b.kind == K::Float && matches!(a.kind, K::TinyInt | K::SmallInt))
-                {
+                // Small integers fit a FLOAT's digits.
+                let fits = |t: &DataType| matches!(t.kind, K::Float | K::TinyInt | K::SmallInt);
+                if fits(a) && fits(b) {
                     DataType { scale: a.scale.max(b.scale), ..DataType::FLOAT }
                 } else {
                     DataType::DOUBLE
@@ -913,7 +912,8 @@ pub(super) fn infer(
                 let chars = literal_bytes(&args[1]).map_or(chars_of(args, 1) * 10, format_chars);
                 fresh(chars)
             } else {
-                plain(DataType::datetime(fraction_digits(&args[0])), true)
+                let digits = if args[0].data_type.is_string() { 6 } else { fraction_digits(&args[0]) };
+                plain(DataType::datetime(digits), true)
             }
         }
         F::UnixTimestamp => match args.first().map_or(0, fraction_digits) {

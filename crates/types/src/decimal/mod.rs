@@ -136,6 +136,10 @@ impl Decimal {
 
     /// The same number with the other sign.
     #[must_use]
+    #[allow(
+        clippy::should_implement_trait,
+        reason = "the operators on decimals are checked methods; so is this one"
+    )]
     pub fn neg(self) -> Decimal {
         Decimal { negative: !self.negative && !self.is_zero(), ..self }
     }
@@ -176,9 +180,8 @@ impl Decimal {
         {
             return Some(Decimal::from_small(sum, self.scale));
         }
-        let (a, b, scale) = match self.aligned(other) {
-            Some(aligned) => aligned,
-            None => return self.add_rounded(other),
+        let Some((a, b, scale)) = self.aligned(other) else {
+            return self.add_rounded(other);
         };
         if self.negative == other.negative {
             Decimal::checked(wide::add(&a, &b)?, scale, self.negative)

@@ -115,10 +115,7 @@ pub fn str_to_date(text: &[u8], format: &[u8]) -> Option<Scanned> {
                 }
             }
             b'p' => {
-                pm = Some(match reader.name(&["AM", "PM"], None)? {
-                    0 => false,
-                    _ => true,
-                });
+                pm = Some(reader.name(&["AM", "PM"], None)? == 1);
                 if !twelve {
                     return None;
                 }

@@ -422,7 +422,9 @@ fn value(r: &mut Row<'_, '_>) -> SqlResult<()> {
     match found.as_slice() {
         [] => answer(r, on_empty, || ER_MISSING_JSON_VALUE.with(&[&"json_value"])),
         [view]
-            if !matches!(view.kind(), Kind::Array | Kind::Object) || r.call.result.kind == TypeKind::Json =>
+            if !matches!(view.kind(), Kind::Array | Kind::Object)
+                || r.call.result.kind == TypeKind::Json
+                || r.call.result.is_string() =>
         {
             if view.kind() == Kind::Null {
                 return r.null();
@@ -436,6 +438,14 @@ fn value(r: &mut Row<'_, '_>) -> SqlResult<()> {
             if result.kind == TypeKind::Json {
                 return r.put_bytes(&bytes);
             }
+            if view.kind() == Kind::String
+                && result.is_numeric()
+                && types::Decimal::parse_exact(view.string().trim_ascii()).is_none()
+            {
+                return answer(r, on_error, || {
+                    service::error::ER_INVALID_JSON_VALUE_FOR_CAST.with(&[&"number", &"json_value", &1])
+                });
+            }
             let rows = r.out.len();
             match convert::cell(Cell::Bytes(&bytes), &DataType::JSON, &Target::Cast(result), r.ctx, r.out) {
                 Ok(()) => Ok(()),
@@ -445,7 +455,7 @@ fn value(r: &mut Row<'_, '_>) -> SqlResult<()> {
                 }
             }
         }
-        _ => answer(r, on_error, || multiple_values()),
+        _ => answer(r, on_error, multiple_values),
     }
 }
 

@@ -260,6 +260,11 @@ fn put_hex(r: &mut Row<'_, '_>, bytes: &[u8]) -> SqlResult<()> {
 fn wrong(r: &mut Row<'_, '_>, what: &str) -> SqlResult<()> {
     let mut shown = Vec::new();
     types::convert::write_text(r.args[0].cell(r.row), &r.call.types[0], &mut shown);
+    if what == "string" {
+        // The message shows the argument as it would be written.
+        shown.insert(0, b'\'');
+        shown.push(b'\'');
+    }
     let name = r.call.name;
     r.ctx.warn_or_fail(ER_WRONG_VALUE_FOR_TYPE, &[&what, &String::from_utf8_lossy(&shown), &name])?;
     r.null()

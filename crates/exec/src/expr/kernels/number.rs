@@ -10,22 +10,22 @@ use std::cmp::Ordering;
 use types::{Cell, DataType, Decimal, Physical, TypeKind};
 
 pub(super) fn recipe(function: FunctionId, args: &[Expr], result: &DataType) -> Option<Recipe> {
-    use Class::{Any, Double, Int};
+    use Class::{Any, Double, Int, Text};
     use FunctionId as F;
     let plain =
         |kernel: Kernel, classes: &'static [Class]| Some(Recipe { kernel, classes, null_propagates: true });
-    let class = args.first().map_or(Class::Double, |arg| match arg.data_type.kind {
+    let class = args.first().map_or(Double, |arg| match arg.data_type.kind {
         TypeKind::Decimal => Class::Decimal,
         TypeKind::Time | TypeKind::DateTime | TypeKind::Timestamp if arg.data_type.scale > 0 => {
             Class::Decimal
         }
-        TypeKind::Date | TypeKind::Time | TypeKind::DateTime | TypeKind::Timestamp => Class::Int,
-        _ if arg.data_type.is_integer() => Class::Int,
-        _ => Class::Double,
+        TypeKind::Date | TypeKind::Time | TypeKind::DateTime | TypeKind::Timestamp => Int,
+        _ if arg.data_type.is_integer() => Int,
+        _ => Double,
     });
     match function {
         F::Neg => match (class, result.physical()) {
-            (Class::Int, Physical::Int) => plain(neg_int, &[Int]),
+            (Int, Physical::Int) => plain(neg_int, &[Int]),
             (_, Physical::Decimal) => plain(
                 |r| {
                     let value = r.decimal(0).neg();
@@ -37,7 +37,7 @@ pub(super) fn recipe(function: FunctionId, args: &[Expr], result: &DataType) -> 
         },
         F::BitNot if !result.is_string() => plain(|r| r.put_int(!r.int(0)), &[Int]),
         F::Abs => match class {
-            Class::Int => plain(abs_int, &[Int]),
+            Int => plain(abs_int, &[Int]),
             Class::Decimal => plain(
                 |r| {
                     let value = r.decimal(0).abs();
@@ -48,7 +48,7 @@ pub(super) fn recipe(function: FunctionId, args: &[Expr], result: &DataType) -> 
             _ => plain(|r| put_double(r, r.double(0).abs()), &[Double]),
         },
         F::Sign => match class {
-            Class::Int => plain(
+            Int => plain(
                 |r| {
                     let sign = r.wide(0).signum() as i64;
                     r.put_int(sign)
@@ -83,7 +83,7 @@ pub(super) fn recipe(function: FunctionId, args: &[Expr], result: &DataType) -> 
             ),
         },
         F::Ceil | F::Floor => match (class, result.physical()) {
-            (Class::Int, _) => plain(|r| r.put_int(r.int(0)), &[Int]),
+            (Int, _) => plain(|r| r.put_int(r.int(0)), &[Int]),
             (Class::Decimal, Physical::Int) => plain(whole_int, &[Class::Decimal]),
             (Class::Decimal, _) => plain(whole_decimal, &[Class::Decimal]),
             _ => plain(
@@ -95,7 +95,7 @@ pub(super) fn recipe(function: FunctionId, args: &[Expr], result: &DataType) -> 
             ),
         },
         F::Round | F::Truncate => match class {
-            Class::Int => plain(round_int, &[Int, Int]),
+            Int => plain(round_int, &[Int, Int]),
             Class::Decimal => plain(round_decimal, &[Class::Decimal, Int]),
             _ => plain(
                 |r| {
@@ -140,7 +140,7 @@ pub(super) fn recipe(function: FunctionId, args: &[Expr], result: &DataType) -> 
                 let value = crc32(r.bytes(0));
                 r.put_int(i64::from(value))
             },
-            &[Class::Text],
+            &[Text],
         ),
         F::Rand => Some(Recipe { kernel: rand, classes: &[Int], null_propagates: false }),
         F::Greatest | F::Least => {

@@ -23,7 +23,7 @@ pub(super) fn recipe(function: FunctionId, args: &[Expr], result: &DataType) -> 
     let plain =
         |kernel: Kernel, classes: &'static [Class]| Some(Recipe { kernel, classes, null_propagates: true });
     match function {
-        F::Now => plain(|r| put_now(r, |r| local_now(r)), &[]),
+        F::Now => plain(|r| put_now(r, local_now), &[]),
         F::Sysdate => plain(
             |r| {
                 put_now(r, |r| {
@@ -80,7 +80,7 @@ pub(super) fn recipe(function: FunctionId, args: &[Expr], result: &DataType) -> 
         F::Month => plain(|r| r.put_int(i64::from(datetime(r, 0).month)), &[Da]),
         F::DayOfMonth => plain(|r| r.put_int(i64::from(datetime(r, 0).day)), &[Da]),
         F::Quarter => plain(|r| r.put_int(i64::from(datetime(r, 0).month.div_ceil(3))), &[Da]),
-        F::DayOfYear => plain(|r| of_day(r, |date| date.day_of_year()), &[Da]),
+        F::DayOfYear => plain(|r| of_day(r, DateTime::day_of_year), &[Da]),
         F::DayOfWeek => plain(
             |r| of_day(r, |date| i64::from(calendar::weekday_from_sunday(date.day_number())) + 1),
             &[Da],
@@ -155,17 +155,23 @@ pub(super) fn recipe(function: FunctionId, args: &[Expr], result: &DataType) -> 
             },
             &[Da],
         ),
-        F::ToDays => plain(|r| of_day(r, |date| date.day_number()), &[Da]),
+        F::ToDays => plain(|r| of_day(r, DateTime::day_number), &[Da]),
         F::ToSeconds => plain(|r| of_day(r, |date| date.linear_micros() / MICROS_PER_SECOND), &[Dt]),
         F::FromDays => plain(
             |r| {
                 let number = r.int(0);
-                if number < 366 {
-                    return r.put_int(DateTime::ZERO.pack());
-                }
                 match calendar::date_of_day(number) {
-                    Some(date) => r.put_int(date.pack()),
-                    None => r.put_int(DateTime::ZERO.pack()),
+                    Some(date) if number >= 366 => r.put_int(date.pack()),
+                    _ if !r.ctx.settings.date_mode().no_zero_date => r.put_int(DateTime::ZERO.pack()),
+                    _ => {
+                        r.ctx.warnings.push(service::Diagnostic {
+                            level: service::Level::Warning,
+                            number: 6527,
+                            state: *b"HY000",
+                            message: format!("DATE value is out of range in 'from_days({number})'"),
+                        });
+                        r.null()
+                    }
                 }
             },
             &[Int],
@@ -514,13 +520,10 @@ fn date_arith(r: &mut Row<'_, '_>) -> SqlResult<()> {
     let utf8 = if r.call.types[0].is_string() { as_utf8(&text, &r.call.types[0]).into_owned() } else { text };
     let number = r.call.types[0].is_numeric();
     let mode = DateMode { no_zero_in_date: true, no_zero_date: true, ..r.ctx.settings.date_mode() };
-    let parsed = match parse_datetime(&utf8, mode) {
-        Ok(parsed) => parsed,
-        Err(_) => {
-            let message = format!("Incorrect datetime value: '{}'", String::from_utf8_lossy(&utf8));
-            warn_text(r, message)?;
-            return r.null();
-        }
+    let Ok(parsed) = parse_datetime(&utf8, mode) else {
+        let message = format!("Incorrect datetime value: '{}'", String::from_utf8_lossy(&utf8));
+        warn_text(r, message)?;
+        return r.null();
     };
     if parsed.truncated {
         let shown = String::from_utf8_lossy(&utf8).into_owned();
@@ -763,7 +766,7 @@ fn time_or_datetime(r: &mut Row<'_, '_>, arg: usize) -> SqlResult<Option<(i64, b
             let mut text = Vec::new();
             types::convert::write_text(cell, data_type, &mut text);
             if let Ok(parsed) = parse_datetime(&text, DateMode::default())
-                && parsed.has_time
+                && (parsed.has_time || text.iter().filter(|&&byte| byte == b'-').count() == 2)
                 && let Some(value) = parsed.rounded(6)
             {
                 return Ok(Some((value.linear_micros(), true)));

@@ -4,10 +4,10 @@ use super::super::compile::{Class, Recipe};
 use super::super::context::SqlResult;
 use super::super::program::{Kernel, Row};
 use super::put;
-use plan::expr::{CallOption, Expr, ExprKind};
+use plan::expr::{CallOption, Expr};
 use plan::function::FunctionId;
 use types::charset::Charset;
-use types::{CollationId, DataType, TypeKind, Value, number};
+use types::{CollationId, DataType, TypeKind, number};
 
 pub(super) fn recipe(function: FunctionId, args: &[Expr], result: &DataType) -> Option<Recipe> {
     use Class::{Any, Bytes, Double, Int, Text, Utf8};
@@ -58,8 +58,10 @@ pub(super) fn recipe(function: FunctionId, args: &[Expr], result: &DataType) -> 
         F::Elt => nulls(elt, &[Int, Text]),
         F::ExportSet => plain(export_set, &[Int, Text, Text, Text, Int]),
         F::Field => {
-            let all_text =
-                args.iter().all(|arg| arg.data_type.is_string() || arg.data_type.members.is_some());
+            let all_text = args
+                .iter()
+                .map(|arg| &arg.data_type)
+                .all(|of| of.is_string() || of.members.is_some() || of.kind == TypeKind::Null);
             let all_int = args.iter().all(|arg| arg.data_type.is_integer());
             if all_text {
                 nulls(field_text, &[Text])
@@ -87,9 +89,9 @@ pub(super) fn recipe(function: FunctionId, args: &[Expr], result: &DataType) -> 
                 .first()
                 .is_some_and(|arg| arg.data_type.is_numeric() && arg.data_type.kind != TypeKind::Bit)
             {
-                plain(|r| r.put_with_hex_number(), &[Int])
+                plain(hex_number, &[Int])
             } else {
-                plain(|r| r.put_with_hex_bytes(), &[Bytes])
+                plain(hex_bytes, &[Bytes])
             }
         }
         F::Unhex => plain(unhex, &[Bytes]),
@@ -259,7 +261,7 @@ fn char(r: &mut Row<'_, '_>) -> SqlResult<()> {
         text.extend_from_slice(&bytes[skip..]);
     }
     if charset != Charset::Binary && charset.validate(&text).is_err() {
-        let shown = format!("{}", text.iter().map(|byte| format!("{byte:02X}")).collect::<String>());
+        let shown: String = text.iter().map(|byte| format!("{byte:02X}")).collect();
         r.ctx.warn(service::error::ER_INVALID_CHARACTER_STRING, &[&charset.name(), &shown]);
         return r.null();
     }
@@ -450,16 +452,14 @@ fn from_base64(r: &mut Row<'_, '_>) -> SqlResult<()> {
     if count != 0 { r.null() } else { r.put_bytes(&out) }
 }
 
-impl Row<'_, '_> {
-    fn put_with_hex_number(&mut self) -> SqlResult<()> {
-        let value = self.int(0) as u64;
-        self.put_with(|out| digits_in(value, 16, out))
-    }
+fn hex_number(r: &mut Row<'_, '_>) -> SqlResult<()> {
+    let value = r.int(0) as u64;
+    r.put_with(|out| digits_in(value, 16, out))
+}
 
-    fn put_with_hex_bytes(&mut self) -> SqlResult<()> {
-        let bytes = self.bytes(0);
-        self.put_with(|out| hex_upper(bytes, out))
-    }
+fn hex_bytes(r: &mut Row<'_, '_>) -> SqlResult<()> {
+    let bytes = r.bytes(0);
+    r.put_with(|out| hex_upper(bytes, out))
 }
 
 fn hex_upper(bytes: &[u8], out: &mut Vec<u8>) {
@@ -870,12 +870,4 @@ fn bytes_shift(r: &mut Row<'_, '_>) -> SqlResult<()> {
         })
         .collect();
     r.put_bytes(&shifted)
-}
-
-/// The literal text an argument is, if it is one.
-pub(super) fn literal(expr: &Expr) -> Option<&[u8]> {
-    match &expr.kind {
-        ExprKind::Literal(Value::Bytes { bytes, .. }) => Some(bytes),
-        _ => None,
-    }
 }
