@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use catalog::{ColumnDefault, TableDefinition};
 use plan::logical::InsertCell;
 use plan::physical::{InsertPlan, InsertSource, PhysicalPlan};
 use table::{Table, WriteError};
@@ -56,9 +57,12 @@ impl Compiled {
         match &insert.rows {
             InsertSource::Values { cells: written, .. } => {
                 for (position, cell) in written.iter().enumerate() {
+                    let ordinal = insert.columns[position % insert.columns.len()];
+                    // An expression default is computed where DEFAULT stands: later cells are not written yet.
+                    cells_read_row |=
+                        *cell == InsertCell::Default && has_expression_default(definition, ordinal);
                     if let InsertCell::Expr(expr) = cell {
                         cells_read_row |= rules::reads_input(expr);
-                        let ordinal = insert.columns[position % insert.columns.len()];
                         cells.push((position, Computed::new(ordinal, expr)?));
                     }
                 }
@@ -84,6 +88,10 @@ impl Compiled {
     }
 }
 
+fn has_expression_default(definition: &TableDefinition, ordinal: usize) -> bool {
+    matches!(definition.columns[ordinal].default, ColumnDefault::Expression(_))
+}
+
 /// An INSERT under way.
 pub(super) struct Insert<'p, 's> {
     pub(super) plan: &'p InsertPlan,
@@ -96,8 +104,6 @@ pub(super) struct Insert<'p, 's> {
     pub(super) row: Batch,
     /// The row's cells on their way to the table, empty between rows.
     cells: Vec<Cell<'static>>,
-    /// DEFAULT was written for these columns of this row, and it is an expression.
-    default_cells: Vec<usize>,
     pub(super) numbers: Option<Numbers>,
     pub(super) on_duplicate: Option<duplicate::Running>,
     /// Number of the row, from 1.
@@ -144,7 +150,6 @@ pub(super) fn run(
         cells_running: compiled.cells.iter().map(|(_, cell)| Running::new(cell)).collect(),
         row,
         cells: Vec::with_capacity(definition.columns.len()),
-        default_cells: Vec::new(),
         numbers: compiled.numbered.map(|ordinal| Numbers::new(ordinal, &ctx.change)),
         on_duplicate: compiled.on_duplicate.as_ref().map(|compiled| compiled.running(&table)),
         row_number: 0,
@@ -217,7 +222,6 @@ impl<'p> Insert<'p, '_> {
         let mut at = 0;
         for number in 0..row_count {
             self.row_number += 1;
-            self.default_cells.clear();
             if self.compiled.cells_read_row {
                 for &ordinal in columns {
                     self.put_constant_default(ordinal, ctx)?;
@@ -244,9 +248,7 @@ impl<'p> Insert<'p, '_> {
                         self.storing.put_value(target, value, false, out, ctx.eval.warnings)?;
                     }
                     InsertCell::Default if self.compiled.rules.defaults[ordinal].is_some() => {
-                        out.clear();
-                        out.push_null();
-                        self.default_cells.push(ordinal);
+                        self.put_expression_default(ordinal, ctx)?;
                     }
                     InsertCell::Default => {
                         rules::put_default(&self.storing, target, out, ctx.eval.warnings)?;
@@ -341,9 +343,6 @@ impl<'p> Insert<'p, '_> {
         }
         for &ordinal in &compiled.expression_defaults {
             self.put_expression_default(ordinal, ctx)?;
-        }
-        for at in 0..self.default_cells.len() {
-            self.put_expression_default(self.default_cells[at], ctx)?;
         }
         for (generated, running) in compiled.rules.generated.iter().zip(&mut self.running.generated) {
             let value = running.eval(generated, &self.row, &mut ctx.eval)?;

@@ -53,7 +53,12 @@ impl Running {
         input: &Batch,
         ctx: &mut EvalContext<'_>,
     ) -> SqlResult<Cell<'_>> {
+        let warned = ctx.warnings.total();
         computed.program.eval(&mut self.scratch, input, ctx, &mut self.out)?;
+        if ctx.warnings.total() != warned {
+            // A constant is computed once, but its warning belongs to every row.
+            self.scratch.reset();
+        }
         Ok(self.out[0].cell(0))
     }
 }

@@ -1,0 +1,567 @@
+//! INSERT, REPLACE, UPDATE and DELETE over a store on a simulated disk, compared with what MySQL 9.7 answers: affected
+//! rows, the insert id of the OK packet, its text, warnings, errors, and the rows afterwards.
+//!
+//! `changes/*.sql` hold statements, one per line; `changes/*.expected` what MySQL said to them, made by
+//! `changes/ask.py`. CREATE TABLE and SET are read by the test itself: it knows the parts these scripts use.
+
+use std::fmt::Write as _;
+use std::path::Path;
+use std::sync::Arc;
+
+use catalog::{
+    Catalog, CheckConstraint, ColumnDefault, ColumnDefinition, IndexAlgorithm, IndexDefinition, IndexKind,
+    IndexPart, NameMap, Schema, SchemaId, StoredValue, TableDefinition, TableEntry, TableId, TableKind,
+    TableOptions, TreeNumber,
+};
+use exec::expr::{EvalContext, EvalSettings, SessionState, Warnings, sql_mode};
+use exec::output::CollectSink;
+use exec::{ChangeSettings, ExecContext, Prepared, run_change, run_query};
+use plan::bind::Session;
+use plan::physical::PlanKind;
+use plan::{Options, PlanError, PlanResult};
+use store::Store;
+use syntax::ast::{self, Statement, TypeName, VarScope};
+use table::Table;
+use types::collation::CollationId;
+use types::convert::{StoreOptions, store_value};
+use types::{Cell, Column, DataType, Members, TypeKind, Value};
+
+const COLLATION: CollationId = CollationId::UTF8MB4_0900_AI_CI;
+/// 2026-11-21 04:00:00 UTC.
+const NOW_UTC_MICROS: i64 = 1_795_233_600_000_000;
+
+#[derive(Default)]
+struct Memory {
+    last_insert_id: u64,
+    /// LAST_INSERT_ID(n) was called in this statement.
+    told: u64,
+}
+
+impl SessionState for Memory {
+    fn last_insert_id(&self) -> u64 {
+        self.last_insert_id
+    }
+    fn set_last_insert_id(&mut self, id: u64) {
+        self.last_insert_id = id;
+        self.told = id;
+    }
+}
+
+struct Binding;
+
+impl Session for Binding {
+    fn database(&self) -> Option<&str> {
+        Some("change_x")
+    }
+    fn connection_collation(&self) -> CollationId {
+        COLLATION
+    }
+    fn only_full_group_by(&self) -> bool {
+        true
+    }
+    fn type_context(&self) -> plan::function::TypeContext {
+        plan::function::TypeContext::default()
+    }
+    fn system_variable(&self, _scope: VarScope, name: &str) -> PlanResult<Value> {
+        Err(PlanError::new(1193, format!("Unknown system variable '{name}'")))
+    }
+    fn user_variable(&self, _name: &str) -> Option<DataType> {
+        None
+    }
+}
+
+struct World {
+    store: Store,
+    catalog: Arc<Catalog>,
+    settings: EvalSettings,
+    change: ChangeSettings,
+    memory: Memory,
+    tables_made: u64,
+}
+
+type Answer = Result<String, (u16, String)>;
+
+fn failed(error: Box<service::error::SqlError>) -> (u16, String) {
+    (error.number, error.message)
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+fn data_type(written: &ast::DataType<'_>) -> DataType {
+    let length = written.length.unwrap_or(1) as u32;
+    let scale = written.length.unwrap_or(0) as u8;
+    let integer = |kind| DataType::integer(kind, written.unsigned);
+    let members =
+        || Arc::new(Members::new(written.members.iter().map(|member| Box::from(*member)).collect()));
+    match written.name {
+        TypeName::TinyInt => integer(TypeKind::TinyInt),
+        TypeName::SmallInt => integer(TypeKind::SmallInt),
+        TypeName::Int => integer(TypeKind::Int),
+        TypeName::BigInt => integer(TypeKind::BigInt),
+        TypeName::Decimal => {
+            DataType::decimal(written.length.unwrap_or(10) as u32, written.decimals.unwrap_or(0) as u8)
+        }
+        TypeName::Double => DataType::DOUBLE,
+        TypeName::Bit => DataType::bit(length),
+        TypeName::Year => DataType::YEAR,
+        TypeName::Date => DataType::DATE,
+        TypeName::DateTime => DataType::datetime(scale),
+        TypeName::Timestamp => DataType::timestamp(scale),
+        TypeName::Time => DataType::time(scale),
+        TypeName::Char => DataType::char(length, COLLATION),
+        TypeName::Varchar => DataType::varchar(length, COLLATION),
+        TypeName::Binary => DataType::char(length, CollationId::BINARY),
+        TypeName::Varbinary => DataType::varchar(length, CollationId::BINARY),
+        TypeName::Text => DataType::text(TypeKind::Text, COLLATION),
+        TypeName::LongBlob => DataType::text(TypeKind::LongText, CollationId::BINARY),
+        TypeName::Json => DataType::JSON,
+        TypeName::Enum => DataType::with_members(TypeKind::Enum, members(), COLLATION),
+        TypeName::Set => DataType::with_members(TypeKind::Set, members(), COLLATION),
+        other => panic!("{other:?} is no type of these scripts"),
+    }
+}
+
+impl World {
+    fn new(found_rows: bool) -> World {
+        let simulated = env::simulated::SimWorld::new(1);
+        let options = store::Options {
+            background_threads: false,
+            buffer_pool_bytes: 16 << 20,
+            ..store::Options::default()
+        };
+        let store = Store::open(simulated.env(), Path::new("/data"), options).expect("an empty store opens");
+        let mut catalog = Catalog::new();
+        catalog.version = 1;
+        catalog.insert_schema(Arc::new(Schema::new(SchemaId(1), "change_x", COLLATION, false)));
+        let settings = EvalSettings { now_utc_micros: NOW_UTC_MICROS, ..EvalSettings::default() };
+        World {
+            store,
+            catalog: Arc::new(catalog),
+            settings,
+            change: ChangeSettings { found_rows, ..ChangeSettings::default() },
+            memory: Memory::default(),
+            tables_made: 0,
+        }
+    }
+
+    fn with_context<R>(
+        &mut self,
+        strict_dml: bool,
+        params: &[Value],
+        run: impl FnOnce(&mut ExecContext<'_>) -> R,
+    ) -> (R, Warnings) {
+        let settings = EvalSettings { strict_dml, ..self.settings.clone() };
+        let mut warnings = Warnings::default();
+        let view = self.store.read_view();
+        let mut transaction = self.store.begin();
+        let eval = EvalContext {
+            settings: &settings,
+            params,
+            outer: Vec::new(),
+            session: &mut self.memory,
+            warnings: &mut warnings,
+        };
+        let mut ctx = ExecContext::new(eval, &self.catalog, &());
+        ctx.view = Some(&view);
+        ctx.transaction = Some(&mut transaction);
+        ctx.change = self.change;
+        let result = run(&mut ctx);
+        drop(ctx);
+        transaction.commit().expect("a commit");
+        (result, warnings)
+    }
+
+    fn default_of(&mut self, expr: &ast::Expr<'_>, sql: &[u8], to: &DataType) -> StoredValue {
+        let bound = plan::bind::bind_constant(expr, sql, &self.catalog, &Binding).expect("a literal");
+        let (value, _) = self.with_context(false, &[], |ctx| exec::evaluate(&bound, ctx).expect("a value"));
+        let options = StoreOptions {
+            date_mode: self.settings.date_mode(),
+            truncate_fraction: false,
+            time_zone: &self.settings.time_zone,
+            today: self.settings.time_zone.from_utc(NOW_UTC_MICROS),
+        };
+        let mut column = Column::new(to.physical());
+        assert!(store_value(&value, to, &options, &mut column).is_none(), "a default that fits");
+        match column.cell(0) {
+            Cell::Null => StoredValue::Null,
+            Cell::Int(packed) if to.kind == TypeKind::Timestamp => {
+                StoredValue::Int(self.settings.time_zone.to_utc(types::temporal::DateTime::unpack(packed)))
+            }
+            Cell::Int(value) => StoredValue::Int(value),
+            Cell::Double(value) => StoredValue::Double(value),
+            Cell::Decimal(value) => StoredValue::Decimal(*value),
+            Cell::Bytes(bytes) => StoredValue::Bytes(bytes.into()),
+        }
+    }
+
+    fn create_table(&mut self, create: &ast::CreateTable<'_>, sql: &[u8]) {
+        let name = text(create.name.name.text);
+        let written = |expr: &ast::Expr<'_>| text(&sql[expr.span.start as usize..expr.span.end as usize]);
+        let mut columns: Vec<ColumnDefinition> = Vec::new();
+        let mut keys: Vec<(IndexKind, String, Vec<usize>)> = Vec::new();
+        let mut checks = Vec::new();
+        for element in create.elements {
+            match element {
+                ast::TableElement::Column(column) => {
+                    let data_type = data_type(&column.ty);
+                    let primary = column.key == Some(ast::ColumnKey::Primary);
+                    let nullable = column.nullable.unwrap_or(true) && !primary && !column.auto_increment;
+                    let default = match &column.default {
+                        None if nullable => ColumnDefault::Null,
+                        None => ColumnDefault::None,
+                        Some(ast::ColumnDefault::Now(_)) => ColumnDefault::CurrentTimestamp,
+                        Some(ast::ColumnDefault::Expr(expr)) => {
+                            ColumnDefault::Expression(written(expr).into())
+                        }
+                        Some(ast::ColumnDefault::Literal(expr)) => ColumnDefault::Literal {
+                            value: self.default_of(expr, sql, &data_type),
+                            text: written(expr).trim_matches('\'').as_bytes().into(),
+                        },
+                    };
+                    let ordinal = columns.len();
+                    let column_name = text(column.name.text);
+                    match column.key {
+                        Some(ast::ColumnKey::Primary) => {
+                            keys.insert(0, (IndexKind::Primary, "PRIMARY".into(), vec![ordinal]));
+                        }
+                        Some(ast::ColumnKey::Unique) => {
+                            keys.push((IndexKind::Unique, column_name.clone(), vec![ordinal]));
+                        }
+                        None => {}
+                    }
+                    checks.extend(column.checks.iter().copied());
+                    columns.push(ColumnDefinition {
+                        name: column_name.into(),
+                        data_type,
+                        nullable,
+                        default,
+                        on_update_now: column.on_update.is_some(),
+                        auto_increment: column.auto_increment,
+                        generated: None,
+                        invisible: false,
+                        collation_explicit: false,
+                        comment: "".into(),
+                        since_version: 0,
+                        instant_default: StoredValue::Null,
+                    });
+                }
+                ast::TableElement::Key(key) => {
+                    let parts: Vec<usize> = key
+                        .parts
+                        .iter()
+                        .map(|part| match part.target {
+                            ast::KeyTarget::Column(part, _) => columns
+                                .iter()
+                                .position(|column| *column.name == *text(part.text))
+                                .expect("a column of the key"),
+                            _ => panic!("keys of these scripts are over columns"),
+                        })
+                        .collect();
+                    let name =
+                        key.name.map_or_else(|| columns[parts[0]].name.to_string(), |name| text(name.text));
+                    match key.kind {
+                        ast::KeyKind::Primary => {
+                            keys.insert(0, (IndexKind::Primary, "PRIMARY".into(), parts))
+                        }
+                        ast::KeyKind::Unique => keys.push((IndexKind::Unique, name, parts)),
+                        _ => keys.push((IndexKind::Plain, name, parts)),
+                    }
+                }
+                ast::TableElement::Check(check) => checks.push(*check),
+                ast::TableElement::ForeignKey(_) => panic!("no foreign keys in these scripts"),
+            }
+        }
+        keys.sort_by_key(|key| match key.0 {
+            IndexKind::Primary => 0,
+            IndexKind::Unique => 1,
+            IndexKind::Plain => 2,
+        });
+        let checks = checks
+            .iter()
+            .enumerate()
+            .map(|(number, check)| CheckConstraint {
+                name: check
+                    .name
+                    .map_or_else(|| format!("{name}_chk_{}", number + 1), |name| text(name.text))
+                    .into(),
+                expression: written(&check.expr).into(),
+                enforced: check.enforced,
+            })
+            .collect();
+        self.tables_made += 1;
+        let mut transaction = self.store.begin();
+        let mut tree = || TreeNumber(transaction.create_tree().expect("a tree").0);
+        let (rows_tree, large_values_tree) = (tree(), tree());
+        let indexes = keys
+            .into_iter()
+            .map(|(kind, name, parts)| IndexDefinition {
+                name: name.into(),
+                kind,
+                tree: if kind == IndexKind::Primary { rows_tree } else { tree() },
+                parts: parts
+                    .into_iter()
+                    .map(|column| IndexPart { column, prefix_length: None, descending: false })
+                    .collect(),
+                visible: true,
+                algorithm: IndexAlgorithm::Default,
+                comment: "".into(),
+            })
+            .collect();
+        let mut definition = TableDefinition {
+            id: TableId(self.tables_made),
+            name: name.into(),
+            schema_id: SchemaId(1),
+            schema: "change_x".into(),
+            kind: TableKind::Base,
+            columns,
+            indexes,
+            clustered: None,
+            rows_tree,
+            large_values_tree,
+            row_version: 0,
+            collation: COLLATION,
+            comment: "".into(),
+            created_micros: 0,
+            options: TableOptions::default(),
+            foreign_keys: Vec::new(),
+            checks,
+            column_names: NameMap::default(),
+        };
+        definition.index_names();
+        if let Some(clustered) = definition.clustered {
+            definition.indexes[clustered].tree = rows_tree;
+        }
+        transaction.commit().expect("trees are made");
+        let definition = Arc::new(definition);
+        let source = Table::open(&self.store, definition.clone()).expect("a table opens");
+        let mut catalog = Catalog::clone(&self.catalog);
+        let mut schema = Schema::clone(catalog.schema("change_x").expect("the schema"));
+        schema.insert(Arc::new(TableEntry { definition, source }));
+        catalog.version += 1;
+        catalog.insert_schema(Arc::new(schema));
+        self.catalog = Arc::new(catalog);
+    }
+
+    fn set(&mut self, assignment: &str) {
+        let (name, value) = assignment.split_once('=').expect("SET name=value");
+        let number = || value.trim().parse::<u64>().expect("a number");
+        match name.trim() {
+            "sql_mode" => {
+                let strict = EvalSettings::default().sql_mode;
+                let zero = value.contains("no_auto_value_on_zero");
+                self.change.no_auto_value_on_zero = zero;
+                self.settings.sql_mode = if value.trim() == "default" { strict } else { 0 };
+            }
+            "auto_increment_increment" => self.change.auto_increment_increment = number(),
+            "auto_increment_offset" => self.change.auto_increment_offset = number(),
+            "insert_id" => self.change.insert_id = Some(number()),
+            other => panic!("SET {other} is not known here"),
+        }
+    }
+
+    fn run(&mut self, sql: &str, params: &[Value]) -> String {
+        match self.try_run(sql, params) {
+            Ok(answer) => answer,
+            Err((number, message)) => format!("ERROR {number}: {message}\n"),
+        }
+    }
+
+    fn prepare(&self, sql: &str) -> Result<Prepared, (u16, String)> {
+        let arena = bumpalo::Bump::new();
+        let parsed = syntax::parse(sql.as_bytes(), &arena, syntax::SqlMode::default())
+            .map_err(|error| (error.number, error.message))?;
+        let bound = plan::bind::bind(&parsed.statement, sql.as_bytes(), &self.catalog, &Binding)
+            .map_err(|error| (error.number, error.message))?;
+        let plan = Arc::new(plan::optimize(bound, &Options::new(&self.catalog)));
+        Prepared::new(plan).map_err(failed)
+    }
+
+    fn try_run(&mut self, sql: &str, params: &[Value]) -> Answer {
+        if let Some(assignment) = sql.strip_prefix("SET ") {
+            self.set(assignment);
+            return Ok("OK 0 0 \n".into());
+        }
+        if sql.starts_with("DROP TABLE") {
+            return Ok("OK 0 0 \n".into());
+        }
+        let arena = bumpalo::Bump::new();
+        let parsed = syntax::parse(sql.as_bytes(), &arena, syntax::SqlMode::default())
+            .map_err(|error| (error.number, error.message))?;
+        if let Statement::CreateTable(create) = &parsed.statement {
+            self.create_table(create, sql.as_bytes());
+            return Ok("OK 0 0 \n".into());
+        }
+        let prepared = self.prepare(sql)?;
+        let plan = prepared.plan().clone();
+        let ignore = match &plan.kind {
+            PlanKind::Insert(insert) => insert.ignore,
+            PlanKind::Update(update) => update.ignore,
+            PlanKind::Delete(delete) => delete.ignore,
+            PlanKind::Query(_) | PlanKind::Do(_) => return self.query(&prepared),
+        };
+        let strict = self.settings.has(sql_mode::STRICT) && !ignore;
+        self.memory.told = 0;
+        let found_rows = self.change.found_rows;
+        let (changed, warnings) = self.with_context(strict, params, |ctx| {
+            let savepoint = ctx.transaction.as_deref_mut().map(|transaction| transaction.savepoint());
+            let changed = run_change(&prepared, ctx);
+            if let (Err(_), Some(savepoint), Some(transaction)) =
+                (&changed, &savepoint, ctx.transaction.as_deref_mut())
+            {
+                transaction.rollback_to(savepoint).expect("a rollback");
+            }
+            changed
+        });
+        self.change.insert_id = None;
+        let changed = changed.map_err(failed)?;
+        if let Some(id) = changed.last_insert_id {
+            self.memory.last_insert_id = id;
+        }
+        let told =
+            if changed.reported_insert_id != 0 { changed.reported_insert_id } else { self.memory.told };
+        assert!(
+            !changed.is_update
+                || changed.affected == if found_rows { changed.matched } else { changed.changed }
+        );
+        let mut out = format!("OK {} {told} {}\n", changed.affected, changed.info(warnings.total()));
+        for entry in warnings.entries() {
+            writeln!(out, "{} {}: {}", entry.level.name(), entry.number, entry.message).expect("a String");
+        }
+        Ok(out)
+    }
+
+    fn query(&mut self, prepared: &Prepared) -> Answer {
+        let plan = prepared.plan().clone();
+        let types: Vec<DataType> = plan.output.iter().map(|column| column.data_type.clone()).collect();
+        let (rows, _) = self.with_context(false, &[], |ctx| {
+            let mut sink = CollectSink::new(types.clone(), usize::MAX);
+            run_query(prepared, ctx, &mut sink).map(|_| sink.rows)
+        });
+        let mut out = String::new();
+        for row in rows.map_err(failed)? {
+            let cells: Vec<String> =
+                row.iter().zip(&types).map(|(value, data_type)| show(value, data_type)).collect();
+            writeln!(out, "{}", cells.join("\t")).expect("a String takes all");
+        }
+        Ok(out)
+    }
+}
+
+fn show(value: &Value, data_type: &DataType) -> String {
+    if value.is_null() {
+        return "NULL".into();
+    }
+    let (from, column) = types::convert::value_column(value);
+    let shown = if matches!(value, Value::Bytes { .. }) { &from } else { data_type };
+    let mut text = Vec::new();
+    types::convert::write_text(column.cell(0), shown, &mut text);
+    String::from_utf8_lossy(&text).into_owned()
+}
+
+fn compare(name: &str) {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/changes");
+    let read = |file: String| std::fs::read_to_string(folder.join(file)).expect("the test's data");
+    let (statements, expected) = (read(format!("{name}.sql")), read(format!("{name}.expected")));
+    let mut world = World::new(name == "found_rows");
+    let expected = format!("\n{expected}");
+    let mut answers = expected.split("\n> ").skip(1);
+    let mut wrong = Vec::new();
+    let mut count = 0;
+    for statement in statements.lines().filter(|line| !line.is_empty() && !line.starts_with("--")) {
+        count += 1;
+        let answer = answers.next().expect("an answer for every statement: run ask.py");
+        let (asked, wanted) = answer.split_once('\n').unwrap_or((answer, ""));
+        assert_eq!(asked, statement, "the expected file is of other statements: run ask.py");
+        let got = world.run(statement.trim_end_matches(';'), &[]);
+        if got.trim_end() != wanted.trim_end() {
+            wrong.push(format!(
+                "> {statement}\n--- MySQL\n{}\n--- ours\n{}\n",
+                wanted.trim_end(),
+                got.trim_end()
+            ));
+        }
+    }
+    assert!(wrong.is_empty(), "{} of {count} differ:\n{}", wrong.len(), wrong.join("\n"));
+}
+
+#[test]
+fn values_are_converted_and_checked_as_mysql_does() {
+    compare("values");
+}
+
+#[test]
+fn numbers_are_given_as_mysql_does() {
+    compare("numbers");
+}
+
+#[test]
+fn duplicates_are_resolved_as_mysql_does() {
+    compare("duplicates");
+}
+
+#[test]
+fn rows_are_updated_and_deleted_as_mysql_does() {
+    compare("rows");
+}
+
+#[test]
+fn a_client_may_count_found_rows() {
+    compare("found_rows");
+}
+
+/// One plan, many executions: the compiled part keeps nothing of a run.
+#[test]
+fn a_prepared_insert_runs_again_and_again() {
+    let mut world = World::new(false);
+    world.run("CREATE TABLE t (id INT AUTO_INCREMENT PRIMARY KEY, a INT NOT NULL, b VARCHAR(9) DEFAULT 'x', c INT DEFAULT (a + 1))", &[]);
+    let prepared = world.prepare("INSERT INTO t (a, b) VALUES (?, ?), (?, DEFAULT)").expect("a plan");
+    for round in 0..50 {
+        let params = [Value::Int(round), Value::string(format!("r{round}"), COLLATION), Value::UInt(7)];
+        let (changed, warnings) = world.with_context(true, &params, |ctx| run_change(&prepared, ctx));
+        let changed = changed.expect("rows are inserted");
+        assert_eq!((changed.affected, changed.records), (2, 2));
+        assert_eq!(changed.last_insert_id, Some(round as u64 * 2 + 1));
+        assert!(warnings.is_empty());
+    }
+    assert_eq!(
+        world.run("SELECT COUNT(*), SUM(a), SUM(c), MIN(b), MAX(id) FROM t", &[]),
+        "100\t1575\t1675\tr0\t100\n"
+    );
+}
+
+/// 2,700 rows of 24 parameters go in, and each is there: the shape of a driver's batch.
+#[test]
+fn a_batch_of_many_rows_goes_in() {
+    const ROWS: usize = 2_700;
+    let mut world = World::new(false);
+    let columns: Vec<String> = (0..24)
+        .map(|number| match number % 3 {
+            0 => format!("c{number} INT"),
+            1 => format!("c{number} VARCHAR(30)"),
+            _ => format!("c{number} DECIMAL(12,2)"),
+        })
+        .collect();
+    world.run(&format!("CREATE TABLE t (id INT AUTO_INCREMENT PRIMARY KEY, {})", columns.join(", ")), &[]);
+    let names: Vec<String> = (0..24).map(|number| format!("c{number}")).collect();
+    let row = format!("({})", vec!["?"; 24].join(","));
+    let sql = format!("INSERT INTO t ({}) VALUES {}", names.join(","), vec![row; ROWS].join(","));
+    let mut params = Vec::with_capacity(ROWS * 24);
+    for number in 0..ROWS * 24 {
+        params.push(match number % 3 {
+            0 => Value::Int(number as i64),
+            1 => Value::string(format!("text {number}"), COLLATION),
+            _ => Value::string(format!("{number}.25"), COLLATION),
+        });
+    }
+    let prepared = world.prepare(&sql).expect("a plan");
+    let (changed, warnings) = world.with_context(true, &params, |ctx| run_change(&prepared, ctx));
+    assert_eq!(changed.expect("rows are inserted").affected, ROWS as u64);
+    assert!(warnings.is_empty());
+    let sum: usize = (0..ROWS).map(|row| row * 24).sum();
+    assert_eq!(
+        world.run("SELECT COUNT(*), SUM(c0), MIN(c1), SUM(c2) FROM t", &[]),
+        format!("{ROWS}\t{sum}\ttext 1\t{}.00\n", sum + 2 * ROWS + ROWS / 4)
+    );
+}

@@ -1,0 +1,75 @@
+CREATE TABLE t (id INT PRIMARY KEY, a TINYINT NOT NULL, b INT UNIQUE, s VARCHAR(3), ts TIMESTAMP(6) NULL ON UPDATE CURRENT_TIMESTAMP(6))
+INSERT INTO t (id, a, b, s) VALUES (1, 1, 1, 'a'), (2, 2, 2, 'b'), (3, 3, 3, 'c')
+UPDATE t SET a = 200 WHERE id > 1
+UPDATE t SET a = NULL WHERE id = 2
+UPDATE t SET s = 'abcd' WHERE id >= 2
+UPDATE t SET a = 5 WHERE id = 99
+UPDATE t SET a = a
+SELECT id, ts IS NULL FROM t ORDER BY id
+SET sql_mode=''
+UPDATE t SET a = 200 WHERE id > 1
+UPDATE t SET a = NULL WHERE id = 2
+UPDATE t SET a = NULL
+UPDATE t SET s = 'abcd' WHERE id >= 2
+UPDATE t SET s = 'abcd'
+UPDATE t SET a = DEFAULT WHERE id = 1
+SET sql_mode=default
+UPDATE t SET a = a + 1 WHERE id = 1
+SELECT id, a, b, s, ts IS NULL FROM t ORDER BY id
+UPDATE t SET b = 2 WHERE id = 1
+UPDATE IGNORE t SET b = 2 WHERE id = 1
+UPDATE IGNORE t SET b = 2
+UPDATE t SET b = b + 1
+UPDATE t SET b = b + 1 ORDER BY b DESC
+UPDATE t SET a = 1, a = a + 1 WHERE id = 1
+SELECT a FROM t WHERE id = 1
+UPDATE t SET id = id + 1 WHERE id = 3
+UPDATE t SET id = id + 10
+UPDATE t SET a = 1, b = a WHERE id = 11
+UPDATE t SET a = DEFAULT WHERE id = 11
+UPDATE t SET s = DEFAULT WHERE id = 11
+UPDATE IGNORE t SET a = DEFAULT WHERE id = 11
+UPDATE IGNORE t SET a = 300, s = 'xyzzy'
+UPDATE t SET a = 5 WHERE id = 11 LIMIT 1
+UPDATE t SET a = 1 / 0 WHERE id = 11
+UPDATE IGNORE t SET a = 1 / 0, s = 'a'
+SELECT id, a, b, s FROM t ORDER BY id
+UPDATE t SET a = 9 ORDER BY id DESC LIMIT 2
+SELECT id, a FROM t ORDER BY id
+CREATE TABLE r (id INT PRIMARY KEY, a INT)
+CREATE TABLE u (id INT PRIMARY KEY, a INT, tid INT)
+INSERT INTO r VALUES (1, 1), (2, 2)
+INSERT INTO u VALUES (1, 1, 1), (2, 2, 1), (3, 3, 2)
+UPDATE r JOIN u ON r.id = u.tid SET r.a = 10, u.a = 20
+UPDATE r JOIN u ON r.id = u.tid SET r.a = 10, u.a = 20
+UPDATE r JOIN u ON r.id = u.tid SET r.a = 11
+UPDATE r JOIN u ON r.id = u.tid SET r.a = r.a + 1
+UPDATE r LEFT JOIN u ON r.id = u.tid AND u.id > 100 SET u.a = 5, r.a = 7
+SELECT * FROM r ORDER BY id
+SELECT * FROM u ORDER BY id
+DELETE r, u FROM r JOIN u ON r.id = u.tid WHERE r.id = 1
+SELECT * FROM r
+SELECT * FROM u
+DELETE FROM u
+DELETE r FROM r JOIN u
+INSERT INTO r VALUES (5, 5), (6, 6), (7, 7)
+DELETE FROM r ORDER BY id DESC LIMIT 1
+DELETE FROM r WHERE a = 5
+DELETE FROM r WHERE id = 99
+INSERT INTO r SELECT id + 10, a FROM r
+INSERT INTO r SELECT id + 100, a + 1 FROM r WHERE a > 1
+DELETE x FROM r AS x JOIN r AS y ON x.id = y.id + 10
+DELETE FROM x USING r AS x LEFT JOIN u ON u.tid = x.id WHERE u.id IS NULL AND x.id > 100
+SELECT * FROM r ORDER BY id
+CREATE TABLE k (a INT, b VARCHAR(10), c DECIMAL(8,3), KEY a (a), KEY ba (b, a))
+INSERT INTO k VALUES (1, 'x', 1.5), (2, 'y', 2.25), (2, 'y', 2.25), (NULL, NULL, NULL)
+UPDATE k SET a = a + 1, b = CONCAT(b, a), c = c * 2 WHERE a >= 1
+UPDATE k SET c = c + 0.0004
+UPDATE k SET b = UPPER(b)
+UPDATE k SET a = a + 10 WHERE a > 0 ORDER BY a LIMIT 2
+SELECT * FROM k ORDER BY a, b
+DELETE FROM k WHERE b IS NULL
+DELETE FROM k WHERE a > 3 AND b = 'y3'
+SELECT COUNT(*) FROM k
+DELETE FROM k
+SELECT COUNT(*) FROM k
