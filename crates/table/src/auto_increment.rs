@@ -97,13 +97,16 @@ impl AutoIncrement {
     /// # Errors
     /// `AutoIncrementExhausted` when the column's type has no such number; the store's.
     pub fn reserve(&self, store: &Store, count: u64) -> Result<u64, WriteError> {
-        let first = self
-            .next
-            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |next| {
-                (next <= self.limit).then(|| next.saturating_add(count).min(self.limit.saturating_add(1)))
-            })
-            .map_err(|_| WriteError::AutoIncrementExhausted)?;
-        if count > 1 && first.checked_add(count - 1).is_none_or(|last| last > self.limit) {
+        let first = self.next.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |next| {
+            (next <= self.limit).then(|| next.saturating_add(count).min(self.limit.saturating_add(1)))
+        });
+        let first = match first {
+            Ok(first) => first,
+            // As MySQL: the largest number again, which a row has already; only 64 bits run out with an error.
+            Err(_) if self.limit < u64::MAX => return Ok(self.limit),
+            Err(_) => return Err(WriteError::AutoIncrementExhausted),
+        };
+        if first.checked_add(count.saturating_sub(1)).is_none_or(|last| last > self.limit) {
             return Err(WriteError::AutoIncrementExhausted);
         }
         self.raise_watermark(store, first.saturating_add(count))?;

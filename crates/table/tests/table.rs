@@ -345,5 +345,9 @@ fn auto_increment_never_goes_back() {
     let table = Table::open(&store, definition).unwrap();
     assert_eq!(table.auto_increment().peek(), next + 1);
     table.auto_increment().observe(&store, i32::MAX as u64).unwrap();
-    assert!(matches!(table.auto_increment().reserve(&store, 1), Err(WriteError::AutoIncrementExhausted)));
+    assert_eq!(
+        table.auto_increment().reserve(&store, 1).unwrap(),
+        i32::MAX as u64,
+        "the last one again: 1062"
+    );
 }

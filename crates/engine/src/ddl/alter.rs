@@ -114,6 +114,7 @@ fn alter(
     };
     let in_place = !rebuild_asked
         && algorithm != Algorithm::Copy
+        && old.kind == TableKind::Base
         && clustered_stays
         && instant_layout(&old, &mut table, &mapping, context)?;
     let builds_index = kept.iter().any(Option::is_none);
@@ -160,7 +161,17 @@ fn alter(
     for entry in temporary {
         context.temporary.put(entry);
     }
-    let (affected_rows, counter) = copied_rows.unwrap_or((0, None));
+    let (copied, counter) = copied_rows.unwrap_or((0, None));
+    // MySQL counts the rows it copies, not those it moves while it rebuilds a table in place.
+    let loses_key = old.primary_key().is_some() && table.primary_key().is_none();
+    let converts = mapping.iter().zip(&table.columns).any(|(origin, column)| {
+        origin.is_some_and(|origin| {
+            let before = ColumnDefinition { nullable: column.nullable, ..old.columns[origin].clone() };
+            !same_storage(&before, column, false)
+        })
+    });
+    let counted = converts || loses_key || algorithm == Algorithm::Copy || old.kind == TableKind::Temporary;
+    let affected_rows = if counted { copied } else { 0 };
     // A temporary table's counter is in no tree.
     let counter = counter.filter(|_| table.kind == TableKind::Temporary);
     if let Some(next) = draft.auto_increment.or(counter) {

@@ -1,5 +1,6 @@
 //! Temporary tables: base tables that only one session sees, kept in no dictionary, dropped with the session.
 
+use std::cell::RefCell;
 use std::sync::Arc;
 
 use catalog::{Catalog, TableEntry};
@@ -7,12 +8,15 @@ use catalog::{Catalog, TableEntry};
 use super::definitions::trees_of;
 use super::{Definitions, Result};
 
+/// Set in the version of a snapshot that holds temporary tables.
+const OVERLAY: u64 = 1 << 63;
+
 /// The temporary tables of one session.
 #[derive(Debug, Default)]
 pub struct TemporaryTables {
     tables: Vec<Arc<TableEntry>>,
     /// The snapshot with these tables in it, and the version of the one it was made from.
-    overlay: Option<(u64, Arc<Catalog>)>,
+    overlay: RefCell<Option<(u64, Arc<Catalog>)>>,
 }
 
 impl TemporaryTables {
@@ -30,24 +34,26 @@ impl TemporaryTables {
             .find(|entry| *entry.definition.schema == *schema && *entry.definition.name == *name)
     }
 
-    /// The snapshot as the session sees it: its temporary tables hide others of the same name.
-    pub fn overlay(&mut self, base: &Arc<Catalog>) -> Arc<Catalog> {
+    /// The snapshot as the session sees it: its temporary tables hide others of the same name. A snapshot with temporary
+    /// tables has a version of its own, so that no plan made with it passes for one that others may use.
+    pub fn overlay(&self, base: &Arc<Catalog>) -> Arc<Catalog> {
         if self.tables.is_empty() {
             return Arc::clone(base);
         }
-        if let Some((version, overlay)) = &self.overlay
+        if let Some((version, overlay)) = &*self.overlay.borrow()
             && *version == base.version
         {
             return Arc::clone(overlay);
         }
         let mut catalog = (**base).clone();
+        catalog.version |= OVERLAY;
         for entry in &self.tables {
             if let Some(schema) = catalog.schema_mut(&entry.definition.schema) {
                 schema.insert(Arc::clone(entry));
             }
         }
         let overlay = Arc::new(catalog);
-        self.overlay = Some((base.version, Arc::clone(&overlay)));
+        self.overlay.replace(Some((base.version, Arc::clone(&overlay))));
         overlay
     }
 
@@ -55,7 +61,7 @@ impl TemporaryTables {
     pub(super) fn put(&mut self, entry: Arc<TableEntry>) {
         self.remove(&entry.definition.schema, &entry.definition.name);
         self.tables.push(entry);
-        self.overlay = None;
+        self.overlay.take();
     }
 
     pub(super) fn remove(&mut self, schema: &str, name: &str) -> Option<Arc<TableEntry>> {
@@ -63,7 +69,7 @@ impl TemporaryTables {
             .tables
             .iter()
             .position(|entry| *entry.definition.schema == *schema && *entry.definition.name == *name)?;
-        self.overlay = None;
+        self.overlay.take();
         Some(self.tables.remove(position))
     }
 
@@ -79,7 +85,7 @@ impl TemporaryTables {
         for entry in self.tables.drain(..) {
             change.drop_trees(&trees_of(&entry.definition))?;
         }
-        self.overlay = None;
+        self.overlay.take();
         change.commit()?;
         Ok(())
     }

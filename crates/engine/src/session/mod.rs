@@ -247,8 +247,9 @@ impl LocalSession {
         self.accounts_seen = Arc::clone(&catalog.accounts);
     }
 
+    /// The catalog as the session sees it, its temporary tables included.
     pub(crate) fn catalog(&self) -> Arc<Catalog> {
-        self.core.catalog().load()
+        self.temporary.overlay(&self.core.catalog().load())
     }
 
     pub(crate) fn facts(&self) -> Facts {

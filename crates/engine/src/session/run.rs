@@ -367,6 +367,7 @@ impl LocalSession {
     /// Whether a cached plan may run now with these parameters.
     pub(crate) fn plan_is_current(&self, plan: &CachedPlan, values: &[Value]) -> bool {
         !plan.prepared.plan().volatile
+            && self.temporary.is_empty()
             && plan.catalog_version == self.core.catalog().peek().version
             && plan.sql_mode == self.settings.sql_mode
             && plan.connection_collation == self.settings.connection_collation
