@@ -319,7 +319,7 @@ def arguments():
     parser.add_argument("--serve", default=f"{invar} serve --data-dir {{data}} --port {{port}} --socket {{socket}}")
     parser.add_argument("--prepare", help="run once before the first start")
     parser.add_argument("--rounds", type=int, default=50)
-    parser.add_argument("--seconds", type=float, default=3.0, help="longest time between start and kill")
+    parser.add_argument("--seconds", type=float, default=3.0, help="longest time between the first commit and the kill")
     parser.add_argument("--connections", type=int, default=8)
     parser.add_argument("--port", type=int, default=24399)
     parser.add_argument("--connect-socket", help="connect by this Unix socket; may contain {socket}")
@@ -370,7 +370,11 @@ def main():
         ]
         for worker in workers:
             worker.start()
-        life = rng.uniform(0.1, options.seconds)
+        # A kill before the first commit shows little: the life is counted from there.
+        began = time.monotonic()
+        while ledger.acknowledged == before and time.monotonic() - began < 30 and any(map(threading.Thread.is_alive, workers)):
+            time.sleep(0.01)
+        life = rng.uniform(0.05, options.seconds)
         time.sleep(life)
         server.kill()
         for worker in workers:
@@ -383,7 +387,7 @@ def main():
         wrong, count = verify(options, ledger)
         retries = sum(worker.retries for worker in workers)
         print(
-            f"round {round_number:3}: killed after {life:4.2f} s, {ledger.acknowledged - before} commits acknowledged"
+            f"round {round_number:3}: killed {life:4.2f} s after the first commit, {ledger.acknowledged - before} commits acknowledged"
             f" ({unknown} cut off, {retries} retried), {count} transfers present, start-up {seconds * 1000:.0f} ms"
             + ("" if not wrong + problems else f", {len(wrong)} WRONG, {len(problems)} PROBLEMS"),
             flush=True,
