@@ -81,6 +81,7 @@ struct World {
 
 type Answer = Result<String, (u16, String)>;
 
+#[allow(clippy::boxed_local, reason = "errors come boxed")]
 fn failed(error: Box<service::error::SqlError>) -> (u16, String) {
     (error.number, error.message)
 }

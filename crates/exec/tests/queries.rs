@@ -299,7 +299,8 @@ fn plans_are_as_written() {
     let mut plans = String::new();
     for statement in statements.lines().filter(|line| !line.is_empty() && !line.starts_with("--")) {
         let arena = bumpalo::Bump::new();
-        let parsed = syntax::parse(statement.as_bytes(), &arena, syntax::SqlMode::default()).expect("it parses");
+        let parsed =
+            syntax::parse(statement.as_bytes(), &arena, syntax::SqlMode::default()).expect("it parses");
         let bound = plan::bind::bind(&parsed.statement, statement.as_bytes(), &world.catalog, &Binding);
         let plan = plan::optimize(bound.expect("it binds"), &Options::new(&world.catalog));
         // Estimates change with the statistics: only shapes are compared.

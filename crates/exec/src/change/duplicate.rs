@@ -107,7 +107,7 @@ impl Insert<'_, '_> {
         if !matches!(locked, Locked::Row(())) {
             return Ok(None);
         }
-        let last_unique = definition.indexes.iter().rposition(|index| index.is_unique());
+        let last_unique = definition.indexes.iter().rposition(catalog::IndexDefinition::is_unique);
         if last_unique != Some(duplicate.index) {
             let gone =
                 write(ctx, |transaction, context| table.delete(transaction, &duplicate.locator, context))?
