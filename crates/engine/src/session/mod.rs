@@ -177,7 +177,7 @@ impl LocalSession {
         session
             .variables
             .set(known::pseudo_thread_id(), Setting::Integer(i128::from(session.control.connection_id)));
-        if let Some(database) = request.database {
+        if let Some(database) = request.database.filter(|name| !name.is_empty()) {
             session.use_database(&String::from_utf8_lossy(&database))?;
         }
         session.log_connect();
@@ -199,9 +199,8 @@ impl LocalSession {
 
     /// The collation a client names at login sets the three character sets.
     fn set_collation(&mut self, collation: u16) {
-        let collation = CollationId::from_id(collation)
-            .filter(|collation| *collation != CollationId::BINARY)
-            .unwrap_or(CollationId::UTF8MB4_0900_AI_CI);
+        // A collation this server lacks becomes the default, as in MySQL for one it does not know.
+        let collation = CollationId::from_id(collation).unwrap_or(CollationId::UTF8MB4_0900_AI_CI);
         let charset = Setting::text(collation.charset().name());
         self.variables.set(known::character_set_client(), charset.clone());
         self.variables.set(known::character_set_connection(), charset.clone());
@@ -425,7 +424,7 @@ impl Session for LocalSession {
         if let Some(collation) = request.collation {
             self.set_collation(collation);
         }
-        if let Some(database) = request.database {
+        if let Some(database) = request.database.filter(|name| !name.is_empty()) {
             self.use_database(&String::from_utf8_lossy(&database))?;
         }
         self.send_ok(reply)
