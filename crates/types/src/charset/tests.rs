@@ -1,3 +1,5 @@
+//! Character sets against the standard library and by hand.
+
 use super::*;
 
 #[test]

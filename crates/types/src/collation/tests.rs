@@ -1,3 +1,5 @@
+//! Orders, keys, hashes and patterns: the invariants of the module, on random texts.
+
 use std::cmp::Ordering;
 
 use proptest::collection::vec;

@@ -1,3 +1,5 @@
+//! Decimals against a slow model, and what the manual says of scales and rounding.
+
 use super::*;
 use proptest::prelude::*;
 

@@ -1,3 +1,5 @@
+//! Documents, paths and changes as the reference shows them.
+
 use super::*;
 
 fn document(text: &str) -> Vec<u8> {
