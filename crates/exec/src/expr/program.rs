@@ -16,6 +16,8 @@ use types::{Batch, Column, DataType, Physical, Value};
 pub struct Program {
     nodes: Vec<Node>,
     slot_count: usize,
+    /// A user variable is set: each row must see what the row before left, so rows go one by one.
+    row_by_row: bool,
 }
 
 /// What a program keeps between the batches of one execution: constants, prepared patterns, memory.
@@ -155,7 +157,9 @@ impl Program {
     pub fn compile(exprs: &[Expr]) -> SqlResult<Program> {
         let mut compiler = super::compile::Compiler::default();
         let nodes = exprs.iter().map(|expr| compiler.compile(expr)).collect::<SqlResult<Vec<Node>>>()?;
-        Ok(Program { nodes, slot_count: compiler.slot_count() })
+        let sets =
+            |expr: &Expr| expr.any(&mut |node| matches!(node.kind, plan::ExprKind::UserVarAssign { .. }));
+        Ok(Program { nodes, slot_count: compiler.slot_count(), row_by_row: exprs.iter().any(sets) })
     }
 
     /// State for one execution.
@@ -191,6 +195,9 @@ impl Program {
     ) -> SqlResult<()> {
         assert!(out.len() == self.nodes.len());
         let count = input.row_count;
+        if self.row_by_row {
+            return self.eval_rows(scratch, input, ctx, out);
+        }
         for (node, out) in self.nodes.iter().zip(out) {
             let operand = node.eval(input, &mut Run { scratch, ctx }, Rows::All(count))?;
             if operand.is_constant() {
@@ -213,6 +220,30 @@ impl Program {
         Ok(())
     }
 
+    /// As [`Program::eval`], every expression for one row before the next row.
+    fn eval_rows(
+        &self,
+        scratch: &mut Scratch,
+        input: &Batch,
+        ctx: &mut EvalContext<'_>,
+        out: &mut [Column],
+    ) -> SqlResult<()> {
+        for row in 0..input.row_count as u32 {
+            for (node, out) in self.nodes.iter().zip(out.iter_mut()) {
+                let operand = node.eval(input, &mut Run { scratch, ctx }, Rows::Some(&[row]))?;
+                if row == 0 {
+                    out.reset(operand.column().physical());
+                }
+                out.push_cell(operand.view().cell(0));
+                scratch.pool.give(operand);
+            }
+        }
+        if input.row_count == 0 {
+            out.iter_mut().for_each(Column::clear);
+        }
+        Ok(())
+    }
+
     /// Finds the rows for which every expression is true: `selected` becomes their numbers, ascending. Later
     /// expressions are evaluated only for rows that are still in.
     ///
@@ -226,6 +257,23 @@ impl Program {
         selected: &mut Vec<u32>,
     ) -> SqlResult<()> {
         selected.clear();
+        if self.row_by_row {
+            for row in 0..input.row_count as u32 {
+                let mut all = true;
+                for node in &self.nodes {
+                    let truth = node.eval(input, &mut Run { scratch, ctx }, Rows::Some(&[row]))?;
+                    all = !truth.view().is_null(0) && is_true(truth.view(), 0);
+                    scratch.pool.give(truth);
+                    if !all {
+                        break;
+                    }
+                }
+                if all {
+                    selected.push(row);
+                }
+            }
+            return Ok(());
+        }
         let mut first = true;
         for node in &self.nodes {
             let mut next = std::mem::take(&mut scratch.next_rows);
@@ -683,3 +731,6 @@ fn eval_call<'b>(
 pub(super) fn prepare_nulls(views: &[View<'_>], count: usize, out: &mut Column) {
     union_nulls(views, count, out);
 }
+
+#[cfg(test)]
+mod tests;

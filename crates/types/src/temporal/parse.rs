@@ -137,8 +137,6 @@ pub fn parse_datetime(text: &[u8], mode: DateMode) -> Result<ParsedDateTime, Tem
     let mut micros = 0;
     let mut carry = false;
     let mut two_digit_year = compact && year_digits == 2;
-    let mut found_delimiter = false;
-    let mut found_space = false;
     while count < 6 && text.get(at).is_some_and(u8::is_ascii_digit) {
         let available = digit_run(&text[at..]);
         let take = if compact { available.min(if count == 0 { year_digits } else { 2 }) } else { available };
@@ -179,11 +177,9 @@ pub fn parse_datetime(text: &[u8], mode: DateMode) -> Result<ParsedDateTime, Tem
                 if count != 3 {
                     break;
                 }
-                found_space = true;
             } else if !is_punctuation(byte) {
                 break;
             }
-            found_delimiter = true;
             next += 1;
         }
         if text.get(next).is_some_and(u8::is_ascii_digit) {
@@ -194,9 +190,6 @@ pub fn parse_datetime(text: &[u8], mode: DateMode) -> Result<ParsedDateTime, Tem
             }
             break;
         }
-    }
-    if found_delimiter && !found_space && count > 3 && !compact && !text.contains(&b'T') {
-        // `2024-01-01:10:11:12` and the like are read, as punctuation is all the same.
     }
     if count < 3 || year_digits > 4 {
         return Err(TemporalError::Invalid);

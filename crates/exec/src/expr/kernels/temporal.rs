@@ -367,7 +367,7 @@ fn period_months(r: &Row<'_, '_>, arg: usize) -> SqlResult<i64> {
 
 fn period_add(r: &mut Row<'_, '_>) -> SqlResult<()> {
     let months = period_months(r, 0)?.saturating_add(r.int(1));
-    r.put_int(if months < 0 { 0 } else { months / 12 * 100 + months % 12 + 1 })
+    r.put_int(if months < 0 { 0 } else { (months / 12).saturating_mul(100).saturating_add(months % 12 + 1) })
 }
 
 fn unit(r: &Row<'_, '_>) -> IntervalUnit {
