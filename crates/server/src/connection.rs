@@ -454,7 +454,6 @@ impl Connection {
             scratch.output = buffer;
         }
         sent?;
-        self.io.end_command();
         Ok(())
     }
 
@@ -819,7 +818,6 @@ impl Connection {
         {
             self.closing = true;
         }
-        self.io.end_command();
     }
 
     /// Lets the session answer a command, and sends what it answered or keeps it until the log is durable.

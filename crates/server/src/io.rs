@@ -160,15 +160,6 @@ impl Io {
         self.zlib = Some(Box::default());
     }
 
-    /// A command is done with: the zlib frames of the next one are numbered from 0.
-    pub(crate) fn end_command(&mut self) {
-        if let Some(zlib) = &mut self.zlib
-            && zlib.decompressor.is_between_frames()
-        {
-            zlib.decompressor.set_sequence(0);
-        }
-    }
-
     /// Whether bytes lie before the command reader without having come from the socket just now.
     pub(crate) fn is_plain(&self) -> bool {
         self.tls.is_none() && self.zlib.is_none()

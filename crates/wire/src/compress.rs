@@ -4,7 +4,7 @@
 //! compressed bytes u24 | sequence u8 | plain bytes u24, 0 if the content is not compressed | content
 //! ```
 //!
-//! A frame holds any part of the stream of packets, its own sequence starts anew with each command.
+//! A frame holds any part of the stream of packets; its sequence starts anew with each command and goes on in the answer.
 //!
 //! Invariants:
 //! 1. A frame is inflated to at most the length it announces, and memory grows only with what comes out.
@@ -26,8 +26,6 @@ const LEVEL: u32 = 6;
 pub enum CompressError {
     /// The content is not zlib, or not of the length announced. The client sees 1157.
     Corrupt,
-    /// A frame does not carry the number that is due. The client sees 1156.
-    OutOfOrder,
 }
 
 /// Packs outgoing bytes into frames.
@@ -120,7 +118,7 @@ impl Decompressor {
         self.expected
     }
 
-    /// Sets the number of the next frame: 0 when a command may start.
+    /// Sets the number of the next frame, after an answer has used some.
     pub fn set_sequence(&mut self, sequence: u8) {
         self.expected = sequence;
     }
@@ -134,7 +132,7 @@ impl Decompressor {
     /// Takes all of `input` and appends what was in it to `plain`.
     ///
     /// # Errors
-    /// A frame that is no zlib, not of the length it says, or out of order.
+    /// A frame that is no zlib or not of the length it says.
     pub fn unpack(&mut self, mut input: &[u8], plain: &mut Vec<u8>) -> Result<(), CompressError> {
         while !input.is_empty() {
             if self.header_bytes < COMPRESSED_HEADER_BYTES {
@@ -146,10 +144,9 @@ impl Decompressor {
                     return Ok(());
                 }
                 let [a, b, c, sequence, d, e, f] = self.header;
-                if sequence != self.expected {
-                    return Err(CompressError::OutOfOrder);
-                }
-                self.expected = self.expected.wrapping_add(1);
+                // Taken as it comes: each command starts at 0 again, also one sent right behind a command that has no
+                // answer, and both may arrive at once. The packets inside have numbers of their own.
+                self.expected = sequence.wrapping_add(1);
                 self.content_bytes_left = u32::from_le_bytes([a, b, c, 0]) as usize;
                 self.plain_bytes = u32::from_le_bytes([d, e, f, 0]) as usize;
                 self.is_deflated = self.plain_bytes != 0;

@@ -79,7 +79,8 @@ impl<'a, 't> Parameters<'a, 't> {
     ) -> Result<Parameters<'a, 't>, Malformed> {
         let mut reader = Reader::new(body);
         let mut count = parameter_count;
-        if query_attributes && flags & PARAMETER_COUNT_AVAILABLE != 0 {
+        // Connector/Python sends the count without the flag, and MySQL takes it: with a parameter it is always there.
+        if query_attributes && (parameter_count > 0 || flags & PARAMETER_COUNT_AVAILABLE != 0) {
             count = read_count(&mut reader)?;
             if count < parameter_count {
                 return malformed("fewer parameters than the statement has");
