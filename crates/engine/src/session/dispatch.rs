@@ -104,6 +104,10 @@ impl LocalSession {
         self.reload_account();
         let counters = &self.core.counters;
         match *statement {
+            // A comment alone is a statement without effect; nothing at all is none.
+            Statement::Empty if sql.iter().any(|byte| !byte.is_ascii_whitespace() && *byte != b';') => {
+                self.send_ok(reply)
+            }
             Statement::Empty => Err(ER_EMPTY_QUERY.bare()),
             Statement::Query(_)
             | Statement::Insert(_)
