@@ -15,7 +15,7 @@ use types::vector::{BATCH_ROWS_MAX, BytesColumn, ColumnData};
 use types::{Batch, Column, DataType, Physical};
 
 use super::kept::{columns, gather};
-use super::scan::{Ranges, keep_rows, local_table, lock_of, lock_wait};
+use super::scan::{Ranges, check_visible, keep_rows, local_table, lock_of, lock_wait};
 use super::{BoxOperator, Kept, Operator, Source};
 use crate::context::{ExecContext, internal, store_error, write_error};
 use crate::expr::{Program, Scratch, SqlResult};
@@ -329,6 +329,9 @@ impl LookupJoin<'_> {
 
 impl Operator for LookupJoin<'_> {
     fn start(&mut self, ctx: &mut ExecContext<'_>) -> SqlResult<()> {
+        if self.lock.is_none() {
+            check_visible(&self.table, ctx)?;
+        }
         self.active = false;
         self.ranges.reset();
         self.pairs.filter.scratch.reset();

@@ -58,6 +58,16 @@ pub(super) fn build<'p>(
     }))
 }
 
+/// 1412: the table was rebuilt after the snapshot of this statement was taken, so that its rows of then are gone.
+pub(crate) fn check_visible(table: &Table, ctx: &ExecContext<'_>) -> SqlResult<()> {
+    match ctx.view {
+        Some(view) if !table.is_visible_to(view) => {
+            Err(crate::context::coded(1412, "Table definition has changed, please retry transaction"))
+        }
+        _ => Ok(()),
+    }
+}
+
 /// The locks a scan takes, and how it waits.
 pub(crate) fn lock_of(plan: &PhysicalPlan, table: TableIndex) -> Option<(LockMode, CatalogWait)> {
     plan.tables[table.0 as usize]
@@ -174,6 +184,9 @@ struct TableScanOperator<'p> {
 
 impl Operator for TableScanOperator<'_> {
     fn start(&mut self, ctx: &mut ExecContext<'_>) -> SqlResult<()> {
+        if self.lock.is_none() {
+            check_visible(&self.table, ctx)?;
+        }
         self.ranges.reset();
         if let Some((scratch, _)) = &mut self.filter {
             scratch.reset();
