@@ -264,7 +264,7 @@ impl World {
                         key.name.map_or_else(|| columns[parts[0]].name.to_string(), |name| text(name.text));
                     match key.kind {
                         ast::KeyKind::Primary => {
-                            keys.insert(0, (IndexKind::Primary, "PRIMARY".into(), parts))
+                            keys.insert(0, (IndexKind::Primary, "PRIMARY".into(), parts));
                         }
                         ast::KeyKind::Unique => keys.push((IndexKind::Unique, name, parts)),
                         _ => keys.push((IndexKind::Plain, name, parts)),
