@@ -6,8 +6,8 @@ use plan::explain::{Actual, ExplainRow};
 use plan::physical::PlanKind;
 use service::{Outcome, Reply, SqlError};
 use syntax::ast::{Explain, ExplainTarget};
-use types::vector::Batch;
 use types::Value;
+use types::vector::Batch;
 
 use super::listing::{Listing, text, unsigned};
 use super::run::{CachedPlan, has_plan};
@@ -98,7 +98,11 @@ impl LocalSession {
                 self.finish(in_transaction, reply)?;
                 Ok(counters
                     .into_iter()
-                    .map(|counter| Actual { loops: counter.loops, rows: counter.rows, micros: counter.micros })
+                    .map(|counter| Actual {
+                        loops: counter.loops,
+                        rows: counter.rows,
+                        micros: counter.micros,
+                    })
                     .collect())
             }
             Err(error) => {
