@@ -127,6 +127,7 @@ impl LocalSession {
         reply: &mut Reply<'_>,
     ) -> Outcome {
         self.admit(statement)?;
+        self.ready_access_mode();
         self.require_writable()?;
         let keeps_transaction = matches!(statement, Statement::CreateTable(create) if create.temporary)
             || matches!(statement, Statement::DropTable(drop) if drop.temporary);

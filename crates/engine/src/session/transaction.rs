@@ -177,6 +177,13 @@ impl LocalSession {
         plan.tables.iter().try_for_each(|mention| self.transaction.metadata.lock(&mention.entry, wait))
     }
 
+    /// Outside a transaction, what the session says of the next one counts for a definition too.
+    pub(crate) fn ready_access_mode(&mut self) {
+        if !self.transaction.open {
+            self.transaction.read_only = self.next_read_only.unwrap_or(self.settings.read_only);
+        }
+    }
+
     /// Refuses a writing statement in a read-only transaction.
     pub(crate) fn require_writable(&self) -> Outcome {
         if self.transaction.read_only || self.core.is_read_only(&self.account) {
