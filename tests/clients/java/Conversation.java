@@ -33,10 +33,12 @@ public final class Conversation {
     }
 
     private static void converse(Connection link, String options) throws Exception {
-        Statement statement = link.createStatement();
-        statement.execute("DROP DATABASE IF EXISTS client_java");
-        statement.execute("CREATE DATABASE client_java");
+        try (Statement first = link.createStatement()) {
+            first.execute("DROP DATABASE IF EXISTS client_java");
+            first.execute("CREATE DATABASE client_java");
+        }
         link.setCatalog("client_java");
+        Statement statement = link.createStatement(); // A statement keeps the catalog it was made in.
         statement.execute("CREATE TABLE t (id BIGINT AUTO_INCREMENT PRIMARY KEY, s VARCHAR(100), n DECIMAL(20,4), d DOUBLE, ts DATETIME(6), b BLOB, f BIT(1), u INT UNSIGNED, UNIQUE KEY us (s))");
         step("insert and generated key" + options, () -> {
             PreparedStatement insert = link.prepareStatement("INSERT INTO t (s, n, d, ts, b, f, u) VALUES (?, ?, ?, ?, ?, ?, ?)", Statement.RETURN_GENERATED_KEYS);

@@ -214,6 +214,9 @@ impl LocalSession {
     /// # Errors
     /// 1049, 1044.
     pub fn use_database(&mut self, name: &str) -> Result<(), Box<SqlError>> {
+        if name.is_empty() {
+            return Err(service::error::ER_NO_DB_ERROR.bare());
+        }
         let catalog = self.core.catalog().load();
         if !privilege::sees_schema(&self.account, name) {
             return Err(privilege::schema_denied(&self.account, name));
