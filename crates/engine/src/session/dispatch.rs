@@ -5,6 +5,7 @@ use service::{Outcome, Reply, SqlError};
 use syntax::ast::{Flush, MaintainKind, Show, ShowFilter, Statement};
 use types::Value;
 
+use super::recognise::Recognised;
 use super::show::name_text;
 use super::{LocalSession, not_supported};
 use crate::log::{GeneralEvent, SlowEvent, StatementText};
@@ -67,6 +68,11 @@ impl LocalSession {
         arena: &'a bumpalo::Bump,
         reply: &mut Reply<'_>,
     ) -> Result<Option<usize>, Box<SqlError>> {
+        let key = match self.run_recognised(sql, reply)? {
+            Recognised::Ran(end) => return Ok(end),
+            Recognised::Keep(key) => Some(key),
+            Recognised::Parse => None,
+        };
         let parsed = match syntax::parse(sql, arena, self.settings.sql_mode.for_syntax()) {
             Ok(parsed) => parsed,
             Err(error) => {
@@ -86,7 +92,13 @@ impl LocalSession {
         let text = &sql[..parsed.end];
         self.statement_text.clear();
         self.statement_text.extend_from_slice(text);
-        self.dispatch(&parsed.statement, text, &[], reply)?;
+        let ran = match key {
+            Some(key) => self.run_shared(&parsed.statement, text, key, reply)?,
+            None => false,
+        };
+        if !ran {
+            self.dispatch(&parsed.statement, text, &[], reply)?;
+        }
         Ok(parsed.more.then_some(parsed.end))
     }
 

@@ -20,6 +20,7 @@ pub mod listing;
 pub mod load;
 pub mod point;
 pub mod prepared;
+mod recognise;
 pub mod run;
 pub mod set;
 pub mod settings;
@@ -97,6 +98,8 @@ pub struct LocalSession {
     pub(crate) row: Vec<u8>,
     /// Text of the running statement, for expressions that are planned by themselves.
     statement_text: Vec<u8>,
+    /// Plans of texts; away while a text is looked up.
+    plan_cache: Option<Box<recognise::PlanCache>>,
     arena: bumpalo::Bump,
 }
 
@@ -165,6 +168,7 @@ impl LocalSession {
             key: Vec::new(),
             row: Vec::new(),
             statement_text: Vec::new(),
+            plan_cache: Some(Box::default()),
             arena: bumpalo::Bump::new(),
             control: request.control,
             core,

@@ -212,6 +212,8 @@ pub(crate) fn plan_error(error: &PlanError) -> Box<SqlError> {
 struct BindSession<'a> {
     session: &'a LocalSession,
     parameters: Option<&'a [Value]>,
+    /// The literals that are the parameters.
+    literals: Option<&'a syntax::Digested<'a>>,
 }
 
 impl plan::bind::Session for BindSession<'_> {
@@ -248,6 +250,11 @@ impl plan::bind::Session for BindSession<'_> {
     fn parameter_type(&self, ordinal: u32) -> Option<DataType> {
         let value = self.parameters?.get(ordinal as usize)?;
         Some(plan::expr::literal_type(value))
+    }
+
+    fn literal_parameter(&self, start: u32) -> Option<u32> {
+        let literals = self.literals?;
+        literals.find(start).or_else(|| literals.find_cell(start))
     }
 }
 
@@ -322,6 +329,21 @@ impl LocalSession {
         self.plan_with(statement, text, Some(values), &self.catalog())
     }
 
+    /// Plans a statement with its literals as parameters.
+    ///
+    /// # Errors
+    /// As [`Self::plan_statement`], but not always the same.
+    pub(super) fn plan_shared(
+        &self,
+        statement: &Statement<'_>,
+        text: &[u8],
+        values: &[Value],
+        literals: &syntax::Digested<'_>,
+    ) -> Result<CachedPlan, Box<SqlError>> {
+        let bind = BindSession { session: self, parameters: Some(values), literals: Some(literals) };
+        self.plan_bound(statement, text, values, &self.catalog(), &bind)
+    }
+
     fn plan_with(
         &self,
         statement: &Statement<'_>,
@@ -329,8 +351,19 @@ impl LocalSession {
         values: Option<&[Value]>,
         catalog: &Arc<Catalog>,
     ) -> Result<CachedPlan, Box<SqlError>> {
-        let bind = BindSession { session: self, parameters: values };
-        let bound = plan::bind::bind(statement, text, catalog, &bind).map_err(|error| plan_error(&error))?;
+        let bind = BindSession { session: self, parameters: values, literals: None };
+        self.plan_bound(statement, text, values.unwrap_or_default(), catalog, &bind)
+    }
+
+    fn plan_bound(
+        &self,
+        statement: &Statement<'_>,
+        text: &[u8],
+        values: &[Value],
+        catalog: &Arc<Catalog>,
+        bind: &BindSession<'_>,
+    ) -> Result<CachedPlan, Box<SqlError>> {
+        let bound = plan::bind::bind(statement, text, catalog, bind).map_err(|error| plan_error(&error))?;
         let plan = plan::optimize(bound, &plan::Options::new(catalog));
         let prepared = Arc::new(Prepared::new(Arc::new(plan))?);
         let mut cached = CachedPlan {
@@ -338,7 +371,7 @@ impl LocalSession {
             catalog_version: catalog.version,
             sql_mode: self.settings.sql_mode,
             connection_collation: self.settings.connection_collation,
-            parameter_classes: values.unwrap_or_default().iter().map(class_of).collect(),
+            parameter_classes: values.iter().map(class_of).collect(),
             columns: None,
             kind: kind_of(statement),
             database: self.database.clone(),

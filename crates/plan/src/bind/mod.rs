@@ -79,6 +79,14 @@ pub trait Session {
     }
 }
 
+/// The value of a number as written.
+///
+/// # Errors
+/// 1367 for a double beyond all doubles.
+pub fn number_value(kind: syntax::ast::NumberKind, text: &[u8], negative: bool) -> PlanResult<Value> {
+    literal::number(kind, text, negative)
+}
+
 /// Binds a statement. `text` is what `statement` was parsed from.
 ///
 /// # Errors
