@@ -332,6 +332,9 @@ fn client_charset(name: Option<&[u8]>) -> Result<Charset> {
 
 fn check_time_zone(setting: &Setting) -> Result<()> {
     let Setting::Text(text) = setting else { return Ok(()) };
+    if text.eq_ignore_ascii_case("SYSTEM") {
+        return Ok(());
+    }
     if types::temporal::zone::TimeZone::parse(text).is_none() {
         return Err(ER_UNKNOWN_TIME_ZONE.with(&[text]));
     }
@@ -340,7 +343,7 @@ fn check_time_zone(setting: &Setting) -> Result<()> {
 
 /// The variable that follows when a character set or a collation changes.
 fn companion_of(id: VariableId, change: Option<&Change>) -> Option<(VariableId, Setting)> {
-    let (Some(Change::Session(_, Setting::Text(text)) | Change::Global(_, Setting::Text(text), _))) = change
+    let Some(Change::Session(_, Setting::Text(text)) | Change::Global(_, Setting::Text(text), _)) = change
     else {
         return None;
     };

@@ -133,14 +133,6 @@ impl LocalSession {
         }
     }
 
-    /// The snapshot of the running statement.
-    ///
-    /// # Panics
-    /// Outside a table statement: a mistake in this crate.
-    pub(crate) fn view(&self) -> &ReadView {
-        self.transaction.view.as_ref().expect("a table statement has a snapshot")
-    }
-
     /// Ends a statement that went well: an autocommit statement commits.
     pub(crate) fn end_table_statement(&mut self) -> Outcome {
         if self.transaction.open {
