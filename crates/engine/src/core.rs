@@ -1,7 +1,7 @@
 //! What all sessions of a server share.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
@@ -41,6 +41,8 @@ pub struct Core {
     pub counters: Counters,
     /// When the server started.
     pub started: Monotonic,
+    /// Made by the first statement that could need it, not by each.
+    spill: OnceLock<Option<Arc<dyn env::disk::Folder>>>,
     /// SHUTDOWN was said.
     shutdown: AtomicBool,
     /// `@@version`.
@@ -75,6 +77,7 @@ impl Core {
             logs,
             processes: ProcessList::default(),
             counters: Counters::default(),
+            spill: OnceLock::new(),
             shutdown: AtomicBool::new(false),
         }
     }
@@ -195,8 +198,11 @@ impl Core {
     /// Where operators put what does not fit into memory; `None` if the folder cannot be made.
     #[must_use]
     pub fn spill_folder(&self) -> Option<Arc<dyn env::disk::Folder>> {
-        let path = std::path::Path::new(self.globals.load().text(known::datadir())).join("#spill");
-        self.env.disk.folder(&path, true).ok()
+        let folder = self.spill.get_or_init(|| {
+            let path = std::path::Path::new(self.globals.load().text(known::datadir())).join("#spill");
+            self.env.disk.folder(&path, true).ok()
+        });
+        folder.clone()
     }
 
     /// Random bytes good enough for salts and keys.

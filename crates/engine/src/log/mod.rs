@@ -18,7 +18,7 @@ pub(crate) use line::write_timestamp;
 pub use file::LogFile;
 pub use line::{GeneralEvent, SlowEvent, StatementText};
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use env::Env;
 
@@ -31,7 +31,6 @@ pub const LOGGED_STATEMENT_BYTES_MAX: usize = 64 << 20;
 pub struct QueryLogs {
     general_on: AtomicBool,
     slow_on: AtomicBool,
-    long_query_micros: AtomicU64,
     general: LogFile,
     slow: LogFile,
 }
@@ -58,7 +57,6 @@ impl QueryLogs {
         Self {
             general_on: AtomicBool::new(false),
             slow_on: AtomicBool::new(false),
-            long_query_micros: AtomicU64::new(10_000_000),
             general: LogFile::new(env.clone(), facts.clone()),
             slow: LogFile::new(env.clone(), facts.clone()),
         }
@@ -116,10 +114,5 @@ impl QueryLogs {
         if !self.slow.append(|line| event.write_to(text, line)) {
             self.slow_on.store(false, Ordering::Relaxed);
         }
-    }
-
-    /// The server-wide bound, for what has no session's own.
-    pub fn set_long_query_micros(&self, micros: u64) {
-        self.long_query_micros.store(micros, Ordering::Relaxed);
     }
 }

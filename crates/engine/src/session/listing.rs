@@ -20,7 +20,7 @@ pub struct ListingColumn {
     pub nullable: bool,
 }
 
-/// Rows made in memory with their columns. At most [`LISTING_ROWS_MAX`] rows.
+/// Rows made in memory with their columns.
 #[derive(Clone, Debug)]
 pub struct Listing {
     /// Columns.
@@ -28,9 +28,6 @@ pub struct Listing {
     /// Rows.
     pub rows: Batch,
 }
-
-/// The most rows a listing may have; SHOW statements list what a catalog holds.
-pub const LISTING_ROWS_MAX: usize = 1 << 24;
 
 /// Type of a text column of at most `length` characters.
 #[must_use]

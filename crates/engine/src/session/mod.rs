@@ -310,11 +310,6 @@ impl LocalSession {
         }
     }
 
-    /// What depends on settings outside this struct is brought up to date.
-    pub(crate) fn after_settings_changed(&mut self) -> Outcome {
-        Ok(())
-    }
-
     /// Back to the state after login, as COM_RESET_CONNECTION and COM_CHANGE_USER want it.
     fn reset_state(&mut self) -> Outcome {
         self.rollback_transaction()?;

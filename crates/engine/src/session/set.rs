@@ -57,7 +57,6 @@ impl LocalSession {
             self.carry_out(change)?;
         }
         self.settings = Settings::derive(&self.variables);
-        self.after_settings_changed()?;
         self.send_ok(reply)
     }
 

@@ -1,6 +1,6 @@
 //! SCHEMATA, TABLES, PARTITIONS.
 
-use catalog::{Privileges, TableEntry, TableKind, VirtualContext, VirtualScan};
+use catalog::{TableEntry, TableKind, VirtualContext, VirtualScan};
 use types::Value;
 
 use super::rows::{Cell, Rows};
@@ -145,6 +145,3 @@ pub fn partitions(context: &VirtualContext<'_>, scan: &VirtualScan<'_>, rows: &m
         rows.push(&cells);
     });
 }
-
-/// Whether any of these privileges makes a table visible.
-pub const TABLE_VISIBLE: Privileges = Privileges::TABLE;

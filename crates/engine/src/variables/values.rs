@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::definition::{Kind, VariableId, definitions};
+use super::definition::{VariableId, definitions};
 
 /// The value of a system variable. Invariant: it passed its variable's check.
 #[derive(Clone, Debug, PartialEq)]
@@ -122,17 +122,6 @@ impl Variables {
 fn wrong_kind(id: VariableId, found: &Setting) -> ! {
     let definition = id.definition();
     panic!("variable {} holds {found:?}, which is not a {:?}", definition.name, definition.kind)
-}
-
-/// Position of a name within an enumeration's names.
-#[must_use]
-pub fn enumeration_index(kind: &Kind, name: &str) -> Option<usize> {
-    match kind {
-        Kind::Enumeration(names) | Kind::Set(names) => {
-            names.iter().position(|candidate| candidate.eq_ignore_ascii_case(name))
-        }
-        _ => None,
-    }
 }
 
 #[cfg(test)]
