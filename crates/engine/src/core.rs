@@ -118,7 +118,7 @@ impl Core {
             self.definitions
                 .dictionary()
                 .put_variable(&mut change.transaction, id.definition().name, &setting.shown())
-                .map_err(|error| crate::ddl::write_error(error))?;
+                .map_err(crate::ddl::write_error)?;
             self.commit_now(change)?;
         }
         self.change_globals(|globals| globals.set(id, setting));

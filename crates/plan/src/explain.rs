@@ -216,7 +216,7 @@ impl Printer<'_> {
                 self.line(depth, node, &text);
             }
             Op::Values(rows) => {
-                self.line(depth, node, &format!("Rows fetched before execution ({})", rows.len()))
+                self.line(depth, node, &format!("Rows fetched before execution ({})", rows.len()));
             }
             Op::WorkingTable { .. } => self.line(depth, node, "Scan new records of the recursion"),
             Op::Recursive { seed, step, distinct, .. } => {

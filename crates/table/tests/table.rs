@@ -228,9 +228,9 @@ fn run(seed: u64, primary: bool) {
                         let mut new = old.clone();
                         let mut changes: Vec<(usize, Cell<'_>)> = Vec::new();
                         let cells = row.cells();
-                        for column in 0..6 {
+                        for (column, cell) in cells.into_iter().enumerate() {
                             if random.below(3) == 0 {
-                                changes.push((column, cells[column]));
+                                changes.push((column, cell));
                                 match column {
                                     0 => new.id = row.id,
                                     1 => new.group = row.group,

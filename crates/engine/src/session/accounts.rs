@@ -750,7 +750,9 @@ impl Target {
                 match account.schemas.iter_mut().find(|granted| *granted.pattern == **schema) {
                     Some(granted) => granted.privileges |= privileges,
                     None => {
-                        account.schemas.push(SchemaPrivileges { pattern: schema.as_str().into(), privileges })
+                        account
+                            .schemas
+                            .push(SchemaPrivileges { pattern: schema.as_str().into(), privileges });
                     }
                 }
             }

@@ -308,7 +308,7 @@ impl LocalSession {
             };
             match maintain.kind {
                 MaintainKind::Repair => {
-                    row("note", "The storage engine for the table doesn't support repair")
+                    row("note", "The storage engine for the table doesn't support repair");
                 }
                 MaintainKind::Optimize => {
                     local.analyze();

@@ -142,10 +142,10 @@ fn write_literal(value: &Value, line: &mut Vec<u8>) {
         Value::Decimal(number) => number.write_text(line),
         Value::Date(date) => quoted(line, |line| date.write_date(line)),
         Value::DateTime(time) => {
-            quoted(line, |line| time.write_datetime(if time.micros == 0 { 0 } else { 6 }, line))
+            quoted(line, |line| time.write_datetime(if time.micros == 0 { 0 } else { 6 }, line));
         }
         Value::Time(time) => {
-            quoted(line, |line| time.write_text(if time.micros % 1_000_000 == 0 { 0 } else { 6 }, line))
+            quoted(line, |line| time.write_text(if time.micros % 1_000_000 == 0 { 0 } else { 6 }, line));
         }
         Value::Bytes { bytes, .. } => catalog::append_string(line, bytes),
         Value::Json(document) => quoted(line, |line| types::json::print(document, line)),
@@ -304,19 +304,19 @@ impl LocalSession {
         )
         .map_err(malformed)?;
         let types = parameters.types();
-        for index in 0..count {
+        for (index, &declared) in types.iter().enumerate().take(count) {
             let long = u16::try_from(index).ok().and_then(|index| statement.long_data.get_mut(&index));
             let value = parameters.next_value(long.is_some()).map_err(malformed)?;
             values.push(match long {
                 Some(data) => {
                     let bytes = std::mem::take(data);
                     let text = matches!(
-                        types[index].column_type,
+                        declared.column_type,
                         ColumnType::VarString | ColumnType::String | ColumnType::VarChar
                     );
                     Value::Bytes { bytes, collation: if text { collation } else { CollationId::BINARY } }
                 }
-                None => value_of(value, types[index], collation),
+                None => value_of(value, declared, collation),
             });
         }
         statement.long_data.clear();
@@ -361,25 +361,20 @@ impl LocalSession {
         reply: &mut Reply<'_>,
     ) -> Outcome {
         let cached = self.prepared.by_id.get_mut(&id).and_then(|statement| statement.plan.take());
-        if let Some(mut plan) = cached {
-            if self.plan_is_current(&plan, values) {
-                self.diagnostics.clear();
-                self.reload_account();
-                let outcome = self.run_cached(&mut plan, values, wants_cursor, reply);
-                return self.keep_plan(id, Some(plan), outcome);
-            }
+        if let Some(mut plan) = cached
+            && self.plan_is_current(&plan, values)
+        {
+            self.diagnostics.clear();
+            self.reload_account();
+            let outcome = self.run_cached(&mut plan, values, wants_cursor, reply);
+            return self.keep_plan(id, Some(plan), outcome);
         }
         let mut arena = std::mem::take(&mut self.arena);
         let outcome = self.plan_and_run(text, &arena, values, wants_cursor, reply);
         arena.reset();
         self.arena = arena;
-        match outcome {
-            Ok((plan, cursor)) => {
-                let _ = cursor;
-                self.keep_plan(id, plan, Ok(None))
-            }
-            Err(error) => Err(error),
-        }
+        let (plan, cursor) = outcome?;
+        self.keep_plan(id, plan, Ok(cursor))
     }
 
     fn keep_plan(
@@ -401,20 +396,20 @@ impl LocalSession {
         text: &[u8],
         arena: &bumpalo::Bump,
         values: &[Value],
-        _wants_cursor: bool,
+        wants_cursor: bool,
         reply: &mut Reply<'_>,
-    ) -> Result<(Option<CachedPlan>, ()), Box<SqlError>> {
+    ) -> Result<(Option<CachedPlan>, Option<super::run::Cursor>), Box<SqlError>> {
         let parsed = syntax::parse(text, arena, self.settings.sql_mode.for_syntax())
             .map_err(|error| super::dispatch::syntax_error(&error))?;
         if !super::run::has_plan(&parsed.statement) {
             self.dispatch(&parsed.statement, text, values, reply)?;
-            return Ok((None, ()));
+            return Ok((None, None));
         }
         self.diagnostics.clear();
         self.reload_account();
         let mut plan = self.plan_statement(&parsed.statement, text, values)?;
-        self.run_cached(&mut plan, values, false, reply)?;
-        Ok((Some(plan), ()))
+        let cursor = self.run_cached(&mut plan, values, wants_cursor, reply)?;
+        Ok((Some(plan), cursor))
     }
 
     /// COM_STMT_FETCH.
