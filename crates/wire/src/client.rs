@@ -264,3 +264,61 @@ pub fn binary_row<'a>(
     }
     if reader.is_empty() { Ok(()) } else { malformed("bytes after a binary row") }
 }
+
+/// Finds the cells of a text row of `count` columns: `start` gets where each begins, for [`text_cell`].
+///
+/// # Errors
+/// If it is cut or has another number of cells.
+#[inline]
+pub fn text_cells(row: &[u8], count: usize, mut start: impl FnMut(usize)) -> Result<(), Malformed> {
+    let mut reader = Reader::new(row);
+    for _ in 0..count {
+        start(row.len() - reader.rest().len());
+        reader.lenenc_bytes_or_null()?;
+    }
+    if reader.is_empty() { Ok(()) } else { malformed("bytes after a text row") }
+}
+
+/// The cell of a text row that begins with `rest`, found by [`text_cells`].
+#[inline]
+#[must_use]
+pub fn text_cell(rest: &[u8]) -> ParameterValue<'_> {
+    match Reader::new(rest).lenenc_bytes_or_null() {
+        Ok(Some(bytes)) => ParameterValue::Bytes(bytes),
+        _ => ParameterValue::Null,
+    }
+}
+
+/// Finds the cells of a binary row, for [`binary_cell`]; that of a NULL begins where the next one does.
+///
+/// # Errors
+/// If it is cut or a type has no binary form.
+#[inline]
+pub fn binary_cells(
+    row: &[u8],
+    columns: &[(ColumnType, ColumnFlags)],
+    mut start: impl FnMut(usize),
+) -> Result<(), Malformed> {
+    let mut reader = Reader::new(row);
+    if reader.u8()? != 0 {
+        return malformed("binary row");
+    }
+    let bitmap = reader.bytes((columns.len() + 9) / 8)?;
+    for (index, &(column_type, flags)) in columns.iter().enumerate() {
+        start(row.len() - reader.rest().len());
+        if bitmap[(index + 2) / 8] & 1 << ((index + 2) % 8) == 0 {
+            let unsigned = flags.has(ColumnFlags::UNSIGNED);
+            parameter::read_value(&mut reader, parameter::ParameterType { column_type, unsigned })?;
+        }
+    }
+    if reader.is_empty() { Ok(()) } else { malformed("bytes after a binary row") }
+}
+
+/// The cell of a binary row that begins with `rest`, found by [`binary_cells`], and is not NULL.
+#[inline]
+#[must_use]
+pub fn binary_cell(rest: &[u8], column_type: ColumnType, flags: ColumnFlags) -> ParameterValue<'_> {
+    let unsigned = flags.has(ColumnFlags::UNSIGNED);
+    parameter::read_value(&mut Reader::new(rest), parameter::ParameterType { column_type, unsigned })
+        .unwrap_or(ParameterValue::Null)
+}

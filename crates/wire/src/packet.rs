@@ -151,6 +151,12 @@ impl PacketBuffer {
         self.bytes.is_empty()
     }
 
+    /// Bytes of memory held.
+    #[must_use]
+    pub fn capacity(&self) -> usize {
+        self.bytes.capacity()
+    }
+
     /// The whole frames, to be sent.
     #[must_use]
     pub fn frames(&self) -> &[u8] {

@@ -54,6 +54,43 @@ pub enum ParameterValue<'a> {
     Time(TimeFields),
 }
 
+impl ParameterValue<'_> {
+    /// The type a client gives this value.
+    #[must_use]
+    pub fn kind(&self) -> ParameterType {
+        use ColumnType as T;
+        let column_type = match self {
+            ParameterValue::Null => T::Null,
+            ParameterValue::LongData => T::Blob,
+            ParameterValue::Int(_) | ParameterValue::UInt(_) => T::LongLong,
+            ParameterValue::Float(_) => T::Float,
+            ParameterValue::Double(_) => T::Double,
+            ParameterValue::Decimal(_) => T::NewDecimal,
+            ParameterValue::Bytes(_) => T::VarString,
+            ParameterValue::Date(_) => T::Date,
+            ParameterValue::DateTime(_) => T::DateTime,
+            ParameterValue::Time(_) => T::Time,
+        };
+        ParameterType { column_type, unsigned: matches!(self, ParameterValue::UInt(_)) }
+    }
+
+    /// Appends the value as its kind holds it; nothing for NULL and what was sent before.
+    #[inline]
+    pub fn put(&self, out: &mut Vec<u8>) {
+        match *self {
+            ParameterValue::Null | ParameterValue::LongData => {}
+            ParameterValue::Int(v) => out.extend_from_slice(&v.to_le_bytes()),
+            ParameterValue::UInt(v) => out.extend_from_slice(&v.to_le_bytes()),
+            ParameterValue::Float(v) => out.extend_from_slice(&v.to_le_bytes()),
+            ParameterValue::Double(v) => out.extend_from_slice(&v.to_le_bytes()),
+            ParameterValue::Decimal(v) | ParameterValue::Bytes(v) => put_lenenc_bytes(out, v),
+            ParameterValue::Date(v) => row::put_binary_date(out, v),
+            ParameterValue::DateTime(v) => row::put_binary_datetime(out, v),
+            ParameterValue::Time(v) => row::put_binary_time(out, v),
+        }
+    }
+}
+
 /// Reads the parameters of one execution, in order.
 #[derive(Debug)]
 pub struct Parameters<'a, 't> {
@@ -274,39 +311,16 @@ pub fn put_parameters(out: &mut Vec<u8>, values: &[ParameterValue<'_>], count_an
     out.resize(bitmap + values.len().div_ceil(8), 0);
     out.push(1);
     for (index, value) in values.iter().enumerate() {
-        use ColumnType as T;
-        let (kind, sign) = match value {
-            ParameterValue::Null => {
-                out[bitmap + index / 8] |= 1 << (index % 8);
-                (T::Null, 0)
-            }
-            ParameterValue::LongData => (T::Blob, 0),
-            ParameterValue::Int(_) => (T::LongLong, 0),
-            ParameterValue::UInt(_) => (T::LongLong, 0x80),
-            ParameterValue::Float(_) => (T::Float, 0),
-            ParameterValue::Double(_) => (T::Double, 0),
-            ParameterValue::Decimal(_) => (T::NewDecimal, 0),
-            ParameterValue::Bytes(_) => (T::VarString, 0),
-            ParameterValue::Date(_) => (T::Date, 0),
-            ParameterValue::DateTime(_) => (T::DateTime, 0),
-            ParameterValue::Time(_) => (T::Time, 0),
-        };
-        out.extend_from_slice(&[kind as u8, sign]);
+        if matches!(value, ParameterValue::Null) {
+            out[bitmap + index / 8] |= 1 << (index % 8);
+        }
+        let kind = value.kind();
+        out.extend_from_slice(&[kind.column_type as u8, if kind.unsigned { 0x80 } else { 0 }]);
         if count_and_names {
             out.push(0);
         }
     }
     for value in values {
-        match value {
-            ParameterValue::Null | ParameterValue::LongData => {}
-            ParameterValue::Int(v) => out.extend_from_slice(&v.to_le_bytes()),
-            ParameterValue::UInt(v) => out.extend_from_slice(&v.to_le_bytes()),
-            ParameterValue::Float(v) => out.extend_from_slice(&v.to_le_bytes()),
-            ParameterValue::Double(v) => out.extend_from_slice(&v.to_le_bytes()),
-            ParameterValue::Decimal(v) | ParameterValue::Bytes(v) => put_lenenc_bytes(out, v),
-            ParameterValue::Date(v) => row::put_binary_date(out, *v),
-            ParameterValue::DateTime(v) => row::put_binary_datetime(out, *v),
-            ParameterValue::Time(v) => row::put_binary_time(out, *v),
-        }
+        value.put(out);
     }
 }
