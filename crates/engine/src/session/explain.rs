@@ -10,7 +10,7 @@ use types::Value;
 use types::vector::Batch;
 
 use super::listing::{Listing, text, unsigned};
-use super::run::{CachedPlan, has_plan};
+use super::plans::{CachedPlan, has_plan};
 use super::{LocalSession, not_supported};
 use crate::status::StatementKind;
 use crate::system_schemas::rows::Cell;

@@ -9,15 +9,19 @@
 //! 2. Every statement answers exactly once, by a result or by the error it returns.
 //! 3. [`Settings`] agree with [`Variables`] whenever a statement starts.
 //!
-//! Read next: [`dispatch`] (which statement goes where), [`transaction`], [`run`] (statements with a plan), `set`, `show`.
+//! Read next: [`dispatch`] (which statement goes where), [`transaction`], [`plans`] and [`run`] (statements with a plan), `set`,
+//! `show`.
 
 pub mod accounts;
+mod context;
+pub mod cursor;
 pub mod definitions;
 pub mod diagnostics;
 pub mod dispatch;
 pub mod explain;
 pub mod listing;
 pub mod load;
+pub mod plans;
 pub mod point;
 pub mod prepared;
 mod recognise;

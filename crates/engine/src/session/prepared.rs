@@ -24,7 +24,7 @@ use wire::parameter::{ParameterType, ParameterValue, Parameters};
 use wire::{ColumnType, EncodedColumns};
 
 use super::LocalSession;
-use super::run::CachedPlan;
+use super::plans::CachedPlan;
 use crate::core::Core;
 use crate::log::StatementText;
 use crate::processes::Activity;
@@ -48,7 +48,7 @@ pub struct PreparedStatement {
     /// The plan of the last run.
     pub(crate) plan: Option<CachedPlan>,
     /// Rows that wait for COM_STMT_FETCH.
-    cursor: Option<super::run::Cursor>,
+    cursor: Option<super::cursor::Cursor>,
 }
 
 /// All prepared statements of a session.
@@ -381,7 +381,7 @@ impl LocalSession {
         &mut self,
         id: u32,
         plan: Option<CachedPlan>,
-        outcome: Result<Option<super::run::Cursor>, Box<SqlError>>,
+        outcome: Result<Option<super::cursor::Cursor>, Box<SqlError>>,
     ) -> Outcome {
         let cursor = outcome?;
         if let Some(statement) = self.prepared.by_id.get_mut(&id) {
@@ -398,10 +398,10 @@ impl LocalSession {
         values: &[Value],
         wants_cursor: bool,
         reply: &mut Reply<'_>,
-    ) -> Result<(Option<CachedPlan>, Option<super::run::Cursor>), Box<SqlError>> {
+    ) -> Result<(Option<CachedPlan>, Option<super::cursor::Cursor>), Box<SqlError>> {
         let parsed = syntax::parse(text, arena, self.settings.sql_mode.for_syntax())
             .map_err(|error| super::dispatch::syntax_error(&error))?;
-        if !super::run::has_plan(&parsed.statement) {
+        if !super::plans::has_plan(&parsed.statement) {
             self.dispatch(&parsed.statement, text, values, reply)?;
             return Ok((None, None));
         }

@@ -25,7 +25,7 @@ use types::collation::CollationId;
 use types::{TypeKind, Value};
 
 use super::LocalSession;
-use super::run::CachedPlan;
+use super::plans::CachedPlan;
 use crate::variables::definition::known;
 use crate::variables::sql_mode::SqlModes;
 

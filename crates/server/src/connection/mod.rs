@@ -8,32 +8,30 @@
 //! 2. A connection that waits for its client's next command holds no buffer: input and output are the thread's.
 //! 3. No command is executed while an earlier answer waits for the log or for the socket.
 
+mod command;
+mod handshake;
+
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use service::error::{
-    ER_CLIENT_INTERACTION_TIMEOUT, ER_CON_COUNT_ERROR, ER_MALFORMED_PACKET, ER_NET_PACKET_TOO_LARGE,
-    ER_NET_PACKETS_OUT_OF_ORDER, ER_UNKNOWN_COM_ERROR, ER_UNKNOWN_ERROR,
+    ER_CLIENT_INTERACTION_TIMEOUT, ER_CON_COUNT_ERROR, ER_NET_PACKET_TOO_LARGE, ER_NET_PACKETS_OUT_OF_ORDER,
+    ER_UNKNOWN_ERROR,
 };
 use service::{
-    Account, Capabilities, ChangeUserRequest, ClientHost, ConnectRequest, ConnectionControl, ConnectionEvent,
-    ExecuteRequest, Kill, Limits, Outcome, Reply, RowFormat, Session, SetOption, SqlError, StatusFlags,
-    TlsDetails,
+    Capabilities, ClientHost, ConnectionControl, ConnectionEvent, Kill, Limits, Session, SqlError,
+    StatusFlags,
 };
-use wire::codec::Reader;
-use wire::command::Command;
-use wire::handshake::{
-    CHALLENGE_BYTES, ChangeUser, FirstPacket, Greeting, HANDSHAKE_BYTES_MAX, HandshakeResponse,
-};
+use wire::handshake::{CHALLENGE_BYTES, Greeting, HANDSHAKE_BYTES_MAX};
+use wire::message;
 use wire::packet::{FRAME_PAYLOAD_BYTES_MAX, Incoming, PacketBuffer, PacketError, PacketReader, next_packet};
-use wire::{OkPacket, message, parameter};
 
 use crate::Shared;
-use crate::authenticate::{Exchange, Step, bad_handshake, insecure, new_challenge};
+use crate::authenticate::{Exchange, new_challenge};
 use crate::io::{Io, READ_BYTES, Received, Stream};
-use crate::link::SocketLink;
+use handshake::SessionStart;
 
 /// What we can do, before TLS and zlib are known to be there.
 const CAPABILITIES: Capabilities = Capabilities(
@@ -133,18 +131,6 @@ enum Phase {
     ChangingUser { exchange: Box<Exchange>, start: Box<SessionStart> },
     /// Waiting for a command.
     Commands,
-}
-
-/// What a session will start with, once its client has proven itself.
-#[derive(Debug)]
-struct SessionStart {
-    database: Option<Vec<u8>>,
-    attributes: Vec<(Vec<u8>, Vec<u8>)>,
-    collation: Option<u16>,
-}
-
-fn owned(pairs: &[wire::handshake::NameValue<'_>]) -> Vec<(Vec<u8>, Vec<u8>)> {
-    pairs.iter().map(|(name, value)| (name.to_vec(), value.to_vec())).collect()
 }
 
 /// One client.
@@ -489,370 +475,6 @@ impl Connection {
                 self.changing_user(exchange, start, step, scratch, shared)
             }
         }
-    }
-
-    fn refuse_handshake(
-        &mut self,
-        error: &SqlError,
-        scratch: &mut Scratch,
-        shared: &Shared,
-    ) -> Result<(), End> {
-        shared.service.note(ConnectionEvent::AbortedConnect);
-        self.put_error(error, scratch);
-        self.closing = true;
-        self.flush(scratch)
-    }
-
-    fn first_packet(
-        &mut self,
-        payload: &[u8],
-        rest: &[u8],
-        scratch: &mut Scratch,
-        shared: &Shared,
-    ) -> Result<(), End> {
-        match FirstPacket::decode(payload) {
-            Ok(FirstPacket::SslRequest { .. }) if self.io.tls().is_none() => {
-                let Some(config) = &shared.tls else {
-                    return self.refuse_handshake(&bad_handshake(), scratch, shared);
-                };
-                let Ok(tls) = rustls::ServerConnection::new(Arc::clone(config)) else {
-                    return Err(End::Aborted);
-                };
-                self.phase = Phase::Greeted;
-                self.next_handshake_sequence = 2;
-                self.io.start_tls(tls, rest)?;
-                Ok(())
-            }
-            Ok(FirstPacket::Response(response)) => self.handshake_response(&response, scratch, shared),
-            Ok(FirstPacket::SslRequest { .. }) | Err(_) => {
-                // The client's capabilities are unknown, so the error goes without SQLSTATE.
-                shared.service.note(ConnectionEvent::AbortedConnect);
-                let error = bad_handshake();
-                self.borrow_output(scratch);
-                message::encode_error(error.number, None, error.message.as_bytes(), self.output.begin());
-                self.output.end();
-                self.closing = true;
-                self.flush(scratch)
-            }
-        }
-    }
-
-    fn handshake_response(
-        &mut self,
-        response: &HandshakeResponse<'_>,
-        scratch: &mut Scratch,
-        shared: &Shared,
-    ) -> Result<(), End> {
-        self.capabilities = self.capabilities & response.capabilities;
-        if shared.service.limits().require_secure_transport && !self.io.transport().is_secure() {
-            return self.refuse_handshake(&insecure(), scratch, shared);
-        }
-        let start = SessionStart {
-            database: response.database.map(<[u8]>::to_vec),
-            attributes: owned(&response.attributes),
-            collation: Some(response.collation),
-        };
-        self.borrow_output(scratch);
-        let (exchange, step) = Exchange::begin(
-            &shared.authority,
-            String::from_utf8_lossy(response.user).into_owned(),
-            self.host.clone(),
-            self.io.transport(),
-            self.capabilities,
-            self.challenge,
-            response.auth_plugin,
-            response.auth_response,
-            &mut self.output,
-        );
-        self.connecting(Box::new(exchange), Box::new(start), step, scratch, shared)
-    }
-
-    fn connecting(
-        &mut self,
-        exchange: Box<Exchange>,
-        start: Box<SessionStart>,
-        step: Step,
-        scratch: &mut Scratch,
-        shared: &Shared,
-    ) -> Result<(), End> {
-        let connected = match step {
-            Step::Continue => {
-                self.next_handshake_sequence = self.output.sequence();
-                self.phase = Phase::Connecting { exchange, start };
-                return self.flush(scratch);
-            }
-            Step::Denied(error) => Err(error),
-            Step::Done(account) => self.start_session(*account, exchange.user, *start, shared),
-        };
-        match connected {
-            Ok(session) => {
-                let ok = OkPacket { status: session.status(), ..OkPacket::default() };
-                self.session = Some(session);
-                ok.encode(message::OK_HEADER, self.capabilities, self.output.begin());
-                self.output.end();
-                self.flush(scratch)?;
-                if self.capabilities.has(Capabilities::COMPRESS) {
-                    self.io.start_zlib();
-                }
-                Ok(())
-            }
-            Err(error) => self.refuse_handshake(&error, scratch, shared),
-        }
-    }
-
-    fn start_session(
-        &mut self,
-        account: Account,
-        user: String,
-        start: SessionStart,
-        shared: &Shared,
-    ) -> Result<Box<dyn Session>, Box<SqlError>> {
-        // One more than the limit was let in for administrators; is this one?
-        if !account.connection_admin
-            && shared.connection_count() > shared.service.limits().max_connections as usize
-        {
-            return Err(ER_CON_COUNT_ERROR.bare());
-        }
-        let tls = self.io.tls().map(|tls| TlsDetails {
-            version: match tls.protocol_version() {
-                Some(rustls::ProtocolVersion::TLSv1_2) => "TLSv1.2",
-                _ => "TLSv1.3",
-            },
-            cipher: tls
-                .negotiated_cipher_suite()
-                .map(|suite| format!("{:?}", suite.suite()).replace("TLS13_", "TLS_"))
-                .unwrap_or_default(),
-        });
-        let request = ConnectRequest {
-            control: Arc::clone(&self.control),
-            account,
-            user,
-            host: self.host.clone(),
-            database: start.database,
-            attributes: start.attributes,
-            capabilities: self.capabilities,
-            collation: start.collation.unwrap_or(u16::from(GREETING_COLLATION)),
-            transport: self.io.transport(),
-            tls,
-        };
-        let service = &shared.service;
-        catch_unwind(AssertUnwindSafe(|| service.connect(request))).unwrap_or_else(|_| Err(broken_session()))
-    }
-
-    fn changing_user(
-        &mut self,
-        exchange: Box<Exchange>,
-        start: Box<SessionStart>,
-        step: Step,
-        scratch: &mut Scratch,
-        shared: &Shared,
-    ) -> Result<(), End> {
-        match step {
-            Step::Continue => {
-                self.next_handshake_sequence = self.output.sequence();
-                self.phase = Phase::ChangingUser { exchange, start };
-                self.flush(scratch)
-            }
-            Step::Denied(error) => {
-                self.put_error(&error, scratch);
-                self.closing = true;
-                self.flush(scratch)
-            }
-            Step::Done(account) => {
-                let start = *start;
-                let request = ChangeUserRequest {
-                    account: *account,
-                    user: exchange.user,
-                    database: start.database,
-                    attributes: start.attributes,
-                    collation: start.collation,
-                };
-                self.answer(RowFormat::Text, scratch, shared, |session, reply| {
-                    session.change_user(request, reply)
-                })
-            }
-        }
-    }
-
-    fn command(&mut self, payload: &[u8], scratch: &mut Scratch, shared: &Shared) -> Result<(), End> {
-        self.control.start_statement();
-        let command = match payload.first() {
-            // An empty packet and COM_SLEEP are no commands.
-            None | Some(0) => {
-                self.put_error(&ER_UNKNOWN_COM_ERROR.bare(), scratch);
-                return self.flush(scratch);
-            }
-            Some(_) => Command::decode(payload),
-        };
-        let Ok(command) = command else {
-            self.put_error(&ER_MALFORMED_PACKET.bare(), scratch);
-            return self.flush(scratch);
-        };
-        let capabilities = self.capabilities;
-        match command {
-            Command::Quit => Err(End::Orderly),
-            Command::Query(text) => self.answer(RowFormat::Text, scratch, shared, |session, reply| {
-                if capabilities.has(Capabilities::QUERY_ATTRIBUTES) {
-                    let mut reader = Reader::new(text);
-                    let Ok(attributes) = parameter::read_query_attributes(&mut reader) else {
-                        return Err(ER_MALFORMED_PACKET.bare());
-                    };
-                    if !attributes.is_empty() {
-                        session.query_attributes(&attributes);
-                    }
-                    session.query(reader.rest(), reply)
-                } else {
-                    session.query(text, reply)
-                }
-            }),
-            Command::Execute { statement_id, flags, iteration_count, parameters } => {
-                let request = ExecuteRequest {
-                    statement_id,
-                    flags,
-                    iteration_count,
-                    parameters,
-                    query_attributes: capabilities.has(Capabilities::QUERY_ATTRIBUTES),
-                };
-                self.answer(RowFormat::Binary, scratch, shared, |session, reply| {
-                    session.execute(request, reply)
-                })
-            }
-            Command::Prepare(sql) => {
-                self.answer(RowFormat::Text, scratch, shared, |session, reply| session.prepare(sql, reply))
-            }
-            Command::Fetch { statement_id, row_count } => {
-                self.answer(RowFormat::Binary, scratch, shared, |session, reply| {
-                    session.fetch(statement_id, row_count, reply)
-                })
-            }
-            Command::CloseStatement { statement_id } => {
-                self.tell(|session| session.close_statement(statement_id));
-                Ok(())
-            }
-            Command::SendLongData { statement_id, parameter, data } => {
-                self.tell(|session| session.send_long_data(statement_id, parameter, data));
-                Ok(())
-            }
-            Command::ResetStatement { statement_id } => {
-                self.answer(RowFormat::Text, scratch, shared, |session, reply| {
-                    session.reset_statement(statement_id, reply)
-                })
-            }
-            Command::InitDb(name) => {
-                self.answer(RowFormat::Text, scratch, shared, |session, reply| session.init_db(name, reply))
-            }
-            Command::FieldList { table, wildcard } => {
-                self.answer(RowFormat::Text, scratch, shared, |session, reply| {
-                    session.field_list(table, wildcard, reply)
-                })
-            }
-            Command::Statistics => {
-                self.answer(RowFormat::Text, scratch, shared, |session, reply| session.statistics(reply))
-            }
-            Command::Ping => {
-                self.answer(RowFormat::Text, scratch, shared, |session, reply| session.ping(reply))
-            }
-            Command::ProcessKill { connection_id } => {
-                self.answer(RowFormat::Text, scratch, shared, |session, reply| {
-                    session.process_kill(connection_id, reply)
-                })
-            }
-            Command::ResetConnection => self
-                .answer(RowFormat::Text, scratch, shared, |session, reply| session.reset_connection(reply)),
-            Command::SetOption { option } => {
-                self.answer(RowFormat::Text, scratch, shared, |session, reply| {
-                    let option = match option {
-                        0 => SetOption::MultiStatementsOn,
-                        1 => SetOption::MultiStatementsOff,
-                        _ => return Err(ER_UNKNOWN_COM_ERROR.bare()),
-                    };
-                    session.set_option(option, reply)
-                })
-            }
-            Command::ChangeUser(body) => match ChangeUser::decode(body, capabilities) {
-                Ok(change) => self.change_user(&change, scratch, shared),
-                Err(_) => {
-                    self.put_error(&ER_MALFORMED_PACKET.bare(), scratch);
-                    self.closing = true;
-                    self.flush(scratch)
-                }
-            },
-            Command::Other { command, payload } => {
-                self.answer(RowFormat::Text, scratch, shared, |session, reply| {
-                    session.other(command, payload, reply)
-                })
-            }
-        }
-    }
-
-    fn change_user(
-        &mut self,
-        change: &ChangeUser<'_>,
-        scratch: &mut Scratch,
-        shared: &Shared,
-    ) -> Result<(), End> {
-        let start = SessionStart {
-            database: change.database.map(<[u8]>::to_vec),
-            attributes: owned(&change.attributes),
-            collation: change.collation,
-        };
-        self.borrow_output(scratch);
-        let (exchange, step) = Exchange::begin(
-            &shared.authority,
-            String::from_utf8_lossy(change.user).into_owned(),
-            self.host.clone(),
-            self.io.transport(),
-            self.capabilities,
-            self.challenge,
-            change.auth_plugin,
-            change.auth_response,
-            &mut self.output,
-        );
-        self.changing_user(Box::new(exchange), Box::new(start), step, scratch, shared)
-    }
-
-    /// A command that is never answered. A session that breaks in it is gone, and so is the connection at its next command.
-    fn tell(&mut self, work: impl FnOnce(&mut dyn Session)) {
-        if let Some(session) = &mut self.session
-            && catch_unwind(AssertUnwindSafe(|| work(session.as_mut()))).is_err()
-        {
-            self.closing = true;
-        }
-    }
-
-    /// Lets the session answer a command, and sends what it answered or keeps it until the log is durable.
-    fn answer(
-        &mut self,
-        format: RowFormat,
-        scratch: &mut Scratch,
-        shared: &Shared,
-        work: impl FnOnce(&mut dyn Session, &mut Reply<'_>) -> Outcome,
-    ) -> Result<(), End> {
-        self.borrow_output(scratch);
-        let Some(session) = self.session.as_deref_mut() else { return Err(End::Aborted) };
-        let mut link = SocketLink::new(&mut self.io, &self.control, shared);
-        let mut reply = Reply::new(&mut self.output, &mut link, self.capabilities, format);
-        let outcome = catch_unwind(AssertUnwindSafe(|| work(session, &mut reply)))
-            .unwrap_or_else(|_| Err(broken_session()));
-        if let Err(error) = outcome {
-            if reply.finish_local_file().is_ok() {
-                reply.error(&error);
-            }
-        } else if reply.finished_count() == 0 {
-            reply.error(&broken_session());
-        }
-        let position = reply.position();
-        if link.is_broken() {
-            return Err(End::Aborted);
-        }
-        if self.control.kill_state() == Kill::Connection {
-            self.closing = true;
-        }
-        if position > 0 && position > shared.service.durable_position() {
-            self.wait_position = position;
-            return Ok(());
-        }
-        self.flush(scratch)
     }
 
     /// The log is durable up to the position this connection waits for, or has failed (`error`).

@@ -1,0 +1,240 @@
+//! What operators are given to run: settings, snapshot, limits, and what functions may ask of the session.
+
+use std::sync::Arc;
+
+use catalog::Catalog;
+use exec::expr::{EvalContext, EvalSettings, SessionState, SqlResult, Warnings};
+use exec::{ChangeSettings, ExecContext, MemoryLimits, Prepared};
+use plan::physical::PlanKind;
+use service::Capabilities;
+use service::error::ER_INTERNAL_ERROR;
+use store::LockWait;
+use types::Value;
+use types::temporal::zone::TimeZone;
+
+use super::LocalSession;
+use super::plans::CachedPlan;
+use crate::core::Core;
+use crate::variables::definition::known;
+use crate::variables::sql_mode::SqlModes;
+
+/// MySQL's defaults of buffer sizes are for rows at a time; operators that work by batches get at least this.
+const OPERATOR_BYTES_MIN: usize = 16 << 20;
+impl LocalSession {
+    pub(super) fn now_micros(&self) -> i64 {
+        self.fixed_timestamp_micros.unwrap_or_else(|| self.core.env.clock.wall_micros())
+    }
+
+    /// Runs `run` with everything operators need.
+    pub(super) fn with_context<R>(
+        &mut self,
+        plan: &CachedPlan,
+        values: &[Value],
+        run: impl FnOnce(&Prepared, &mut ExecContext<'_>) -> SqlResult<R>,
+    ) -> SqlResult<R> {
+        let catalog = self.catalog();
+        self.with_context_of(&catalog, plan, values, run)
+    }
+
+    pub(super) fn with_context_of<R>(
+        &mut self,
+        catalog: &Arc<Catalog>,
+        plan: &CachedPlan,
+        values: &[Value],
+        run: impl FnOnce(&Prepared, &mut ExecContext<'_>) -> SqlResult<R>,
+    ) -> SqlResult<R> {
+        let changes = !matches!(plan.prepared.plan().kind, PlanKind::Query(_) | PlanKind::Do(_));
+        let ignore = match &plan.prepared.plan().kind {
+            PlanKind::Insert(insert) => insert.ignore,
+            PlanKind::Update(update) => update.ignore,
+            PlanKind::Delete(delete) => delete.ignore,
+            _ => false,
+        };
+        let settings = EvalSettings {
+            sql_mode: self.settings.sql_mode.0,
+            time_zone: TimeZone::clone(&self.settings.time_zone),
+            now_utc_micros: self.now_micros(),
+            connection_collation: self.settings.connection_collation,
+            max_allowed_packet: usize::try_from(self.variables.unsigned(known::max_allowed_packet()))
+                .unwrap_or(usize::MAX),
+            default_week_format: i64::try_from(self.variables.unsigned(known::default_week_format()))
+                .unwrap_or(0),
+            strict_dml: changes && self.settings.sql_mode.is_strict() && !ignore,
+        };
+        let bytes = |id| usize::try_from(self.variables.unsigned(id)).unwrap_or(usize::MAX);
+        let limits = MemoryLimits {
+            sort_bytes: bytes(known::sort_buffer_size()).max(OPERATOR_BYTES_MIN),
+            join_bytes: bytes(known::join_buffer_size()).max(OPERATOR_BYTES_MIN),
+            temporary_bytes: bytes(known::tmp_table_size()).max(OPERATOR_BYTES_MIN),
+            group_concat_bytes: bytes(known::group_concat_max_len()),
+            recursion_depth_max: self.variables.unsigned(known::cte_max_recursion_depth()),
+        };
+        let change = ChangeSettings {
+            no_auto_value_on_zero: self.settings.sql_mode.has(SqlModes::NO_AUTO_VALUE_ON_ZERO),
+            auto_increment_increment: self.variables.unsigned(known::auto_increment_increment()),
+            auto_increment_offset: self.variables.unsigned(known::auto_increment_offset()),
+            insert_id: if changes { self.next_insert_id.take() } else { None },
+            found_rows: self.capabilities.has(Capabilities::FOUND_ROWS),
+        };
+        let lock_wait =
+            LockWait::Timeout(std::time::Duration::from_millis(self.settings.lock_wait_timeout_ms));
+        let facts = self.facts();
+        let kept_max = self.settings.diagnostics_max;
+        let mut warnings = Warnings::new(kept_max);
+        let no_table_view =
+            if self.transaction.has_view() { None } else { Some(self.core.store.read_view()) };
+        let core = Arc::clone(&self.core);
+        let control = Arc::clone(&self.control);
+        let uncommitted = self.transaction.isolation == super::settings::Isolation::ReadUncommitted;
+        let (transaction, own_view) = self.transaction.parts();
+        let Some(view) = no_table_view.as_ref().or(own_view) else {
+            return Err(ER_INTERNAL_ERROR.with(&[&"a statement without a snapshot"]));
+        };
+        let mut functions = Functions {
+            core: &core,
+            connection_id: control.connection_id,
+            control: &control,
+            user_variables: &mut self.user_variables,
+            last_insert_id: &mut self.last_insert_id,
+            told_insert_id: &mut self.told_insert_id,
+            random: &mut self.random,
+            row_count: self.row_count,
+            found_rows: self.found_rows,
+            database: self.database.as_deref(),
+            user_at_host: &self.user_at_host,
+            account: &self.account,
+        };
+        let eval = EvalContext {
+            settings: &settings,
+            params: values,
+            outer: Vec::new(),
+            session: &mut functions,
+            warnings: &mut warnings,
+        };
+        let mut context = ExecContext::new(eval, catalog, &facts);
+        context.transaction = Some(transaction);
+        context.view = Some(view);
+        context.read_uncommitted = uncommitted;
+        context.lock_wait = lock_wait;
+        context.connection_id = control.connection_id;
+        context.account = facts.account.as_ref().map(|account| account.id);
+        context.limits = limits;
+        context.change = change;
+        context.spill = core.spill_folder();
+        let result = run(&plan.prepared, &mut context);
+        let examined = context.rows_examined;
+        self.transaction.rows_examined += examined;
+        let total = warnings.total();
+        self.diagnostics.extend_counted(warnings.entries().iter().cloned(), total, kept_max);
+        result
+    }
+}
+
+/// What functions may read of the session and do to it.
+struct Functions<'a> {
+    core: &'a Arc<Core>,
+    connection_id: u64,
+    control: &'a service::ConnectionControl,
+    user_variables: &'a mut hashbrown::HashMap<Vec<u8>, Value>,
+    last_insert_id: &'a mut u64,
+    told_insert_id: &'a mut u64,
+    random: &'a mut (u64, u64),
+    row_count: i64,
+    found_rows: u64,
+    database: Option<&'a str>,
+    user_at_host: &'a str,
+    account: &'a catalog::Account,
+}
+
+/// MySQL's generator steps modulo this.
+const RANDOM_MODULUS: u64 = 0x3FFF_FFFF;
+
+impl SessionState for Functions<'_> {
+    fn user_variable(&self, name: &str) -> Option<Value> {
+        self.user_variables.get(name.as_bytes()).cloned()
+    }
+
+    fn set_user_variable(&mut self, name: &str, value: Value) {
+        self.user_variables.insert(name.as_bytes().to_vec(), value);
+    }
+
+    fn last_insert_id(&self) -> u64 {
+        *self.last_insert_id
+    }
+
+    fn set_last_insert_id(&mut self, id: u64) {
+        *self.last_insert_id = id;
+        *self.told_insert_id = id;
+    }
+
+    fn row_count(&self) -> i64 {
+        self.row_count
+    }
+
+    fn found_rows(&self) -> i64 {
+        i64::try_from(self.found_rows).unwrap_or(i64::MAX)
+    }
+
+    fn connection_id(&self) -> u64 {
+        self.connection_id
+    }
+
+    fn database(&self) -> Option<String> {
+        self.database.map(str::to_owned)
+    }
+
+    fn user(&self) -> String {
+        self.user_at_host.to_owned()
+    }
+
+    fn current_user(&self) -> String {
+        format!("{}@{}", self.account.user, self.account.host)
+    }
+
+    fn version(&self) -> String {
+        self.core.version().to_owned()
+    }
+
+    fn random_bytes(&mut self, buffer: &mut [u8]) {
+        self.core.fill_random(buffer);
+    }
+
+    fn rand(&mut self) -> f64 {
+        // The linear generator that RAND(n) documents: two seeds, stepped together.
+        let (first, second) = *self.random;
+        let first = (first.wrapping_mul(3).wrapping_add(second)) % RANDOM_MODULUS;
+        let second = (first.wrapping_add(second).wrapping_add(33)) % RANDOM_MODULUS;
+        *self.random = (first, second);
+        #[allow(clippy::cast_precision_loss, reason = "30 bits")]
+        let number = first as f64 / RANDOM_MODULUS as f64;
+        number
+    }
+
+    fn clock_utc_micros(&mut self) -> i64 {
+        self.core.env.clock.wall_micros()
+    }
+
+    fn sleep(&mut self, micros: u64) -> bool {
+        self.core.sleep(self.control, micros)
+    }
+
+    fn get_lock(&mut self, name: &str, timeout_seconds: f64) -> SqlResult<Option<i64>> {
+        self.core.user_locks.acquire(self.control, name, timeout_seconds, &self.core.env)
+    }
+
+    fn release_lock(&mut self, name: &str) -> SqlResult<Option<i64>> {
+        Ok(self.core.user_locks.release(self.connection_id, name))
+    }
+
+    fn release_all_locks(&mut self) -> i64 {
+        self.core.user_locks.release_all(self.connection_id)
+    }
+
+    fn lock_holder(&mut self, name: &str) -> Option<u64> {
+        self.core.user_locks.holder(name)
+    }
+
+    fn check_killed(&mut self) -> SqlResult<()> {
+        self.control.check()
+    }
+}

@@ -1,0 +1,340 @@
+//! Plans of statements: how they are made, what they depend on, when one may run again.
+//!
+//! ```text
+//! tree -> bind (names, types) -> optimize -> compile (Prepared) -> CachedPlan: with what it was made for
+//! ```
+//!
+//! Invariant: a plan runs only while everything it was made for is the same ([`LocalSession::plan_is_current`]): the
+//! catalog's version, the settings that binding reads, the classes of the parameters.
+
+use std::sync::Arc;
+
+use catalog::Catalog;
+use exec::Prepared;
+use exec::output::{ResultColumn, encode_columns};
+use plan::{PlanError, PlanResult};
+use service::SqlError;
+use service::error::{ER_INCORRECT_GLOBAL_LOCAL_VAR, ER_INTERNAL_ERROR};
+use syntax::ast::{Statement, VarScope};
+use types::charset::Charset;
+use types::collation::CollationId;
+use types::{DataType, Value};
+use wire::EncodedColumns;
+
+use super::LocalSession;
+use super::point::PointProgram;
+use crate::status::StatementKind;
+use crate::variables::definition::known;
+use crate::variables::sql_mode::SqlModes;
+use crate::variables::{Kind, Scope, Setting, by_name};
+
+/// A plan that can run again, with what it depends on.
+#[derive(Clone, Debug)]
+pub struct CachedPlan {
+    pub(crate) prepared: Arc<Prepared>,
+    catalog_version: u64,
+    sql_mode: SqlModes,
+    connection_collation: CollationId,
+    parameter_classes: Vec<ParameterClass>,
+    pub(super) columns: Option<(Option<Charset>, Arc<EncodedColumns>)>,
+    pub(super) kind: StatementKind,
+    database: Option<Arc<str>>,
+    pub(super) point: Option<(Option<Charset>, PointProgram)>,
+}
+
+/// What binding looks at in a parameter's value: its class, not the value.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum ParameterClass {
+    Null,
+    Int,
+    UInt,
+    Double,
+    Decimal(u8),
+    Date,
+    DateTime,
+    Time,
+    Text(CollationId),
+    Json,
+}
+
+fn class_of(value: &Value) -> ParameterClass {
+    match value {
+        Value::Null => ParameterClass::Null,
+        Value::Int(_) => ParameterClass::Int,
+        Value::UInt(_) => ParameterClass::UInt,
+        Value::Double(_) => ParameterClass::Double,
+        Value::Decimal(number) => ParameterClass::Decimal(number.scale()),
+        Value::Date(_) => ParameterClass::Date,
+        Value::DateTime(_) => ParameterClass::DateTime,
+        Value::Time(_) => ParameterClass::Time,
+        Value::Bytes { collation, .. } => ParameterClass::Text(*collation),
+        Value::Json(_) => ParameterClass::Json,
+    }
+}
+
+impl CachedPlan {
+    /// Column definitions of the result, encoded for strings in `results`.
+    pub(crate) fn columns(&self, results: Option<Charset>) -> EncodedColumns {
+        let output = &self.prepared.plan().output;
+        encode_columns(
+            output.iter().map(|column| ResultColumn {
+                schema: &column.schema,
+                table: &column.table,
+                original_table: &column.original_table,
+                name: &column.name,
+                original_name: &column.original_name,
+                data_type: &column.data_type,
+                nullable: column.nullable,
+                flags: column.flags,
+            }),
+            results,
+        )
+    }
+
+    pub(super) fn encoded_columns(&self, results: Option<Charset>) -> Arc<EncodedColumns> {
+        match &self.columns {
+            Some((charset, columns)) if *charset == results => Arc::clone(columns),
+            _ => Arc::new(self.columns(results)),
+        }
+    }
+
+    /// Types of the result's columns.
+    pub(crate) fn output_types(&self) -> impl Iterator<Item = &DataType> {
+        self.prepared.plan().output.iter().map(|column| &column.data_type)
+    }
+
+    pub(crate) fn parameter_type(&self, index: usize) -> Option<&DataType> {
+        self.prepared.plan().parameters.get(index)
+    }
+}
+
+/// Whether a statement runs through a plan.
+#[must_use]
+pub fn has_plan(statement: &Statement<'_>) -> bool {
+    matches!(
+        statement,
+        Statement::Query(_)
+            | Statement::Insert(_)
+            | Statement::Update(_)
+            | Statement::Delete(_)
+            | Statement::Do(_)
+    )
+}
+
+fn kind_of(statement: &Statement<'_>) -> StatementKind {
+    match statement {
+        Statement::Insert(insert) if insert.replace => StatementKind::Replace,
+        Statement::Insert(_) => StatementKind::Insert,
+        Statement::Update(_) => StatementKind::Update,
+        Statement::Delete(_) => StatementKind::Delete,
+        Statement::Do(_) => StatementKind::Do,
+        _ => StatementKind::Select,
+    }
+}
+
+/// A planner's error as clients see it.
+#[cold]
+pub(crate) fn plan_error(error: &PlanError) -> Box<SqlError> {
+    match service::Code::by_number(error.number) {
+        Some(code) => code.saying(error.message.clone()),
+        None => ER_INTERNAL_ERROR.with(&[&error.message]),
+    }
+}
+
+/// What binding asks of a session.
+struct BindSession<'a> {
+    session: &'a LocalSession,
+    parameters: Option<&'a [Value]>,
+    /// The literals that are the parameters.
+    literals: Option<&'a syntax::Digested<'a>>,
+}
+
+impl plan::bind::Session for BindSession<'_> {
+    fn database(&self) -> Option<&str> {
+        self.session.database.as_deref()
+    }
+
+    fn connection_collation(&self) -> CollationId {
+        self.session.settings.connection_collation
+    }
+
+    fn only_full_group_by(&self) -> bool {
+        self.session.settings.sql_mode.has(SqlModes::ONLY_FULL_GROUP_BY)
+    }
+
+    fn type_context(&self) -> plan::function::TypeContext {
+        let increment = self.session.variables.unsigned(known::div_precision_increment());
+        plan::function::TypeContext {
+            connection_collation: self.session.settings.connection_collation,
+            div_precision_increment: u8::try_from(increment).unwrap_or(4),
+            no_unsigned_subtraction: self.session.settings.sql_mode.has(SqlModes::NO_UNSIGNED_SUBTRACTION),
+        }
+    }
+
+    fn system_variable(&self, scope: VarScope, name: &str) -> PlanResult<Value> {
+        self.session.system_variable(scope, name).map_err(|error| PlanError::new(error.number, error.message))
+    }
+
+    fn user_variable(&self, name: &str) -> Option<DataType> {
+        let value = self.session.user_variables.get(name.to_ascii_lowercase().as_bytes())?;
+        Some(plan::expr::literal_type(value))
+    }
+
+    fn parameter_type(&self, ordinal: u32) -> Option<DataType> {
+        let value = self.parameters?.get(ordinal as usize)?;
+        Some(plan::expr::literal_type(value))
+    }
+
+    fn literal_parameter(&self, start: u32) -> Option<u32> {
+        let literals = self.literals?;
+        literals.find(start).or_else(|| literals.find_cell(start))
+    }
+}
+
+impl LocalSession {
+    /// The value of `@@name`.
+    ///
+    /// # Errors
+    /// 1193, 1238.
+    pub(crate) fn system_variable(&self, scope: VarScope, name: &str) -> Result<Value, Box<SqlError>> {
+        let Some(id) = by_name(name.as_bytes()) else {
+            return Err(service::error::ER_UNKNOWN_SYSTEM_VARIABLE.with(&[&name]));
+        };
+        let definition = id.definition();
+        let global = matches!(scope, VarScope::Global | VarScope::Persist | VarScope::PersistOnly);
+        match (definition.scope, scope) {
+            (Scope::Session, _) if global => {
+                return Err(ER_INCORRECT_GLOBAL_LOCAL_VAR.with(&[&definition.name, &"SESSION"]));
+            }
+            (Scope::Global, VarScope::Session) => {
+                return Err(ER_INCORRECT_GLOBAL_LOCAL_VAR.with(&[&definition.name, &"GLOBAL"]));
+            }
+            _ => {}
+        }
+        if id == known::last_insert_id() || id == known::identity() {
+            return Ok(Value::UInt(self.last_insert_id));
+        }
+        if id == known::insert_id() {
+            return Ok(Value::UInt(self.next_insert_id.unwrap_or(0)));
+        }
+        if id == known::warning_count() {
+            return Ok(Value::UInt(self.diagnostics.warning_count()));
+        }
+        if id == known::error_count() {
+            return Ok(Value::UInt(self.diagnostics.error_count()));
+        }
+        if id == known::timestamp() {
+            #[allow(clippy::cast_precision_loss, reason = "MySQL shows it as a double as well")]
+            return Ok(Value::Double(self.now_micros() as f64 / 1e6));
+        }
+        let globals = self.core.globals();
+        let setting = if global || definition.scope == Scope::Global {
+            globals.get(id)
+        } else {
+            self.variables.get(id)
+        };
+        Ok(match (setting, &definition.kind) {
+            (Setting::Null, _) => Value::Null,
+            (Setting::Boolean(on), _) => Value::Int(i64::from(*on)),
+            (Setting::Integer(number), Kind::Integer { least, .. }) if *least < 0 => {
+                Value::Int(i64::try_from(*number).unwrap_or(i64::MAX))
+            }
+            (Setting::Integer(number), _) => Value::UInt(u64::try_from(*number).unwrap_or(u64::MAX)),
+            (Setting::Decimal(number), _) => Value::Double(*number),
+            (Setting::Text(text), _) => Value::string(text.as_bytes(), CollationId::UTF8MB4_0900_AI_CI),
+        })
+    }
+
+    /// Binds, optimizes and compiles a statement. `values`: the parameters it is planned for.
+    ///
+    /// # Errors
+    /// MySQL's, for names, types, places, and what does not run yet.
+    pub(crate) fn plan_statement(
+        &self,
+        statement: &Statement<'_>,
+        text: &[u8],
+        values: &[Value],
+    ) -> Result<CachedPlan, Box<SqlError>> {
+        self.plan_with(statement, text, Some(values), &self.catalog())
+    }
+
+    /// Plans a statement with its literals as parameters.
+    ///
+    /// # Errors
+    /// As [`Self::plan_statement`], but not always the same.
+    pub(super) fn plan_shared(
+        &self,
+        statement: &Statement<'_>,
+        text: &[u8],
+        values: &[Value],
+        literals: &syntax::Digested<'_>,
+    ) -> Result<CachedPlan, Box<SqlError>> {
+        let bind = BindSession { session: self, parameters: Some(values), literals: Some(literals) };
+        self.plan_bound(statement, text, values, &self.catalog(), &bind)
+    }
+
+    pub(super) fn plan_with(
+        &self,
+        statement: &Statement<'_>,
+        text: &[u8],
+        values: Option<&[Value]>,
+        catalog: &Arc<Catalog>,
+    ) -> Result<CachedPlan, Box<SqlError>> {
+        let bind = BindSession { session: self, parameters: values, literals: None };
+        self.plan_bound(statement, text, values.unwrap_or_default(), catalog, &bind)
+    }
+
+    fn plan_bound(
+        &self,
+        statement: &Statement<'_>,
+        text: &[u8],
+        values: &[Value],
+        catalog: &Arc<Catalog>,
+        bind: &BindSession<'_>,
+    ) -> Result<CachedPlan, Box<SqlError>> {
+        let bound = plan::bind::bind(statement, text, catalog, bind).map_err(|error| plan_error(&error))?;
+        let plan = plan::optimize(bound, &plan::Options::new(catalog));
+        let prepared = Arc::new(Prepared::new(Arc::new(plan))?);
+        let mut cached = CachedPlan {
+            prepared,
+            catalog_version: catalog.version,
+            sql_mode: self.settings.sql_mode,
+            connection_collation: self.settings.connection_collation,
+            parameter_classes: values.iter().map(class_of).collect(),
+            columns: None,
+            kind: kind_of(statement),
+            database: self.database.clone(),
+            point: None,
+        };
+        if !cached.prepared.plan().output.is_empty() {
+            let results = self.settings.results_charset;
+            cached.columns = Some((results, Arc::new(cached.columns(results))));
+            cached.point = PointProgram::of(cached.prepared.plan(), results).map(|point| (results, point));
+        }
+        Ok(cached)
+    }
+
+    /// Plans a statement for PREPARE, parameters unknown; `None` for statements without a plan.
+    pub(crate) fn plan_for_prepare(
+        &mut self,
+        statement: &Statement<'_>,
+        text: &[u8],
+    ) -> Result<Option<CachedPlan>, Box<SqlError>> {
+        if !has_plan(statement) {
+            return Ok(None);
+        }
+        self.plan_with(statement, text, None, &self.catalog()).map(Some)
+    }
+
+    /// Whether a cached plan may run now with these parameters.
+    pub(crate) fn plan_is_current(&self, plan: &CachedPlan, values: &[Value]) -> bool {
+        !plan.prepared.plan().volatile
+            && self.temporary.is_empty()
+            && plan.catalog_version == self.core.catalog().peek().version
+            && plan.sql_mode == self.settings.sql_mode
+            && plan.connection_collation == self.settings.connection_collation
+            && plan.database == self.database
+            && plan.parameter_classes.len() == values.len()
+            && plan.parameter_classes.iter().zip(values).all(|(class, value)| *class == class_of(value))
+    }
+}

@@ -1,0 +1,176 @@
+//! One command: decoded, given to the session, its answer sent or kept until the log is durable.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use service::error::{ER_MALFORMED_PACKET, ER_UNKNOWN_COM_ERROR};
+use service::{Capabilities, ExecuteRequest, Kill, Outcome, Reply, RowFormat, Session, SetOption};
+use wire::codec::Reader;
+use wire::command::Command;
+use wire::handshake::ChangeUser;
+use wire::parameter;
+
+use super::{Connection, End, Scratch, broken_session};
+use crate::Shared;
+use crate::link::SocketLink;
+
+impl Connection {
+    pub(super) fn command(
+        &mut self,
+        payload: &[u8],
+        scratch: &mut Scratch,
+        shared: &Shared,
+    ) -> Result<(), End> {
+        self.control.start_statement();
+        let command = match payload.first() {
+            // An empty packet and COM_SLEEP are no commands.
+            None | Some(0) => {
+                self.put_error(&ER_UNKNOWN_COM_ERROR.bare(), scratch);
+                return self.flush(scratch);
+            }
+            Some(_) => Command::decode(payload),
+        };
+        let Ok(command) = command else {
+            self.put_error(&ER_MALFORMED_PACKET.bare(), scratch);
+            return self.flush(scratch);
+        };
+        let capabilities = self.capabilities;
+        match command {
+            Command::Quit => Err(End::Orderly),
+            Command::Query(text) => self.answer(RowFormat::Text, scratch, shared, |session, reply| {
+                if capabilities.has(Capabilities::QUERY_ATTRIBUTES) {
+                    let mut reader = Reader::new(text);
+                    let Ok(attributes) = parameter::read_query_attributes(&mut reader) else {
+                        return Err(ER_MALFORMED_PACKET.bare());
+                    };
+                    if !attributes.is_empty() {
+                        session.query_attributes(&attributes);
+                    }
+                    session.query(reader.rest(), reply)
+                } else {
+                    session.query(text, reply)
+                }
+            }),
+            Command::Execute { statement_id, flags, iteration_count, parameters } => {
+                let request = ExecuteRequest {
+                    statement_id,
+                    flags,
+                    iteration_count,
+                    parameters,
+                    query_attributes: capabilities.has(Capabilities::QUERY_ATTRIBUTES),
+                };
+                self.answer(RowFormat::Binary, scratch, shared, |session, reply| {
+                    session.execute(request, reply)
+                })
+            }
+            Command::Prepare(sql) => {
+                self.answer(RowFormat::Text, scratch, shared, |session, reply| session.prepare(sql, reply))
+            }
+            Command::Fetch { statement_id, row_count } => {
+                self.answer(RowFormat::Binary, scratch, shared, |session, reply| {
+                    session.fetch(statement_id, row_count, reply)
+                })
+            }
+            Command::CloseStatement { statement_id } => {
+                self.tell(|session| session.close_statement(statement_id));
+                Ok(())
+            }
+            Command::SendLongData { statement_id, parameter, data } => {
+                self.tell(|session| session.send_long_data(statement_id, parameter, data));
+                Ok(())
+            }
+            Command::ResetStatement { statement_id } => {
+                self.answer(RowFormat::Text, scratch, shared, |session, reply| {
+                    session.reset_statement(statement_id, reply)
+                })
+            }
+            Command::InitDb(name) => {
+                self.answer(RowFormat::Text, scratch, shared, |session, reply| session.init_db(name, reply))
+            }
+            Command::FieldList { table, wildcard } => {
+                self.answer(RowFormat::Text, scratch, shared, |session, reply| {
+                    session.field_list(table, wildcard, reply)
+                })
+            }
+            Command::Statistics => {
+                self.answer(RowFormat::Text, scratch, shared, |session, reply| session.statistics(reply))
+            }
+            Command::Ping => {
+                self.answer(RowFormat::Text, scratch, shared, |session, reply| session.ping(reply))
+            }
+            Command::ProcessKill { connection_id } => {
+                self.answer(RowFormat::Text, scratch, shared, |session, reply| {
+                    session.process_kill(connection_id, reply)
+                })
+            }
+            Command::ResetConnection => self
+                .answer(RowFormat::Text, scratch, shared, |session, reply| session.reset_connection(reply)),
+            Command::SetOption { option } => {
+                self.answer(RowFormat::Text, scratch, shared, |session, reply| {
+                    let option = match option {
+                        0 => SetOption::MultiStatementsOn,
+                        1 => SetOption::MultiStatementsOff,
+                        _ => return Err(ER_UNKNOWN_COM_ERROR.bare()),
+                    };
+                    session.set_option(option, reply)
+                })
+            }
+            Command::ChangeUser(body) => match ChangeUser::decode(body, capabilities) {
+                Ok(change) => self.change_user(&change, scratch, shared),
+                Err(_) => {
+                    self.put_error(&ER_MALFORMED_PACKET.bare(), scratch);
+                    self.closing = true;
+                    self.flush(scratch)
+                }
+            },
+            Command::Other { command, payload } => {
+                self.answer(RowFormat::Text, scratch, shared, |session, reply| {
+                    session.other(command, payload, reply)
+                })
+            }
+        }
+    }
+
+    /// A command that is never answered. A session that breaks in it is gone, and so is the connection at its next command.
+    fn tell(&mut self, work: impl FnOnce(&mut dyn Session)) {
+        if let Some(session) = &mut self.session
+            && catch_unwind(AssertUnwindSafe(|| work(session.as_mut()))).is_err()
+        {
+            self.closing = true;
+        }
+    }
+
+    /// Lets the session answer a command, and sends what it answered or keeps it until the log is durable.
+    pub(super) fn answer(
+        &mut self,
+        format: RowFormat,
+        scratch: &mut Scratch,
+        shared: &Shared,
+        work: impl FnOnce(&mut dyn Session, &mut Reply<'_>) -> Outcome,
+    ) -> Result<(), End> {
+        self.borrow_output(scratch);
+        let Some(session) = self.session.as_deref_mut() else { return Err(End::Aborted) };
+        let mut link = SocketLink::new(&mut self.io, &self.control, shared);
+        let mut reply = Reply::new(&mut self.output, &mut link, self.capabilities, format);
+        let outcome = catch_unwind(AssertUnwindSafe(|| work(session, &mut reply)))
+            .unwrap_or_else(|_| Err(broken_session()));
+        if let Err(error) = outcome {
+            if reply.finish_local_file().is_ok() {
+                reply.error(&error);
+            }
+        } else if reply.finished_count() == 0 {
+            reply.error(&broken_session());
+        }
+        let position = reply.position();
+        if link.is_broken() {
+            return Err(End::Aborted);
+        }
+        if self.control.kill_state() == Kill::Connection {
+            self.closing = true;
+        }
+        if position > 0 && position > shared.service.durable_position() {
+            self.wait_position = position;
+            return Ok(());
+        }
+        self.flush(scratch)
+    }
+}

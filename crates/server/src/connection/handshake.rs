@@ -1,0 +1,237 @@
+//! From the greeting to the first command: TLS, who the client is, its session; and the same anew for COM_CHANGE_USER.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use service::error::ER_CON_COUNT_ERROR;
+use service::{
+    Account, Capabilities, ChangeUserRequest, ConnectRequest, ConnectionEvent, RowFormat, Session, SqlError,
+    TlsDetails,
+};
+use wire::handshake::{ChangeUser, FirstPacket, HandshakeResponse};
+use wire::{OkPacket, message};
+
+use super::{Connection, End, GREETING_COLLATION, Phase, Scratch, broken_session};
+use crate::Shared;
+use crate::authenticate::{Exchange, Step, bad_handshake, insecure};
+
+#[derive(Debug)]
+pub(super) struct SessionStart {
+    database: Option<Vec<u8>>,
+    attributes: Vec<(Vec<u8>, Vec<u8>)>,
+    collation: Option<u16>,
+}
+
+fn owned(pairs: &[wire::handshake::NameValue<'_>]) -> Vec<(Vec<u8>, Vec<u8>)> {
+    pairs.iter().map(|(name, value)| (name.to_vec(), value.to_vec())).collect()
+}
+impl Connection {
+    fn refuse_handshake(
+        &mut self,
+        error: &SqlError,
+        scratch: &mut Scratch,
+        shared: &Shared,
+    ) -> Result<(), End> {
+        shared.service.note(ConnectionEvent::AbortedConnect);
+        self.put_error(error, scratch);
+        self.closing = true;
+        self.flush(scratch)
+    }
+
+    pub(super) fn first_packet(
+        &mut self,
+        payload: &[u8],
+        rest: &[u8],
+        scratch: &mut Scratch,
+        shared: &Shared,
+    ) -> Result<(), End> {
+        match FirstPacket::decode(payload) {
+            Ok(FirstPacket::SslRequest { .. }) if self.io.tls().is_none() => {
+                let Some(config) = &shared.tls else {
+                    return self.refuse_handshake(&bad_handshake(), scratch, shared);
+                };
+                let Ok(tls) = rustls::ServerConnection::new(Arc::clone(config)) else {
+                    return Err(End::Aborted);
+                };
+                self.phase = Phase::Greeted;
+                self.next_handshake_sequence = 2;
+                self.io.start_tls(tls, rest)?;
+                Ok(())
+            }
+            Ok(FirstPacket::Response(response)) => self.handshake_response(&response, scratch, shared),
+            Ok(FirstPacket::SslRequest { .. }) | Err(_) => {
+                // The client's capabilities are unknown, so the error goes without SQLSTATE.
+                shared.service.note(ConnectionEvent::AbortedConnect);
+                let error = bad_handshake();
+                self.borrow_output(scratch);
+                message::encode_error(error.number, None, error.message.as_bytes(), self.output.begin());
+                self.output.end();
+                self.closing = true;
+                self.flush(scratch)
+            }
+        }
+    }
+
+    fn handshake_response(
+        &mut self,
+        response: &HandshakeResponse<'_>,
+        scratch: &mut Scratch,
+        shared: &Shared,
+    ) -> Result<(), End> {
+        self.capabilities = self.capabilities & response.capabilities;
+        if shared.service.limits().require_secure_transport && !self.io.transport().is_secure() {
+            return self.refuse_handshake(&insecure(), scratch, shared);
+        }
+        let start = SessionStart {
+            database: response.database.map(<[u8]>::to_vec),
+            attributes: owned(&response.attributes),
+            collation: Some(response.collation),
+        };
+        self.borrow_output(scratch);
+        let (exchange, step) = Exchange::begin(
+            &shared.authority,
+            String::from_utf8_lossy(response.user).into_owned(),
+            self.host.clone(),
+            self.io.transport(),
+            self.capabilities,
+            self.challenge,
+            response.auth_plugin,
+            response.auth_response,
+            &mut self.output,
+        );
+        self.connecting(Box::new(exchange), Box::new(start), step, scratch, shared)
+    }
+
+    pub(super) fn connecting(
+        &mut self,
+        exchange: Box<Exchange>,
+        start: Box<SessionStart>,
+        step: Step,
+        scratch: &mut Scratch,
+        shared: &Shared,
+    ) -> Result<(), End> {
+        let connected = match step {
+            Step::Continue => {
+                self.next_handshake_sequence = self.output.sequence();
+                self.phase = Phase::Connecting { exchange, start };
+                return self.flush(scratch);
+            }
+            Step::Denied(error) => Err(error),
+            Step::Done(account) => self.start_session(*account, exchange.user, *start, shared),
+        };
+        match connected {
+            Ok(session) => {
+                let ok = OkPacket { status: session.status(), ..OkPacket::default() };
+                self.session = Some(session);
+                ok.encode(message::OK_HEADER, self.capabilities, self.output.begin());
+                self.output.end();
+                self.flush(scratch)?;
+                if self.capabilities.has(Capabilities::COMPRESS) {
+                    self.io.start_zlib();
+                }
+                Ok(())
+            }
+            Err(error) => self.refuse_handshake(&error, scratch, shared),
+        }
+    }
+
+    fn start_session(
+        &mut self,
+        account: Account,
+        user: String,
+        start: SessionStart,
+        shared: &Shared,
+    ) -> Result<Box<dyn Session>, Box<SqlError>> {
+        // One more than the limit was let in for administrators; is this one?
+        if !account.connection_admin
+            && shared.connection_count() > shared.service.limits().max_connections as usize
+        {
+            return Err(ER_CON_COUNT_ERROR.bare());
+        }
+        let tls = self.io.tls().map(|tls| TlsDetails {
+            version: match tls.protocol_version() {
+                Some(rustls::ProtocolVersion::TLSv1_2) => "TLSv1.2",
+                _ => "TLSv1.3",
+            },
+            cipher: tls
+                .negotiated_cipher_suite()
+                .map(|suite| format!("{:?}", suite.suite()).replace("TLS13_", "TLS_"))
+                .unwrap_or_default(),
+        });
+        let request = ConnectRequest {
+            control: Arc::clone(&self.control),
+            account,
+            user,
+            host: self.host.clone(),
+            database: start.database,
+            attributes: start.attributes,
+            capabilities: self.capabilities,
+            collation: start.collation.unwrap_or(u16::from(GREETING_COLLATION)),
+            transport: self.io.transport(),
+            tls,
+        };
+        let service = &shared.service;
+        catch_unwind(AssertUnwindSafe(|| service.connect(request))).unwrap_or_else(|_| Err(broken_session()))
+    }
+
+    pub(super) fn changing_user(
+        &mut self,
+        exchange: Box<Exchange>,
+        start: Box<SessionStart>,
+        step: Step,
+        scratch: &mut Scratch,
+        shared: &Shared,
+    ) -> Result<(), End> {
+        match step {
+            Step::Continue => {
+                self.next_handshake_sequence = self.output.sequence();
+                self.phase = Phase::ChangingUser { exchange, start };
+                self.flush(scratch)
+            }
+            Step::Denied(error) => {
+                self.put_error(&error, scratch);
+                self.closing = true;
+                self.flush(scratch)
+            }
+            Step::Done(account) => {
+                let start = *start;
+                let request = ChangeUserRequest {
+                    account: *account,
+                    user: exchange.user,
+                    database: start.database,
+                    attributes: start.attributes,
+                    collation: start.collation,
+                };
+                self.answer(RowFormat::Text, scratch, shared, |session, reply| {
+                    session.change_user(request, reply)
+                })
+            }
+        }
+    }
+
+    pub(super) fn change_user(
+        &mut self,
+        change: &ChangeUser<'_>,
+        scratch: &mut Scratch,
+        shared: &Shared,
+    ) -> Result<(), End> {
+        let start = SessionStart {
+            database: change.database.map(<[u8]>::to_vec),
+            attributes: owned(&change.attributes),
+            collation: change.collation,
+        };
+        self.borrow_output(scratch);
+        let (exchange, step) = Exchange::begin(
+            &shared.authority,
+            String::from_utf8_lossy(change.user).into_owned(),
+            self.host.clone(),
+            self.io.transport(),
+            self.capabilities,
+            self.challenge,
+            change.auth_plugin,
+            change.auth_response,
+            &mut self.output,
+        );
+        self.changing_user(Box::new(exchange), Box::new(start), step, scratch, shared)
+    }
+}
