@@ -510,13 +510,28 @@ pub(crate) fn split_point(body: &Body, incoming: &[u8]) -> (usize, Vec<u8>) {
     }
     let run = get_u16(body, 10);
     if run >= usize::from(APPEND_RUN_MIN).min(count) && incoming_is_last(body, incoming) {
+        // Appending leaves the node as it is, or all but its last record: it stays full for those who read.
         let last = key(body, count - 1);
         if last.as_slice() < incoming {
-            return (count, shortest_separator(&last, incoming));
+            let separator = shortest_separator(&last, incoming);
+            if left_fits(body, count, &separator) {
+                return (count, separator);
+            }
+            let separator = shortest_separator(&key(body, count - 2), &last);
+            if left_fits(body, count - 1, &separator) {
+                return (count - 1, separator);
+            }
         }
     }
     let index = middle_index(body);
     (index, shortest_separator(&key(body, index - 1), &key(body, index)))
+}
+
+/// Whether the records before `index` have room beside an upper fence that may be longer than the one there is. A longer
+/// common prefix could only make them shorter.
+fn left_fits(body: &Body, index: usize, separator: &[u8]) -> bool {
+    let records: usize = (0..index).map(|index| cell_bytes_at(body, index) + SLOT_BYTES).sum();
+    SLOTS_AT + lower_fence(body).len() + separator.len() + records <= BODY_BYTES
 }
 
 fn incoming_is_last(body: &Body, incoming: &[u8]) -> bool {
@@ -650,6 +665,33 @@ mod tests {
         match search(body, key) {
             Ok(index) => leaf_replace(body, index, V, value),
             Err(index) => leaf_insert(body, index, key, V, value),
+        }
+    }
+
+    /// An append split gives the left leaf an upper fence that it had not; in a leaf that is full to the last bytes there
+    /// is room for it only if the last record goes.
+    #[test]
+    fn an_append_split_leaves_room_for_the_fence() {
+        for value_len in 0..300 {
+            for key_len in [4, 9, 30] {
+                let key = |number: u32| {
+                    let mut key = vec![b'k'; key_len - 4];
+                    key.splice(0..0, number.to_be_bytes());
+                    key
+                };
+                let mut left = leaf(b"", None);
+                let mut number = 0;
+                while put(&mut left, &key(number), Some(&vec![1; value_len])) {
+                    number += 1;
+                }
+                let (at, separator) = split_point(&left, &key(number));
+                assert!(at as u32 + 1 >= number, "{value_len} {key_len}: all but one stay left");
+                let mut right = leaf(b"", None);
+                split_into(&mut left, &mut right, at, &separator);
+                check(&left).unwrap();
+                check(&right).unwrap();
+                assert!(put(&mut right, &key(number), Some(&vec![1; value_len])));
+            }
         }
     }
 
