@@ -5,12 +5,10 @@
 
 use std::fmt::Write as _;
 
-use types::Value;
-
 use crate::expr::{ColumnId, Expr, ExprKind};
-use crate::function::FunctionId;
 use crate::logical::{AggregateFunction, JoinKind, TableIndex};
 use crate::physical::{Access, ApplyKind, Node, Op, PhysicalPlan, PlanKind, RangePlan, Scan, SetOp};
+use crate::text::{Column, column_name, expr_text};
 
 /// What a node really did, for EXPLAIN ANALYZE.
 #[derive(Clone, Copy, Debug, Default)]
@@ -90,14 +88,7 @@ impl Printer<'_> {
     }
 
     fn column_name(&self, id: ColumnId) -> String {
-        match self.plan.columns.get(id.0 as usize) {
-            Some(info) => match info.origin {
-                Some((table, _)) => format!("{}.{}", self.plan.tables[table.0 as usize].alias, info.name),
-                None if info.name.is_empty() => format!("#{}", id.0),
-                None => info.name.to_string(),
-            },
-            None => "row id".into(),
-        }
+        column_name(id, &self.plan.columns, |table| &self.plan.tables[table.0 as usize].alias)
     }
 
     fn line(&mut self, depth: usize, node: &Node, text: &str) {
@@ -401,94 +392,18 @@ impl Printer<'_> {
 
     /// An expression over a batch of these columns.
     fn expr(&self, expr: &Expr, columns: &[ColumnId]) -> String {
-        match &expr.kind {
-            ExprKind::Literal(value) => literal(value),
-            ExprKind::Column(id) => self.column_name(*id),
-            ExprKind::Input(position) => match columns.get(*position as usize) {
+        let name = |column: Column| match column {
+            Column::Id(id) => self.column_name(id),
+            Column::Input(position) => match columns.get(position as usize) {
                 Some(id) => self.column_name(*id),
                 None => format!("#{position}"),
             },
-            ExprKind::Outer(slot) => match self.plan.outer_slots.get(*slot as usize) {
+            Column::Outer(slot) => match self.plan.outer_slots.get(slot as usize) {
                 Some(id) => self.column_name(*id),
                 None => format!("outer #{slot}"),
             },
-            ExprKind::Param(_) => "?".into(),
-            ExprKind::UserVar(name) => format!("@{name}"),
-            ExprKind::UserVarAssign { name, value } => format!("(@{name}:={})", self.expr(value, columns)),
-            ExprKind::Case { whens, otherwise } => {
-                let mut text = "(case".to_string();
-                for (when, then) in whens {
-                    let _ =
-                        write!(text, " when {} then {}", self.expr(when, columns), self.expr(then, columns));
-                }
-                if let Some(otherwise) = otherwise {
-                    let _ = write!(text, " else {}", self.expr(otherwise, columns));
-                }
-                text.push_str(" end)");
-                text
-            }
-            ExprKind::InList { expr, list } => {
-                let list: Vec<String> = list.iter().map(|item| self.expr(item, columns)).collect();
-                format!("({} in ({}))", self.expr(expr, columns), list.join(","))
-            }
-            ExprKind::Subquery(_) => "<subquery>".into(),
-            ExprKind::Call { function, args, .. } => self.call(*function, args, columns),
-        }
-    }
-
-    fn call(&self, function: FunctionId, args: &[Expr], columns: &[ColumnId]) -> String {
-        use FunctionId as F;
-        let texts: Vec<String> = args.iter().map(|arg| self.expr(arg, columns)).collect();
-        match (function, &texts[..]) {
-            (F::And | F::Or, parts) => format!("({})", parts.join(&format!(" {} ", function.name()))),
-            (F::Not, [only]) => match args[0].as_call() {
-                Some((F::IsNull, [inner])) => format!("({} is not null)", self.expr(inner, columns)),
-                _ => format!("(not({only}))"),
-            },
-            (F::IsNull, [only]) => format!("({only} is null)"),
-            (F::Neg, [only]) => format!("-({only})"),
-            (F::Between, [value, low, high]) => format!("({value} between {low} and {high})"),
-            (F::Like, [text, pattern]) => format!("({text} like {pattern})"),
-            (
-                F::Add
-                | F::Sub
-                | F::Mul
-                | F::Div
-                | F::IntDiv
-                | F::Mod
-                | F::BitOr
-                | F::BitAnd
-                | F::BitXor
-                | F::ShiftLeft
-                | F::ShiftRight
-                | F::Xor
-                | F::Eq
-                | F::NullSafeEq
-                | F::Ne
-                | F::Lt
-                | F::Le
-                | F::Gt
-                | F::Ge,
-                [left, right],
-            ) => format!("({left} {} {right})", function.name()),
-            (F::Cast, [only]) => only.clone(),
-            _ => format!("{}({})", function.name(), texts.join(",")),
-        }
-    }
-}
-
-fn literal(value: &Value) -> String {
-    match value {
-        Value::Null => "NULL".into(),
-        Value::Bytes { bytes, .. } => format!("'{}'", String::from_utf8_lossy(bytes)),
-        Value::Json(_) => "json".into(),
-        value => {
-            let (data_type, column) = types::convert::value_column(value);
-            let mut text = Vec::new();
-            types::convert::write_text(column.cell(0), &data_type, &mut text);
-            let text = String::from_utf8_lossy(&text).into_owned();
-            if data_type.is_temporal() { format!("'{text}'") } else { text }
-        }
+        };
+        expr_text(expr, &name)
     }
 }
 

@@ -165,6 +165,43 @@ pub enum SubqueryKind {
     },
 }
 
+/// The walk over direct parts in one mutability: its name, how a list is walked, and `mut` or nothing.
+macro_rules! children {
+    ($(#[$doc:meta])* $name:ident, $iter:ident $(, $mutable:tt)?) => {
+        $(#[$doc])*
+        pub fn $name<'e>(&'e $($mutable)? self, visit: &mut dyn FnMut(&'e $($mutable)? Expr)) {
+            match &$($mutable)? self.kind {
+                ExprKind::UserVarAssign { value, .. } => visit(value),
+                ExprKind::Call { args, .. } => args.$iter().for_each(visit),
+                ExprKind::Case { whens, otherwise } => {
+                    for (when, then) in whens {
+                        visit(when);
+                        visit(then);
+                    }
+                    if let Some(otherwise) = otherwise {
+                        visit(otherwise);
+                    }
+                }
+                ExprKind::InList { expr, list } => {
+                    visit(expr);
+                    list.$iter().for_each(visit);
+                }
+                ExprKind::Subquery(subquery) => {
+                    if let SubqueryKind::Quantified { condition, .. } = &$($mutable)? subquery.kind {
+                        condition.$iter().for_each(visit);
+                    }
+                }
+                ExprKind::Literal(_)
+                | ExprKind::Column(_)
+                | ExprKind::Input(_)
+                | ExprKind::Outer(_)
+                | ExprKind::Param(_)
+                | ExprKind::UserVar(_) => {}
+            }
+        }
+    };
+}
+
 impl Expr {
     /// A node; strings that are not literals hold their collation as columns do.
     #[must_use]
@@ -237,59 +274,17 @@ impl Expr {
         }
     }
 
-    /// Calls `visit` with each direct part (not inside subqueries, except their conditions).
-    pub fn each_child<'e>(&'e self, visit: &mut dyn FnMut(&'e Expr)) {
-        match &self.kind {
-            ExprKind::UserVarAssign { value, .. } => visit(value),
-            ExprKind::Call { args, .. } => args.iter().for_each(visit),
-            ExprKind::Case { whens, otherwise } => {
-                for (when, then) in whens {
-                    visit(when);
-                    visit(then);
-                }
-                if let Some(otherwise) = otherwise {
-                    visit(otherwise);
-                }
-            }
-            ExprKind::InList { expr, list } => {
-                visit(expr);
-                list.iter().for_each(visit);
-            }
-            ExprKind::Subquery(subquery) => {
-                if let SubqueryKind::Quantified { condition, .. } = &subquery.kind {
-                    condition.iter().for_each(visit);
-                }
-            }
-            _ => {}
-        }
-    }
-
-    /// As [`Expr::each_child`], to change the parts.
-    pub fn each_child_mut(&mut self, visit: &mut dyn FnMut(&mut Expr)) {
-        match &mut self.kind {
-            ExprKind::UserVarAssign { value, .. } => visit(value),
-            ExprKind::Call { args, .. } => args.iter_mut().for_each(visit),
-            ExprKind::Case { whens, otherwise } => {
-                for (when, then) in whens {
-                    visit(when);
-                    visit(then);
-                }
-                if let Some(otherwise) = otherwise {
-                    visit(otherwise);
-                }
-            }
-            ExprKind::InList { expr, list } => {
-                visit(expr);
-                list.iter_mut().for_each(visit);
-            }
-            ExprKind::Subquery(subquery) => {
-                if let SubqueryKind::Quantified { condition, .. } = &mut subquery.kind {
-                    condition.iter_mut().for_each(visit);
-                }
-            }
-            _ => {}
-        }
-    }
+    children!(
+        /// Calls `visit` with each direct part (not inside subqueries, except their conditions).
+        each_child,
+        iter
+    );
+    children!(
+        /// As [`Expr::each_child`], to change the parts.
+        each_child_mut,
+        iter_mut,
+        mut
+    );
 
     /// Whether `test` holds for this node or any below it (subqueries' conditions included, their trees not).
     #[must_use]

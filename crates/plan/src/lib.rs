@@ -5,7 +5,7 @@
 //! ```
 //!
 //! [`bind`](crate::bind::bind) resolves every name against one catalog snapshot and gives every expression its MySQL
-//! type. The logical passes of [`passes`] change the tree without changing its rows. [`physical`] chooses indexes,
+//! type. The logical passes of [`passes`] change the tree without changing its rows. [`build`](mod@build) chooses indexes,
 //! join order and algorithms from table statistics. A [`PhysicalPlan`] is immutable, owns all it needs and holds no
 //! parameter's value, so that it is kept in an `Arc` and run by many sessions.
 //!
@@ -26,6 +26,7 @@ pub mod logical;
 pub mod passes;
 pub mod physical;
 pub mod rewrite;
+mod text;
 
 pub use build::{Options, optimize};
 pub use error::{PlanError, PlanResult};

@@ -417,8 +417,6 @@ pub struct InsertPlan {
     pub rows: InsertSource,
     /// The query reads the table it fills: all its rows are read before the first is written.
     pub collect_first: bool,
-    /// Expression defaults of columns not written; read the new row (by ordinal).
-    pub default_exprs: Vec<(usize, Expr)>,
     /// ON DUPLICATE KEY UPDATE; expressions read the old row (all columns by ordinal) followed by the new row and,
     /// after `2 * columns`, the columns of the SELECT.
     pub on_duplicate: Vec<Assign>,

@@ -189,7 +189,6 @@ impl<'a> Binder<'a> {
             self.privileges.push((table, NeededPrivilege::Update, changed));
         }
         self.blocks.pop();
-        let default_exprs = self.default_exprs(entry, &columns, new_row)?;
         if insert.replace {
             self.privileges.push((table, NeededPrivilege::Delete, Vec::new()));
         }
@@ -199,32 +198,9 @@ impl<'a> Binder<'a> {
             ignore: insert.ignore,
             columns,
             rows,
-            default_exprs,
             new_row,
             on_duplicate,
         })
-    }
-
-    /// Expression defaults and generated columns of the columns not written, over the new row.
-    fn default_exprs(
-        &mut self,
-        entry: &Arc<TableEntry>,
-        written: &[usize],
-        new_row: ColumnId,
-    ) -> PlanResult<Vec<(usize, Expr)>> {
-        let mut exprs = Vec::new();
-        for (ordinal, column) in entry.definition.columns.iter().enumerate() {
-            let text = match (&column.generated, &column.default) {
-                (Some(generated), _) => &generated.expression,
-                (None, ColumnDefault::Expression(text)) if !written.contains(&ordinal) => text,
-                _ => continue,
-            };
-            let mut expr = super::bind_text_over_table(text, entry, self.catalog, self.session)?;
-            // What was bound over the table's columns by position reads the new row.
-            to_new_row(&mut expr, new_row);
-            exprs.push((ordinal, expr));
-        }
-        Ok(exprs)
     }
 
     fn insert_cell(&mut self, values: &'a ValuesRows<'a>, cell: &Cell) -> PlanResult<InsertCell> {
@@ -529,13 +505,6 @@ impl<'a> Binder<'a> {
             }
         }
     }
-}
-
-fn to_new_row(expr: &mut Expr, new_row: ColumnId) {
-    if let crate::ExprKind::Input(position) = expr.kind {
-        expr.kind = crate::ExprKind::Column(ColumnId(new_row.0 + position));
-    }
-    expr.each_child_mut(&mut |child| to_new_row(child, new_row));
 }
 
 fn ordinals(columns: &[usize]) -> Vec<u32> {

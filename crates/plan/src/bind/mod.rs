@@ -5,8 +5,8 @@
 //! Columns of a table are found through the table's own name hash: binding is linear in the text however wide the
 //! tables are.
 //!
-//! Read next: [`scope`] (names), [`expr`] (expressions), [`from`] (FROM), [`select`] (SELECT and set operations),
-//! [`group`] (GROUP BY and ONLY_FULL_GROUP_BY), [`change`] (INSERT, UPDATE, DELETE).
+//! Read next: [`scope`] (names), [`expr`] (expressions), [`from`] (FROM), [`select`] (SELECT), [`set_op`]
+//! (UNION, VALUES, WITH RECURSIVE), [`group`] (GROUP BY and ONLY_FULL_GROUP_BY), [`change`] (INSERT, UPDATE, DELETE).
 
 mod change;
 mod expr;
@@ -15,6 +15,7 @@ mod group;
 mod literal;
 mod scope;
 mod select;
+mod set_op;
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! SELECT, set operations, ORDER BY and LIMIT.
+//! SELECT, ORDER BY and LIMIT; what queries may be made of.
 //!
 //! ```text
 //! FROM -> Filter(WHERE) -> Aggregate -> Project(items) -> Filter(HAVING) -> Distinct -> Sort -> Limit
@@ -9,16 +9,13 @@
 
 use std::sync::Arc;
 
-use syntax::ast::{
-    self, Ident, Limit, OrderItem, Query, QueryBody, Select, SelectItem, SetOp, TableRef, ValuesRows,
-};
-use types::{DataType, TypeKind};
+use syntax::ast::{self, Limit, OrderItem, Query, QueryBody, Select, SelectItem, SetOp, TableRef};
+use types::DataType;
 
 use super::scope::{AliasRule, ScopeColumns};
-use super::{Binder, NamedColumns, utf8};
+use super::{Binder, utf8};
 use crate::error::{PlanError, PlanResult};
-use crate::expr::{CallOption, ColumnId, Expr, ExprKind};
-use crate::function::{self, FunctionId};
+use crate::expr::{ColumnId, Expr, ExprKind};
 use crate::logical::{Logical, OutputColumn, SortKey};
 
 /// A bound query.
@@ -68,7 +65,7 @@ impl<'a> Binder<'a> {
         Ok(bound)
     }
 
-    fn body(&mut self, body: &'a QueryBody<'a>, derived: bool) -> PlanResult<BoundQuery> {
+    pub(super) fn body(&mut self, body: &'a QueryBody<'a>, derived: bool) -> PlanResult<BoundQuery> {
         match body {
             QueryBody::Select(select) => self.select(select, &[], None, derived),
             QueryBody::Nested(query) => self.query_in(query, derived),
@@ -121,154 +118,6 @@ impl<'a> Binder<'a> {
         };
         self.view_depth -= 1;
         bound
-    }
-
-    fn balanced(&mut self, op: SetOp, all: bool, mut members: Vec<BoundQuery>) -> PlanResult<BoundQuery> {
-        if members.len() > 2 {
-            let right = members.split_off(members.len().div_ceil(2));
-            let left = self.balanced(op, all, members)?;
-            let right = self.balanced(op, all, right)?;
-            return self.set_op(op, all, left, right);
-        }
-        let right = members.pop();
-        match (members.pop(), right) {
-            (Some(left), Some(right)) => self.set_op(op, all, left, right),
-            (None, Some(only)) => Ok(only),
-            _ => Err(PlanError::new(1105, "Unknown error")),
-        }
-    }
-
-    /// UNION and its like: common types, names of the left side.
-    pub(crate) fn set_op(
-        &mut self,
-        op: SetOp,
-        all: bool,
-        mut left: BoundQuery,
-        mut right: BoundQuery,
-    ) -> PlanResult<BoundQuery> {
-        if left.output.len() != right.output.len() {
-            return Err(PlanError::new(
-                1222,
-                "The used SELECT statements have a different number of columns",
-            ));
-        }
-        let mut output = Vec::with_capacity(left.output.len());
-        let mut casts: [Vec<(ColumnId, Expr)>; 2] = [Vec::new(), Vec::new()];
-        let mut sides: [Vec<ColumnId>; 2] = [Vec::new(), Vec::new()];
-        for (left, right) in left.output.iter().zip(&right.output) {
-            let exprs = [self.column_expr(left.id), self.column_expr(right.id)];
-            let data_type = function::common_type(&[&exprs[0], &exprs[1]])?;
-            let nullable = exprs.iter().any(|expr| expr.nullable);
-            for (side, expr) in exprs.into_iter().enumerate() {
-                if same_shape(&expr.data_type, &data_type) {
-                    sides[side].push(expr.as_column().unwrap_or(left.id));
-                } else {
-                    let args = vec![expr];
-                    let cast = function::build_typed(
-                        FunctionId::Cast,
-                        args,
-                        data_type.clone(),
-                        CallOption::None,
-                        &self.types,
-                    )?;
-                    let id = self.new_column(&left.name, data_type.clone(), nullable);
-                    casts[side].push((id, cast));
-                    sides[side].push(id);
-                }
-            }
-            let id = self.new_column(&left.name, data_type.clone(), nullable);
-            output.push(OutputColumn {
-                id,
-                name: left.name.clone(),
-                table: "".into(),
-                original_table: "".into(),
-                original_name: "".into(),
-                schema: "".into(),
-                data_type,
-                nullable,
-                flags: 0,
-            });
-        }
-        let [left_casts, right_casts] = casts;
-        let [left_columns, right_columns] = sides;
-        let project = |input: Logical, items: Vec<(ColumnId, Expr)>| {
-            if items.is_empty() { input } else { Logical::Project { input: Box::new(input), items } }
-        };
-        let mut outer = std::mem::take(&mut left.outer);
-        for id in std::mem::take(&mut right.outer) {
-            if !outer.contains(&id) {
-                outer.push(id);
-            }
-        }
-        let plan = Logical::SetOp {
-            op,
-            all,
-            left: Box::new(project(left.plan, left_casts)),
-            left_columns,
-            right: Box::new(project(right.plan, right_casts)),
-            right_columns,
-            columns: output.iter().map(|column: &OutputColumn| column.id).collect(),
-        };
-        Ok(BoundQuery { plan, output, outer })
-    }
-
-    /// `VALUES ROW(..), ..` as a query.
-    fn values(&mut self, values: &'a ValuesRows<'a>, derived: bool) -> PlanResult<BoundQuery> {
-        if let Some(row) = values.ragged_row {
-            return Err(PlanError::new(
-                1136,
-                format!("Column count doesn't match value count at row {}", row + 1),
-            ));
-        }
-        self.blocks.push(Self::derived_block(derived));
-        let mut rows: Vec<Vec<Expr>> = Vec::new();
-        let mut outcome = Ok(());
-        'rows: for row in 0..values.row_count {
-            let mut cells = Vec::new();
-            for cell in values.row(row) {
-                match self.values_cell(values, cell) {
-                    Ok(Some(expr)) => cells.push(expr),
-                    Ok(None) => {
-                        outcome = Err(PlanError::new(
-                            3957,
-                            "A VALUES clause cannot use DEFAULT values, unless used as a source in an INSERT statement.",
-                        ));
-                        break 'rows;
-                    }
-                    Err(error) => {
-                        outcome = Err(error);
-                        break 'rows;
-                    }
-                }
-            }
-            rows.push(cells);
-        }
-        let block = self.blocks.pop();
-        outcome?;
-        let mut output = Vec::new();
-        for position in 0..values.column_count as usize {
-            let cells: Vec<&Expr> = rows.iter().map(|row| &row[position]).collect();
-            let data_type = function::common_type(&cells)?;
-            let nullable = cells.iter().any(|cell| cell.nullable);
-            for row in &mut rows {
-                if !same_shape(&row[position].data_type, &data_type) {
-                    let cell = std::mem::replace(&mut row[position], Expr::null());
-                    row[position] = function::build_typed(
-                        FunctionId::Cast,
-                        vec![cell],
-                        data_type.clone(),
-                        CallOption::None,
-                        &self.types,
-                    )?;
-                }
-            }
-            let name: Arc<str> = format!("column_{position}").into();
-            let id = self.new_column(&name, data_type.clone(), nullable);
-            output.push(plain_output(id, name, data_type, nullable));
-        }
-        let columns = output.iter().map(|column| column.id).collect();
-        let outer = block.map(|block| block.outer).unwrap_or_default();
-        Ok(BoundQuery { plan: Logical::Values { columns, rows }, output, outer })
     }
 
     fn select(
@@ -637,123 +486,15 @@ impl<'a> Binder<'a> {
         }
         Ok(())
     }
-
-    /// WITH RECURSIVE: a seed, then steps that read the rows of the step before.
-    pub(crate) fn recursive_cte(
-        &mut self,
-        position: usize,
-        query: &'a Query<'a>,
-        names: &'a [Ident<'a>],
-    ) -> PlanResult<(Logical, NamedColumns)> {
-        let name = self.ctes[position].name;
-        let QueryBody::SetOp { op: SetOp::Union, all, left, right } = &query.body else {
-            return Err(PlanError::new(
-                3573,
-                format!("Recursive Common Table Expression '{}' should contain a UNION", utf8(name)),
-            ));
-        };
-        if !query.order_by.is_empty() {
-            return Err(PlanError::not_supported("ORDER BY over UNION in recursive Common Table Expression"));
-        }
-        if body_mentions(left, name) {
-            return Err(PlanError::new(
-                3574,
-                format!(
-                    "Recursive Common Table Expression '{}' should have one or more non-recursive query blocks \
-                     followed by one or more recursive ones",
-                    utf8(name)
-                ),
-            ));
-        }
-        let seed = self.body(left, true)?;
-        let named = super::from::rename(&seed.output, names)?;
-        let mut columns = Vec::new();
-        for (column, (name, _)) in seed.output.iter().zip(&named) {
-            columns.push((name.clone(), self.new_column(name, column.data_type.clone(), true)));
-        }
-        let recursion = self.recursion_count;
-        self.recursion_count += 1;
-        self.ctes[position].working = Some((recursion, columns.clone()));
-        let step = self.body(right, true);
-        self.ctes[position].working = None;
-        let mut step = step?;
-        if step.output.len() != columns.len() {
-            return Err(PlanError::new(
-                1222,
-                "The used SELECT statements have a different number of columns",
-            ));
-        }
-        // The seed's types hold; later rows are cast to them.
-        let mut items = Vec::new();
-        let mut step_columns = Vec::new();
-        for (column, (name, id)) in step.output.iter().zip(&columns) {
-            let wanted = self.columns[id.0 as usize].data_type.clone();
-            if same_shape(&column.data_type, &wanted) {
-                step_columns.push(column.id);
-            } else {
-                let args = vec![self.column_expr(column.id)];
-                let cast = function::build_typed(
-                    FunctionId::Cast,
-                    args,
-                    wanted.clone(),
-                    CallOption::None,
-                    &self.types,
-                )?;
-                let cast_id = self.new_column(name, wanted, true);
-                items.push((cast_id, cast));
-                step_columns.push(cast_id);
-            }
-        }
-        if !items.is_empty() {
-            step.plan = Logical::Project { input: Box::new(step.plan), items };
-        }
-        let plan = Logical::Recursive {
-            recursion,
-            seed_columns: seed.output.iter().map(|column| column.id).collect(),
-            seed: Box::new(seed.plan),
-            step: Box::new(step.plan),
-            step_columns,
-            distinct: !all,
-            columns: columns.iter().map(|(_, id)| *id).collect(),
-        };
-        let plan = self.limit(plan, query.limit.as_ref())?;
-        Ok((plan, columns))
-    }
-}
-
-/// Values of both types lie in memory alike and compare alike.
-pub(crate) fn same_shape(a: &DataType, b: &DataType) -> bool {
-    if a.kind == TypeKind::Null || b.kind == TypeKind::Null {
-        return a.kind == b.kind;
-    }
-    if a.physical() != b.physical() {
-        return false;
-    }
-    match a.physical() {
-        types::Physical::Int => {
-            if a.is_temporal() || b.is_temporal() {
-                a.is_temporal() && (a.kind == b.kind || (a.has_date() && b.has_date() && a.scale <= b.scale))
-            } else if a.members.is_some() || b.members.is_some() || is_bit(a) || is_bit(b) {
-                a == b
-            } else {
-                a.unsigned == b.unsigned
-            }
-        }
-        types::Physical::Double => true,
-        types::Physical::Decimal => a.scale == b.scale,
-        types::Physical::Bytes => {
-            (a.kind == TypeKind::Json) == (b.kind == TypeKind::Json)
-                && a.collation.charset() == b.collation.charset()
-        }
-    }
-}
-
-fn is_bit(data_type: &DataType) -> bool {
-    data_type.kind == TypeKind::Bit
 }
 
 /// An output column that is no table's.
-fn plain_output(id: ColumnId, name: Arc<str>, data_type: DataType, nullable: bool) -> OutputColumn {
+pub(super) fn plain_output(
+    id: ColumnId,
+    name: Arc<str>,
+    data_type: DataType,
+    nullable: bool,
+) -> OutputColumn {
     let empty: Arc<str> = "".into();
     OutputColumn {
         id,
@@ -845,7 +586,7 @@ pub(crate) fn mentions_table(query: &Query<'_>, name: &[u8]) -> bool {
     body_mentions(&query.body, name)
 }
 
-fn body_mentions(body: &QueryBody<'_>, name: &[u8]) -> bool {
+pub(super) fn body_mentions(body: &QueryBody<'_>, name: &[u8]) -> bool {
     match body {
         QueryBody::Select(select) => select.from.iter().any(|table| ref_mentions(table, name)),
         QueryBody::Values(_) => false,

@@ -41,8 +41,6 @@ impl Builder<'_> {
                 InsertSource::Query(node)
             }
         };
-        let default_exprs =
-            insert.default_exprs.iter().map(|(at, expr)| (*at, self.translate_one(expr, &new_row))).collect();
         let on_duplicate = self.assignments(&insert.on_duplicate, insert.table, &seen);
         InsertPlan {
             table: insert.table,
@@ -51,7 +49,6 @@ impl Builder<'_> {
             columns: insert.columns.clone(),
             rows,
             collect_first,
-            default_exprs,
             on_duplicate,
         }
     }

@@ -212,7 +212,7 @@ pub(super) fn bring_to(arg: &mut Expr, collation: CollationId) {
     let data_type = if arg.data_type.is_string() {
         DataType { collation, ..arg.data_type.clone() }
     } else {
-        super::infer::string_type(arg.data_type.length, collation)
+        super::shape::string_type(arg.data_type.length, collation)
     };
     let inner = std::mem::replace(arg, Expr::null());
     *arg = Expr {
@@ -239,11 +239,11 @@ pub(super) fn explicit(expr: Expr, collation: CollationId, context: &TypeContext
             format!("COLLATION '{}' is not valid for CHARACTER SET '{}'", collation.name(), charset.name()),
         ));
     }
-    let length = super::infer::text_chars(&expr.data_type);
+    let length = super::shape::text_chars(&expr.data_type);
     Ok(Expr {
         nullable: expr.nullable,
         coercibility: Coercibility::Explicit,
-        data_type: super::infer::string_type(length, collation),
+        data_type: super::shape::string_type(length, collation),
         kind: ExprKind::Call { function: FunctionId::Collate, args: vec![expr], option: CallOption::None },
     })
 }

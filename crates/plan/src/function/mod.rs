@@ -15,10 +15,13 @@
 //! - `And` and `Or` take two or more arguments. `x NOT LIKE y` is `Not(Like(x, y))`, and so on.
 //! - NOW and its family take their fraction digits from the node's type; the literal argument is dropped.
 //!
-//! Read next: `table` (the names), `infer` (the result types), `collate` (which collation wins).
+//! Read next: `table` (the names), `infer` (the result types), `shape` (how wide a value may be), `merge` (the one type of
+//! several values), `collate` (which collation wins).
 
 mod collate;
 mod infer;
+mod merge;
+mod shape;
 mod table;
 
 use crate::error::{PlanError, PlanResult};
@@ -26,7 +29,8 @@ use crate::expr::{CallOption, Expr, ExprKind};
 use syntax::ast::AggregateFunc;
 use types::{CollationId, DataType};
 
-pub use infer::{aggregate_type, common_type};
+pub use infer::aggregate_type;
+pub use merge::common_type;
 pub use table::{ALL, FunctionId, Stability};
 
 /// What types depend on beside the arguments.
@@ -137,7 +141,7 @@ pub fn case(
     }
     let has_else = otherwise.is_some();
     values.extend(otherwise);
-    let typed = infer::infer_arms(&mut values, "case", context)?;
+    let typed = merge::infer_arms(&mut values, "case", context)?;
     let otherwise = if has_else { values.pop().map(Box::new) } else { None };
     let nullable = typed.nullable || !has_else;
     Ok(Expr {
@@ -180,15 +184,15 @@ pub fn build_typed(
     let nullable = args.iter().any(|arg| arg.nullable) || data_type.is_temporal() || data_type.is_string();
     let data_type = match function {
         // Without a length the text is as long as its source.
-        FunctionId::Cast if data_type.is_string() && data_type.length == 0 => infer::string_type(
-            args.first().map_or(0, |arg| infer::text_chars(&arg.data_type)),
+        FunctionId::Cast if data_type.is_string() && data_type.length == 0 => shape::string_type(
+            args.first().map_or(0, |arg| shape::text_chars(&arg.data_type)),
             data_type.collation,
         ),
-        FunctionId::ConvertUsing => infer::string_type(
-            args.first().map_or(0, |arg| infer::text_chars(&arg.data_type)),
+        FunctionId::ConvertUsing => shape::string_type(
+            args.first().map_or(0, |arg| shape::text_chars(&arg.data_type)),
             data_type.collation,
         ),
-        FunctionId::Char => infer::string_type(4 * args.len() as u32, data_type.collation),
+        FunctionId::Char => shape::string_type(4 * args.len() as u32, data_type.collation),
         _ => data_type,
     };
     Ok(Expr::new(ExprKind::Call { function, args, option }, data_type, nullable))

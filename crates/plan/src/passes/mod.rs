@@ -4,15 +4,20 @@
 //! | --- | --- |
 //! | `semijoin` | EXISTS and IN in WHERE become semi joins, NOT EXISTS an anti join, where no value can be NULL also NOT IN |
 //! | `apply` | every other subquery becomes a column computed below the expression (always on) |
-//! | `outer_to_inner` | a LEFT JOIN whose right side a condition needs becomes an inner join |
+//! | `outer_to_inner` | a LEFT JOIN whose right side a condition needs becomes an inner join; a rule of `pushdown`, which alone knows the conditions that arrive at a join |
 //! | `pushdown` | conditions move to the rows they are about, through projections, joins, groups and unions |
 //!
-//! Constant parts of expressions are computed once per execution by the compiled program, so there is no folding here
-//! beyond conditions that are plainly TRUE or FALSE. Unneeded columns are pruned when the physical plan is built.
+//! They run in this order, each over every tree of the statement. Constant parts of expressions are computed once per
+//! execution by the compiled program, so there is no folding here beyond conditions that are plainly TRUE or FALSE.
+//! Unneeded columns are pruned when the physical plan is built.
+//!
+//! `tests/passes/*.script` show each pass's input and output for many queries.
 
+mod apply;
 mod pushdown;
-mod subquery;
+mod semijoin;
 
+use crate::expr::Expr;
 use crate::logical::{Bound, BoundKind, InsertRows, Logical};
 
 /// Which passes run. All, unless a test or a session says otherwise.
@@ -32,37 +37,84 @@ impl Default for Switches {
     }
 }
 
-/// Runs the passes over every tree of the statement.
-pub fn run(bound: &mut Bound, switches: Switches) {
-    let mut kind = std::mem::replace(&mut bound.kind, BoundKind::Do(Box::new(Logical::OneRow)));
-    match &mut kind {
-        BoundKind::Query(tree) | BoundKind::Do(tree) => run_tree(bound, tree, switches),
-        BoundKind::Insert(insert) => {
-            if let InsertRows::Query(tree, _) = &mut insert.rows {
-                run_tree(bound, tree, switches);
-            }
-        }
-        BoundKind::Update(update) => {
-            // Assignments may hold subqueries: compute them as columns of the source.
-            let tree = &mut *update.source;
-            let mut source = std::mem::replace(tree, Logical::OneRow);
-            for assignment in &mut update.assignments {
-                if let Some(value) = &mut assignment.value {
-                    source = subquery::extract(bound, source, value, switches);
-                }
-            }
-            *tree = source;
-            run_tree(bound, tree, switches);
-        }
-        BoundKind::Delete(delete) => run_tree(bound, &mut delete.source, switches),
-    }
-    bound.kind = kind;
+/// A pass, in the order in which they run.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[allow(missing_docs, reason = "the module's table says what they do")]
+pub enum Pass {
+    Semijoin,
+    Apply,
+    Pushdown,
 }
 
-fn run_tree(bound: &mut Bound, tree: &mut Logical, switches: Switches) {
-    subquery::run(bound, tree, switches);
-    if switches.pushdown {
-        pushdown::run(bound, tree, switches);
+impl Pass {
+    /// All, in order.
+    pub const ALL: [Pass; 3] = [Pass::Semijoin, Pass::Apply, Pass::Pushdown];
+
+    /// Its name.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Pass::Semijoin => "semijoin",
+            Pass::Apply => "apply",
+            Pass::Pushdown => "pushdown",
+        }
+    }
+
+    /// Whether it runs.
+    #[must_use]
+    pub fn is_on(self, switches: Switches) -> bool {
+        match self {
+            Pass::Semijoin => switches.semijoin,
+            Pass::Apply => true,
+            Pass::Pushdown => switches.pushdown,
+        }
+    }
+
+    /// Runs it over every tree of the statement, whether its own switch is on or not.
+    pub fn run(self, bound: &mut Bound, switches: Switches) {
+        // The columns a pass makes are noted in the statement whose trees it changes: they are taken out meanwhile.
+        let mut kind = std::mem::replace(&mut bound.kind, BoundKind::Do(Box::new(Logical::OneRow)));
+        match &mut kind {
+            BoundKind::Query(tree) | BoundKind::Do(tree) => self.run_tree(bound, tree, switches),
+            BoundKind::Insert(insert) => {
+                if let InsertRows::Query(tree, _) = &mut insert.rows {
+                    self.run_tree(bound, tree, switches);
+                }
+            }
+            BoundKind::Update(update) => {
+                for value in update.assignments.iter_mut().filter_map(|assignment| assignment.value.as_mut())
+                {
+                    self.run_assigned(bound, &mut update.source, value);
+                }
+                self.run_tree(bound, &mut update.source, switches);
+            }
+            BoundKind::Delete(delete) => self.run_tree(bound, &mut delete.source, switches),
+        }
+        bound.kind = kind;
+    }
+
+    fn run_tree(self, bound: &mut Bound, tree: &mut Logical, switches: Switches) {
+        match self {
+            Pass::Semijoin => semijoin::run(bound, tree),
+            Pass::Apply => apply::run(bound, tree),
+            Pass::Pushdown => pushdown::run(bound, tree, switches.outer_to_inner),
+        }
+    }
+
+    /// A value that UPDATE assigns may hold subqueries: they become columns of the rows it looks at.
+    fn run_assigned(self, bound: &mut Bound, source: &mut Logical, value: &mut Expr) {
+        match self {
+            Pass::Semijoin => semijoin::in_expr(bound, value),
+            Pass::Apply => *source = apply::extract(bound, take(source), value),
+            Pass::Pushdown => {}
+        }
+    }
+}
+
+/// Runs the passes that are on.
+pub fn run(bound: &mut Bound, switches: Switches) {
+    for pass in Pass::ALL.into_iter().filter(|pass| pass.is_on(switches)) {
+        pass.run(bound, switches);
     }
 }
 

@@ -5,11 +5,11 @@ use crate::function::FunctionId;
 use crate::logical::{Bound, JoinKind, Logical};
 use crate::rewrite::{conjuncts, substitute};
 
-use super::{Switches, take};
+use super::take;
 
-pub(super) fn run(bound: &mut Bound, tree: &mut Logical, switches: Switches) {
+pub(super) fn run(bound: &mut Bound, tree: &mut Logical, outer_to_inner: bool) {
     let whole = take(tree);
-    *tree = push(bound, whole, Vec::new(), switches);
+    *tree = push(bound, whole, Vec::new(), outer_to_inner);
 }
 
 fn columns_of(expr: &Expr) -> Vec<ColumnId> {
@@ -50,7 +50,7 @@ fn constant_truth(expr: &Expr) -> Option<bool> {
 }
 
 /// The tree with `conditions` (to hold for its rows) pushed as deep as they go.
-fn push(bound: &mut Bound, tree: Logical, mut conditions: Vec<Expr>, switches: Switches) -> Logical {
+fn push(bound: &mut Bound, tree: Logical, mut conditions: Vec<Expr>, outer_to_inner: bool) -> Logical {
     match tree {
         Logical::Filter { input, conditions: own } => {
             for condition in own {
@@ -69,7 +69,7 @@ fn push(bound: &mut Bound, tree: Logical, mut conditions: Vec<Expr>, switches: S
                 return Logical::Empty { columns: input.output(&bound.tables) };
             }
             let (down, here): (Vec<_>, Vec<_>) = conditions.into_iter().partition(movable);
-            let input = push(bound, *input, down, switches);
+            let input = push(bound, *input, down, outer_to_inner);
             filter(input, here)
         }
         Logical::Project { input, items } => {
@@ -86,11 +86,11 @@ fn push(bound: &mut Bound, tree: Logical, mut conditions: Vec<Expr>, switches: S
                     condition
                 })
                 .collect();
-            let input = push(bound, *input, down, switches);
+            let input = push(bound, *input, down, outer_to_inner);
             filter(Logical::Project { input: Box::new(input), items }, here)
         }
         Logical::Join { kind, left, right, conditions: own } => {
-            push_join(bound, kind, *left, *right, own, conditions, switches)
+            push_join(bound, kind, *left, *right, own, conditions, outer_to_inner)
         }
         Logical::Aggregate { input, keys, calls, rollup } => {
             // A condition on keys holds for all rows of a group or for none; without keys there is always a row.
@@ -110,19 +110,19 @@ fn push(bound: &mut Bound, tree: Logical, mut conditions: Vec<Expr>, switches: S
                     condition
                 })
                 .collect();
-            let input = push(bound, *input, down, switches);
+            let input = push(bound, *input, down, outer_to_inner);
             filter(Logical::Aggregate { input: Box::new(input), keys, calls, rollup }, here)
         }
         Logical::Distinct { input, columns } => {
-            let input = push(bound, *input, conditions, switches);
+            let input = push(bound, *input, conditions, outer_to_inner);
             Logical::Distinct { input: Box::new(input), columns }
         }
         Logical::Sort { input, keys } => {
-            let input = push(bound, *input, conditions, switches);
+            let input = push(bound, *input, conditions, outer_to_inner);
             Logical::Sort { input: Box::new(input), keys }
         }
         Logical::Limit { input, count, offset } => {
-            let input = push(bound, *input, Vec::new(), switches);
+            let input = push(bound, *input, Vec::new(), outer_to_inner);
             filter(Logical::Limit { input: Box::new(input), count, offset }, conditions)
         }
         Logical::SetOp { op, all, left, left_columns, right, right_columns, columns } => {
@@ -143,21 +143,21 @@ fn push(bound: &mut Bound, tree: Logical, mut conditions: Vec<Expr>, switches: S
                 (side, moved)
             });
             let (side, moved) = std::mem::replace(&mut sides[0], (Logical::OneRow, Vec::new()));
-            let left = Box::new(push(bound, side, moved, switches));
+            let left = Box::new(push(bound, side, moved, outer_to_inner));
             let (side, moved) = std::mem::replace(&mut sides[1], (Logical::OneRow, Vec::new()));
-            let right = Box::new(push(bound, side, moved, switches));
+            let right = Box::new(push(bound, side, moved, outer_to_inner));
             filter(Logical::SetOp { op, all, left, left_columns, right, right_columns, columns }, here)
         }
         Logical::Apply { input, mut subquery, column } => {
             let (down, here): (Vec<_>, Vec<_>) =
                 conditions.into_iter().partition(|condition| !reads_any(condition, &[column]));
-            run(bound, &mut subquery.plan, switches);
-            let input = push(bound, *input, down, switches);
+            run(bound, &mut subquery.plan, outer_to_inner);
+            let input = push(bound, *input, down, outer_to_inner);
             filter(Logical::Apply { input: Box::new(input), subquery, column }, here)
         }
         Logical::Recursive { recursion, seed, seed_columns, step, step_columns, distinct, columns } => {
-            let seed = Box::new(push(bound, *seed, Vec::new(), switches));
-            let step = Box::new(push(bound, *step, Vec::new(), switches));
+            let seed = Box::new(push(bound, *seed, Vec::new(), outer_to_inner));
+            let step = Box::new(push(bound, *step, Vec::new(), outer_to_inner));
             let node =
                 Logical::Recursive { recursion, seed, seed_columns, step, step_columns, distinct, columns };
             filter(node, conditions)
@@ -178,16 +178,16 @@ fn cheap(expr: &Expr) -> bool {
 fn push_join(
     bound: &mut Bound,
     mut kind: JoinKind,
-    left: Logical,
-    right: Logical,
+    mut left: Logical,
+    mut right: Logical,
     own: Vec<Expr>,
     conditions: Vec<Expr>,
-    switches: Switches,
+    outer_to_inner: bool,
 ) -> Logical {
     let left_columns = left.output(&bound.tables);
     let right_columns = right.output(&bound.tables);
     if kind == JoinKind::Left
-        && switches.outer_to_inner
+        && outer_to_inner
         && conditions.iter().any(|condition| rejects_null(condition, &right_columns))
     {
         kind = JoinKind::Inner;
@@ -243,9 +243,38 @@ fn push_join(
             derive_constants(&here, &to_left, &right_columns, &mut to_right);
         }
     }
-    let left = Box::new(push(bound, left, to_left, switches));
-    let right = Box::new(push(bound, right, to_right, switches));
+    if outer_to_inner {
+        // What the join's own conditions do not let through may as well not be made below it.
+        if matches!(kind, JoinKind::Inner | JoinKind::Straight | JoinKind::Semi) {
+            drop_null_rows(bound, &mut left, &here);
+        }
+        if kind != JoinKind::Anti {
+            drop_null_rows(bound, &mut right, &here);
+        }
+    }
+    let left = Box::new(push(bound, left, to_left, outer_to_inner));
+    let right = Box::new(push(bound, right, to_right, outer_to_inner));
     filter(Logical::Join { kind, left, right, conditions: here }, above)
+}
+
+/// Makes LEFT JOINs inner whose rows of NULLs meet one of `conditions`, which stay where they are, above.
+fn drop_null_rows(bound: &Bound, tree: &mut Logical, conditions: &[Expr]) {
+    match tree {
+        Logical::Filter { input, .. } => drop_null_rows(bound, input, conditions),
+        Logical::Join { kind, left, right, .. } => {
+            if *kind == JoinKind::Left {
+                let columns = right.output(&bound.tables);
+                if conditions.iter().any(|condition| rejects_null(condition, &columns)) {
+                    *kind = JoinKind::Inner;
+                }
+            }
+            drop_null_rows(bound, left, conditions);
+            if matches!(kind, JoinKind::Inner | JoinKind::Straight) {
+                drop_null_rows(bound, right, conditions);
+            }
+        }
+        _ => {}
+    }
 }
 
 /// For each equality of `joins` between a column that `known` fixes to a constant and one of `side`: the same

@@ -1,0 +1,168 @@
+//! The one type of several values: arms of CASE and its like, columns of UNION, cells of VALUES.
+
+use super::TypeContext;
+use super::collate::{self, Purpose};
+use super::infer::Typed;
+use super::shape::{Numeric, decimal, integer_digits, numeric, scale, string_type, text_chars};
+use crate::error::PlanResult;
+use crate::expr::{Coercibility, Expr, ExprKind};
+use types::{CollationId, DataType, TypeKind, Value};
+
+/// Brings the arms of a choice to one type; see [`super::case`].
+pub(super) fn infer_arms(arms: &mut [Expr], operation: &str, context: &TypeContext) -> PlanResult<Typed> {
+    let nullable = arms.iter().any(|arm| arm.nullable);
+    let mut data_type = merge_all(arms.iter().map(|arm| &arm.data_type));
+    let mut coercibility = Coercibility::Numeric;
+    if data_type.is_string() {
+        let (collation, strength) = collate::aggregate(arms, operation, context, Purpose::Build)?;
+        let chars = arms.iter().map(|arm| text_chars(&arm.data_type)).max().unwrap_or(0);
+        let all_char = arms.iter().all(|arm| matches!(arm.data_type.kind, TypeKind::Char | TypeKind::Null));
+        coercibility = strength;
+        data_type = if all_char && !arms.is_empty() {
+            DataType::char(chars, collation)
+        } else if data_type.kind == TypeKind::VarChar {
+            string_type(chars, collation)
+        } else {
+            DataType { collation, ..data_type }
+        };
+    } else if data_type.kind == TypeKind::Null {
+        coercibility = Coercibility::Ignorable;
+    }
+    for arm in arms.iter_mut() {
+        convert_arm(arm, &data_type);
+    }
+    Ok(Typed { data_type, nullable, coercibility })
+}
+
+/// Converts one arm to the common type where the physical values would differ.
+fn convert_arm(arm: &mut Expr, to: &DataType) {
+    let from = &arm.data_type;
+    if matches!(arm.kind, ExprKind::Literal(Value::Null)) {
+        arm.data_type = to.clone();
+        return;
+    }
+    let same = match to.kind {
+        TypeKind::Decimal => from.kind == TypeKind::Decimal && from.scale == to.scale,
+        TypeKind::Float | TypeKind::Double => matches!(from.kind, TypeKind::Float | TypeKind::Double),
+        TypeKind::DateTime | TypeKind::Timestamp | TypeKind::Date => from.has_date(),
+        _ if to.is_integer() => from.is_integer(),
+        _ if to.is_string() => from.is_string(),
+        _ => from.kind == to.kind,
+    };
+    if !same {
+        let inner = std::mem::replace(arm, Expr::null());
+        *arm = super::cast(inner, to.clone());
+    }
+}
+
+/// The type that holds values of both, collations aside (MySQL's result type of UNION, CASE, COALESCE).
+pub(super) fn merge(a: &DataType, b: &DataType) -> DataType {
+    use TypeKind as K;
+    if a.kind == K::Null {
+        return b.clone();
+    }
+    if b.kind == K::Null {
+        return a.clone();
+    }
+    let text = |kind: K| {
+        let chars = text_chars(a).max(text_chars(b));
+        let collation = if collate::is_text(a) { a.collation } else { b.collation };
+        match kind {
+            K::VarChar => string_type(chars, collation),
+            K::Char => DataType::char(chars, collation),
+            _ => {
+                let largest = DataType::text(kind, collation);
+                DataType { length: largest.length.max(a.length).max(b.length), ..largest }
+            }
+        }
+    };
+    if a.is_numeric() && b.is_numeric() {
+        let class = numeric(a).max(numeric(b));
+        return match class {
+            Numeric::Double => {
+                // Small integers fit a FLOAT's digits.
+                let fits = |t: &DataType| matches!(t.kind, K::Float | K::TinyInt | K::SmallInt);
+                if fits(a) && fits(b) {
+                    DataType { scale: a.scale.max(b.scale), ..DataType::FLOAT }
+                } else {
+                    DataType::DOUBLE
+                }
+            }
+            Numeric::Decimal => decimal(integer_digits(a).max(integer_digits(b)), scale(a).max(scale(b))),
+            Numeric::Int if a.kind == K::Bit && b.kind == K::Bit => DataType::bit(a.length.max(b.length)),
+            Numeric::Int if a.kind == K::Year && b.kind == K::Year => a.clone(),
+            Numeric::Int => {
+                let bytes = |t: &DataType| match t.kind {
+                    K::Year => 2,
+                    K::Bit => 8,
+                    _ => t.integer_bytes().unwrap_or(8),
+                };
+                let needed = if a.unsigned == b.unsigned {
+                    bytes(a).max(bytes(b))
+                } else {
+                    let (unsigned, signed) = if a.unsigned { (a, b) } else { (b, a) };
+                    let next = match bytes(unsigned) {
+                        4.. => 2 * bytes(unsigned),
+                        few => few + 1,
+                    };
+                    next.max(bytes(signed))
+                };
+                let unsigned = a.unsigned && b.unsigned;
+                let kind = match needed {
+                    1 => K::TinyInt,
+                    2 => K::SmallInt,
+                    3 => K::MediumInt,
+                    4 => K::Int,
+                    8 => K::BigInt,
+                    // BIGINT UNSIGNED beside a signed integer: only a decimal holds both.
+                    _ => return decimal(integer_digits(a).max(integer_digits(b)), 0),
+                };
+                DataType { unsigned, length: a.length.max(b.length), ..DataType::integer(kind, unsigned) }
+            }
+        };
+    }
+    if a.is_temporal() && b.is_temporal() {
+        let scale = a.scale.max(b.scale);
+        return match (a.kind, b.kind) {
+            (K::Date, K::Date) => DataType::DATE,
+            (K::Time, K::Time) => DataType::time(scale),
+            (K::Timestamp, K::Timestamp) => DataType::timestamp(scale),
+            _ => DataType::datetime(scale),
+        };
+    }
+    match (a.kind, b.kind) {
+        (K::Json, K::Json) => DataType::JSON,
+        (K::Json, _) | (_, K::Json) => DataType::text(K::LongText, CollationId::UTF8MB4_BIN),
+        (K::Enum, K::Enum) | (K::Set, K::Set) if a.members == b.members => a.clone(),
+        (K::Char, K::Char) => text(K::Char),
+        _ => {
+            let rank = |t: &DataType| match t.kind {
+                K::TinyText => 1,
+                K::Text => 2,
+                K::MediumText => 3,
+                K::LongText => 4,
+                _ => 0,
+            };
+            match rank(a).max(rank(b)) {
+                0 => text(K::VarChar),
+                1 => text(K::TinyText),
+                2 => text(K::Text),
+                3 => text(K::MediumText),
+                _ => text(K::LongText),
+            }
+        }
+    }
+}
+
+pub(super) fn merge_all<'t>(types: impl Iterator<Item = &'t DataType>) -> DataType {
+    types.fold(DataType::NULL, |merged, next| merge(&merged, next))
+}
+
+/// The common type of several values (UNION, VALUES rows): the binder converts each to it.
+///
+/// # Errors
+/// 1267, 1271: collations that cannot be mixed.
+pub fn common_type(exprs: &[&Expr]) -> PlanResult<DataType> {
+    let mut copies: Vec<Expr> = exprs.iter().map(|expr| (*expr).clone()).collect();
+    Ok(infer_arms(&mut copies, "UNION", &TypeContext::default())?.data_type)
+}

@@ -1,0 +1,125 @@
+//! How wide a value may be: characters, digits and scale of each type, as MySQL counts them.
+
+use types::data_type::{DECIMAL_SCALE_MAX, SCALE_NOT_FIXED};
+use types::{CollationId, DataType, TypeKind};
+
+use crate::expr::Expr;
+
+/// Width MySQL gives an integer expression of unknown size: 20 digits and a sign.
+pub(super) const INT_WIDTH: u32 = 21;
+/// Characters of a string result of unknown length.
+pub(super) const UNKNOWN_CHARS: u32 = 67_108_864;
+
+pub(super) fn int(length: u32) -> DataType {
+    DataType { length, ..DataType::BIGINT }
+}
+
+pub(super) fn uint(length: u32) -> DataType {
+    DataType { length, ..DataType::BIGINT_UNSIGNED }
+}
+
+/// A string of at most so many characters: VARCHAR while it fits one, else a TEXT.
+pub(super) fn string_type(chars: u32, collation: CollationId) -> DataType {
+    let bytes = u64::from(chars) * collation.charset().max_bytes_per_char() as u64;
+    match bytes {
+        0..=65_535 => DataType::varchar(chars, collation),
+        65_536..=16_777_215 => {
+            DataType { length: bytes as u32, ..DataType::text(TypeKind::MediumText, collation) }
+        }
+        _ => {
+            let length = u32::try_from(bytes).unwrap_or(u32::MAX);
+            DataType { length, ..DataType::text(TypeKind::LongText, collation) }
+        }
+    }
+}
+
+/// Most characters a value has as text.
+pub(super) fn text_chars(data_type: &DataType) -> u32 {
+    match data_type.kind {
+        TypeKind::TinyText | TypeKind::Text | TypeKind::MediumText | TypeKind::LongText => {
+            data_type.length / data_type.collation.charset().max_bytes_per_char() as u32
+        }
+        TypeKind::Decimal => {
+            data_type.length + u32::from(data_type.scale > 0) + u32::from(!data_type.unsigned)
+        }
+        TypeKind::Float | TypeKind::Double if data_type.scale == SCALE_NOT_FIXED => data_type.length.max(23),
+        TypeKind::Bit => data_type.length.div_ceil(8),
+        TypeKind::Json => 1 << 30,
+        _ => data_type.length,
+    }
+}
+
+/// Digits before the point of a number, or of what a value is as a number.
+pub(super) fn integer_digits(data_type: &DataType) -> u32 {
+    match data_type.kind {
+        TypeKind::Decimal => data_type.length - u32::from(data_type.scale),
+        TypeKind::Bit => data_type.length.div_ceil(3).max(1),
+        TypeKind::Date => 8,
+        TypeKind::Time => 7,
+        TypeKind::DateTime | TypeKind::Timestamp => 14,
+        TypeKind::Null => 0,
+        _ if data_type.is_hex_literal() => (data_type.length * 3).min(20),
+        _ if data_type.is_integer() => (data_type.length - u32::from(!data_type.unsigned)).max(1),
+        _ => 65,
+    }
+}
+
+/// How a value takes part in arithmetic.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub(super) enum Numeric {
+    Int,
+    Decimal,
+    Double,
+}
+
+pub(super) fn numeric(data_type: &DataType) -> Numeric {
+    match data_type.kind {
+        TypeKind::Decimal => Numeric::Decimal,
+        TypeKind::Date => Numeric::Int,
+        TypeKind::Time | TypeKind::DateTime | TypeKind::Timestamp => {
+            if data_type.scale > 0 {
+                Numeric::Decimal
+            } else {
+                Numeric::Int
+            }
+        }
+        _ if data_type.is_integer() || data_type.is_hex_literal() => Numeric::Int,
+        _ => Numeric::Double,
+    }
+}
+
+pub(super) fn scale(data_type: &DataType) -> u32 {
+    match numeric(data_type) {
+        Numeric::Int => 0,
+        _ => u32::from(data_type.scale),
+    }
+}
+
+pub(super) fn precision(data_type: &DataType) -> u32 {
+    integer_digits(data_type) + scale(data_type).min(30)
+}
+
+pub(super) fn decimal(integer: u32, scale: u32) -> DataType {
+    let scale = scale.min(u32::from(DECIMAL_SCALE_MAX));
+    DataType::decimal((integer + scale).max(1), scale as u8)
+}
+
+pub(super) fn double_of(args: &[Expr]) -> DataType {
+    let fixed: Option<u8> = args
+        .iter()
+        .map(|arg| match numeric(&arg.data_type) {
+            Numeric::Double if arg.data_type.scale >= SCALE_NOT_FIXED || !arg.data_type.is_numeric() => None,
+            _ => Some(scale(&arg.data_type) as u8),
+        })
+        .try_fold(0, |most, scale| scale.map(|scale| most.max(scale)));
+    match fixed {
+        Some(scale)
+            if args
+                .iter()
+                .any(|arg| arg.data_type.scale != SCALE_NOT_FIXED && arg.data_type.is_numeric()) =>
+        {
+            DataType { scale, ..DataType::DOUBLE }
+        }
+        _ => DataType::DOUBLE,
+    }
+}

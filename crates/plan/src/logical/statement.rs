@@ -1,0 +1,195 @@
+//! The bound statement around its tree: what it does, the tables it mentions, what its client sees.
+
+use std::sync::Arc;
+
+use catalog::{LockWait, TableEntry};
+use types::DataType;
+
+use super::{ColumnInfo, Logical, TableIndex};
+use crate::expr::{ColumnId, Expr};
+
+/// A table as one place of the statement mentions it.
+#[derive(Clone, Debug)]
+pub struct BoundTable {
+    /// Definition and rows.
+    pub entry: Arc<TableEntry>,
+    /// Alias, or its name.
+    pub alias: Arc<str>,
+    /// Column `i` of the definition is `ColumnId(first_column + i)`.
+    pub first_column: ColumnId,
+    /// FOR UPDATE (true), FOR SHARE (false), or no locking read.
+    pub lock: Option<(bool, LockWait)>,
+    /// Indexes a hint allows; `None`: all visible ones.
+    pub allowed_indexes: Option<Vec<usize>>,
+    /// FORCE INDEX: a table scan only if no index can be used.
+    pub force_index: bool,
+}
+
+impl BoundTable {
+    /// The number of the column at `ordinal`.
+    #[must_use]
+    pub fn column(&self, ordinal: usize) -> ColumnId {
+        ColumnId(self.first_column.0 + ordinal as u32)
+    }
+
+    /// The ordinal of a column, if it is this table's.
+    #[must_use]
+    pub fn ordinal(&self, id: ColumnId) -> Option<usize> {
+        let ordinal = id.0.checked_sub(self.first_column.0)? as usize;
+        (ordinal < self.entry.definition.columns.len()).then_some(ordinal)
+    }
+}
+
+/// A column of the result as the client sees it.
+#[derive(Clone, Debug)]
+pub struct OutputColumn {
+    /// The column of the tree.
+    pub id: ColumnId,
+    /// Name or alias, UTF-8.
+    pub name: Arc<str>,
+    /// Alias of the table, empty for expressions.
+    pub table: Arc<str>,
+    /// The table's own name, empty for expressions.
+    pub original_table: Arc<str>,
+    /// The column's own name, empty for expressions.
+    pub original_name: Arc<str>,
+    /// The table's schema, empty for expressions.
+    pub schema: Arc<str>,
+    /// Type.
+    pub data_type: DataType,
+    /// May be NULL.
+    pub nullable: bool,
+    /// Flags of the table's column: keys, AUTO_INCREMENT, no default (`types::data_type::column_flag`).
+    pub flags: u16,
+}
+
+/// A cell of VALUES.
+#[derive(Clone, Debug, PartialEq)]
+pub enum InsertCell {
+    /// A literal.
+    Value(types::Value),
+    /// DEFAULT.
+    Default,
+    /// A parameter.
+    Param(u32),
+    /// Anything else; columns are those of the new row (`INSERT INTO t (a, b) VALUES (1, a + 1)`).
+    Expr(Box<Expr>),
+}
+
+/// Rows of INSERT; literals stay compact until they are stored.
+#[derive(Clone, Debug)]
+pub enum InsertRows {
+    /// VALUES and SET: cells row by row, as many per row as columns are written.
+    Values {
+        /// Rows; each may be empty.
+        row_count: usize,
+        /// Cells.
+        cells: Vec<InsertCell>,
+    },
+    /// A query and its columns, in order.
+    Query(Box<Logical>, Vec<ColumnId>),
+}
+
+/// `column = value` of UPDATE and ON DUPLICATE KEY UPDATE.
+#[derive(Clone, Debug)]
+pub struct BoundAssignment {
+    /// Which table.
+    pub table: TableIndex,
+    /// Ordinal of its column.
+    pub column: usize,
+    /// The value; `None`: DEFAULT.
+    pub value: Option<Expr>,
+}
+
+/// INSERT and REPLACE.
+#[derive(Clone, Debug)]
+pub struct BoundInsert {
+    /// The table.
+    pub table: TableIndex,
+    /// REPLACE.
+    pub replace: bool,
+    /// IGNORE.
+    pub ignore: bool,
+    /// Ordinals of the columns written, in order of the cells.
+    pub columns: Vec<usize>,
+    /// The rows.
+    pub rows: InsertRows,
+    /// Columns `VALUES(c)` and the row alias mean: column `i` of the new row is `ColumnId(new_row + i)`.
+    pub new_row: ColumnId,
+    /// ON DUPLICATE KEY UPDATE, evaluated over the old row's columns and the new row's.
+    pub on_duplicate: Vec<BoundAssignment>,
+}
+
+/// UPDATE.
+#[derive(Clone, Debug)]
+pub struct BoundUpdate {
+    /// Rows to look at, already filtered, ordered and limited.
+    pub source: Box<Logical>,
+    /// Tables that change.
+    pub targets: Vec<TableIndex>,
+    /// In order of the text; a later one sees what an earlier one of the same table set.
+    pub assignments: Vec<BoundAssignment>,
+    /// IGNORE.
+    pub ignore: bool,
+    /// Several tables: each matched row of each target is changed once.
+    pub multi_table: bool,
+}
+
+/// DELETE.
+#[derive(Clone, Debug)]
+pub struct BoundDelete {
+    /// Rows to look at, already filtered, ordered and limited.
+    pub source: Box<Logical>,
+    /// Tables whose rows go.
+    pub targets: Vec<TableIndex>,
+    /// IGNORE.
+    pub ignore: bool,
+}
+
+/// What the statement does.
+#[derive(Clone, Debug)]
+pub enum BoundKind {
+    /// Gives rows.
+    Query(Box<Logical>),
+    /// INSERT, REPLACE.
+    Insert(BoundInsert),
+    /// UPDATE.
+    Update(BoundUpdate),
+    /// DELETE.
+    Delete(BoundDelete),
+    /// DO: evaluates and forgets.
+    Do(Box<Logical>),
+}
+
+/// A privilege on a table that the statement needs.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+#[allow(missing_docs, reason = "MySQL's names")]
+pub enum NeededPrivilege {
+    Select,
+    Insert,
+    Update,
+    Delete,
+}
+
+/// A bound statement.
+#[derive(Clone, Debug)]
+pub struct Bound {
+    /// What it does.
+    pub kind: BoundKind,
+    /// Every mention of a table.
+    pub tables: Vec<BoundTable>,
+    /// Every column, by [`ColumnId`].
+    pub columns: Vec<ColumnInfo>,
+    /// The result's columns; empty without result.
+    pub output: Vec<OutputColumn>,
+    /// What the account must be allowed: per table mention, with the ordinals of columns where only they are needed.
+    pub privileges: Vec<(TableIndex, NeededPrivilege, Vec<u32>)>,
+    /// Types of the parameters as used; those not given are inferred.
+    pub parameters: Vec<DataType>,
+    /// Depends on session state beyond the plan's key (variables): must not be cached.
+    pub volatile: bool,
+    /// Number of recursive CTEs.
+    pub recursion_count: u32,
+    /// SELECT SQL_CALC_FOUND_ROWS.
+    pub calc_found_rows: bool,
+}

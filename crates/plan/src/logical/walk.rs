@@ -1,0 +1,85 @@
+//! The inputs and the expressions of a node: each shape written once, for reading and for changing.
+
+use super::Logical;
+use crate::expr::{Expr, SubqueryKind};
+
+/// Both walks in one mutability: names of the two methods, how a list is walked, and `mut` or nothing.
+macro_rules! walks {
+    ($(#[$inputs_doc:meta])* $inputs:ident, $(#[$exprs_doc:meta])* $exprs:ident, $iter:ident $(, $mutable:tt)?) => {
+        $(#[$inputs_doc])*
+        pub fn $inputs<'l>(&'l $($mutable)? self, visit: &mut dyn FnMut(&'l $($mutable)? Logical)) {
+            match self {
+                Logical::Filter { input, .. }
+                | Logical::Project { input, .. }
+                | Logical::Aggregate { input, .. }
+                | Logical::Distinct { input, .. }
+                | Logical::Sort { input, .. }
+                | Logical::Limit { input, .. }
+                | Logical::Apply { input, .. } => visit(input),
+                Logical::Join { left, right, .. } | Logical::SetOp { left, right, .. } => {
+                    visit(left);
+                    visit(right);
+                }
+                Logical::Recursive { seed, step, .. } => {
+                    visit(seed);
+                    visit(step);
+                }
+                Logical::OneRow
+                | Logical::Empty { .. }
+                | Logical::Scan { .. }
+                | Logical::Values { .. }
+                | Logical::WorkingTable { .. } => {}
+            }
+        }
+
+        $(#[$exprs_doc])*
+        pub fn $exprs<'l>(&'l $($mutable)? self, visit: &mut dyn FnMut(&'l $($mutable)? Expr)) {
+            match self {
+                Logical::Values { rows, .. } => rows.$iter().flatten().for_each(visit),
+                Logical::Filter { conditions, .. } | Logical::Join { conditions, .. } => {
+                    conditions.$iter().for_each(visit);
+                }
+                Logical::Project { items, .. } => items.$iter().for_each(|(_, expr)| visit(expr)),
+                Logical::Aggregate { keys, calls, .. } => {
+                    keys.$iter().for_each(|(_, expr)| visit(expr));
+                    for (_, call) in calls {
+                        call.args.$iter().for_each(&mut *visit);
+                        call.order_by.$iter().for_each(|key| visit(&$($mutable)? key.expr));
+                    }
+                }
+                Logical::Sort { keys, .. } => keys.$iter().for_each(|key| visit(&$($mutable)? key.expr)),
+                Logical::Limit { count, offset, .. } => count.$iter().chain(offset).for_each(visit),
+                Logical::Apply { subquery, .. } => {
+                    if let SubqueryKind::Quantified { condition, .. } = &$($mutable)? subquery.kind {
+                        condition.$iter().for_each(visit);
+                    }
+                }
+                Logical::OneRow
+                | Logical::Empty { .. }
+                | Logical::Scan { .. }
+                | Logical::WorkingTable { .. }
+                | Logical::Recursive { .. }
+                | Logical::Distinct { .. }
+                | Logical::SetOp { .. } => {}
+            }
+        }
+    };
+}
+
+impl Logical {
+    walks!(
+        /// Calls `visit` with each direct input.
+        each_input,
+        /// Calls `visit` with each expression of this node itself.
+        each_expr,
+        iter
+    );
+    walks!(
+        /// As [`Logical::each_input`], to change them.
+        each_input_mut,
+        /// As [`Logical::each_expr`], to change them.
+        each_expr_mut,
+        iter_mut,
+        mut
+    );
+}

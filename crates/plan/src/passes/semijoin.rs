@@ -1,0 +1,143 @@
+//! EXISTS and IN in WHERE to semi joins, NOT EXISTS to anti joins, and NOT IN where no value can be NULL.
+//!
+//! Only a condition that is a subquery (or its negation) as a whole becomes a join: inside OR or a CASE the answer is
+//! a value that may be NULL. What reads the outer row inside the subquery is pulled up into the join's conditions; where
+//! that cannot be done the subquery stays as it is, for the pass `apply`.
+
+use crate::expr::{ColumnId, Expr, ExprKind, Subquery, SubqueryKind};
+use crate::function::FunctionId;
+use crate::logical::{Bound, JoinKind, Logical};
+use crate::rewrite;
+
+use super::{apply, take};
+
+/// Runs the pass over a tree and the trees of the subqueries in it, innermost first.
+pub(super) fn run(bound: &mut Bound, tree: &mut Logical) {
+    tree.each_input_mut(&mut |input| run(bound, input));
+    tree.each_expr_mut(&mut |expr| in_expr(bound, expr));
+    let Logical::Filter { input, conditions } = tree else { return };
+    if !conditions.iter().any(Expr::has_subquery) {
+        return;
+    }
+    let mut source = take(input);
+    let mut rest = Vec::new();
+    for condition in conditions.drain(..) {
+        match joinable(bound, &condition) {
+            Some((kind, conditions, right)) => {
+                source = Logical::Join { kind, left: Box::new(source), right: Box::new(right), conditions };
+            }
+            None => rest.push(condition),
+        }
+    }
+    **input = source;
+    *conditions = rest;
+    if conditions.is_empty() {
+        *tree = take(input);
+    }
+}
+
+/// Runs the pass over the trees of an expression's subqueries.
+pub(super) fn in_expr(bound: &mut Bound, expr: &mut Expr) {
+    expr.each_child_mut(&mut |child| in_expr(bound, child));
+    if let ExprKind::Subquery(subquery) = &mut expr.kind {
+        run(bound, &mut subquery.plan);
+    }
+}
+
+/// The kind, the conditions and the right side of the join that a condition is, if it is one.
+fn joinable(bound: &mut Bound, condition: &Expr) -> Option<(JoinKind, Vec<Expr>, Logical)> {
+    let (kind, subquery) = match &condition.kind {
+        ExprKind::Subquery(subquery) => (JoinKind::Semi, subquery),
+        ExprKind::Call { function: FunctionId::Not, args, .. } => match &args[0].kind {
+            ExprKind::Subquery(subquery) => (JoinKind::Anti, subquery),
+            _ => return None,
+        },
+        _ => return None,
+    };
+    let (conditions, right) = join_sides(bound, subquery, kind)?;
+    Some((kind, conditions, right))
+}
+
+fn join_sides(bound: &mut Bound, subquery: &Subquery, kind: JoinKind) -> Option<(Vec<Expr>, Logical)> {
+    let mut conditions = match &subquery.kind {
+        SubqueryKind::Exists => Vec::new(),
+        SubqueryKind::Quantified { all: false, condition } => {
+            // NOT IN is no anti join where a NULL may come up: NULL on either side makes it unknown.
+            if kind == JoinKind::Anti && condition.iter().any(|part| part.nullable) {
+                return None;
+            }
+            condition.clone()
+        }
+        _ => return None,
+    };
+    if conditions.iter().any(Expr::has_subquery) {
+        return None;
+    }
+    let mut right = subquery.plan.clone();
+    // A condition pulled up may rest on a subquery further inside: as a column it can be read from above.
+    apply::run(bound, &mut right);
+    if matches!(subquery.kind, SubqueryKind::Exists) {
+        // Which rows come, how many and in which order does not matter, unless there may be none.
+        strip_for_exists(&mut right);
+    }
+    if !subquery.outer.is_empty() {
+        pull_up(bound, &mut right, &subquery.outer, &mut conditions)?;
+    }
+    Some((conditions, right))
+}
+
+fn strip_for_exists(tree: &mut Logical) {
+    loop {
+        match tree {
+            Logical::Sort { input, .. } | Logical::Distinct { input, .. } => *tree = take(input),
+            // A LIMIT without offset that is a literal above 0.
+            Logical::Limit { input, count: Some(count), offset: None } if matches!(count.as_literal(), Some(types::Value::Int(count)) if *count > 0) =>
+            {
+                *tree = take(input);
+            }
+            _ => return,
+        }
+    }
+}
+
+/// Moves the conditions of the subquery that read outer columns into the join. `None` if one stands where it cannot
+/// be moved from, or something else reads outer columns.
+fn pull_up(bound: &Bound, tree: &mut Logical, outer: &[ColumnId], conditions: &mut Vec<Expr>) -> Option<()> {
+    let reads_outer = |expr: &Expr| {
+        let mut found = false;
+        expr.each_column(&mut |id| found |= outer.contains(&id));
+        found
+    };
+    match tree {
+        Logical::Filter { input, conditions: own } => {
+            let (moved, kept): (Vec<_>, Vec<_>) = own.drain(..).partition(|condition| reads_outer(condition));
+            conditions.extend(moved);
+            *own = kept;
+            pull_up(bound, input, outer, conditions)?;
+            if own.is_empty() {
+                *tree = take(input);
+            }
+        }
+        Logical::Join { kind: JoinKind::Inner | JoinKind::Straight, left, right, conditions: own } => {
+            let (moved, kept): (Vec<_>, Vec<_>) = own.drain(..).partition(|condition| reads_outer(condition));
+            conditions.extend(moved);
+            *own = kept;
+            pull_up(bound, left, outer, conditions)?;
+            pull_up(bound, right, outer, conditions)?;
+        }
+        Logical::Project { input, items } => {
+            // A projected column may be used in a moved condition, but must not itself depend on the outer row,
+            // unless nobody uses it (the select list of EXISTS).
+            items.retain(|(_, expr)| !reads_outer(expr));
+            pull_up(bound, input, outer, conditions)?;
+        }
+        _ => {
+            let mut free = Vec::new();
+            rewrite::free_columns(tree, &bound.tables, &mut free);
+            if free.iter().any(|id| outer.contains(id)) {
+                return None;
+            }
+        }
+    }
+    Some(())
+}
