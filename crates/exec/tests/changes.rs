@@ -8,25 +8,18 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::sync::Arc;
 
-use catalog::{
-    Catalog, CheckConstraint, ColumnDefault, ColumnDefinition, IndexAlgorithm, IndexDefinition, IndexKind,
-    IndexPart, NameMap, Schema, SchemaId, StoredValue, TableDefinition, TableEntry, TableId, TableKind,
-    TableOptions, TreeNumber,
-};
+use catalog::{Catalog, Schema, SchemaId, StoredValue, TableId};
 use exec::expr::{EvalContext, EvalSettings, SessionState, Warnings, sql_mode};
 use exec::output::CollectSink;
 use exec::{ChangeSettings, ExecContext, Prepared, run_change, run_query};
-use plan::bind::Session;
+use fixture::{Binding, COLLATION};
+use plan::Options;
 use plan::physical::PlanKind;
-use plan::{Options, PlanError, PlanResult};
 use store::Store;
-use syntax::ast::{self, Statement, TypeName, VarScope};
-use table::Table;
-use types::collation::CollationId;
+use syntax::ast::{self, Statement};
 use types::convert::{StoreOptions, store_value};
-use types::{Cell, Column, DataType, Members, TypeKind, Value};
+use types::{Cell, Column, DataType, TypeKind, Value};
 
-const COLLATION: CollationId = CollationId::UTF8MB4_0900_AI_CI;
 /// 2026-11-21 04:00:00 UTC.
 const NOW_UTC_MICROS: i64 = 1_795_233_600_000_000;
 
@@ -47,28 +40,7 @@ impl SessionState for Memory {
     }
 }
 
-struct Binding;
-
-impl Session for Binding {
-    fn database(&self) -> Option<&str> {
-        Some("change_x")
-    }
-    fn connection_collation(&self) -> CollationId {
-        COLLATION
-    }
-    fn only_full_group_by(&self) -> bool {
-        true
-    }
-    fn type_context(&self) -> plan::function::TypeContext {
-        plan::function::TypeContext::default()
-    }
-    fn system_variable(&self, _scope: VarScope, name: &str) -> PlanResult<Value> {
-        Err(PlanError::new(1193, format!("Unknown system variable '{name}'")))
-    }
-    fn user_variable(&self, _name: &str) -> Option<DataType> {
-        None
-    }
-}
+const BINDING: Binding = Binding("change_x");
 
 struct World {
     store: Store,
@@ -86,53 +58,9 @@ fn failed(error: Box<service::error::SqlError>) -> (u16, String) {
     (error.number, error.message)
 }
 
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
-}
-
-fn data_type(written: &ast::DataType<'_>) -> DataType {
-    let length = written.length.unwrap_or(1) as u32;
-    let scale = written.length.unwrap_or(0) as u8;
-    let integer = |kind| DataType::integer(kind, written.unsigned);
-    let members =
-        || Arc::new(Members::new(written.members.iter().map(|member| Box::from(*member)).collect()));
-    match written.name {
-        TypeName::TinyInt => integer(TypeKind::TinyInt),
-        TypeName::SmallInt => integer(TypeKind::SmallInt),
-        TypeName::Int => integer(TypeKind::Int),
-        TypeName::BigInt => integer(TypeKind::BigInt),
-        TypeName::Decimal => {
-            DataType::decimal(written.length.unwrap_or(10) as u32, written.decimals.unwrap_or(0) as u8)
-        }
-        TypeName::Double => DataType::DOUBLE,
-        TypeName::Bit => DataType::bit(length),
-        TypeName::Year => DataType::YEAR,
-        TypeName::Date => DataType::DATE,
-        TypeName::DateTime => DataType::datetime(scale),
-        TypeName::Timestamp => DataType::timestamp(scale),
-        TypeName::Time => DataType::time(scale),
-        TypeName::Char => DataType::char(length, COLLATION),
-        TypeName::Varchar => DataType::varchar(length, COLLATION),
-        TypeName::Binary => DataType::char(length, CollationId::BINARY),
-        TypeName::Varbinary => DataType::varchar(length, CollationId::BINARY),
-        TypeName::Text => DataType::text(TypeKind::Text, COLLATION),
-        TypeName::LongBlob => DataType::text(TypeKind::LongText, CollationId::BINARY),
-        TypeName::Json => DataType::JSON,
-        TypeName::Enum => DataType::with_members(TypeKind::Enum, members(), COLLATION),
-        TypeName::Set => DataType::with_members(TypeKind::Set, members(), COLLATION),
-        other => panic!("{other:?} is no type of these scripts"),
-    }
-}
-
 impl World {
     fn new(found_rows: bool) -> World {
-        let simulated = env::simulated::SimWorld::new(1);
-        let options = store::Options {
-            background_threads: false,
-            buffer_pool_bytes: 16 << 20,
-            ..store::Options::default()
-        };
-        let store = Store::open(simulated.env(), Path::new("/data"), options).expect("an empty store opens");
+        let store = fixture::open_store(&env::simulated::SimWorld::new(1));
         let mut catalog = Catalog::new();
         catalog.version = 1;
         catalog.insert_schema(Arc::new(Schema::new(SchemaId(1), "change_x", COLLATION, false)));
@@ -175,7 +103,7 @@ impl World {
     }
 
     fn default_of(&mut self, expr: &ast::Expr<'_>, sql: &[u8], to: &DataType) -> StoredValue {
-        let bound = plan::bind::bind_constant(expr, sql, &self.catalog, &Binding).expect("a literal");
+        let bound = plan::bind::bind_constant(expr, sql, &self.catalog, &BINDING).expect("a literal");
         let (value, _) = self.with_context(false, &[], |ctx| exec::evaluate(&bound, ctx).expect("a value"));
         let options = StoreOptions {
             date_mode: self.settings.date_mode(),
@@ -198,148 +126,15 @@ impl World {
     }
 
     fn create_table(&mut self, create: &ast::CreateTable<'_>, sql: &[u8]) {
-        let name = text(create.name.name.text);
-        let written = |expr: &ast::Expr<'_>| text(&sql[expr.span.start as usize..expr.span.end as usize]);
-        let mut columns: Vec<ColumnDefinition> = Vec::new();
-        let mut keys: Vec<(IndexKind, String, Vec<usize>)> = Vec::new();
-        let mut checks = Vec::new();
-        for element in create.elements {
-            match element {
-                ast::TableElement::Column(column) => {
-                    let data_type = data_type(&column.ty);
-                    let primary = column.key == Some(ast::ColumnKey::Primary);
-                    let nullable = column.nullable.unwrap_or(true) && !primary && !column.auto_increment;
-                    let default = match &column.default {
-                        None if nullable => ColumnDefault::Null,
-                        None => ColumnDefault::None,
-                        Some(ast::ColumnDefault::Now(_)) => ColumnDefault::CurrentTimestamp,
-                        Some(ast::ColumnDefault::Expr(expr)) => {
-                            ColumnDefault::Expression(written(expr).into())
-                        }
-                        Some(ast::ColumnDefault::Literal(expr)) => ColumnDefault::Literal {
-                            value: self.default_of(expr, sql, &data_type),
-                            text: written(expr).trim_matches('\'').as_bytes().into(),
-                        },
-                    };
-                    let ordinal = columns.len();
-                    let column_name = text(column.name.text);
-                    match column.key {
-                        Some(ast::ColumnKey::Primary) => {
-                            keys.insert(0, (IndexKind::Primary, "PRIMARY".into(), vec![ordinal]));
-                        }
-                        Some(ast::ColumnKey::Unique) => {
-                            keys.push((IndexKind::Unique, column_name.clone(), vec![ordinal]));
-                        }
-                        None => {}
-                    }
-                    checks.extend(column.checks.iter().copied());
-                    columns.push(ColumnDefinition {
-                        name: column_name.into(),
-                        data_type,
-                        nullable,
-                        default,
-                        on_update_now: column.on_update.is_some(),
-                        auto_increment: column.auto_increment,
-                        generated: None,
-                        invisible: false,
-                        collation_explicit: false,
-                        comment: "".into(),
-                        since_version: 0,
-                        instant_default: StoredValue::Null,
-                    });
-                }
-                ast::TableElement::Key(key) => {
-                    let parts: Vec<usize> = key
-                        .parts
-                        .iter()
-                        .map(|part| match part.target {
-                            ast::KeyTarget::Column(part, _) => columns
-                                .iter()
-                                .position(|column| *column.name == *text(part.text))
-                                .expect("a column of the key"),
-                            _ => panic!("keys of these scripts are over columns"),
-                        })
-                        .collect();
-                    let name =
-                        key.name.map_or_else(|| columns[parts[0]].name.to_string(), |name| text(name.text));
-                    match key.kind {
-                        ast::KeyKind::Primary => {
-                            keys.insert(0, (IndexKind::Primary, "PRIMARY".into(), parts));
-                        }
-                        ast::KeyKind::Unique => keys.push((IndexKind::Unique, name, parts)),
-                        _ => keys.push((IndexKind::Plain, name, parts)),
-                    }
-                }
-                ast::TableElement::Check(check) => checks.push(*check),
-                ast::TableElement::ForeignKey(_) => panic!("no foreign keys in these scripts"),
-            }
-        }
-        keys.sort_by_key(|key| match key.0 {
-            IndexKind::Primary => 0,
-            IndexKind::Unique => 1,
-            IndexKind::Plain => 2,
-        });
-        let checks = checks
-            .iter()
-            .enumerate()
-            .map(|(number, check)| CheckConstraint {
-                name: check
-                    .name
-                    .map_or_else(|| format!("{name}_chk_{}", number + 1), |name| text(name.text))
-                    .into(),
-                expression: written(&check.expr).into(),
-                enforced: check.enforced,
-            })
-            .collect();
+        let mut definition =
+            fixture::table_of(create, sql, &mut |expr, data_type| self.default_of(expr, sql, data_type));
         self.tables_made += 1;
-        let mut transaction = self.store.begin();
-        let mut tree = || TreeNumber(transaction.create_tree().expect("a tree").0);
-        let (rows_tree, large_values_tree) = (tree(), tree());
-        let indexes = keys
-            .into_iter()
-            .map(|(kind, name, parts)| IndexDefinition {
-                name: name.into(),
-                kind,
-                tree: if kind == IndexKind::Primary { rows_tree } else { tree() },
-                parts: parts
-                    .into_iter()
-                    .map(|column| IndexPart { column, prefix_length: None, descending: false })
-                    .collect(),
-                visible: true,
-                algorithm: IndexAlgorithm::Default,
-                comment: "".into(),
-            })
-            .collect();
-        let mut definition = TableDefinition {
-            id: TableId(self.tables_made),
-            name: name.into(),
-            schema_id: SchemaId(1),
-            schema: "change_x".into(),
-            kind: TableKind::Base,
-            columns,
-            indexes,
-            clustered: None,
-            rows_tree,
-            large_values_tree,
-            row_version: 0,
-            collation: COLLATION,
-            comment: "".into(),
-            created_micros: 0,
-            options: TableOptions::default(),
-            foreign_keys: Vec::new(),
-            checks,
-            column_names: NameMap::default(),
-        };
-        definition.index_names();
-        if let Some(clustered) = definition.clustered {
-            definition.indexes[clustered].tree = rows_tree;
-        }
-        transaction.commit().expect("trees are made");
-        let definition = Arc::new(definition);
-        let source = Table::open(&self.store, definition.clone()).expect("a table opens");
+        definition.id = TableId(self.tables_made);
+        definition.schema = "change_x".into();
+        let table = fixture::create(&self.store, definition);
         let mut catalog = Catalog::clone(&self.catalog);
         let mut schema = Schema::clone(catalog.schema("change_x").expect("the schema"));
-        schema.insert(Arc::new(TableEntry { definition, source }));
+        schema.insert(fixture::entry(table));
         catalog.version += 1;
         catalog.insert_schema(Arc::new(schema));
         self.catalog = Arc::new(catalog);
@@ -373,7 +168,7 @@ impl World {
         let arena = bumpalo::Bump::new();
         let parsed = syntax::parse(sql.as_bytes(), &arena, syntax::SqlMode::default())
             .map_err(|error| (error.number, error.message))?;
-        let bound = plan::bind::bind(&parsed.statement, sql.as_bytes(), &self.catalog, &Binding)
+        let bound = plan::bind::bind(&parsed.statement, sql.as_bytes(), &self.catalog, &BINDING)
             .map_err(|error| (error.number, error.message))?;
         let plan = Arc::new(plan::optimize(bound, &Options::new(&self.catalog)));
         Prepared::new(plan).map_err(failed)

@@ -8,161 +8,34 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::sync::Arc;
 
-use catalog::{
-    Catalog, ColumnDefault, ColumnDefinition, IndexAlgorithm, IndexDefinition, IndexKind, IndexPart, NameMap,
-    Schema, SchemaId, StoredValue, TableDefinition, TableEntry, TableId, TableKind, TableOptions, TreeNumber,
-};
+use catalog::{Catalog, Schema, SchemaId, TableId};
 use exec::expr::{EvalContext, EvalSettings, NoSession, Warnings, sql_mode};
 use exec::output::{CollectSink, value_of};
 use exec::{ExecContext, Prepared, run_change, run_query};
-use plan::bind::Session;
+use fixture::Binding;
+use plan::Options;
 use plan::physical::PlanKind;
-use plan::{Options, PlanError, PlanResult};
 use store::Store;
-use syntax::ast::{Statement, VarScope};
-use table::Table;
-use types::collation::CollationId;
-use types::{DataType, TypeKind, Value};
+use syntax::ast::Statement;
+use types::{DataType, Value};
 
 struct World {
     store: Store,
     catalog: Arc<Catalog>,
 }
 
-struct Binding;
-
-impl Session for Binding {
-    fn database(&self) -> Option<&str> {
-        Some("plan_x")
-    }
-    fn connection_collation(&self) -> CollationId {
-        CollationId::UTF8MB4_0900_AI_CI
-    }
-    fn only_full_group_by(&self) -> bool {
-        true
-    }
-    fn type_context(&self) -> plan::function::TypeContext {
-        plan::function::TypeContext::default()
-    }
-    fn system_variable(&self, _scope: VarScope, name: &str) -> PlanResult<Value> {
-        Err(PlanError::new(1193, format!("Unknown system variable '{name}'")))
-    }
-    fn user_variable(&self, _name: &str) -> Option<DataType> {
-        None
-    }
-}
-
-fn column(name: &str, data_type: DataType, nullable: bool) -> ColumnDefinition {
-    ColumnDefinition {
-        name: name.into(),
-        data_type,
-        nullable,
-        default: if nullable { ColumnDefault::Null } else { ColumnDefault::None },
-        on_update_now: false,
-        auto_increment: false,
-        generated: None,
-        invisible: false,
-        collation_explicit: false,
-        comment: "".into(),
-        since_version: 0,
-        instant_default: StoredValue::Null,
-    }
-}
+const BINDING: Binding = Binding("plan_x");
 
 impl World {
     /// The tables that `queries/schema.sql` makes on the oracle.
     fn new() -> World {
-        let simulated = env::simulated::SimWorld::new(1);
-        let options = store::Options { background_threads: false, ..store::Options::default() };
-        let store = Store::open(simulated.env(), Path::new("/data"), options).expect("an empty store opens");
-        let text = |length| DataType::varchar(length, CollationId::UTF8MB4_0900_AI_CI);
-        let int = || DataType::integer(TypeKind::Int, false);
-        let auto = |mut column: ColumnDefinition| {
-            column.auto_increment = true;
-            column
-        };
-        let mut schema = Schema::new(SchemaId(1), "plan_x", CollationId::UTF8MB4_0900_AI_CI, false);
-        let tables = [
-            (
-                "t",
-                vec![column("id", int(), false), column("name", text(20), true), column("k", int(), true)],
-                vec![(IndexKind::Primary, vec![0]), (IndexKind::Plain, vec![2])],
-            ),
-            (
-                "u",
-                vec![column("id", int(), false), column("tid", int(), true), column("v", int(), false)],
-                vec![(IndexKind::Primary, vec![0]), (IndexKind::Plain, vec![1])],
-            ),
-            (
-                "d",
-                vec![
-                    column("a", int(), true),
-                    column("b", DataType::decimal(10, 2), true),
-                    column("c", DataType::DOUBLE, true),
-                    column("e", DataType::DATE, true),
-                    column("f", DataType::text(TypeKind::Text, CollationId::UTF8MB4_0900_AI_CI), true),
-                ],
-                vec![],
-            ),
-            (
-                "n",
-                vec![
-                    auto(column("id", int(), false)),
-                    column("code", text(10), false),
-                    column("x", int(), true),
-                ],
-                vec![(IndexKind::Primary, vec![0]), (IndexKind::Unique, vec![1])],
-            ),
-        ];
-        for (number, (name, columns, indexes)) in tables.into_iter().enumerate() {
-            let mut transaction = store.begin();
-            let mut tree = || TreeNumber(transaction.create_tree().expect("a tree").0);
-            let mut definition = TableDefinition {
-                id: TableId(number as u64 + 1),
-                name: name.into(),
-                schema_id: SchemaId(1),
-                schema: "plan_x".into(),
-                kind: TableKind::Base,
-                columns,
-                indexes: Vec::new(),
-                clustered: None,
-                rows_tree: TreeNumber(0),
-                large_values_tree: TreeNumber(0),
-                row_version: 0,
-                collation: CollationId::UTF8MB4_0900_AI_CI,
-                comment: "".into(),
-                created_micros: 0,
-                options: TableOptions::default(),
-                foreign_keys: Vec::new(),
-                checks: Vec::new(),
-                column_names: NameMap::default(),
-            };
-            definition.rows_tree = tree();
-            definition.large_values_tree = tree();
-            for (kind, parts) in indexes {
-                let name = match kind {
-                    IndexKind::Primary => "PRIMARY".into(),
-                    _ => definition.columns[parts[0]].name.clone(),
-                };
-                let tree = if kind == IndexKind::Primary { definition.rows_tree } else { tree() };
-                definition.indexes.push(IndexDefinition {
-                    name,
-                    kind,
-                    tree,
-                    parts: parts
-                        .into_iter()
-                        .map(|column| IndexPart { column, prefix_length: None, descending: false })
-                        .collect(),
-                    visible: true,
-                    algorithm: IndexAlgorithm::Default,
-                    comment: "".into(),
-                });
-            }
-            definition.index_names();
-            transaction.commit().expect("trees are made");
-            let definition = Arc::new(definition);
-            let source = Table::open(&store, definition.clone()).expect("a table opens");
-            schema.insert(Arc::new(TableEntry { definition, source }));
+        let store = fixture::open_store(&env::simulated::SimWorld::new(1));
+        let mut schema = Schema::new(SchemaId(1), "plan_x", fixture::COLLATION, false);
+        for (number, sql) in include_str!("queries/schema.sql").lines().enumerate() {
+            let mut definition = fixture::parse_table(sql.trim_end_matches(';'));
+            definition.id = TableId(number as u64 + 1);
+            definition.schema = "plan_x".into();
+            schema.insert(fixture::entry(fixture::create(&store, definition)));
         }
         let mut catalog = Catalog::new();
         catalog.version = 1;
@@ -190,7 +63,7 @@ impl World {
         };
         assert!(!explain);
         let failed = |error: Box<service::error::SqlError>| (error.number, error.message);
-        let bound = plan::bind::bind(&statement, text.as_bytes(), &self.catalog, &Binding)
+        let bound = plan::bind::bind(&statement, text.as_bytes(), &self.catalog, &BINDING)
             .map_err(|error| (error.number, error.message))?;
         let plan = Arc::new(plan::optimize(bound, &Options::new(&self.catalog)));
         let prepared = Prepared::new(plan.clone()).map_err(failed)?;
@@ -285,7 +158,7 @@ fn compare(name: &str) {
     assert!(wrong.is_empty(), "{} of {count} differ:\n{}", wrong.len(), wrong.join("\n"));
 }
 
-/// The plans of `plans.sql` are those of `plans.expected`; run with `INVAR_REWRITE=1` to write what they are now.
+/// The plans of `plans.sql` are those of `plans.expected`; run with `REWRITE_SCRIPTS=1` to write what they are now.
 #[test]
 fn plans_are_as_written() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/queries");
@@ -301,7 +174,7 @@ fn plans_are_as_written() {
         let arena = bumpalo::Bump::new();
         let parsed =
             syntax::parse(statement.as_bytes(), &arena, syntax::SqlMode::default()).expect("it parses");
-        let bound = plan::bind::bind(&parsed.statement, statement.as_bytes(), &world.catalog, &Binding);
+        let bound = plan::bind::bind(&parsed.statement, statement.as_bytes(), &world.catalog, &BINDING);
         let plan = plan::optimize(bound.expect("it binds"), &Options::new(&world.catalog));
         // Estimates change with the statistics: only shapes are compared.
         let tree: String = plan::explain::tree(&plan, None)
@@ -310,7 +183,7 @@ fn plans_are_as_written() {
             .collect();
         write!(plans, "> {statement}\n{tree}").expect("a String takes all");
     }
-    if std::env::var_os("INVAR_REWRITE").is_some() {
+    if std::env::var_os("REWRITE_SCRIPTS").is_some() {
         std::fs::write(folder.join("plans.expected"), &plans).expect("the folder is writable");
     }
     let expected = std::fs::read_to_string(folder.join("plans.expected")).unwrap_or_default();

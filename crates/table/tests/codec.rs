@@ -3,10 +3,8 @@
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-use catalog::{
-    ColumnDefault, ColumnDefinition, IndexPart, NameMap, SchemaId, StoredValue, TableDefinition, TableId,
-    TableKind, TableOptions, TreeNumber,
-};
+use catalog::{ColumnDefinition, IndexPart, StoredValue, TableDefinition};
+use fixture::{column, definition};
 use proptest::prelude::*;
 use table::Utc;
 use table::codec::key::{KeyCodec, next_prefix};
@@ -36,46 +34,8 @@ impl Owned {
     }
 }
 
-fn column(name: &str, data_type: DataType, nullable: bool) -> ColumnDefinition {
-    ColumnDefinition {
-        name: name.into(),
-        data_type,
-        nullable,
-        default: ColumnDefault::Null,
-        on_update_now: false,
-        auto_increment: false,
-        generated: None,
-        invisible: false,
-        collation_explicit: false,
-        comment: "".into(),
-        since_version: 0,
-        instant_default: StoredValue::Null,
-    }
-}
-
 fn table(columns: Vec<ColumnDefinition>) -> TableDefinition {
-    let mut table = TableDefinition {
-        id: TableId(1),
-        name: "t".into(),
-        schema_id: SchemaId(1),
-        schema: "s".into(),
-        kind: TableKind::Base,
-        columns,
-        indexes: Vec::new(),
-        clustered: None,
-        rows_tree: TreeNumber(16),
-        large_values_tree: TreeNumber(0),
-        row_version: 0,
-        collation: CollationId::UTF8MB4_0900_AI_CI,
-        comment: "".into(),
-        created_micros: 0,
-        options: TableOptions::default(),
-        foreign_keys: Vec::new(),
-        checks: Vec::new(),
-        column_names: NameMap::default(),
-    };
-    table.index_names();
-    table
+    definition(columns, Vec::new())
 }
 
 fn unsigned(mut data_type: DataType) -> DataType {

@@ -1,15 +1,13 @@
 //! A table against a model: random inserts, updates and deletes in transactions, some rolled back, then every way of
 //! reading must show the model's rows; the same after a crash.
 
-mod common;
-
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use catalog::{IndexKind, KeyBound, KeyRange, TableStatistics};
-use common::{column, create, definition, index, open_store};
 use env::simulated::SimWorld;
+use fixture::{column, create, definition, index, open_store};
 use store::{LockMode, LockWait, Locked, Store};
 use table::{KeyBytesRange, ScanRequest, Table, Updated, Utc, WriteContext, WriteError};
 use types::vector::{Batch, BytesColumn};
