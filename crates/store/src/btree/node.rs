@@ -523,6 +523,8 @@ pub(crate) fn split_point(body: &Body, incoming: &[u8]) -> (usize, Vec<u8>) {
             }
         }
     }
+    // There is room for the new fences here: the left one is no longer than the key of the first record that goes right, the
+    // right one no longer than that of the last record that stays and a byte.
     let index = middle_index(body);
     (index, shortest_separator(&key(body, index - 1), &key(body, index)))
 }
@@ -691,6 +693,70 @@ mod tests {
                 check(&left).unwrap();
                 check(&right).unwrap();
                 assert!(put(&mut right, &key(number), Some(&vec![1; value_len])));
+            }
+        }
+    }
+
+    proptest! {
+        /// However long the keys, values and fences: a full node splits into two that are sound and hold what it held.
+        #[test]
+        fn long_keys_leave_room_for_the_fences(
+            lower_len in prop_oneof![Just(0usize), 1..KEY_BYTES_MAX],
+            upper_len in prop_oneof![Just(0usize), 1..KEY_BYTES_MAX],
+            inner: bool,
+            differ_late: bool,
+            records in prop::collection::vec((any::<u16>(), prop_oneof![2..40usize, 2..KEY_BYTES_MAX], prop_oneof![0..60usize, 0..RECORD_BYTES_MAX]), 4..400),
+        ) {
+            // Half of the time keys differ in their last bytes only, so that separators are as long as keys.
+            let stretched = |first: u8, number: u16, len: usize| {
+                let mut key = vec![first; if differ_late { len.max(3) - 2 } else { 1 }];
+                key.extend(number.to_be_bytes());
+                key.resize(len.max(3), first);
+                key
+            };
+            let lower = if lower_len == 0 { Vec::new() } else { stretched(0x11, 1, lower_len) };
+            let upper = (upper_len > 0).then(|| stretched(0x99, 1, upper_len));
+            let mut body = Box::new([0; BODY_BYTES]);
+            if inner {
+                init_inner(&mut body, 1, TreeId(3), &lower, upper.as_deref(), PageId(1));
+            } else {
+                init(&mut body, 0, TreeId(3), &lower, upper.as_deref());
+            }
+            let mut keys = std::collections::BTreeSet::new();
+            for (number, key_len, value_len) in records {
+                let incoming = stretched(0x55, number, key_len);
+                let Err(index) = search(&body, &incoming) else { continue };
+                let value = vec![9; value_len.min(RECORD_BYTES_MAX - incoming.len())];
+                let done = match inner {
+                    false => leaf_insert(&mut body, index, &incoming, V, Some(&value)),
+                    true if inner_fits(&body, &incoming) => {
+                        let index = lower_bound(&body, &incoming).max(1);
+                        if index < count(&body) && key(&body, index) == incoming {
+                            continue;
+                        }
+                        inner_insert(&mut body, index, &incoming, PageId(2));
+                        true
+                    }
+                    true => false,
+                };
+                if done {
+                    keys.insert(incoming);
+                    continue;
+                }
+                let mut right = Box::new([0; BODY_BYTES]);
+                let (at, separator) = split_point(&body, &incoming);
+                right[..].copy_from_slice(&body[..]);
+                split_into(&mut body, &mut right, at, &separator);
+                check(&body).unwrap();
+                check(&right).unwrap();
+                let own = usize::from(inner);
+                let mut found: Vec<_> = (own..count(&body)).map(|index| key(&body, index)).collect();
+                if inner {
+                    found.push(separator.clone());
+                }
+                found.extend((own..count(&right)).map(|index| key(&right, index)));
+                prop_assert!(found.iter().eq(keys.iter()));
+                return Ok(());
             }
         }
     }
