@@ -1,6 +1,6 @@
 //! What all sessions of a server share.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -11,10 +11,12 @@ use env::clock::Monotonic;
 use parking_lot::Mutex;
 use service::{ConnectionControl, SqlError};
 use store::Store;
+use table::MetadataLock;
 
 use crate::ddl::{Change, Definitions};
 use crate::log::QueryLogs;
 use crate::processes::ProcessList;
+use crate::read_lock::ReadLock;
 use crate::status::Counters;
 use crate::user_locks::UserLocks;
 use crate::variables::definition::known;
@@ -28,6 +30,12 @@ pub struct Core {
     pub store: Store,
     /// All definitions, at rest and as a snapshot.
     pub definitions: Definitions,
+    /// FLUSH TABLES WITH READ LOCK.
+    pub read_lock: ReadLock,
+    /// LOCK INSTANCE FOR BACKUP holds it read only, statements that change definitions or accounts for writing.
+    pub backup_lock: MetadataLock,
+    /// How many sessions are in LOCK TABLES.
+    pub table_locks: AtomicU64,
     /// GET_LOCK.
     pub user_locks: UserLocks,
     /// Global variables; replaced as a whole by [`Core::change_globals`].
@@ -71,6 +79,9 @@ impl Core {
             env,
             store,
             definitions,
+            read_lock: ReadLock::default(),
+            backup_lock: MetadataLock::default(),
+            table_locks: AtomicU64::new(0),
             user_locks: UserLocks::default(),
             globals: ArcSwap::from_pointee(globals),
             globals_change: Mutex::new(()),

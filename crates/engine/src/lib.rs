@@ -14,6 +14,7 @@ pub mod log;
 pub mod metadata;
 pub mod privilege;
 pub mod processes;
+pub mod read_lock;
 pub mod session;
 pub mod status;
 pub mod system_schemas;

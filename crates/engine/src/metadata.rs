@@ -1,38 +1,98 @@
 //! The metadata locks of a session: which tables its transaction uses.
 //!
-//! A statement takes the lock of every table of its plan, shared, before it runs, and then looks whether the catalog
-//! still has the entry it planned with; if not, it plans anew. The locks are given back when the transaction ends.
+//! A statement takes the lock of every table of its plan before it runs, for reading or for writing, and then looks whether
+//! the catalog still has the entry it planned with; if not, it plans anew. The locks are given back when the transaction
+//! ends. LOCK TABLES keeps a list of its own (`session::lock_tables`).
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use catalog::{TableEntry, TableKind};
-use service::error::{ER_LOCK_WAIT_TIMEOUT, SqlError};
-use table::{MetadataLock, Table};
+use service::error::{ER_LOCK_WAIT_TIMEOUT, ER_QUERY_INTERRUPTED, SqlError};
+use table::{MetadataLock, MetadataLockError, MetadataMode, Patience, Table};
 
-/// The shared metadata locks that one session holds. Dropping it gives them back.
+/// The metadata locks that one session holds. Dropping it gives them back.
 #[derive(Debug, Default)]
 pub struct MetadataLocks {
-    held: Vec<Arc<MetadataLock>>,
+    held: Vec<(Arc<MetadataLock>, MetadataMode)>,
+}
+
+/// The lock of a table; system and temporary tables have none.
+#[must_use]
+pub fn lock_of(entry: &TableEntry) -> Option<&Arc<MetadataLock>> {
+    if entry.definition.kind != TableKind::Base {
+        return None;
+    }
+    entry.source.as_any().downcast_ref::<Table>().map(Table::metadata_lock)
+}
+
+/// What the client is told when a lock is not given.
+#[cold]
+#[must_use]
+pub fn lock_error(error: MetadataLockError) -> Box<SqlError> {
+    match error {
+        MetadataLockError::Timeout => ER_LOCK_WAIT_TIMEOUT.bare(),
+        MetadataLockError::Killed => ER_QUERY_INTERRUPTED.bare(),
+    }
 }
 
 impl MetadataLocks {
-    /// Takes the lock of a table shared, unless it is held already. System and temporary tables have none.
+    /// Takes the lock of a table, unless it is held already.
     ///
     /// # Errors
-    /// 1205 when DDL keeps it longer than `wait`.
-    pub fn lock(&mut self, entry: &TableEntry, wait: Duration) -> Result<(), Box<SqlError>> {
-        if entry.definition.kind != TableKind::Base {
+    /// 1205 when others keep it longer than `patience`, 1317 for a KILL.
+    pub fn lock(
+        &mut self,
+        entry: &TableEntry,
+        mode: MetadataMode,
+        patience: Patience<'_>,
+    ) -> Result<(), Box<SqlError>> {
+        let Some(lock) = lock_of(entry) else { return Ok(()) };
+        let enough = |held: MetadataMode| held == mode || held == MetadataMode::Write;
+        if self.held.iter().any(|(other, held)| Arc::ptr_eq(other, lock) && enough(*held)) {
             return Ok(());
         }
-        let Some(table) = entry.source.as_any().downcast_ref::<Table>() else { return Ok(()) };
-        let lock = table.metadata_lock();
-        if self.held.iter().any(|other| Arc::ptr_eq(other, lock)) {
-            return Ok(());
-        }
-        lock.lock_shared(wait).map_err(|_| ER_LOCK_WAIT_TIMEOUT.bare())?;
-        self.held.push(Arc::clone(lock));
+        lock.lock(mode, patience).map_err(lock_error)?;
+        self.held.push((Arc::clone(lock), mode));
         Ok(())
+    }
+
+    /// Takes all of `wanted`, each once. Nothing is held while one is waited for, so that nobody can wait in a circle with
+    /// the caller.
+    ///
+    /// # Errors
+    /// As [`MetadataLocks::lock`]; nothing is held then.
+    pub fn lock_together(
+        &mut self,
+        wanted: &[(Arc<MetadataLock>, MetadataMode)],
+        patience: Patience<'_>,
+    ) -> Result<(), Box<SqlError>> {
+        debug_assert!(self.held.is_empty());
+        let mut first = None;
+        'again: loop {
+            if let Some(index) = first {
+                let (lock, mode): &(Arc<MetadataLock>, MetadataMode) = &wanted[index];
+                lock.lock(*mode, patience).map_err(lock_error)?;
+                self.held.push((Arc::clone(lock), *mode));
+            }
+            for (index, (lock, mode)) in wanted.iter().enumerate() {
+                if first == Some(index) {
+                    continue;
+                }
+                if !lock.try_lock(*mode) {
+                    self.release_all();
+                    first = Some(index);
+                    continue 'again;
+                }
+                self.held.push((Arc::clone(lock), *mode));
+            }
+            return Ok(());
+        }
+    }
+
+    /// Whether this lock is held alone.
+    #[must_use]
+    pub fn holds_alone(&self, lock: &Arc<MetadataLock>) -> bool {
+        self.held.iter().any(|(held, mode)| *mode == MetadataMode::Alone && Arc::ptr_eq(held, lock))
     }
 
     /// How many are held: a mark for [`MetadataLocks::release_to`].
@@ -49,8 +109,8 @@ impl MetadataLocks {
 
     /// Gives back those taken since `mark` (a statement that failed before it touched anything).
     pub fn release_to(&mut self, mark: usize) {
-        for lock in self.held.drain(mark.min(self.held.len())..) {
-            lock.unlock_shared();
+        for (lock, mode) in self.held.drain(mark.min(self.held.len())..) {
+            lock.unlock(mode);
         }
     }
 

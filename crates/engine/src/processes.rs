@@ -5,7 +5,7 @@
 //! takes except a reader of the list. There is no global lock on the path of a statement.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, AtomicU8, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU8, Ordering};
 
 use hashbrown::HashMap;
 use parking_lot::{Mutex, RwLock};
@@ -68,9 +68,20 @@ pub struct ProcessEntry {
     pub control: Arc<ConnectionControl>,
     activity: AtomicU8,
     since_micros: AtomicI64,
+    /// What FLUSH TABLES WITH READ LOCK waits for (`crate::read_lock`).
+    pub changing: Changing,
     /// Changed by USE and COM_CHANGE_USER.
     pub identity: Mutex<Identity>,
     statement: Mutex<Vec<u8>>,
+}
+
+/// Whether a connection changes something just now.
+#[derive(Debug, Default)]
+pub struct Changing {
+    /// A statement that changes rows or definitions, or a commit.
+    pub statement: AtomicBool,
+    /// LOCK TABLES.
+    pub locked_tables: AtomicBool,
 }
 
 impl ProcessEntry {
@@ -121,6 +132,7 @@ impl ProcessList {
             control,
             activity: AtomicU8::new(Activity::Sleep as u8),
             since_micros: AtomicI64::new(wall_micros),
+            changing: Changing::default(),
             identity: Mutex::new(identity),
             statement: Mutex::default(),
         });
@@ -137,6 +149,12 @@ impl ProcessList {
     #[must_use]
     pub fn get(&self, connection_id: u64) -> Option<Arc<ProcessEntry>> {
         self.entries.read().get(&connection_id).cloned()
+    }
+
+    /// Whether `is` says yes of any connection but this one.
+    #[must_use]
+    pub fn any_other(&self, connection_id: u64, is: impl Fn(&ProcessEntry) -> bool) -> bool {
+        self.entries.read().values().any(|entry| entry.control.connection_id != connection_id && is(entry))
     }
 
     /// How many there are.

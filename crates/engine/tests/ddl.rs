@@ -60,7 +60,8 @@ impl Session {
             server_collation: CollationId::UTF8MB4_0900_AI_CI,
             literal_charset: Charset::Utf8mb4,
             foreign_key_checks: true,
-            lock_wait: Duration::from_millis(20),
+            patience: table::Patience::of(Duration::from_millis(20)),
+            locked_tables: &engine::metadata::MetadataLocks::default(),
             now_micros: 1_700_000_000_123_456,
             temporary: &mut self.temporary,
             warnings: &mut self.warnings,
@@ -263,8 +264,9 @@ fn ddl_waits_for_users_of_the_table() {
     session.run("create table t (a int)").unwrap();
     let entry = std::sync::Arc::clone(session.definitions.catalog().load().table("d", "t").unwrap());
     let mut locks = engine::metadata::MetadataLocks::default();
-    locks.lock(&entry, Duration::ZERO).unwrap();
-    locks.lock(&entry, Duration::ZERO).unwrap();
+    let now = table::Patience::of(Duration::ZERO);
+    locks.lock(&entry, table::MetadataMode::Read, now).unwrap();
+    locks.lock(&entry, table::MetadataMode::Write, now).unwrap();
     for sql in
         ["alter table t add b int", "drop table t", "truncate t", "rename table t to s", "drop database d"]
     {

@@ -165,6 +165,10 @@ pub enum Statement<'a> {
     LockTables(&'a [LockTable<'a>]),
     /// `UNLOCK TABLES`.
     UnlockTables,
+    /// `LOCK INSTANCE FOR BACKUP`.
+    LockInstance,
+    /// `UNLOCK INSTANCE`.
+    UnlockInstance,
 
     /// `SET a = 1, ...`, `SET NAMES`, `SET TRANSACTION`, ...
     Set(&'a [SetItem<'a>]),

@@ -23,7 +23,7 @@ use std::time::Duration;
 
 pub use auto_increment::{AutoIncrement, auto_increment_limit, first_of_series};
 pub use error::{DuplicateKey, WriteError};
-pub use metadata_lock::{MetadataLock, MetadataLockTimeout};
+pub use metadata_lock::{MetadataLock, MetadataLockError, MetadataMode, Patience};
 pub use print::print_cell;
 pub use read::{ScanRequest, TableScan};
 pub use table::{KeyBytesRange, Table, may_need_large_values};

@@ -81,7 +81,7 @@ fn alter(
     let (schema, name) = context.resolve(name)?;
     let catalog = context.temporary.overlay(&context.definitions.catalog().load());
     let entry = find(&catalog, &schema, &name)?;
-    let _locks = lock_all(std::slice::from_ref(&entry), context.lock_wait)?;
+    let _locks = lock_all(std::slice::from_ref(&entry), context)?;
     let mut change = context.definitions.begin();
     let base = Arc::new(change.catalog.clone());
     let catalog = context.temporary.overlay(&base);
@@ -781,7 +781,7 @@ fn build_indexes(
     // Rows as the new definition reads them, new columns included; the trees of rows are the same.
     let reading = Table::open_from(store, Arc::new(table.clone()), source)
         .map_err(|error| super::store_error(&error))?;
-    let write = WriteContext { zone: &Utc, wait: LockWait::Timeout(context.lock_wait) };
+    let write = WriteContext { zone: &Utc, wait: LockWait::Timeout(context.patience.time) };
     for_each_row(&reading, &mut |_, cells, locator| {
         for &index in &new {
             target
@@ -826,7 +826,7 @@ fn copy(
     });
     let zone: &dyn TimestampZone = if zone_matters { context.zone } else { &Utc };
     let mut converter = Converter::new(context, &old, table, mapping, zone, source)?;
-    let write = WriteContext { zone, wait: LockWait::Timeout(context.lock_wait) };
+    let write = WriteContext { zone, wait: LockWait::Timeout(context.patience.time) };
     let mut row_count = 0;
     let mut warnings = Vec::new();
     for_each_row_in(source, zone, &mut |_, cells, _| {

@@ -22,8 +22,6 @@ mod schemas;
 mod tables;
 mod temporary;
 
-use std::time::Duration;
-
 use catalog::Catalog;
 use service::error as e;
 use service::error::{Diagnostic, SqlError};
@@ -76,8 +74,10 @@ pub struct Context<'a> {
     pub literal_charset: Charset,
     /// `foreign_key_checks`.
     pub foreign_key_checks: bool,
-    /// `lock_wait_timeout`.
-    pub lock_wait: Duration,
+    /// `lock_wait_timeout` and KILL.
+    pub patience: table::Patience<'a>,
+    /// What LOCK TABLES has locked for this session.
+    pub locked_tables: &'a crate::metadata::MetadataLocks,
     /// Now, microseconds since 1970 UTC.
     pub now_micros: i64,
     /// The session's own tables.

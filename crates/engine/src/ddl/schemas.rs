@@ -107,7 +107,7 @@ pub fn drop_schema(context: &mut Context<'_>, name: &ast::Ident<'_>, if_exists: 
         return Err(e::ER_DBACCESS_DENIED_ERROR.with(&[&"", &"", &name]));
     }
     let tables: Vec<_> = schema.tables_sorted().into_iter().cloned().collect();
-    let _locks = lock_all(&tables, context.lock_wait)?;
+    let _locks = lock_all(&tables, context)?;
     let mut change = context.definitions.begin();
     // What was there when the locks were taken is what goes; a table made meanwhile makes the statement start over.
     let unchanged = change.catalog.schema(name).is_some_and(|now| now.table_count() == tables.len());

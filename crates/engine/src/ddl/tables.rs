@@ -1,19 +1,19 @@
 //! CREATE, DROP, TRUNCATE and RENAME TABLE.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use catalog::{
     Catalog, NameMap, SchemaId, TableDefinition, TableEntry, TableId, TableKind, TableOptions, TreeNumber,
 };
 use service::error as e;
 use syntax::ast;
-use table::{MetadataLock, Table};
+use table::{MetadataLock, MetadataMode, Table};
 use types::DataType;
 
 use super::definitions::trees_of;
 use super::draft::Draft;
 use super::{Context, Outcome, Result, write_error};
+use crate::metadata::{lock_error, lock_of};
 
 /// A column of the query of CREATE TABLE ... AS SELECT.
 #[derive(Clone, Debug)]
@@ -32,28 +32,28 @@ pub(super) struct ExclusiveLocks(Vec<Arc<MetadataLock>>);
 impl Drop for ExclusiveLocks {
     fn drop(&mut self) {
         for lock in &self.0 {
-            lock.unlock_exclusive();
+            lock.unlock(MetadataMode::Alone);
         }
     }
 }
 
-/// Locks tables exclusively, in the order of their numbers, so that two statements cannot wait for each other.
+/// Locks tables exclusively, in the order of their numbers, so that two statements cannot wait for each other. Those that
+/// the session has locked with LOCK TABLES are left as they are.
 ///
 /// # Errors
-/// 1205.
-pub(super) fn lock_all(tables: &[Arc<TableEntry>], wait: Duration) -> Result<ExclusiveLocks> {
+/// 1205, 1317.
+pub(super) fn lock_all(tables: &[Arc<TableEntry>], context: &Context<'_>) -> Result<ExclusiveLocks> {
     let mut sorted: Vec<_> = tables.iter().collect();
     sorted.sort_unstable_by_key(|entry| entry.definition.id);
     sorted.dedup_by_key(|entry| entry.definition.id);
     let mut held = ExclusiveLocks(Vec::with_capacity(sorted.len()));
     for entry in sorted {
-        if entry.definition.kind != TableKind::Base {
+        let Some(lock) = lock_of(entry) else { continue };
+        if context.locked_tables.holds_alone(lock) {
             continue;
         }
-        if let Some(table) = entry.source.as_any().downcast_ref::<Table>() {
-            table.metadata_lock().lock_exclusive(wait).map_err(|_| e::ER_LOCK_WAIT_TIMEOUT.bare())?;
-            held.0.push(Arc::clone(table.metadata_lock()));
-        }
+        lock.lock(MetadataMode::Alone, context.patience).map_err(lock_error)?;
+        held.0.push(Arc::clone(lock));
     }
     Ok(held)
 }
@@ -242,7 +242,7 @@ pub fn drop_tables(context: &mut Context<'_>, statement: &ast::DropTable<'_>) ->
     if base.is_empty() && temporary.is_empty() {
         return Ok(Outcome::default());
     }
-    let _locks = lock_all(&base, context.lock_wait)?;
+    let _locks = lock_all(&base, context)?;
     let mut change = context.definitions.begin();
     for entry in &base {
         let now = find(&change.catalog, &entry.definition.schema, &entry.definition.name)
@@ -303,7 +303,7 @@ pub fn truncate_table(context: &mut Context<'_>, name: &ast::ObjectName<'_>) -> 
             format!("`{}`.`{}`, CONSTRAINT `{}`", child.definition.schema, child.definition.name, key.name);
         return Err(e::ER_TRUNCATE_ILLEGAL_FK.with(&[&text]));
     }
-    let _locks = lock_all(std::slice::from_ref(&entry), context.lock_wait)?;
+    let _locks = lock_all(std::slice::from_ref(&entry), context)?;
     let mut change = context.definitions.begin();
     let overlaid = context.temporary.overlay(&Arc::new(change.catalog.clone()));
     let entry = find(&overlaid, &schema, &name)?;
@@ -339,7 +339,7 @@ pub fn rename_tables(
     let catalog = context.definitions.catalog().load();
     let concerned: Vec<Arc<TableEntry>> =
         names.iter().filter_map(|((schema, name), _)| catalog.table(schema, name).cloned()).collect();
-    let _locks = lock_all(&concerned, context.lock_wait)?;
+    let _locks = lock_all(&concerned, context)?;
     let mut change = context.definitions.begin();
     // Pair after pair over the names alone, as the statement's later pairs may use names the earlier ones freed.
     let mut moved: Vec<(Arc<TableEntry>, String, String)> = Vec::new();

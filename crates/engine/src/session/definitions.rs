@@ -27,7 +27,7 @@ type Result<T> = std::result::Result<T, Box<SqlError>>;
 
 impl LocalSession {
     /// Schema and table a name means.
-    fn named(&self, name: &ObjectName<'_>) -> Result<(String, String)> {
+    pub(super) fn named(&self, name: &ObjectName<'_>) -> Result<(String, String)> {
         let schema = match (name.schema, &self.database) {
             (Some(schema), _) => name_text(schema.text),
             (None, Some(current)) => current.to_string(),
@@ -129,12 +129,19 @@ impl LocalSession {
         self.admit(statement)?;
         self.ready_access_mode();
         self.require_writable()?;
+        self.require_locked_definition(statement)?;
         let keeps_transaction = matches!(statement, Statement::CreateTable(create) if create.temporary)
             || matches!(statement, Statement::DropTable(drop) if drop.temporary);
         if !keeps_transaction {
             self.commit_transaction()?;
             self.wait_for_commit(reply);
+            self.enter_change()?;
+            return self.with_backup_lock(|session| session.define(statement, sql, reply));
         }
+        self.define(statement, sql, reply)
+    }
+
+    fn define(&mut self, statement: &Statement<'_>, sql: &[u8], reply: &mut Reply<'_>) -> Outcome {
         if let Statement::CreateTable(create) = statement
             && let Some(query) = create.query
         {
@@ -158,6 +165,7 @@ impl LocalSession {
         if let Statement::DropDatabase { name, .. } = statement {
             self.forget_database(&name_text(name.text));
         }
+        self.follow_definition(statement)?;
         self.send_ddl_outcome(&outcome, reply)
     }
 
@@ -183,7 +191,9 @@ impl LocalSession {
         let zone = Arc::clone(&self.settings.time_zone);
         let server_collation = core.globals().text(known::collation_server()).to_owned();
         let mut warnings = Vec::new();
-        let lock_wait = Duration::from_secs(self.variables.unsigned(known::lock_wait_timeout()));
+        let time = Duration::from_secs(self.variables.unsigned(known::lock_wait_timeout()));
+        let control = Arc::clone(&self.control);
+        let patience = table::Patience { time, killed: &|| control.is_killed() };
         let mut context = ddl::Context {
             definitions: &core.definitions,
             database: self.database.as_deref(),
@@ -194,7 +204,8 @@ impl LocalSession {
                 .unwrap_or(CollationId::UTF8MB4_0900_AI_CI),
             literal_charset: self.settings.connection_collation.charset(),
             foreign_key_checks: self.variables.boolean(known::foreign_key_checks()),
-            lock_wait,
+            patience,
+            locked_tables: self.locks.metadata(),
             now_micros: core.env.clock.wall_micros(),
             temporary: &mut self.temporary,
             warnings: &mut warnings,
@@ -306,6 +317,17 @@ impl LocalSession {
                 row("note", "The storage engine for the table doesn't support this operation");
                 continue;
             };
+            let write = matches!(maintain.kind, MaintainKind::Repair | MaintainKind::Optimize);
+            if let Err(error) = self.require_locked_table(&schema, &table, write) {
+                row("Error", &error.message);
+                row("status", "Operation failed");
+                continue;
+            }
+            if write && self.holds_read_lock() {
+                row("Error", &service::error::ER_CANT_UPDATE_WITH_READLOCK.message(&[]));
+                row("status", "Operation failed");
+                continue;
+            }
             match maintain.kind {
                 MaintainKind::Repair => {
                     row("note", "The storage engine for the table doesn't support repair");

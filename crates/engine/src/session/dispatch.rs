@@ -29,7 +29,11 @@ impl LocalSession {
             let running = self.begin_statement(Activity::Query, rest);
             // The arena leaves the session while its trees are in use, so that statements may borrow the session.
             let mut arena = std::mem::take(&mut self.arena);
-            let outcome = self.run_first(rest, &arena, reply);
+            let mut outcome = self.run_first(rest, &arena, reply);
+            while super::lock_tables::plans_anew(&outcome) {
+                arena.reset();
+                outcome = self.run_first(rest, &arena, reply);
+            }
             arena.reset();
             self.arena = arena;
             let end = match outcome {
@@ -150,11 +154,10 @@ impl LocalSession {
             Statement::Savepoint(name) => self.savepoint(&name_text(name.text), reply),
             Statement::RollbackTo(name) => self.rollback_to(&name_text(name.text), reply),
             Statement::ReleaseSavepoint(name) => self.release_savepoint(&name_text(name.text), reply),
-            Statement::LockTables(_) => Err(not_supported("LOCK TABLES")),
-            Statement::UnlockTables => {
-                counters.count(StatementKind::UnlockTables);
-                self.send_ok(reply)
-            }
+            Statement::LockTables(tables) => self.lock_tables(tables, reply),
+            Statement::UnlockTables => self.unlock_tables(reply),
+            Statement::LockInstance => self.lock_instance(reply),
+            Statement::UnlockInstance => self.unlock_instance(reply),
 
             Statement::Set(items) => self.set(items, reply),
             Statement::Show(show) => self.show(show, sql, reply),
@@ -241,10 +244,14 @@ impl LocalSession {
 
     fn flush(&mut self, flush: &Flush<'_>, reply: &mut Reply<'_>) -> Outcome {
         self.core.counters.count(StatementKind::Flush);
-        privilege::require_global(&self.account, catalog::Privileges::RELOAD, "RELOAD")?;
+        let tables = matches!(flush, Flush::Tables { .. });
+        if !tables || !self.account.dynamic.iter().any(|(name, _)| &**name == "FLUSH_TABLES") {
+            let shown = if tables { "RELOAD or FLUSH_TABLES" } else { "RELOAD" };
+            privilege::require_global(&self.account, catalog::Privileges::RELOAD, shown)?;
+        }
         match *flush {
-            Flush::Tables { read_lock: false, export: false, .. } => {}
-            Flush::Tables { .. } => return Err(not_supported("FLUSH TABLES WITH READ LOCK")),
+            Flush::Tables { export: true, .. } => return Err(not_supported("FLUSH TABLES ... FOR EXPORT")),
+            Flush::Tables { names, read_lock, .. } => return self.flush_tables(names, read_lock, reply),
             Flush::Things(things) => {
                 for thing in things {
                     match *thing {
@@ -285,6 +292,7 @@ impl LocalSession {
 
     /// Says that it ended: process list, slow log.
     pub(crate) fn end_statement(&mut self, running: &Running, text: &dyn StatementText) {
+        self.leave_change();
         let wall = self.core.env.clock.wall_micros();
         self.process.end(wall);
         if !self.core.logs.slow_is_on() {

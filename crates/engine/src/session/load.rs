@@ -236,6 +236,7 @@ impl LocalSession {
         let definition = &entry.definition;
         privilege::require_table(&self.account, &definition.schema, &definition.name, Privileges::INSERT)?;
         self.require_writable()?;
+        self.enter_change()?;
         let charset = file_charset(
             load.charset,
             Charset::from_name(self.variables.text(known::character_set_database()))

@@ -21,6 +21,7 @@ pub mod dispatch;
 pub mod explain;
 pub mod listing;
 pub mod load;
+pub(crate) mod lock_tables;
 pub mod plans;
 pub mod point;
 pub mod prepared;
@@ -96,6 +97,8 @@ pub struct LocalSession {
     tls: Option<service::TlsDetails>,
     /// CREATE TEMPORARY TABLE.
     pub(crate) temporary: crate::ddl::TemporaryTables,
+    /// LOCK TABLES and its kin.
+    pub(crate) locks: lock_tables::SessionLocks,
     /// Memory for keys.
     pub(crate) key: Vec<u8>,
     /// Memory for the row of a point SELECT.
@@ -169,6 +172,7 @@ impl LocalSession {
             slow_log_database: None,
             tls: request.tls,
             temporary: crate::ddl::TemporaryTables::default(),
+            locks: lock_tables::SessionLocks::default(),
             key: Vec::new(),
             row: Vec::new(),
             statement_text: Vec::new(),
@@ -317,6 +321,7 @@ impl LocalSession {
     /// Back to the state after login, as COM_RESET_CONNECTION and COM_CHANGE_USER want it.
     fn reset_state(&mut self) -> Outcome {
         self.rollback_transaction()?;
+        self.locks.release_all(&self.core, &self.process.changing);
         self.transaction.forget_next();
         self.prepared.clear(&self.core);
         self.user_variables.clear();
@@ -341,6 +346,7 @@ impl Drop for LocalSession {
             self.log_general("Quit", &&b""[..]);
         }
         // The store rolls back what is open when the transaction is dropped.
+        self.locks.release_all(&self.core, &self.process.changing);
         self.prepared.clear(&self.core);
         self.core.release_session(self.control.connection_id);
         self.core.processes.remove(self.control.connection_id);

@@ -98,6 +98,15 @@ impl CachedPlan {
         }
     }
 
+    /// Whether it changes a table that other sessions see.
+    pub(crate) fn changes_shared_tables(&self) -> bool {
+        let plan = self.prepared.plan();
+        plan.privileges.iter().any(|(table, needed, _)| {
+            *needed != plan::logical::NeededPrivilege::Select
+                && plan.tables[table.0 as usize].entry.definition.kind == catalog::TableKind::Base
+        })
+    }
+
     /// Types of the result's columns.
     pub(crate) fn output_types(&self) -> impl Iterator<Item = &DataType> {
         self.prepared.plan().output.iter().map(|column| &column.data_type)

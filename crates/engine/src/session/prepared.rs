@@ -204,6 +204,8 @@ fn can_be_prepared(statement: &Statement<'_>) -> bool {
             | Statement::LoadData(_)
             | Statement::LockTables(_)
             | Statement::UnlockTables
+            | Statement::LockInstance
+            | Statement::UnlockInstance
             | Statement::Help(_)
     )
 }
@@ -326,7 +328,10 @@ impl LocalSession {
         let rendered = RenderedStatement { text: &text, places: &places, values: &values };
         self.log_general("Execute", &rendered);
         let wants_cursor = request.flags & 7 != 0;
-        let outcome = self.run_prepared(request.statement_id, &text, &values, wants_cursor, reply);
+        let mut outcome = self.run_prepared(request.statement_id, &text, &values, wants_cursor, reply);
+        while super::lock_tables::plans_anew(&outcome) {
+            outcome = self.run_prepared(request.statement_id, &text, &values, wants_cursor, reply);
+        }
         if let Err(error) = &outcome {
             self.push_error(error);
         }

@@ -119,6 +119,9 @@ impl LocalSession {
         self.begin_table_statement();
         if changes {
             self.require_writable()?;
+            if plan.changes_shared_tables() {
+                self.enter_change()?;
+            }
         }
         self.lock_metadata(plan.prepared.plan())?;
         let before = self.transaction.store.savepoint();
@@ -171,7 +174,11 @@ impl LocalSession {
         } else {
             // An autocommit read holds its snapshot only here; DDL waits for the latch at most.
             let view = self.core.store.read_view();
-            point.run(values, view.reader(), &*zone, &mut key, format, &mut row)
+            if self.reads_unlocked() {
+                point.run(values, view.reader(), &*zone, &mut key, format, &mut row)
+            } else {
+                Ok(PointOutcome::NotHere)
+            }
         };
         self.key = key;
         let answered = match outcome {

@@ -431,6 +431,9 @@ impl LocalSession {
     fn show_create_table(&self, name: ObjectName<'_>) -> Result<Listing> {
         let entry = self.find_table(name)?;
         let table = &entry.definition;
+        if table.kind == TableKind::Base {
+            self.require_locked_table(&table.schema, &table.name, false)?;
+        }
         let mut listing = Listing::new(&[("Table", text(64)), ("Create Table", text(1024))]);
         let statement = catalog::show_create_table(table, entry.source.auto_increment_next());
         listing.push(&[Cell::Text(&table.name), Cell::Bytes(statement.as_ref())]);

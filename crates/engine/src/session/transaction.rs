@@ -41,7 +41,7 @@ pub struct TransactionState {
     pub(crate) read_only: bool,
     savepoints: Vec<(String, Savepoint)>,
     /// Tables whose definitions this transaction uses: DDL waits for it.
-    metadata: MetadataLocks,
+    pub(super) metadata: MetadataLocks,
     /// Where the newest commit of this session ends in the log; its reply waits for that.
     pub(crate) committed: Option<CommitPosition>,
     /// Rows the running statement examined, for the slow log.
@@ -96,6 +96,13 @@ impl TransactionState {
     /// The writing side and the snapshot, to be borrowed at the same time.
     pub(crate) fn parts(&mut self) -> (&mut Transaction, Option<&ReadView>) {
         (&mut self.store, self.view.as_ref())
+    }
+
+    /// A statement ends before it has read or written anything.
+    pub(super) fn forget_statement(&mut self) {
+        if !self.open {
+            self.view = None;
+        }
     }
 
     pub(super) fn forget_next(&mut self) {
@@ -159,16 +166,6 @@ impl LocalSession {
         Ok(())
     }
 
-    /// Takes the metadata locks of a plan's tables for the rest of the transaction.
-    ///
-    /// # Errors
-    /// 1205 after `lock_wait_timeout`.
-    pub(crate) fn lock_metadata(&mut self, plan: &plan::PhysicalPlan) -> Outcome {
-        let wait = self.variables.unsigned(crate::variables::definition::known::lock_wait_timeout());
-        let wait = std::time::Duration::from_secs(wait);
-        plan.tables.iter().try_for_each(|mention| self.transaction.metadata.lock(&mention.entry, wait))
-    }
-
     /// Outside a transaction, what the session says of the next one counts for a definition too.
     pub(crate) fn ready_access_mode(&mut self) {
         if !self.transaction.open {
@@ -197,8 +194,12 @@ impl LocalSession {
     /// Commits what is open, if anything.
     ///
     /// # Errors
-    /// The store has stopped.
+    /// The store has stopped; another session's global read lock stays too long (1205) or the wait is killed (1317), and
+    /// then the transaction stays open.
     pub(crate) fn commit_transaction(&mut self) -> Outcome {
+        if self.transaction.store.has_changes() {
+            self.enter_commit()?;
+        }
         self.transaction.open = false;
         self.transaction.savepoints.clear();
         let committed = self.commit_store();
@@ -228,17 +229,19 @@ impl LocalSession {
         }
     }
 
-    /// Statements that commit what is open before they run: DDL, account management.
+    /// Account management: commits what is open before it runs.
     pub(crate) fn implicit_commit_then(
         &mut self,
         reply: &mut Reply<'_>,
         run: impl FnOnce(&mut Self, &mut Reply<'_>) -> Outcome,
     ) -> Outcome {
+        self.require_account_tables()?;
         if self.transaction.open {
             self.commit_transaction()?;
         }
         self.wait_for_commit(reply);
-        run(self, reply)
+        self.enter_change()?;
+        self.with_backup_lock(|session| run(session, reply))
     }
 
     pub(super) fn start_transaction(
@@ -252,6 +255,7 @@ impl LocalSession {
             self.commit_transaction()?;
         }
         self.wait_for_commit(reply);
+        self.unlock_for_transaction();
         self.open_transaction(read_only);
         if consistent_snapshot && self.transaction.isolation >= Isolation::RepeatableRead {
             self.transaction.view = Some(self.core.store.read_view());

@@ -76,7 +76,7 @@ pub enum TableLock {
     Read,
     /// `READ LOCAL`.
     ReadLocal,
-    /// `WRITE`, `LOW_PRIORITY WRITE`.
+    /// `WRITE`.
     Write,
 }
 

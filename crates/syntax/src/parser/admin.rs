@@ -86,7 +86,7 @@ impl<'a> Parser<'a> {
             T::UNLOCK => {
                 self.bump();
                 if self.eat(T::INSTANCE) {
-                    return Ok(Statement::Unsupported { what: "UNLOCK INSTANCE" });
+                    return Ok(Statement::UnlockInstance);
                 }
                 self.expect_any(&[T::TABLES, T::TABLE])?;
                 Ok(Statement::UnlockTables)
@@ -220,19 +220,15 @@ impl<'a> Parser<'a> {
         self.bump();
         if self.eat(T::INSTANCE) {
             self.expect_all(&[T::FOR, T::BACKUP])?;
-            return Ok(Statement::Unsupported { what: "LOCK INSTANCE FOR BACKUP" });
+            return Ok(Statement::LockInstance);
         }
         self.expect_any(&[T::TABLES, T::TABLE])?;
         let tables = self.comma_list(|p| {
             let name = p.object_name()?;
             let alias = p.table_alias()?;
-            let mode = match p.expect_any(&[T::READ, T::WRITE, T::LOW_PRIORITY])? {
+            let mode = match p.expect_any(&[T::READ, T::WRITE])? {
                 T::READ if p.eat(T::LOCAL) => TableLock::ReadLocal,
                 T::READ => TableLock::Read,
-                T::LOW_PRIORITY => {
-                    p.expect(T::WRITE)?;
-                    TableLock::Write
-                }
                 _ => TableLock::Write,
             };
             Ok(LockTable { name, alias, mode })

@@ -1,0 +1,577 @@
+//! LOCK TABLES, UNLOCK TABLES, FLUSH TABLES ... WITH READ LOCK, LOCK INSTANCE FOR BACKUP.
+//!
+//! LOCK TABLES takes the metadata locks of all its tables together, for reading only or alone, and until UNLOCK TABLES the
+//! session may use these tables and no others, each mention by a lock of its own (MySQL's rule: a statement that names a
+//! table twice needs two locks, one by an alias). Statements inside take no metadata locks: the session has them.
+//!
+//! What ends it: UNLOCK TABLES (commits first), another LOCK TABLES, START TRANSACTION, COM_RESET_CONNECTION, the end of the
+//! connection. COMMIT and ROLLBACK do not. The global read lock outlives START TRANSACTION, as dump tools rely on.
+//!
+//! Invariants:
+//! 1. `locks` is empty unless `active`; every table in `tables` that is no temporary or system table has its lock in `locks`.
+//! 2. While any session has locks, [`Core::table_locks`] is above 0: reads that take no metadata lock look at it.
+//!
+//! [`Core::table_locks`]: crate::core::Core::table_locks
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use catalog::{Privileges, TableKind};
+use plan::PhysicalPlan;
+use plan::logical::NeededPrivilege;
+use service::error::{
+    ER_CANT_UPDATE_WITH_READLOCK, ER_LOCK_DEADLOCK, ER_LOCK_OR_ACTIVE_TRANSACTION, ER_NEED_REPREPARE,
+    ER_NO_SUCH_TABLE, ER_NONUNIQ_TABLE, ER_SPECIFIC_ACCESS_DENIED_ERROR, ER_TABLE_NOT_LOCKED,
+    ER_TABLE_NOT_LOCKED_FOR_WRITE,
+};
+use service::{Outcome, Reply, SqlError};
+use syntax::ast::{LockTable, ObjectName, Statement, TableLock};
+use table::{MetadataLock, MetadataMode, Patience};
+
+use super::LocalSession;
+use super::show::name_text;
+use crate::core::Core;
+use crate::metadata::{MetadataLocks, lock_error, lock_of};
+use crate::privilege;
+use crate::status::StatementKind;
+use crate::variables::definition::known;
+
+/// A table as LOCK TABLES named it.
+#[derive(Debug)]
+struct LockedTable {
+    schema: String,
+    name: String,
+    /// By which statements must call it: its alias, or its name.
+    alias: String,
+    write: bool,
+}
+
+/// What a session has locked explicitly.
+#[derive(Debug, Default)]
+pub(crate) struct SessionLocks {
+    /// LOCK TABLES was said.
+    active: bool,
+    tables: Vec<LockedTable>,
+    locks: MetadataLocks,
+    /// FLUSH TABLES WITH READ LOCK.
+    read_lock: bool,
+    /// LOCK INSTANCE FOR BACKUP.
+    backup: bool,
+}
+
+impl SessionLocks {
+    /// The metadata locks of LOCK TABLES.
+    pub(crate) fn metadata(&self) -> &MetadataLocks {
+        &self.locks
+    }
+
+    /// Finds the lock of a table by any alias, the strongest first.
+    fn find(&self, schema: &str, name: &str) -> Option<&LockedTable> {
+        let mut found = self.tables.iter().filter(|table| table.schema == schema && table.name == name);
+        let first = found.next()?;
+        if first.write { Some(first) } else { found.find(|table| table.write).or(Some(first)) }
+    }
+
+    /// Takes a table out that is gone.
+    fn forget(&mut self, schema: &str, name: &str) {
+        self.tables.retain(|table| table.schema != schema || table.name != name);
+    }
+
+    fn release_tables(&mut self, core: &Core, changing: &crate::processes::Changing) {
+        if self.active {
+            self.active = false;
+            self.tables.clear();
+            self.locks.release_all();
+            core.table_locks.fetch_sub(1, Ordering::SeqCst);
+            core.read_lock.leave(&changing.locked_tables);
+        }
+    }
+
+    /// Gives everything back: the connection ends or begins anew.
+    pub(crate) fn release_all(&mut self, core: &Core, changing: &crate::processes::Changing) {
+        self.release_tables(core, changing);
+        core.read_lock.leave(&changing.statement);
+        if std::mem::take(&mut self.read_lock) {
+            core.read_lock.release();
+        }
+        if std::mem::take(&mut self.backup) {
+            core.backup_lock.unlock(MetadataMode::ReadOnly);
+        }
+    }
+}
+
+/// Whether a statement must be planned anew and run again: while it waited for a table's lock, the table changed. It has
+/// done nothing and sent nothing.
+pub(super) fn plans_anew<T>(outcome: &Result<T, Box<SqlError>>) -> bool {
+    matches!(outcome, Err(error) if error.number == ER_NEED_REPREPARE.number)
+}
+
+fn alias_of<'a>(table: &LockTable<'a>) -> &'a [u8] {
+    table.alias.map_or(table.name.name.text, |alias| alias.text)
+}
+
+fn not_locked(name: &str) -> Box<SqlError> {
+    ER_TABLE_NOT_LOCKED.with(&[&name])
+}
+
+fn not_for_write(name: &str) -> Box<SqlError> {
+    ER_TABLE_NOT_LOCKED_FOR_WRITE.with(&[&name])
+}
+
+impl LocalSession {
+    /// How long this session waits for metadata locks: `lock_wait_timeout`, or until it is killed.
+    pub(crate) fn with_patience<R>(&self, run: impl FnOnce(Patience<'_>) -> R) -> R {
+        let time = Duration::from_secs(self.variables.unsigned(known::lock_wait_timeout()));
+        let control = &self.control;
+        run(Patience { time, killed: &|| control.is_killed() })
+    }
+
+    /// Says that the running statement changes rows or definitions, or commits; waits while another session holds the
+    /// global read lock. Ends with the statement.
+    ///
+    /// # Errors
+    /// 1223 if this session holds it, 1205, 1317.
+    pub(crate) fn enter_change(&mut self) -> Outcome {
+        if self.locks.read_lock {
+            return Err(ER_CANT_UPDATE_WITH_READLOCK.bare());
+        }
+        if self.process.changing.statement.load(Ordering::Relaxed) {
+            return Ok(());
+        }
+        let polite = !self.transaction.is_open() && !self.locks.active;
+        let changing = &self.process.changing.statement;
+        self.with_patience(|patience| self.core.read_lock.enter(changing, polite, patience))
+            .map_err(lock_error)
+    }
+
+    /// As [`Self::enter_change`], for a commit: what is open when the session itself takes the lock is committed before.
+    ///
+    /// # Errors
+    /// 1205, 1317.
+    pub(crate) fn enter_commit(&mut self) -> Outcome {
+        if self.locks.read_lock { Ok(()) } else { self.enter_change() }
+    }
+
+    /// The statement has ended.
+    pub(crate) fn leave_change(&mut self) {
+        if self.process.changing.statement.load(Ordering::Relaxed) {
+            self.core.read_lock.leave(&self.process.changing.statement);
+        }
+    }
+
+    /// Whether a read may do without metadata locks. To be asked after the read's snapshot is taken: then no change that was
+    /// made under a lock is in the snapshot unless this says so.
+    pub(crate) fn reads_unlocked(&self) -> bool {
+        self.core.table_locks.load(Ordering::SeqCst) == 0
+    }
+
+    /// Takes the metadata locks of a plan's tables for the rest of the transaction; under LOCK TABLES, looks whether they
+    /// are among those locked. What the statement took goes back if it fails.
+    ///
+    /// # Errors
+    /// 1205 after `lock_wait_timeout`, 1317; 1099, 1100; 1615 if a table is not what it was when the plan was made: see
+    /// [`plans_anew`].
+    pub(crate) fn lock_metadata(&mut self, plan: &PhysicalPlan) -> Outcome {
+        let mark = self.transaction.metadata.len();
+        let locked = self.lock_tables_of(plan);
+        if locked.is_err() {
+            self.transaction.metadata.release_to(mark);
+            self.transaction.forget_statement();
+        }
+        locked
+    }
+
+    fn lock_tables_of(&mut self, plan: &PhysicalPlan) -> Outcome {
+        let writes = |index: usize| {
+            matches!(plan.tables[index].lock, Some((true, _)))
+                || plan
+                    .privileges
+                    .iter()
+                    .any(|(table, needed, _)| table.0 as usize == index && *needed != NeededPrivilege::Select)
+        };
+        if self.locks.active {
+            return self.require_locked(plan, writes);
+        }
+        let time = Duration::from_secs(self.variables.unsigned(known::lock_wait_timeout()));
+        let control = &self.control;
+        let patience = Patience { time, killed: &|| control.is_killed() };
+        for (index, mention) in plan.tables.iter().enumerate() {
+            let mode = if writes(index) { MetadataMode::Write } else { MetadataMode::Read };
+            self.transaction.metadata.lock(&mention.entry, mode, patience)?;
+        }
+        let catalog = self.core.catalog().peek();
+        if catalog.version != plan.catalog_version {
+            for mention in plan.tables.iter().filter(|mention| lock_of(&mention.entry).is_some()) {
+                let definition = &mention.entry.definition;
+                let now = catalog.table(&definition.schema, &definition.name);
+                if now.is_none_or(|now| !Arc::ptr_eq(&now.definition, definition)) {
+                    return Err(ER_NEED_REPREPARE.bare());
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Every mention of a table must find a lock of its own that has its alias.
+    #[cold]
+    fn require_locked(&self, plan: &PhysicalPlan, writes: impl Fn(usize) -> bool) -> Outcome {
+        let mut used = vec![false; self.locks.tables.len()];
+        for (index, mention) in plan.tables.iter().enumerate() {
+            let table = &mention.entry.definition;
+            if table.kind != TableKind::Base {
+                continue;
+            }
+            let found = self.locks.tables.iter().enumerate().position(|(at, locked)| {
+                !used[at]
+                    && locked.alias == *mention.alias
+                    && locked.name == *table.name
+                    && locked.schema == *table.schema
+            });
+            let Some(at) = found else { return Err(not_locked(&mention.alias)) };
+            if writes(index) && !self.locks.tables[at].write {
+                return Err(not_for_write(&mention.alias));
+            }
+            used[at] = true;
+        }
+        Ok(())
+    }
+
+    /// Under LOCK TABLES: refuses a statement that defines or maintains a table that is not locked for writing.
+    ///
+    /// # Errors
+    /// 1099, 1100.
+    pub(crate) fn require_locked_table(&self, schema: &str, name: &str, write: bool) -> Outcome {
+        if !self.locks.active || self.temporary.get(schema, name).is_some() {
+            return Ok(());
+        }
+        match self.locks.find(schema, name) {
+            None => Err(not_locked(name)),
+            Some(locked) if write && !locked.write => Err(not_for_write(name)),
+            Some(_) => Ok(()),
+        }
+    }
+
+    /// Whether this session holds the global read lock.
+    pub(crate) fn holds_read_lock(&self) -> bool {
+        self.locks.read_lock
+    }
+
+    /// Under LOCK TABLES: refuses statements that change accounts, which are rows of tables nobody locked.
+    ///
+    /// # Errors
+    /// 1100.
+    pub(crate) fn require_account_tables(&self) -> Outcome {
+        if self.locks.active { Err(not_locked("user")) } else { Ok(()) }
+    }
+
+    /// Under LOCK TABLES: what a definition may touch.
+    ///
+    /// # Errors
+    /// 1099, 1100, 1192.
+    pub(crate) fn require_locked_definition(&self, statement: &Statement<'_>) -> Outcome {
+        if !self.locks.active {
+            return Ok(());
+        }
+        let locked = |name: &ObjectName<'_>| {
+            let (schema, table) = self.named(name)?;
+            self.require_locked_table(&schema, &table, true)
+        };
+        match statement {
+            Statement::CreateDatabase(_) | Statement::AlterDatabase(_) | Statement::DropDatabase { .. } => {
+                Err(ER_LOCK_OR_ACTIVE_TRANSACTION.bare())
+            }
+            Statement::CreateTable(create) if create.temporary => Ok(()),
+            Statement::CreateTable(create) => {
+                let (schema, table) = self.named(&create.name)?;
+                self.require_locked_table(&schema, &table, false)
+            }
+            Statement::AlterTable(alter) => locked(&alter.table),
+            Statement::DropTable(drop) if drop.temporary => Ok(()),
+            Statement::DropTable(drop) => drop.names.iter().try_for_each(locked),
+            Statement::Truncate(name) => locked(name),
+            Statement::RenameTable(pairs) => pairs.iter().try_for_each(|(from, _)| locked(from)),
+            Statement::CreateIndex(create) => locked(&create.table),
+            Statement::DropIndex(drop) => locked(&drop.table),
+            _ => Ok(()),
+        }
+    }
+
+    /// Under LOCK TABLES: follows the names of what a definition dropped or renamed.
+    pub(crate) fn follow_definition(&mut self, statement: &Statement<'_>) -> Outcome {
+        if !self.locks.active {
+            return Ok(());
+        }
+        let mut renamed: Vec<((String, String), (String, String))> = Vec::new();
+        match statement {
+            Statement::DropTable(drop) if !drop.temporary => {
+                for name in drop.names {
+                    let (schema, table) = self.named(name)?;
+                    self.locks.forget(&schema, &table);
+                }
+            }
+            Statement::RenameTable(pairs) => {
+                for (from, to) in *pairs {
+                    renamed.push((self.named(from)?, self.named(to)?));
+                }
+            }
+            Statement::AlterTable(alter) => {
+                for action in alter.actions {
+                    if let syntax::ast::AlterAction::RenameTable(to) = action {
+                        renamed.push((self.named(&alter.table)?, self.named(to)?));
+                    }
+                }
+            }
+            _ => {}
+        }
+        for ((schema, name), to) in renamed {
+            for table in &mut self.locks.tables {
+                if table.schema == schema && table.name == name {
+                    if table.alias == table.name {
+                        table.alias.clone_from(&to.1);
+                    }
+                    (table.schema, table.name) = to.clone();
+                }
+            }
+        }
+        if self.locks.tables.is_empty() {
+            self.release_locked_tables();
+        }
+        Ok(())
+    }
+
+    fn release_locked_tables(&mut self) {
+        self.locks.release_tables(&self.core, &self.process.changing);
+    }
+
+    /// LOCK TABLES.
+    pub(super) fn lock_tables(&mut self, wanted: &[LockTable<'_>], reply: &mut Reply<'_>) -> Outcome {
+        self.core.counters.count(StatementKind::LockTables);
+        for (index, table) in wanted.iter().enumerate() {
+            if wanted[..index].iter().any(|before| alias_of(before) == alias_of(table)) {
+                return Err(ER_NONUNIQ_TABLE.with(&[&name_text(alias_of(table))]));
+            }
+        }
+        let tables = wanted.iter().map(|table| {
+            let write = table.mode == TableLock::Write;
+            (table.name, table.alias.map(|alias| name_text(alias.text)), write)
+        });
+        self.lock_named(tables.collect(), reply)
+    }
+
+    fn lock_named(
+        &mut self,
+        wanted: Vec<(ObjectName<'_>, Option<String>, bool)>,
+        reply: &mut Reply<'_>,
+    ) -> Outcome {
+        let mut tables = Vec::with_capacity(wanted.len());
+        for (name, alias, write) in wanted {
+            let (schema, name) = self.named(&name)?;
+            if self.temporary.get(&schema, &name).is_none() {
+                privilege::require_schema(&self.account, &schema, Privileges::LOCK_TABLES)?;
+                if catalog::names_equal(&schema, "information_schema") {
+                    return Err(privilege::schema_denied(&self.account, &schema));
+                }
+                privilege::require_table(&self.account, &schema, &name, Privileges::SELECT)?;
+            }
+            let alias = alias.unwrap_or_else(|| name.clone());
+            tables.push(LockedTable { schema, name, alias, write });
+        }
+        // What was locked before and what is open ends here, whether or not the new tables can be had.
+        self.commit_transaction()?;
+        self.wait_for_commit(reply);
+        // What the commit said of this session is over: others may wait for what it is going to wait for.
+        self.leave_change();
+        self.release_locked_tables();
+        let writes = tables.iter().any(|table| table.write);
+        if writes && self.locks.read_lock {
+            return Err(ER_CANT_UPDATE_WITH_READLOCK.bare());
+        }
+        self.core.table_locks.fetch_add(1, Ordering::SeqCst);
+        self.locks.active = true;
+        let locked = self.take_tables(&tables, writes);
+        if locked.is_err() {
+            self.release_locked_tables();
+            return locked;
+        }
+        self.locks.tables = tables;
+        self.send_ok(reply)
+    }
+
+    /// Takes the metadata locks of `tables` as their definitions are now.
+    fn take_tables(&mut self, tables: &[LockedTable], writes: bool) -> Outcome {
+        let time = Duration::from_secs(self.variables.unsigned(known::lock_wait_timeout()));
+        let control = Arc::clone(&self.control);
+        let patience = Patience { time, killed: &|| control.is_killed() };
+        // FLUSH TABLES WITH READ LOCK waits for locked tables too; those locked for reading need not wait for it.
+        let changing = &self.process.changing.locked_tables;
+        if writes {
+            self.core.read_lock.enter(changing, true, patience).map_err(lock_error)?;
+        } else {
+            changing.store(true, Ordering::SeqCst);
+        }
+        loop {
+            let wanted = self.wanted_locks(tables)?;
+            if self.locks.read_lock {
+                // Who keeps the table may wait for this session's read lock.
+                let at_once = Patience::of(Duration::ZERO);
+                let locked = self.locks.locks.lock_together(&wanted, at_once);
+                locked.map_err(|_| ER_LOCK_DEADLOCK.bare())?;
+            } else {
+                self.locks.locks.lock_together(&wanted, patience)?;
+            }
+            // While we waited a name may have come to mean another table.
+            let now = self.wanted_locks(tables)?;
+            let same = wanted.len() == now.len()
+                && wanted.iter().zip(&now).all(|((before, _), (after, _))| Arc::ptr_eq(before, after));
+            if same {
+                return Ok(());
+            }
+            self.locks.locks.release_all();
+        }
+    }
+
+    /// The locks of `tables`, each once, in the strongest mode asked for.
+    fn wanted_locks(
+        &self,
+        tables: &[LockedTable],
+    ) -> Result<Vec<(Arc<MetadataLock>, MetadataMode)>, Box<SqlError>> {
+        let catalog = self.catalog();
+        let mut wanted: Vec<(Arc<MetadataLock>, MetadataMode)> = Vec::with_capacity(tables.len());
+        for table in tables {
+            let Some(entry) = catalog.table(&table.schema, &table.name) else {
+                return Err(ER_NO_SUCH_TABLE.with(&[&table.schema, &table.name]));
+            };
+            let Some(lock) = lock_of(entry) else { continue };
+            let mode = if table.write { MetadataMode::Alone } else { MetadataMode::ReadOnly };
+            match wanted.iter_mut().find(|(known, _)| Arc::ptr_eq(known, lock)) {
+                Some((_, known)) if mode == MetadataMode::Alone => *known = mode,
+                Some(_) => {}
+                None => wanted.push((Arc::clone(lock), mode)),
+            }
+        }
+        Ok(wanted)
+    }
+
+    /// UNLOCK TABLES: gives back what LOCK TABLES and FLUSH TABLES WITH READ LOCK took.
+    pub(super) fn unlock_tables(&mut self, reply: &mut Reply<'_>) -> Outcome {
+        self.core.counters.count(StatementKind::UnlockTables);
+        if self.locks.active {
+            self.commit_transaction()?;
+            self.wait_for_commit(reply);
+            self.release_locked_tables();
+        }
+        if std::mem::take(&mut self.locks.read_lock) {
+            self.core.read_lock.release();
+        }
+        self.send_ok(reply)
+    }
+
+    /// START TRANSACTION ends LOCK TABLES. The caller has committed what was open.
+    pub(super) fn unlock_for_transaction(&mut self) {
+        self.release_locked_tables();
+    }
+
+    /// FLUSH TABLES [names] [WITH READ LOCK].
+    pub(super) fn flush_tables(
+        &mut self,
+        names: &[ObjectName<'_>],
+        read_lock: bool,
+        reply: &mut Reply<'_>,
+    ) -> Outcome {
+        if read_lock && self.locks.active {
+            return Err(ER_LOCK_OR_ACTIVE_TRANSACTION.bare());
+        }
+        match (names, read_lock) {
+            ([], true) => self.flush_with_read_lock(reply),
+            (names, true) => self.lock_named(names.iter().map(|name| (*name, None, false)).collect(), reply),
+            // Nothing is cached that a flush would close. Under LOCK TABLES only what is locked for writing is flushed.
+            (names, false) => {
+                if self.locks.active
+                    && names.is_empty()
+                    && let Some(table) = self.locks.tables.iter().find(|table| !table.write)
+                {
+                    return Err(not_for_write(&table.name));
+                }
+                for name in names {
+                    let (schema, table) = self.named(name)?;
+                    self.require_locked_table(&schema, &table, true)?;
+                }
+                self.commit_transaction()?;
+                self.wait_for_commit(reply);
+                self.send_ok(reply)
+            }
+        }
+    }
+
+    fn flush_with_read_lock(&mut self, reply: &mut Reply<'_>) -> Outcome {
+        self.commit_transaction()?;
+        self.wait_for_commit(reply);
+        self.leave_change();
+        if !self.locks.read_lock {
+            let id = self.control.connection_id;
+            self.with_patience(|patience| self.core.read_lock.acquire(&self.core.processes, id, patience))
+                .map_err(lock_error)?;
+            self.locks.read_lock = true;
+        }
+        self.send_ok(reply)
+    }
+
+    fn require_backup_admin(&self) -> Outcome {
+        let account = &self.account;
+        if account.global.contains(Privileges::SUPER)
+            || account.dynamic.iter().any(|(name, _)| &**name == "BACKUP_ADMIN")
+        {
+            return Ok(());
+        }
+        Err(ER_SPECIFIC_ACCESS_DENIED_ERROR.with(&[&"BACKUP_ADMIN"]))
+    }
+
+    /// LOCK INSTANCE FOR BACKUP: no definition changes until UNLOCK INSTANCE.
+    pub(super) fn lock_instance(&mut self, reply: &mut Reply<'_>) -> Outcome {
+        self.require_backup_admin()?;
+        if !self.locks.backup {
+            self.with_patience(|patience| self.core.backup_lock.lock(MetadataMode::ReadOnly, patience))
+                .map_err(lock_error)?;
+            self.locks.backup = true;
+        }
+        self.send_ok(reply)
+    }
+
+    /// UNLOCK INSTANCE.
+    pub(super) fn unlock_instance(&mut self, reply: &mut Reply<'_>) -> Outcome {
+        self.require_backup_admin()?;
+        if std::mem::take(&mut self.locks.backup) {
+            self.core.backup_lock.unlock(MetadataMode::ReadOnly);
+        }
+        self.send_ok(reply)
+    }
+
+    /// Runs a statement that changes definitions or accounts; waits while another session has locked the instance. The
+    /// session that has may go on itself.
+    ///
+    /// # Errors
+    /// 1205, 1317, and `run`'s.
+    pub(crate) fn with_backup_lock<R>(
+        &mut self,
+        run: impl FnOnce(&mut Self) -> Result<R, Box<SqlError>>,
+    ) -> Result<R, Box<SqlError>> {
+        if self.locks.backup {
+            return run(self);
+        }
+        let core = Arc::clone(&self.core);
+        self.with_patience(|patience| core.backup_lock.lock(MetadataMode::Write, patience))
+            .map_err(lock_error)?;
+        let _held = BackupUser(&core.backup_lock);
+        run(self)
+    }
+}
+
+/// Gives the instance's lock back, however the statement ends.
+struct BackupUser<'a>(&'a MetadataLock);
+
+impl Drop for BackupUser<'_> {
+    fn drop(&mut self) {
+        self.0.unlock(MetadataMode::Write);
+    }
+}
