@@ -206,12 +206,17 @@ impl Core {
         wire::auth::sha2_stored(password, &salt).into()
     }
 
-    /// Where operators put what does not fit into memory; `None` if the folder cannot be made.
+    /// Where operators put what does not fit into memory (`tmpdir`), without what an earlier process left there; `None` if the
+    /// folder cannot be made: a statement that needs it fails with 1114.
     #[must_use]
     pub fn spill_folder(&self) -> Option<Arc<dyn env::disk::Folder>> {
         let folder = self.spill.get_or_init(|| {
-            let path = std::path::Path::new(self.globals.load().text(known::datadir())).join("#spill");
-            self.env.disk.folder(&path, true).ok()
+            let globals = self.globals.load();
+            let folder =
+                self.env.disk.folder(std::path::Path::new(globals.text(known::tmpdir())), true).ok()?;
+            // What cannot be removed is in nobody's way.
+            let _ = exec::remove_left_over(&*folder);
+            Some(folder)
         });
         folder.clone()
     }

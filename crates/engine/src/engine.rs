@@ -109,6 +109,7 @@ fn start_variables(options: &StartOptions, host_name: &str) -> Result<Variables,
     set("version", SERVER_VERSION)?;
     set("hostname", host_name)?;
     set("datadir", &format!("{data}/"))?;
+    set("tmpdir", &format!("{data}/#spill"))?;
     set("general_log_file", &format!("{data}/{host_name}.log"))?;
     set("slow_query_log_file", &format!("{data}/{host_name}-slow.log"))?;
     for (name, text) in &options.variables {

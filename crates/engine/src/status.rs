@@ -110,6 +110,14 @@ pub struct Counters {
     pub plan_cache_hits: Counter,
     /// Statements that were planned anew (`Plan_cache_misses`).
     pub plan_cache_misses: Counter,
+    /// Operators other than sorts that went to disk.
+    pub created_tmp_disk_tables: Counter,
+    /// Temporary files, at most one a statement.
+    pub created_tmp_files: Counter,
+    /// Passes in which sorted runs were merged.
+    pub sort_merge_passes: Counter,
+    /// Packed bytes written to temporary files (`Spill_bytes_written`).
+    pub spill_bytes_written: Counter,
     kinds: [Counter; STATEMENT_KIND_COUNT],
 }
 
@@ -135,12 +143,26 @@ impl Default for Counters {
             prepared_statement_count: Gauge::new(),
             plan_cache_hits: Counter::new(),
             plan_cache_misses: Counter::new(),
+            created_tmp_disk_tables: Counter::new(),
+            created_tmp_files: Counter::new(),
+            sort_merge_passes: Counter::new(),
+            spill_bytes_written: Counter::new(),
             kinds: [const { Counter::new() }; STATEMENT_KIND_COUNT],
         }
     }
 }
 
 impl Counters {
+    /// Counts what a statement put on disk.
+    pub fn add_spilled(&self, spilled: &exec::SpillCounts) {
+        if spilled.files > 0 {
+            self.created_tmp_disk_tables.add(spilled.disk_tables);
+            self.created_tmp_files.add(spilled.files);
+            self.sort_merge_passes.add(spilled.sort_merge_passes);
+            self.spill_bytes_written.add(spilled.bytes);
+        }
+    }
+
     /// Counts a statement of a kind.
     pub fn count(&self, kind: StatementKind) {
         self.kinds[kind as usize].increment();
@@ -162,6 +184,8 @@ impl Counters {
             ("Com_stmt_send_long_data", self.com_stmt_send_long_data.get()),
             ("Connection_errors_max_connections", self.connection_errors_max_connections.get()),
             ("Connections", self.connections.get()),
+            ("Created_tmp_disk_tables", self.created_tmp_disk_tables.get()),
+            ("Created_tmp_files", self.created_tmp_files.get()),
             ("Max_used_connections", self.max_used_connections.get()),
             ("Plan_cache_hits", self.plan_cache_hits.get()),
             ("Plan_cache_misses", self.plan_cache_misses.get()),
@@ -169,6 +193,8 @@ impl Counters {
             ("Queries", self.queries.get()),
             ("Questions", self.questions.get()),
             ("Slow_queries", self.slow_queries.get()),
+            ("Sort_merge_passes", self.sort_merge_passes.get()),
+            ("Spill_bytes_written", self.spill_bytes_written.get()),
         ];
         all.extend(StatementKind::ALL.iter().map(|(kind, name)| (*name, self.kinds[*kind as usize].get())));
         all

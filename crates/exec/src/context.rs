@@ -9,15 +9,16 @@ use store::{LockWait, ReadView, Reader, StoreError, Transaction};
 use table::WriteError;
 
 use crate::expr::{EvalContext, SqlResult};
+use crate::run::{Keep, SpillFile};
 
 /// Bytes of memory an operator may use before it goes to disk or gives up.
 #[derive(Clone, Copy, Debug)]
 pub struct MemoryLimits {
     /// `sort_buffer_size`.
     pub sort_bytes: usize,
-    /// `join_buffer_size`, for a hash join's kept side.
+    /// `join_buffer_size`, for the kept side of a hash join or a nested loop.
     pub join_bytes: usize,
-    /// `tmp_table_size`: groups, distinct rows, kept rows.
+    /// `tmp_table_size`: groups, distinct rows, the two sides of EXCEPT and INTERSECT, kept rows.
     pub temporary_bytes: usize,
     /// `group_concat_max_len`.
     pub group_concat_bytes: usize,
@@ -35,6 +36,21 @@ impl Default for MemoryLimits {
             recursion_depth_max: 1000,
         }
     }
+}
+
+/// What a statement put on disk.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct SpillCounts {
+    /// Sorted runs written, not counting those that merging made.
+    pub sort_runs: u64,
+    /// Passes in which runs were merged (`Sort_merge_passes`).
+    pub sort_merge_passes: u64,
+    /// Operators other than sorts that went to disk (`Created_tmp_disk_tables`).
+    pub disk_tables: u64,
+    /// Temporary files made: 0 or 1 (`Created_tmp_files`).
+    pub files: u64,
+    /// Packed bytes written.
+    pub bytes: u64,
 }
 
 /// Everything an execution reads and changes beside its plan.
@@ -59,14 +75,20 @@ pub struct ExecContext<'a> {
     pub engine_session: &'a dyn Any,
     /// Limits of the session.
     pub limits: MemoryLimits,
-    /// Where what does not fit into memory goes; `None`: it must fit.
+    /// Where what does not fit into memory goes; `None`: it must fit, or the statement fails with 1114.
     pub spill: Option<Arc<dyn env::disk::Folder>>,
+    /// What went there.
+    pub spilled: SpillCounts,
+    /// The operator that runs now went to disk (for `node_counters`).
+    pub(crate) node_spilled: bool,
+    /// The statement's temporary file, once there is one.
+    pub(crate) spill_file: Option<Arc<SpillFile>>,
     /// How changes treat values.
     pub change: ChangeSettings,
     /// Rows read from tables so far (`Rows_examined` of the slow log).
     pub rows_examined: u64,
     /// Rows of the last step of each recursive CTE.
-    pub(crate) working: Vec<Vec<types::Batch>>,
+    pub(crate) working: Vec<Arc<Keep>>,
     /// Rows and calls per plan node, if EXPLAIN ANALYZE wants them.
     pub node_counters: Vec<NodeCounter>,
 }
@@ -80,6 +102,8 @@ pub struct NodeCounter {
     pub rows: u64,
     /// Microseconds spent in it and below.
     pub micros: u64,
+    /// Some of what it kept went to disk.
+    pub spilled: bool,
 }
 
 /// How INSERT, UPDATE and DELETE treat values.
@@ -128,6 +152,9 @@ impl<'a> ExecContext<'a> {
             engine_session,
             limits: MemoryLimits::default(),
             spill: None,
+            spilled: SpillCounts::default(),
+            node_spilled: false,
+            spill_file: None,
             change: ChangeSettings::default(),
             rows_examined: 0,
             working: Vec::new(),
@@ -146,6 +173,42 @@ impl<'a> ExecContext<'a> {
             Some(transaction) => transaction.reader(view),
             None => view.reader(),
         })
+    }
+
+    /// The statement's temporary file, made at the first call; blocks are counted into `spilled` when it is closed.
+    ///
+    /// # Errors
+    /// 1114 without a folder for it; what the system says.
+    pub(crate) fn spill_file(&mut self) -> SqlResult<Arc<SpillFile>> {
+        if let Some(file) = &self.spill_file {
+            return Ok(Arc::clone(file));
+        }
+        let Some(folder) = &self.spill else {
+            return Err(coded(1114, "The table '(temporary)' is full"));
+        };
+        let file = SpillFile::create(folder)?;
+        self.spilled.files += 1;
+        self.spill_file = Some(Arc::clone(&file));
+        Ok(file)
+    }
+
+    /// An operator that is no sort goes to disk at a level of parting: the first counts.
+    pub(crate) fn count_disk_table(&mut self, level: u32) {
+        self.spilled.disk_tables += u64::from(level == 0);
+        self.node_spilled = true;
+    }
+
+    /// A sorted run goes to disk.
+    pub(crate) fn count_sort_run(&mut self) {
+        self.spilled.sort_runs += 1;
+        self.node_spilled = true;
+    }
+
+    /// What the statement has put on disk so far.
+    #[must_use]
+    pub fn spill_counts(&self) -> SpillCounts {
+        let bytes = self.spill_file.as_ref().map_or(0, |file| file.written_bytes());
+        SpillCounts { bytes, ..self.spilled }
     }
 
     /// Once a batch: KILL and time limits.

@@ -12,7 +12,8 @@
 //! Invariants:
 //! 1. A batch handed to a parent belongs to the parent until its next call: operators share no row buffers.
 //! 2. Between two batches an operator holds no latch and no borrowed page.
-//! 3. Every operator that keeps rows counts their bytes against a limit of the session.
+//! 3. Every operator that keeps rows counts their bytes against a limit of the session ([`MemoryLimits`]) and goes to disk
+//!    above it; what it gives is the same, its order may differ.
 //!
 //! Read next: [`prepare`], `run` (the operators), `change` (INSERT, UPDATE, DELETE), [`expr`], [`output`].
 
@@ -25,7 +26,7 @@ pub mod prepare;
 mod run;
 
 pub use change::{Changed, run_change};
-pub use context::{ChangeSettings, ExecContext, MemoryLimits, NodeCounter};
+pub use context::{ChangeSettings, ExecContext, MemoryLimits, NodeCounter, SpillCounts};
 pub use output::{ReplySink, RowSink};
 pub use prepare::Prepared;
-pub use run::{evaluate, run_query};
+pub use run::{evaluate, remove_left_over, run_query};

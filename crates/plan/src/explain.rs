@@ -19,6 +19,8 @@ pub struct Actual {
     pub rows: u64,
     /// Microseconds spent in it and below.
     pub micros: u64,
+    /// Some of what it kept went to disk.
+    pub spilled: bool,
 }
 
 /// A row of the traditional EXPLAIN.
@@ -108,6 +110,9 @@ impl Printer<'_> {
                     actual.rows as f64 / loops,
                     actual.loops
                 );
+                if actual.spilled {
+                    self.out.push_str(" (spilled to disk)");
+                }
             }
         }
         self.out.push('\n');
@@ -352,6 +357,7 @@ impl Printer<'_> {
                 let what = match kind {
                     ApplyKind::Scalar => "projection",
                     ApplyKind::Exists => "condition; exists",
+                    ApplyKind::Quantified { single: true, .. } => "condition; row",
                     ApplyKind::Quantified { all: false, .. } => "condition; any",
                     ApplyKind::Quantified { all: true, .. } => "condition; all",
                 };

@@ -159,6 +159,8 @@ pub enum SubqueryKind {
     Quantified {
         /// ALL instead of ANY.
         all: bool,
+        /// `(a, b) = (subquery)`: NULL without rows, 1242 with more than one.
+        single: bool,
         /// Conditions of one row of the subquery against the outer row: `left op right` per column, where right is a
         /// `Column` of the subquery. Joined by AND.
         condition: Vec<Expr>,

@@ -305,6 +305,8 @@ pub enum ApplyKind {
     Quantified {
         /// ALL.
         all: bool,
+        /// The only row is asked for: NULL without rows, 1242 with more than one.
+        single: bool,
         /// Joined by AND; read the input's columns followed by the subquery's.
         condition: Vec<Expr>,
     },

@@ -73,9 +73,16 @@ pub(crate) fn asked(kind: &SubqueryKind, name: &dyn Fn(Column) -> String) -> Str
     match kind {
         SubqueryKind::Scalar => "value(subquery)".into(),
         SubqueryKind::Exists => "exists(subquery)".into(),
-        SubqueryKind::Quantified { all, condition } => {
+        SubqueryKind::Quantified { all, single, condition } => {
             let parts: Vec<String> = condition.iter().map(|part| expr_text(part, name)).collect();
-            format!("{}(subquery: {})", if *all { "all" } else { "any" }, parts.join(" and "))
+            let what = if *single {
+                "row"
+            } else if *all {
+                "all"
+            } else {
+                "any"
+            };
+            format!("{what}(subquery: {})", parts.join(" and "))
         }
     }
 }

@@ -190,6 +190,19 @@ impl BytesColumn {
         self.data.len()
     }
 
+    /// Bytes of memory held, spare room included.
+    #[must_use]
+    pub fn memory_bytes(&self) -> usize {
+        self.data.capacity() + self.ends.capacity() * size_of::<u32>()
+    }
+
+    /// Bytes of the longest row.
+    #[must_use]
+    pub fn longest(&self) -> usize {
+        let mut start = 0;
+        self.ends.iter().map(|&end| (end - std::mem::replace(&mut start, end)) as usize).max().unwrap_or(0)
+    }
+
     /// The bytes of one row.
     #[inline]
     #[must_use]
@@ -325,6 +338,18 @@ impl Column {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.nulls.is_empty()
+    }
+
+    /// Bytes of memory held, spare room included.
+    #[must_use]
+    pub fn memory_bytes(&self) -> usize {
+        let data = match &self.data {
+            ColumnData::Int(data) => data.capacity() * size_of::<i64>(),
+            ColumnData::Double(data) => data.capacity() * size_of::<f64>(),
+            ColumnData::Decimal(data) => data.capacity() * size_of::<Decimal>(),
+            ColumnData::Bytes(data) => data.memory_bytes(),
+        };
+        data + self.nulls.words.capacity() * size_of::<u64>()
     }
 
     /// No rows; shape and memory stay.
@@ -593,6 +618,21 @@ impl Batch {
             column.clear();
         }
         self.row_count = 0;
+    }
+
+    /// Bytes of memory held by its columns, spare room included.
+    #[must_use]
+    pub fn memory_bytes(&self) -> usize {
+        self.columns.iter().map(Column::memory_bytes).sum()
+    }
+
+    /// Bytes of the longest strings of all columns together: no row has more.
+    #[must_use]
+    pub fn longest_row(&self) -> usize {
+        self.columns
+            .iter()
+            .map(|column| if let ColumnData::Bytes(b) = &column.data { b.longest() } else { 8 })
+            .sum()
     }
 
     /// No more rows should be added: [`BATCH_ROWS_MAX`] or [`BATCH_BYTES_TARGET`] is reached.

@@ -18,8 +18,15 @@ use crate::core::Core;
 use crate::variables::definition::known;
 use crate::variables::sql_mode::SqlModes;
 
-/// MySQL's defaults of buffer sizes are for rows at a time; operators that work by batches get at least this.
-const OPERATOR_BYTES_MIN: usize = 16 << 20;
+/// MySQL's default of `sort_buffer_size` and `join_buffer_size`, made for rows at a time.
+const BUFFER_BYTES_DEFAULT: usize = 256 << 10;
+/// What an operator that works by batches gets instead, as long as nobody says otherwise.
+const OPERATOR_BYTES_DEFAULT: usize = 16 << 20;
+
+/// Bytes of memory of a sort or join for what `sort_buffer_size` or `join_buffer_size` says.
+fn operator_bytes(variable: usize) -> usize {
+    if variable == BUFFER_BYTES_DEFAULT { OPERATOR_BYTES_DEFAULT } else { variable }
+}
 impl LocalSession {
     pub(super) fn now_micros(&self) -> i64 {
         self.fixed_timestamp_micros.unwrap_or_else(|| self.core.env.clock.wall_micros())
@@ -63,9 +70,9 @@ impl LocalSession {
         };
         let bytes = |id| usize::try_from(self.variables.unsigned(id)).unwrap_or(usize::MAX);
         let limits = MemoryLimits {
-            sort_bytes: bytes(known::sort_buffer_size()).max(OPERATOR_BYTES_MIN),
-            join_bytes: bytes(known::join_buffer_size()).max(OPERATOR_BYTES_MIN),
-            temporary_bytes: bytes(known::tmp_table_size()).max(OPERATOR_BYTES_MIN),
+            sort_bytes: operator_bytes(bytes(known::sort_buffer_size())),
+            join_bytes: operator_bytes(bytes(known::join_buffer_size())),
+            temporary_bytes: bytes(known::tmp_table_size()),
             group_concat_bytes: bytes(known::group_concat_max_len()),
             recursion_depth_max: self.variables.unsigned(known::cte_max_recursion_depth()),
         };
@@ -123,6 +130,7 @@ impl LocalSession {
         context.spill = core.spill_folder();
         let result = run(&plan.prepared, &mut context);
         let examined = context.rows_examined;
+        core.counters.add_spilled(&context.spill_counts());
         self.transaction.rows_examined += examined;
         let total = warnings.total();
         self.diagnostics.extend_counted(warnings.entries().iter().cloned(), total, kept_max);

@@ -102,6 +102,7 @@ impl LocalSession {
                         loops: counter.loops,
                         rows: counter.rows,
                         micros: counter.micros,
+                        spilled: counter.spilled,
                     })
                     .collect())
             }

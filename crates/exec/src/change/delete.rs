@@ -4,15 +4,14 @@ use std::sync::Arc;
 
 use plan::physical::{DeletePlan, PhysicalPlan};
 use table::Table;
-use types::vector::BytesColumn;
-use types::{Batch, Cell};
+use types::{Batch, Cell, Physical};
 
 use super::{Changed, failed, write};
 use crate::context::ExecContext;
 use crate::expr::SqlResult;
 use crate::prepare::Programs;
-use crate::run::Source;
 use crate::run::scan::local_table;
+use crate::run::{Keep, KeepCursor, Source};
 
 /// What of a DELETE does not depend on the execution.
 #[derive(Debug)]
@@ -50,19 +49,30 @@ pub(super) fn run(
     source.start(ctx)?;
     if compiled.collect_first {
         // Locators only, table by table.
-        let mut found: Vec<BytesColumn> = targets.iter().map(|_| BytesColumn::new()).collect();
+        let limit = ctx.limits.temporary_bytes / targets.len().max(1);
+        let mut found: Vec<Keep> = targets.iter().map(|_| Keep::default()).collect();
+        let mut locators = Batch::new([Physical::Bytes]);
         while source.next(ctx)? {
             for ((_, position), found) in targets.iter().zip(&mut found) {
+                locators.clear();
                 each_locator(&source.batch, *position, |locator| {
-                    found.push(locator);
+                    locators.columns[0].push_bytes(locator);
+                    locators.row_count += 1;
                     Ok(())
                 })?;
+                found.push(&locators, limit, ctx)?;
             }
             ctx.check()?;
         }
-        for ((table, _), found) in targets.iter().zip(&found) {
-            for locator in found.iter() {
-                changed.affected += u64::from(delete_row(table, locator, ctx)?);
+        for ((table, _), mut found) in targets.iter().zip(found) {
+            found.finish()?;
+            let mut cursor = KeepCursor::default();
+            while let Some(batch) = cursor.next(&found)? {
+                each_locator(batch, 0, |locator| {
+                    changed.affected += u64::from(delete_row(table, locator, ctx)?);
+                    Ok(())
+                })?;
+                ctx.check()?;
             }
         }
         return Ok(changed);

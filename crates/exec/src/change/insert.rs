@@ -19,7 +19,7 @@ use crate::context::{ExecContext, internal};
 use crate::expr::SqlResult;
 use crate::prepare::Programs;
 use crate::run::scan::local_table;
-use crate::run::{Kept, Source};
+use crate::run::{Keep, KeepCursor, Source};
 
 /// Rows between two looks at KILL.
 const CHECK_ROWS: usize = 512;
@@ -277,18 +277,15 @@ impl<'p> Insert<'p, '_> {
         types: &[DataType],
         ctx: &mut ExecContext<'_>,
     ) -> SqlResult<()> {
-        source.start(ctx)?;
         if self.plan.collect_first {
-            let mut kept = Kept::default();
-            while source.next(ctx)? {
-                kept.push(&source.batch);
-                ctx.check()?;
-            }
-            for batch in &kept.batches {
+            let keep = Keep::all(&mut source, ctx.limits.temporary_bytes, ctx)?;
+            let mut cursor = KeepCursor::default();
+            while let Some(batch) = cursor.next(&keep)? {
                 self.insert_batch(batch, types, ctx)?;
             }
             return Ok(());
         }
+        source.start(ctx)?;
         // Two batches take turns, since the source is borrowed while its rows are inserted.
         let mut batch = Batch::new(source.batch.columns.iter().map(Column::physical));
         while source.next(ctx)? {

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use hashbrown::HashSet;
 use plan::physical::{PhysicalPlan, UpdatePlan, UpdateTarget};
 use table::{Table, Updated, WriteError};
+use types::vector::BytesColumn;
 use types::{Batch, Cell, Column};
 
 use super::rules::{self, Computed, Rules, RunningRules};
@@ -14,7 +14,7 @@ use crate::context::{ExecContext, internal};
 use crate::expr::SqlResult;
 use crate::prepare::Programs;
 use crate::run::scan::local_table;
-use crate::run::{Kept, Source};
+use crate::run::{Keep, KeepCursor, Source, Unseen};
 
 /// What of an UPDATE does not depend on the execution.
 #[derive(Debug)]
@@ -116,8 +116,8 @@ struct Target<'p> {
     table: Arc<Table>,
     running: RunningRules,
     programs: Vec<Option<rules::Running>>,
-    /// Rows changed already, where a join may give a row several times.
-    seen: HashSet<Box<[u8]>, foldhash::fast::RandomState>,
+    /// Rows changed already, where a join may give a row several times; `None` where none does.
+    seen: Option<Unseen>,
 }
 
 struct Update<'p, 's> {
@@ -138,6 +138,8 @@ pub(super) fn run(
     ctx: &mut ExecContext<'_>,
 ) -> SqlResult<Changed> {
     let mut source = Source::new(plan, &update.source, programs)?;
+    // A join may give a row several times; one table's own rows come once.
+    let several = update.collect_first && plan.tables.len() > 1;
     let mut targets = Vec::with_capacity(update.targets.len());
     for (target, compiled) in update.targets.iter().zip(&compiled.targets) {
         targets.push(Target {
@@ -150,7 +152,7 @@ pub(super) fn run(
                 .iter()
                 .map(|assign| assign.value.as_ref().map(rules::Running::new))
                 .collect(),
-            seen: HashSet::default(),
+            seen: several.then(|| Unseen::new(update.source.shapes())),
         });
     }
     let mut row = Batch::new(update.source.shapes());
@@ -162,17 +164,15 @@ pub(super) fn run(
         row,
         changed: Changed { is_update: true, ..Changed::default() },
     };
-    source.start(ctx)?;
     if update.collect_first {
-        let mut kept = Kept::default();
-        while source.next(ctx)? {
-            kept.push(&source.batch);
-            ctx.check()?;
-        }
-        for batch in &kept.batches {
+        let keep = Keep::all(&mut source, ctx.limits.temporary_bytes, ctx)?;
+        let mut cursor = KeepCursor::default();
+        while let Some(batch) = cursor.next(&keep)? {
             run.update_batch(batch, ctx)?;
         }
+        run.update_aside(ctx)?;
     } else {
+        source.start(ctx)?;
         // Two batches take turns, since the source is borrowed while its rows are changed.
         let mut batch = Batch::new(update.source.shapes());
         while source.next(ctx)? {
@@ -187,36 +187,62 @@ pub(super) fn run(
 
 impl Update<'_, '_> {
     fn update_batch(&mut self, batch: &Batch, ctx: &mut ExecContext<'_>) -> SqlResult<()> {
-        // A join may give a row several times; one table's own rows come once.
-        let several = self.plan.collect_first;
         for row in 0..batch.row_count {
-            for target in &mut self.targets {
-                let Cell::Bytes(locator) = batch.columns[target.plan.locator as usize].cell(row) else {
-                    continue;
-                };
-                if several && !target.seen.insert(locator.into()) {
-                    continue;
-                }
-                for (column, source) in self.row.columns.iter_mut().zip(&batch.columns) {
-                    column.clear();
-                    column.push_cell(source.cell(row));
-                }
-                self.changed.matched += 1;
-                let number = self.changed.matched;
-                let ignore = self.plan.ignore;
-                let became = target.update(
-                    &mut self.row,
-                    (batch, row),
-                    locator,
-                    number,
-                    ignore,
-                    &self.storing,
-                    ctx,
-                )?;
-                self.changed.changed += u64::from(became);
+            for target in 0..self.targets.len() {
+                self.update_row(batch, row, target, ctx)?;
             }
         }
         ctx.check()
+    }
+
+    /// Rows that wait on disk because nothing more could be remembered of their tables in memory.
+    fn update_aside(&mut self, ctx: &mut ExecContext<'_>) -> SqlResult<()> {
+        let mut batch = Batch::new(self.row.columns.iter().map(Column::physical));
+        let mut locators = BytesColumn::new();
+        for target in 0..self.targets.len() {
+            while let Some(seen) = &mut self.targets[target].seen
+                && seen.next_aside(&mut batch, &mut locators)?
+            {
+                for row in 0..batch.row_count {
+                    self.update_row(&batch, row, target, ctx)?;
+                }
+                batch.clear();
+                locators.clear();
+                ctx.check()?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Changes a target's row as a row of the source says, unless that was done.
+    fn update_row(
+        &mut self,
+        batch: &Batch,
+        row: usize,
+        target: usize,
+        ctx: &mut ExecContext<'_>,
+    ) -> SqlResult<()> {
+        let target = &mut self.targets[target];
+        let Cell::Bytes(locator) = batch.columns[target.plan.locator as usize].cell(row) else {
+            return Ok(());
+        };
+        if let Some(seen) = &mut target.seen {
+            let cells = batch.columns.iter().map(|column| column.cell(row));
+            if !seen.is_new(locator, cells, ctx.limits.temporary_bytes, ctx)? {
+                return Ok(());
+            }
+        }
+        for (column, source) in self.row.columns.iter_mut().zip(&batch.columns) {
+            column.clear();
+            column.push_cell(source.cell(row));
+        }
+        self.changed.matched += 1;
+        let number = self.changed.matched;
+        let ignore = self.plan.ignore;
+        let became =
+            target.update(&mut self.row, (batch, row), locator, number, ignore, &self.storing, ctx)?;
+        self.changed.changed += u64::from(became);
+        Ok(())
     }
 }
 

@@ -6,7 +6,8 @@ use hashbrown::HashMap;
 use plan::physical::{ApplyKind, Node, PhysicalPlan};
 use types::{Batch, Column, DataType, Physical};
 
-use super::{Kept, Operator, Source};
+use super::keep::KeepCursor;
+use super::{Keep, Operator, Source};
 use crate::context::{ExecContext, coded};
 use crate::expr::{Program, Scratch, SqlResult};
 use crate::key::append_row_key;
@@ -24,7 +25,7 @@ pub(super) struct Apply<'p> {
     condition: Option<(Scratch, Arc<Program>)>,
     shape: Physical,
     /// The rows of an uncorrelated ANY or ALL.
-    kept: Option<Kept>,
+    kept: Option<Keep>,
     /// The answer of an uncorrelated scalar or EXISTS: a one-row column.
     constant: Option<Column>,
     /// Answers by outer values.
@@ -77,9 +78,7 @@ impl<'p> Apply<'p> {
                 let mut rows = 0;
                 while self.subquery.next(ctx)? {
                     rows += self.subquery.batch.row_count;
-                    if rows > 1 {
-                        return Err(coded(1242, "Subquery returns more than 1 row"));
-                    }
+                    check_single(true, rows)?;
                     answer.push_cell(self.subquery.batch.columns[0].cell(0));
                 }
                 if rows == 0 {
@@ -91,25 +90,31 @@ impl<'p> Apply<'p> {
                 let found = self.subquery.next(ctx)?;
                 answer.push_int(i64::from(found));
             }
-            ApplyKind::Quantified { all, .. } => {
+            ApplyKind::Quantified { all, single, .. } => {
                 let uncorrelated = self.outer.is_empty();
                 if uncorrelated && self.kept.is_none() {
-                    let mut kept = Kept::default();
-                    super::simple::keep_all(&mut self.subquery, ctx, &mut kept)?;
-                    self.kept = Some(kept);
+                    let limit = ctx.limits.temporary_bytes;
+                    self.kept = Some(Keep::all(&mut self.subquery, limit, ctx)?);
                 }
                 let mut verdict = Verdict { all: *all, unknown: false, decided: None };
+                let mut rows = 0;
+                // All rows are counted where only one may be.
+                let goes_on = |verdict: &Verdict| *single || verdict.decided.is_none();
                 if let Some(kept) = self.kept.take() {
-                    for batch in &kept.batches {
+                    let mut cursor = KeepCursor::default();
+                    while goes_on(&verdict)
+                        && let Some(batch) = cursor.next(&kept)?
+                    {
+                        rows += batch.row_count;
+                        check_single(*single, rows)?;
                         self.judge(row, batch, &mut verdict, ctx)?;
-                        if verdict.decided.is_some() {
-                            break;
-                        }
                     }
                     self.kept = Some(kept);
                 } else {
                     self.subquery.start(ctx)?;
-                    while verdict.decided.is_none() && self.subquery.next(ctx)? {
+                    while goes_on(&verdict) && self.subquery.next(ctx)? {
+                        rows += self.subquery.batch.row_count;
+                        check_single(*single, rows)?;
                         let shapes: Vec<Physical> =
                             self.subquery.batch.columns.iter().map(Column::physical).collect();
                         let batch = std::mem::replace(&mut self.subquery.batch, Batch::new(shapes));
@@ -117,6 +122,7 @@ impl<'p> Apply<'p> {
                         self.subquery.batch = batch;
                     }
                 }
+                verdict.unknown |= *single && rows == 0;
                 match verdict.answer() {
                     Some(truth) => answer.push_int(i64::from(truth)),
                     None => answer.push_null(),
@@ -156,6 +162,14 @@ impl<'p> Apply<'p> {
         }
         Ok(())
     }
+}
+
+/// 1242: only one row may come.
+fn check_single(single: bool, rows: usize) -> SqlResult<()> {
+    if single && rows > 1 {
+        return Err(coded(1242, "Subquery returns more than 1 row"));
+    }
+    Ok(())
 }
 
 struct Verdict {

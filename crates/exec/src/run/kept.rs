@@ -1,7 +1,8 @@
-//! Rows kept in memory: the build side of joins, materialised subqueries, sorted rows.
+//! Rows kept in memory and known by number: the build side of joins, rows to be sorted. Whoever keeps them watches their
+//! bytes.
 
-use types::vector::{BATCH_ROWS_MAX, Batch, ColumnData};
-use types::{Column, Decimal, Physical};
+use types::vector::{BATCH_ROWS_MAX, Batch};
+use types::{Column, Physical};
 
 /// Rows in batches of at most 1,024; a row is known by its number.
 #[derive(Debug, Default)]
@@ -9,19 +10,22 @@ pub(crate) struct Kept {
     pub(crate) batches: Vec<Batch>,
     rows: usize,
     bytes: usize,
+    longest_row: usize,
 }
 
 impl Kept {
     /// Appends the rows of `batch`.
     pub(crate) fn push(&mut self, batch: &Batch) {
         let mut start = 0;
-        self.bytes += batch_bytes(batch);
+        self.bytes -= self.batches.last().map_or(0, Batch::memory_bytes);
+        self.longest_row = self.longest_row.max(batch.longest_row());
         while start < batch.row_count {
             let shapes = || batch.columns.iter().map(Column::physical);
             if self.batches.last().is_none_or(|last| last.row_count >= BATCH_ROWS_MAX) {
+                self.bytes += self.batches.last().map_or(0, Batch::memory_bytes);
                 self.batches.push(Batch::new(shapes()));
             }
-            let Some(last) = self.batches.last_mut() else { return };
+            let Some(last) = self.batches.last_mut() else { break };
             let count = (BATCH_ROWS_MAX - last.row_count).min(batch.row_count - start);
             if start == 0 && count == batch.row_count {
                 last.extend_from(batch);
@@ -32,20 +36,28 @@ impl Kept {
             start += count;
             self.rows += count;
         }
+        self.bytes += self.batches.last().map_or(0, Batch::memory_bytes);
     }
 
     pub(crate) fn len(&self) -> usize {
         self.rows
     }
 
+    /// Bytes of memory the rows take.
     pub(crate) fn bytes(&self) -> usize {
         self.bytes
+    }
+
+    /// No row's strings have more bytes together.
+    pub(crate) fn longest_row(&self) -> usize {
+        self.longest_row
     }
 
     pub(crate) fn clear(&mut self) {
         self.batches.clear();
         self.rows = 0;
         self.bytes = 0;
+        self.longest_row = 0;
     }
 
     /// The batch and the row in it of row `number`.
@@ -61,20 +73,6 @@ impl Kept {
             target.push_cell(source.cell(row));
         }
     }
-}
-
-/// Bytes a batch takes.
-pub(crate) fn batch_bytes(batch: &Batch) -> usize {
-    batch
-        .columns
-        .iter()
-        .map(|column| match &column.data {
-            ColumnData::Int(data) => data.len() * 8,
-            ColumnData::Double(data) => data.len() * 8,
-            ColumnData::Decimal(data) => data.len() * size_of::<Decimal>(),
-            ColumnData::Bytes(data) => data.byte_count() + data.len() * 4,
-        })
-        .sum()
 }
 
 /// Appends rows `rows` of `source`'s columns to the columns of `out` from position `at` on.

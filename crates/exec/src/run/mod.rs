@@ -2,12 +2,22 @@
 
 mod aggregate;
 mod apply;
+mod distinct;
+mod hash_join;
 mod join;
+mod keep;
 mod kept;
+mod loop_join;
+mod partition;
+mod recursive;
 pub(crate) mod scan;
+mod set_operation;
 mod simple;
 mod sort;
+mod sorter;
 mod spill;
+
+use std::sync::Arc;
 
 use plan::physical::{Node, Op, PhysicalPlan, PlanKind};
 use types::{Batch, Column, Value};
@@ -17,7 +27,10 @@ use crate::expr::{Program, SqlResult};
 use crate::output::RowSink;
 use crate::prepare::{Prepared, Programs};
 
+pub(crate) use keep::{Keep, KeepCursor, Unseen};
 pub(crate) use kept::Kept;
+pub(crate) use spill::SpillFile;
+pub use spill::remove_left_over;
 
 /// An operator under way.
 ///
@@ -62,10 +75,13 @@ impl<'p> Source<'p> {
             return self.operator.next(ctx, &mut self.batch);
         }
         let before = ctx.eval.session.clock_utc_micros();
+        let above = std::mem::take(&mut ctx.node_spilled);
         let more = self.operator.next(ctx, &mut self.batch)?;
+        let spilled = std::mem::replace(&mut ctx.node_spilled, above);
         let after = ctx.eval.session.clock_utc_micros();
         if let Some(counter) = ctx.node_counters.get_mut(self.number as usize) {
             counter.rows += self.batch.row_count as u64;
+            counter.spilled |= spilled;
             counter.micros += (after - before).max(0) as u64;
         }
         Ok(more)
@@ -83,10 +99,8 @@ pub(crate) fn build<'p>(
         Op::Empty => Box::new(simple::Empty),
         Op::Scan(scan) => scan::build(plan, scan, programs)?,
         Op::Values(rows) => Box::new(simple::Values::new(rows, programs)?),
-        Op::WorkingTable { recursion } => {
-            Box::new(simple::WorkingTable { recursion: *recursion as usize, next: 0 })
-        }
-        Op::Recursive { recursion, seed, step, distinct } => Box::new(simple::Recursive::new(
+        Op::WorkingTable { recursion } => Box::new(recursive::WorkingTable::new(*recursion as usize)),
+        Op::Recursive { recursion, seed, step, distinct } => Box::new(recursive::Recursive::new(
             *recursion as usize,
             Source::new(plan, seed, programs)?,
             Source::new(plan, step, programs)?,
@@ -104,23 +118,17 @@ pub(crate) fn build<'p>(
             let left_source = Source::new(plan, left, programs)?;
             join::lookup(plan, node, *kind, left_source, scan, conditions, programs)?
         }
-        Op::HashJoin { kind, left, right, keys, conditions, null_aware } => Box::new(join::HashJoin::new(
-            plan,
-            *kind,
-            (left, right),
-            keys,
-            conditions,
-            *null_aware,
-            programs,
-        )?),
+        Op::HashJoin { kind, left, right, keys, conditions, null_aware } => Box::new(
+            hash_join::HashJoin::new(plan, *kind, (left, right), keys, conditions, *null_aware, programs)?,
+        ),
         Op::LoopJoin { kind, left, right, conditions } => {
-            Box::new(join::LoopJoin::new(plan, *kind, left, right, conditions, programs)?)
+            Box::new(loop_join::LoopJoin::new(plan, *kind, left, right, conditions, programs)?)
         }
         Op::Aggregate { input, keys, calls, rollup, .. } => {
             Box::new(aggregate::GroupBy::new(plan, input, keys, calls, *rollup, programs)?)
         }
         Op::Distinct { input } => {
-            Box::new(simple::Distinct::new(Source::new(plan, input, programs)?, node.types.clone()))
+            Box::new(distinct::Distinct::new(Source::new(plan, input, programs)?, node.types.clone()))
         }
         Op::Sort { input, keys } => Box::new(sort::Sort::new(plan, input, keys, None, programs)?),
         Op::TopN { input, keys, count, offset } => {
@@ -134,7 +142,7 @@ pub(crate) fn build<'p>(
         Op::Append { left, right } => {
             Box::new(simple::Append::new(build(plan, left, programs)?, build(plan, right, programs)?))
         }
-        Op::SetOp { op, all, left, right } => Box::new(simple::SetOperation::new(
+        Op::SetOp { op, all, left, right } => Box::new(set_operation::SetOperation::new(
             *op,
             *all,
             Source::new(plan, left, programs)?,
@@ -152,7 +160,8 @@ pub(crate) fn build<'p>(
 
 /// Sets up what operators expect of the context.
 pub(crate) fn enter(plan: &PhysicalPlan, ctx: &mut ExecContext<'_>) {
-    ctx.working = vec![Vec::new(); plan.recursion_count as usize];
+    ctx.working = (0..plan.recursion_count).map(|_| Arc::new(Keep::default())).collect();
+    ctx.spill_file = None;
     if plan.outer_slot_count > 0 {
         ctx.eval.outer = (0..plan.outer_slot_count).map(|_| Column::new(types::Physical::Int)).collect();
     }

@@ -352,7 +352,14 @@ pub(super) struct Fetch<'p> {
     columns: &'p [usize],
     fetched: Batch,
     matched: Vec<u32>,
+    /// Locators read at a time; fewer where rows are large.
+    count: usize,
+    /// Rows of the input batch that are done.
+    done: usize,
 }
+
+/// Locators read at first: the size of the rows is not known yet.
+const FETCH_COUNT_FIRST: usize = 16;
 
 impl<'p> Fetch<'p> {
     pub(super) fn new(
@@ -366,33 +373,54 @@ impl<'p> Fetch<'p> {
         let shapes: Vec<_> =
             columns.iter().map(|&ordinal| table.definition().columns[ordinal].data_type.physical()).collect();
         let fetched = Batch::new(shapes);
-        Ok(Fetch { input, table, locator: locator as usize, columns, fetched, matched: Vec::new() })
+        Ok(Fetch {
+            input,
+            table,
+            locator: locator as usize,
+            columns,
+            fetched,
+            matched: Vec::new(),
+            count: FETCH_COUNT_FIRST,
+            done: 0,
+        })
     }
 }
 
 impl Operator for Fetch<'_> {
     fn start(&mut self, ctx: &mut ExecContext<'_>) -> SqlResult<()> {
+        self.done = 0;
+        self.input.batch.clear();
         self.input.start(ctx)
     }
 
     fn next(&mut self, ctx: &mut ExecContext<'_>, out: &mut Batch) -> SqlResult<bool> {
         loop {
-            if !self.input.next(ctx)? {
-                return Ok(false);
+            if self.done >= self.input.batch.row_count {
+                self.done = 0;
+                if !self.input.next(ctx)? {
+                    return Ok(false);
+                }
             }
+            let start = self.done;
+            let end = (start + self.count).min(self.input.batch.row_count);
+            self.done = end;
+            let ColumnData::Bytes(all) = &self.input.batch.columns[self.locator].data else {
+                return Err(internal("a locator is bytes"));
+            };
+            let mut part = BytesColumn::new();
+            (start..end).for_each(|row| part.push(all.get(row)));
             self.fetched.clear();
             self.matched.clear();
             let zone = &ctx.eval.settings.time_zone;
-            let ColumnData::Bytes(locators) = &self.input.batch.columns[self.locator].data else {
-                return Err(internal("a locator is bytes"));
-            };
             let reader = ctx.reader()?;
             self.table
-                .get_rows(locators, reader, zone, self.columns, &mut self.fetched, &mut self.matched)
+                .get_rows(&part, reader, zone, self.columns, &mut self.fetched, &mut self.matched)
                 .map_err(|error| store_error(&error))?;
+            self.count = super::join::next_count(self.count, &self.fetched);
             if self.matched.is_empty() {
                 continue;
             }
+            self.matched.iter_mut().for_each(|row| *row += start as u32);
             let width = self.input.batch.columns.len();
             super::kept::gather(&self.input.batch, &self.matched, out, 0);
             for (target, source) in out.columns[width..].iter_mut().zip(&mut self.fetched.columns) {

@@ -1,7 +1,4 @@
-//! ORDER BY: normalised keys compared byte by byte; runs on disk above the memory limit; a heap for the first rows.
-//!
-//! Rows are kept in batches; what is sorted is an array of (start of the key, row number) with the first eight bytes
-//! of the key beside it. Rows with equal keys keep their order of arrival.
+//! ORDER BY: normalised keys compared byte by byte by a [`Sorter`]; a heap for the first rows, while they fit into memory.
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
@@ -9,16 +6,16 @@ use std::sync::Arc;
 
 use plan::Expr;
 use plan::physical::{Node, PhysicalPlan};
-use types::vector::{BATCH_ROWS_MAX, BytesColumn};
+use types::vector::BATCH_ROWS_MAX;
 use types::{Batch, Column, DataType, Physical};
 
 use super::kept::columns;
+use super::sorter::Sorter;
 use super::{Kept, Operator, Source, limit_value};
 use crate::context::ExecContext;
 use crate::expr::{Program, Scratch, SqlResult};
 use crate::key::append_key;
 use crate::prepare::Programs;
-use crate::run::spill::{RunReader, RunWriter};
 
 /// Rows up to which a LIMIT is answered with a heap instead of a whole sort.
 const HEAP_ROWS_MAX: u64 = 100_000;
@@ -34,26 +31,43 @@ pub(super) struct Sort<'p> {
     shapes: Vec<Physical>,
 
     done: bool,
-    kept: Kept,
-    keys: BytesColumn,
-    order: Vec<Entry>,
-    runs: Vec<RunReader>,
+    sorter: Sorter,
+    /// The rows are on disk.
+    merged: bool,
+    /// The first rows, found with a heap: the rows, and their numbers in order.
+    first: Option<(Kept, Vec<u32>)>,
     next: usize,
     end: usize,
 }
 
-/// A row to sort: the beginning of its key, and its number.
-#[derive(Clone, Copy)]
-struct Entry {
-    head: u64,
+/// A row of the heap.
+struct Best {
+    key: Vec<u8>,
+    arrival: u64,
     row: u32,
 }
 
-fn head(key: &[u8]) -> u64 {
-    let mut bytes = [0; 8];
-    let count = key.len().min(8);
-    bytes[..count].copy_from_slice(&key[..count]);
-    u64::from_be_bytes(bytes)
+/// Bytes a row of the heap takes beside its key.
+const BEST_BYTES: usize = size_of::<Best>() + 16;
+
+impl PartialEq for Best {
+    fn eq(&self, other: &Best) -> bool {
+        self.cmp(other) == Ordering::Equal
+    }
+}
+
+impl Eq for Best {}
+
+impl PartialOrd for Best {
+    fn partial_cmp(&self, other: &Best) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Best {
+    fn cmp(&self, other: &Best) -> Ordering {
+        self.key.cmp(&other.key).then(self.arrival.cmp(&other.arrival))
+    }
 }
 
 impl<'p> Sort<'p> {
@@ -84,12 +98,11 @@ impl<'p> Sort<'p> {
             types,
             count,
             offset,
+            sorter: Sorter::new(&shapes),
             shapes,
             done: false,
-            kept: Kept::default(),
-            keys: BytesColumn::default(),
-            order: Vec::new(),
-            runs: Vec::new(),
+            merged: false,
+            first: None,
             next: 0,
             end: 0,
         })
@@ -99,13 +112,6 @@ impl<'p> Sort<'p> {
         for (column, (data_type, descending)) in self.values.iter().zip(&self.types) {
             append_key(column.cell(row), data_type, *descending, out);
         }
-    }
-
-    fn compare(keys: &BytesColumn, a: &Entry, b: &Entry) -> Ordering {
-        a.head
-            .cmp(&b.head)
-            .then_with(|| keys.get(a.row as usize).cmp(keys.get(b.row as usize)))
-            .then_with(|| a.row.cmp(&b.row))
     }
 
     fn fill(&mut self, ctx: &mut ExecContext<'_>) -> SqlResult<()> {
@@ -124,79 +130,45 @@ impl<'p> Sort<'p> {
             return Ok(());
         }
         self.input.start(ctx)?;
-        if wanted <= HEAP_ROWS_MAX { self.fill_heap(ctx, wanted as usize) } else { self.fill_all(ctx) }
+        if wanted <= HEAP_ROWS_MAX { self.fill_heap(ctx, wanted as usize) } else { self.fill_all(ctx, None) }
     }
 
-    /// All rows; what does not fit into memory goes to disk as sorted runs.
-    fn fill_all(&mut self, ctx: &mut ExecContext<'_>) -> SqlResult<()> {
+    /// All rows; those whose key is not below `least` cannot be among the wanted ones.
+    fn fill_all(&mut self, ctx: &mut ExecContext<'_>, least: Option<&[u8]>) -> SqlResult<()> {
+        let limit = ctx.limits.sort_bytes;
         let mut key = Vec::new();
+        let mut rows = Vec::new();
         while self.input.next(ctx)? {
             self.program.eval(&mut self.scratch, &self.input.batch, &mut ctx.eval, &mut self.values)?;
+            rows.clear();
             for row in 0..self.input.batch.row_count {
                 key.clear();
                 self.append_key(row, &mut key);
-                let number = self.keys.len() as u32;
-                self.order.push(Entry { head: head(&key), row: number });
-                self.keys.push(&key);
+                if least.is_some_and(|least| *key >= *least) {
+                    continue;
+                }
+                if least.is_some() {
+                    rows.push(row as u32);
+                }
+                self.sorter.push_key(&key);
             }
-            self.kept.push(&self.input.batch);
-            let bytes = self.kept.bytes() + self.keys.byte_count() + self.order.len() * size_of::<Entry>();
-            if bytes > ctx.limits.sort_bytes.max(1 << 16) && ctx.spill.is_some() {
-                self.sort_kept();
-                self.write_run(ctx)?;
+            if least.is_some() && rows.len() < self.input.batch.row_count {
+                super::scan::keep_rows(&mut self.input.batch, &rows);
             }
+            self.sorter.push_rows(&self.input.batch, limit, ctx)?;
             ctx.check()?;
         }
-        self.sort_kept();
-        if !self.runs.is_empty() && !self.order.is_empty() {
-            self.write_run(ctx)?;
-        }
+        self.merged = self.sorter.finish(limit, ctx)?;
         Ok(())
     }
 
-    fn sort_kept(&mut self) {
-        let keys = &self.keys;
-        self.order.sort_unstable_by(|a, b| Self::compare(keys, a, b));
-    }
-
-    fn write_run(&mut self, ctx: &mut ExecContext<'_>) -> SqlResult<()> {
-        let Some(folder) = &ctx.spill else { return Ok(()) };
-        let mut writer = RunWriter::create(folder, &self.shapes)?;
-        for entry in &self.order {
-            let (batch, row) = self.kept.at(entry.row);
-            writer.push(self.keys.get(entry.row as usize), batch, row)?;
-        }
-        self.runs.push(writer.finish()?);
-        self.order.clear();
-        self.keys.clear();
-        self.kept.clear();
-        Ok(())
-    }
-
-    /// The first `wanted` rows: a heap of the best so far, its worst on top.
+    /// The first `wanted` rows: a heap of the best so far, its worst on top. Where they do not fit into memory all is
+    /// sorted instead.
     fn fill_heap(&mut self, ctx: &mut ExecContext<'_>, wanted: usize) -> SqlResult<()> {
-        struct Best {
-            key: Vec<u8>,
-            arrival: u64,
-            row: u32,
-        }
-        impl PartialEq for Best {
-            fn eq(&self, other: &Best) -> bool {
-                self.cmp(other) == Ordering::Equal
-            }
-        }
-        impl Eq for Best {}
-        impl PartialOrd for Best {
-            fn partial_cmp(&self, other: &Best) -> Option<Ordering> {
-                Some(self.cmp(other))
-            }
-        }
-        impl Ord for Best {
-            fn cmp(&self, other: &Best) -> Ordering {
-                self.key.cmp(&other.key).then(self.arrival.cmp(&other.arrival))
-            }
-        }
+        let limit = ctx.limits.sort_bytes;
+        let mut kept = Kept::default();
         let mut heap: BinaryHeap<Best> = BinaryHeap::with_capacity(wanted.min(4096));
+        let mut key_bytes = 0;
         let mut arrival = 0;
         let mut key = Vec::new();
         let mut rows = Vec::new();
@@ -207,12 +179,14 @@ impl<'p> Sort<'p> {
                 key.clear();
                 self.append_key(row, &mut key);
                 arrival += 1;
-                let number = (self.kept.len() + rows.len()) as u32;
+                let number = (kept.len() + rows.len()) as u32;
                 if heap.len() < wanted {
+                    key_bytes += key.len() + BEST_BYTES;
                     heap.push(Best { key: key.clone(), arrival, row: number });
                 } else if let Some(mut worst) = heap.peek_mut()
                     && key < worst.key
                 {
+                    key_bytes = key_bytes + key.len() - worst.key.len();
                     worst.key.clone_from(&key);
                     worst.arrival = arrival;
                     worst.row = number;
@@ -223,57 +197,69 @@ impl<'p> Sort<'p> {
             }
             if !rows.is_empty() {
                 super::scan::keep_rows(&mut self.input.batch, &rows);
-                self.kept.push(&self.input.batch);
+                kept.push(&self.input.batch);
             }
-            // Rows that fell out of the heap are dropped when they are many.
-            if self.kept.len() > 4 * wanted + 4096 {
-                let mut kept = Kept::default();
-                let mut best: Vec<Best> = heap.into_vec();
-                let mut batch = Batch::new(self.shapes.iter().copied());
-                for (number, best) in best.iter_mut().enumerate() {
-                    self.kept.append_row(best.row, &mut batch.columns);
-                    batch.row_count += 1;
-                    best.row = number as u32;
-                    if batch.is_full() {
-                        kept.push(&batch);
-                        batch.clear();
-                    }
-                }
-                kept.push(&batch);
-                self.kept = kept;
+            // Rows that fell out of the heap are dropped when they are many, or large.
+            let is_large = kept.bytes() + key_bytes > limit;
+            if kept.len() > 4 * wanted + 4096 || (is_large && kept.len() > 2 * heap.len()) {
+                let mut best = heap.into_vec();
+                kept = self.only(&kept, &mut best);
                 heap = BinaryHeap::from(best);
+            }
+            if is_large && kept.bytes() + key_bytes > limit {
+                let least =
+                    if heap.len() == wanted { heap.peek().map(|worst| worst.key.clone()) } else { None };
+                self.sort_best(&kept, heap.into_sorted_vec(), ctx)?;
+                return self.fill_all(ctx, least.as_deref());
             }
             ctx.check()?;
         }
-        self.order =
-            heap.into_sorted_vec().into_iter().map(|best| Entry { head: 0, row: best.row }).collect();
+        self.first = Some((kept, heap.into_sorted_vec().into_iter().map(|best| best.row).collect()));
         Ok(())
     }
 
-    /// The next rows of all runs together.
-    fn merge(&mut self, out: &mut Batch) -> SqlResult<bool> {
-        while out.row_count < BATCH_ROWS_MAX {
-            let mut least: Option<usize> = None;
-            for (number, run) in self.runs.iter().enumerate() {
-                let Some(key) = run.key() else { continue };
-                if least.is_none_or(|least| self.runs[least].key().is_none_or(|other| key < other)) {
-                    least = Some(number);
-                }
+    /// The rows of the heap alone; their numbers follow.
+    fn only(&self, kept: &Kept, best: &mut [Best]) -> Kept {
+        let mut only = Kept::default();
+        let mut batch = Batch::new(self.shapes.iter().copied());
+        for (number, best) in best.iter_mut().enumerate() {
+            kept.append_row(best.row, &mut batch.columns);
+            batch.row_count += 1;
+            best.row = number as u32;
+            if batch.is_full() {
+                only.push(&batch);
+                batch.clear();
             }
-            let Some(least) = least else { break };
-            self.runs[least].take(out)?;
         }
-        Ok(out.row_count > 0)
+        only.push(&batch);
+        only
+    }
+
+    /// The heap's rows go to the sorter, before all that come after them.
+    fn sort_best(&mut self, kept: &Kept, best: Vec<Best>, ctx: &mut ExecContext<'_>) -> SqlResult<()> {
+        let mut batch = Batch::new(self.shapes.iter().copied());
+        let limit = ctx.limits.sort_bytes;
+        for best in best {
+            self.sorter.push_key(&best.key);
+            kept.append_row(best.row, &mut batch.columns);
+            batch.row_count += 1;
+            if batch.is_full() {
+                self.sorter.push_rows(&batch, limit, ctx)?;
+                batch.clear();
+            }
+        }
+        self.sorter.push_rows(&batch, limit, ctx)
     }
 }
 
 impl Operator for Sort<'_> {
     fn start(&mut self, _ctx: &mut ExecContext<'_>) -> SqlResult<()> {
         self.done = false;
-        self.kept.clear();
-        self.keys.clear();
-        self.order.clear();
-        self.runs.clear();
+        self.sorter.clear();
+        self.merged = false;
+        self.first = None;
+        self.next = 0;
+        self.end = 0;
         self.scratch.reset();
         Ok(())
     }
@@ -282,10 +268,10 @@ impl Operator for Sort<'_> {
         if !std::mem::replace(&mut self.done, true) {
             self.fill(ctx)?;
         }
-        if !self.runs.is_empty() {
+        if self.merged {
             // A LIMIT too large for the heap: count rows while merging.
             loop {
-                if self.end == 0 || !self.merge(out)? {
+                if self.end == 0 || !self.sorter.next_merged(out)? {
                     return Ok(false);
                 }
                 let rows = out.row_count;
@@ -302,10 +288,18 @@ impl Operator for Sort<'_> {
                 return Ok(true);
             }
         }
-        let end = self.end.min(self.order.len());
-        while self.next < end && out.row_count < BATCH_ROWS_MAX {
-            self.kept.append_row(self.order[self.next].row, &mut out.columns);
-            out.row_count += 1;
+        if let Some((kept, order)) = &self.first {
+            let end = self.end.min(order.len());
+            while self.next < end && !out.is_full() {
+                kept.append_row(order[self.next], &mut out.columns);
+                out.row_count += 1;
+                self.next += 1;
+            }
+            return Ok(out.row_count > 0);
+        }
+        let end = self.end.min(self.sorter.len());
+        while self.next < end && out.row_count < BATCH_ROWS_MAX && !out.is_full() {
+            self.sorter.append_row(self.next, out);
             self.next += 1;
         }
         Ok(out.row_count > 0)

@@ -85,7 +85,7 @@ impl<'a> Binder<'a> {
             Ast::Compare { op, left, right } => self.compare(*op, left, right),
             Ast::Quantified { op, all, left, query } => {
                 let left = self.row(left)?;
-                self.quantified(*op, *all, left, query)
+                self.quantified(*op, *all, false, left, query)
             }
             Ast::Is { expr, test, negated } => {
                 let function = match test {
@@ -121,7 +121,7 @@ impl<'a> Binder<'a> {
                     return Err(PlanError::not_supported("LIMIT & IN/ALL/ANY/SOME subquery"));
                 }
                 let left = self.row(expr)?;
-                let call = self.quantified(CompareOp::Eq, false, left, query)?;
+                let call = self.quantified(CompareOp::Eq, false, false, left, query)?;
                 self.negate(call, *negated)
             }
             Ast::Exists(query) => {
@@ -328,7 +328,7 @@ impl<'a> Binder<'a> {
                 && op == CompareOp::Eq
             {
                 let left = self.row(left)?;
-                return self.quantified(op, false, left, query);
+                return self.quantified(op, false, true, left, query);
             }
             let (left, right) = (self.row(left)?, self.row(right)?);
             return self.compare_rows(op, left, right);
@@ -426,6 +426,7 @@ impl<'a> Binder<'a> {
         &mut self,
         op: CompareOp,
         all: bool,
+        single: bool,
         left: Vec<Expr>,
         query: &'a Query<'a>,
     ) -> PlanResult<Expr> {
@@ -441,7 +442,7 @@ impl<'a> Binder<'a> {
             let right = self.column_expr(*right);
             condition.push(self.call(compare_function(op), vec![left, right])?);
         }
-        let kind = SubqueryKind::Quantified { all, condition };
+        let kind = SubqueryKind::Quantified { all, single, condition };
         let subquery = Subquery { kind, plan, columns, outer };
         Ok(Expr::new(ExprKind::Subquery(Box::new(subquery)), DataType::BOOL, true))
     }

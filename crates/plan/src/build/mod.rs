@@ -676,10 +676,11 @@ impl<'b> Builder<'b> {
         let kind = match &subquery.kind {
             SubqueryKind::Scalar => ApplyKind::Scalar,
             SubqueryKind::Exists => ApplyKind::Exists,
-            SubqueryKind::Quantified { all, condition } => {
+            SubqueryKind::Quantified { all, single, condition } => {
                 let mut columns = node.columns.clone();
                 columns.extend(&subquery.columns);
-                ApplyKind::Quantified { all: *all, condition: self.translate(condition, &columns) }
+                let condition = self.translate(condition, &columns);
+                ApplyKind::Quantified { all: *all, single: *single, condition }
             }
         };
         let mut outer = Vec::new();

@@ -61,7 +61,7 @@ fn joinable(bound: &mut Bound, condition: &Expr) -> Option<(JoinKind, Vec<Expr>,
 fn join_sides(bound: &mut Bound, subquery: &Subquery, kind: JoinKind) -> Option<(Vec<Expr>, Logical)> {
     let mut conditions = match &subquery.kind {
         SubqueryKind::Exists => Vec::new(),
-        SubqueryKind::Quantified { all: false, condition } => {
+        SubqueryKind::Quantified { all: false, single: false, condition } => {
             // NOT IN is no anti join where a NULL may come up: NULL on either side makes it unknown.
             if kind == JoinKind::Anti && condition.iter().any(|part| part.nullable) {
                 return None;

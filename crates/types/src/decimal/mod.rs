@@ -41,6 +41,8 @@ pub struct Clipped<T>(
 );
 
 impl Decimal {
+    /// Bytes of [`Decimal::to_exact`].
+    pub const EXACT_BYTES: usize = 34;
     /// 0.
     pub const ZERO: Decimal = Decimal { coefficient: wide::ZERO, scale: 0, negative: false };
     /// 1.
@@ -397,6 +399,29 @@ impl Decimal {
         }
         let lossy = scale < self.scale && value != *self;
         Ok((value, lossy))
+    }
+
+    /// Scale, sign and coefficient in [`Decimal::EXACT_BYTES`] bytes: every value comes back as it was, its scale too.
+    /// The bytes have no order.
+    #[must_use]
+    pub fn to_exact(&self) -> [u8; Decimal::EXACT_BYTES] {
+        let mut bytes = [0; Decimal::EXACT_BYTES];
+        bytes[0] = self.scale;
+        bytes[1] = u8::from(self.negative);
+        for (to, limb) in bytes[2..].chunks_exact_mut(8).zip(&self.coefficient) {
+            to.copy_from_slice(&limb.to_le_bytes());
+        }
+        bytes
+    }
+
+    /// The value of [`Decimal::to_exact`]; `None` if the bytes are not of one.
+    #[must_use]
+    pub fn from_exact(bytes: &[u8; Decimal::EXACT_BYTES]) -> Option<Decimal> {
+        let mut coefficient = wide::ZERO;
+        for (limb, from) in coefficient.iter_mut().zip(bytes[2..].chunks_exact(8)) {
+            *limb = u64::from_le_bytes(from.try_into().ok()?);
+        }
+        Decimal::checked(coefficient, bytes[0], bytes[1] == 1)
     }
 
     /// The nearest integer, half away from zero; `Err` holds the limit if it does not fit.

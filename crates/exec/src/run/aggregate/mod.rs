@@ -1,0 +1,441 @@
+//! GROUP BY: a table from key bytes to group numbers, and per aggregate a column of states.
+//!
+//! Above the limit the table takes no new groups: rows of known groups go on changing their states, the others go to disk in
+//! parts by the hash of their keys, keys and arguments computed. When the input ends the groups in memory are given, then
+//! each part is an input by itself. WITH ROLLUP needs all groups in order; if some were on disk they pass a [`Sorter`].
+
+mod state;
+
+use std::sync::Arc;
+
+use plan::Expr;
+use plan::physical::{Aggregate, Node, PhysicalPlan};
+use types::vector::{BATCH_ROWS_MAX, BytesColumn, Cell};
+use types::{Batch, Column, DataType, Physical};
+
+use super::kept::columns;
+use super::partition::{CLEARED_BYTES_MAX, KeyTable, LIMIT_BYTES_MAX, Partitions};
+use super::sorter::Sorter;
+use super::spill::SpillRows;
+use super::{Operator, Source};
+use crate::context::ExecContext;
+use crate::expr::{Program, Scratch, SqlResult};
+use crate::key::append_key;
+use crate::prepare::Programs;
+use state::State;
+
+/// The row's group is on disk.
+const ELSEWHERE: u32 = u32::MAX;
+
+pub(super) struct GroupBy<'p> {
+    input: Source<'p>,
+    calls: &'p [Aggregate],
+    key_program: Option<(Scratch, Arc<Program>)>,
+    key_types: Vec<DataType>,
+    keys: Vec<Column>,
+    arg_program: Option<(Scratch, Arc<Program>)>,
+    args: Vec<Column>,
+    rollup: bool,
+    output_shapes: Vec<Physical>,
+
+    table: KeyTable,
+    /// Key values of each group; for ROLLUP, where the key is a sum, NULL.
+    key_values: Vec<Column>,
+    states: Vec<State>,
+    group_count: usize,
+    order: Vec<u32>,
+    /// Rows of groups that did not fit: keys, then arguments.
+    aside: Option<Partitions>,
+    aside_shapes: Arc<[Physical]>,
+    work: Vec<(Arc<SpillRows>, u32)>,
+    /// ROLLUP with groups on disk: all of them, in order.
+    sorted: Option<Sorter>,
+    level: u32,
+    done: bool,
+    next: usize,
+}
+
+impl<'p> GroupBy<'p> {
+    pub(super) fn new(
+        plan: &'p PhysicalPlan,
+        input: &'p Node,
+        keys: &'p [Expr],
+        calls: &'p [Aggregate],
+        rollup: bool,
+        programs: &mut Programs<'_>,
+    ) -> SqlResult<GroupBy<'p>> {
+        let input = Source::new(plan, input, programs)?;
+        let mut compile = |exprs: &[Expr]| -> SqlResult<Option<(Scratch, Arc<Program>)>> {
+            if exprs.is_empty() {
+                return Ok(None);
+            }
+            let program = programs.take(exprs)?;
+            Ok(Some((program.scratch(), program)))
+        };
+        let key_program = compile(keys)?;
+        let args: Vec<Expr> = calls
+            .iter()
+            .flat_map(|call| call.args.iter().chain(call.order_by.iter().map(|(expr, _)| expr)))
+            .cloned()
+            .collect();
+        let arg_program = compile(&args)?;
+        let key_types: Vec<DataType> = keys.iter().map(|key| key.data_type.clone()).collect();
+        let key_shapes = || key_types.iter().map(DataType::physical);
+        let arg_shapes = || args.iter().map(|arg| arg.data_type.physical());
+        Ok(GroupBy {
+            input,
+            calls,
+            key_program,
+            keys: columns(key_shapes()),
+            key_values: columns(key_shapes()),
+            arg_program,
+            args: columns(arg_shapes()),
+            rollup,
+            output_shapes: key_shapes().chain(calls.iter().map(|call| call.data_type.physical())).collect(),
+            table: KeyTable::default(),
+            states: Vec::new(),
+            group_count: 0,
+            order: Vec::new(),
+            aside: None,
+            aside_shapes: key_shapes().chain(arg_shapes()).collect(),
+            work: Vec::new(),
+            sorted: None,
+            level: 0,
+            done: false,
+            next: 0,
+            key_types,
+        })
+    }
+
+    /// No groups.
+    fn clear(&mut self) {
+        self.next = 0;
+        self.group_count = 0;
+        self.table.clear();
+        for column in &mut self.key_values {
+            // A pass begins with little memory, so that it has room for groups.
+            if column.memory_bytes() > CLEARED_BYTES_MAX {
+                *column = Column::new(column.physical());
+            } else {
+                column.clear();
+            }
+        }
+        self.states.clear();
+        self.order.clear();
+    }
+
+    /// Bytes of memory of the groups, without what DISTINCT has seen: that has a limit of its own.
+    fn bytes(&self) -> usize {
+        let keys: usize = self.key_values.iter().map(Column::memory_bytes).sum();
+        let states: usize = self.states.iter().map(State::bytes).sum();
+        self.table.bytes() + keys + states
+    }
+
+    /// The group of a key, made if it is new and there is room; else [`ELSEWHERE`]. The values of the first `part_count` keys
+    /// are in row `row` of `keys`; the others are NULL (ROLLUP).
+    #[inline]
+    fn group(
+        table: &mut KeyTable,
+        key_values: &mut [Column],
+        is_full: bool,
+        (hash, key): (u64, &[u8]),
+        (keys, row, part_count): (&[Column], usize, usize),
+    ) -> u32 {
+        if let Some(group) = table.find(hash, key) {
+            return group;
+        }
+        if is_full {
+            return ELSEWHERE;
+        }
+        for (number, (target, column)) in key_values.iter_mut().zip(keys).enumerate() {
+            if number < part_count {
+                target.push_cell(column.cell(row));
+            } else {
+                target.push_null();
+            }
+        }
+        table.insert(hash, key)
+    }
+
+    /// The first pass: rows from the input.
+    fn fill(&mut self, limit: usize, ctx: &mut ExecContext<'_>) -> SqlResult<()> {
+        self.begin();
+        self.input.start(ctx)?;
+        let key_count = self.key_types.len();
+        let mut key = Vec::new();
+        let mut groups: Vec<u32> = Vec::new();
+        let mut is_full = false;
+        while self.input.next(ctx)? {
+            let rows = self.input.batch.row_count;
+            if let Some((scratch, program)) = &mut self.key_program {
+                program.eval(scratch, &self.input.batch, &mut ctx.eval, &mut self.keys)?;
+            }
+            if let Some((scratch, program)) = &mut self.arg_program {
+                program.eval(scratch, &self.input.batch, &mut ctx.eval, &mut self.args)?;
+            }
+            let levels = if self.rollup { 0..=key_count } else { key_count..=key_count };
+            let args = std::mem::take(&mut self.args);
+            for level in levels {
+                groups.clear();
+                let mut elsewhere = false;
+                if key_count == 0 && !self.rollup {
+                    self.group_count = 1;
+                    groups.resize(rows, 0);
+                } else {
+                    for row in 0..rows {
+                        key.clear();
+                        if self.rollup {
+                            key.push(level as u8);
+                        }
+                        for (column, data_type) in self.keys.iter().zip(&self.key_types).take(level) {
+                            append_key(column.cell(row), data_type, false, &mut key);
+                        }
+                        let hash = self.table.hash(&key);
+                        let group = Self::group(
+                            &mut self.table,
+                            &mut self.key_values,
+                            is_full,
+                            (hash, &key),
+                            (&self.keys, row, level),
+                        );
+                        if group == ELSEWHERE {
+                            elsewhere = true;
+                            let keys = self.keys.iter().enumerate().map(|(number, column)| {
+                                if number < level { column.cell(row) } else { Cell::Null }
+                            });
+                            let cells = keys.chain(args.iter().map(|arg| arg.cell(row)));
+                            put_aside(&mut self.aside, &self.aside_shapes, 0, limit, ctx)?
+                                .push(hash, &key, cells)?;
+                        }
+                        groups.push(group);
+                    }
+                    self.group_count = self.table.len();
+                }
+                self.update(&groups, elsewhere, &args, limit, ctx)?;
+            }
+            self.args = args;
+            is_full = is_full || (key_count > 0 && self.bytes() > limit);
+            ctx.check()?;
+        }
+        // Without GROUP BY there is a row even over nothing; with ROLLUP only over something.
+        if key_count == 0 {
+            self.group_count = 1;
+        }
+        self.settle(limit, ctx)
+    }
+
+    /// A later pass: rows that were put aside, all of one part.
+    fn fill_part(
+        &mut self,
+        rows: &Arc<SpillRows>,
+        level: u32,
+        limit: usize,
+        ctx: &mut ExecContext<'_>,
+    ) -> SqlResult<()> {
+        self.clear();
+        self.begin();
+        self.level = level;
+        let key_count = self.key_types.len();
+        let mut reader = rows.reader()?;
+        let mut batch = Batch::new(self.aside_shapes.iter().copied());
+        let mut keys = BytesColumn::new();
+        let mut groups: Vec<u32> = Vec::new();
+        let mut is_full = false;
+        while reader.next_batch(&mut batch, &mut keys)? {
+            groups.clear();
+            let mut elsewhere = false;
+            for (row, key) in keys.iter().enumerate() {
+                let hash = self.table.hash(key);
+                let values = (&batch.columns[..key_count], row, key_count);
+                let group = Self::group(&mut self.table, &mut self.key_values, is_full, (hash, key), values);
+                if group == ELSEWHERE {
+                    elsewhere = true;
+                    let cells = batch.columns.iter().map(|column| column.cell(row));
+                    put_aside(&mut self.aside, &self.aside_shapes, level, limit, ctx)?
+                        .push(hash, key, cells)?;
+                }
+                groups.push(group);
+            }
+            self.group_count = self.table.len();
+            self.update(&groups, elsewhere, &batch.columns[key_count..], limit, ctx)?;
+            is_full = is_full || self.bytes() > limit;
+            batch.clear();
+            keys.clear();
+            ctx.check()?;
+        }
+        self.settle(limit, ctx)
+    }
+
+    fn begin(&mut self) {
+        self.states = self.calls.iter().map(State::new).collect();
+    }
+
+    /// Changes the states by rows of `args`, except those that are on disk.
+    fn update(
+        &mut self,
+        groups: &[u32],
+        elsewhere: bool,
+        args: &[Column],
+        limit: usize,
+        ctx: &mut ExecContext<'_>,
+    ) -> SqlResult<()> {
+        let known_groups: Vec<u32>;
+        let mut known_args;
+        let (groups, args) = if elsewhere {
+            let rows: Vec<u32> =
+                (0..groups.len() as u32).filter(|&row| groups[row as usize] != ELSEWHERE).collect();
+            known_groups = rows.iter().map(|&row| groups[row as usize]).collect();
+            known_args = columns(args.iter().map(Column::physical));
+            for (target, column) in known_args.iter_mut().zip(args) {
+                target.gather_from(column, &rows);
+            }
+            (&known_groups[..], &known_args[..])
+        } else {
+            (groups, args)
+        };
+        let mut start = 0;
+        for (state, call) in self.states.iter_mut().zip(self.calls) {
+            let width = call.args.len() + call.order_by.len();
+            state.resize(self.group_count);
+            state.update(call, groups, &args[start..start + width], limit, ctx)?;
+            start += width;
+        }
+        Ok(())
+    }
+
+    /// The rows of a pass have ended.
+    fn settle(&mut self, limit: usize, ctx: &mut ExecContext<'_>) -> SqlResult<()> {
+        for (state, call) in self.states.iter_mut().zip(self.calls) {
+            state.resize(self.group_count);
+            state.settle(call, limit, ctx)?;
+        }
+        self.order = (0..self.group_count as u32).collect();
+        if let Some(aside) = self.aside.take() {
+            let level = aside.level() + 1;
+            let parts = aside.finish()?.into_iter().filter(|part| part.row_count() > 0);
+            self.work.extend(parts.map(|part| (part, level)));
+        }
+        Ok(())
+    }
+
+    /// The place of a group with ROLLUP: by its keys, each sum after what it sums.
+    fn rollup_key(&self, group: usize, key: &mut Vec<u8>) {
+        key.clear();
+        let level = usize::from(self.table.keys().get(group)[0]);
+        for (number, (column, data_type)) in self.key_values.iter().zip(&self.key_types).enumerate() {
+            if number < level {
+                append_key(column.cell(group), data_type, false, key);
+            } else {
+                key.push(0xff);
+            }
+        }
+    }
+
+    fn order_rollup(&mut self) {
+        let mut sort_keys = BytesColumn::default();
+        let mut key = Vec::new();
+        for group in 0..self.group_count {
+            self.rollup_key(group, &mut key);
+            sort_keys.push(&key);
+        }
+        self.order.sort_by(|&a, &b| sort_keys.get(a as usize).cmp(sort_keys.get(b as usize)));
+    }
+
+    /// ROLLUP with groups on disk: this pass and all others into the sorter.
+    fn sort_all(&mut self, limit: usize, ctx: &mut ExecContext<'_>) -> SqlResult<Sorter> {
+        let mut sorter = Sorter::new(&self.output_shapes);
+        let mut batch = Batch::new(self.output_shapes.iter().copied());
+        let mut key = Vec::new();
+        loop {
+            loop {
+                batch.clear();
+                let first = self.next;
+                if !self.give(&mut batch, ctx)? {
+                    break;
+                }
+                for &group in &self.order[first..self.next] {
+                    self.rollup_key(group as usize, &mut key);
+                    sorter.push_key(&key);
+                }
+                sorter.push_rows(&batch, limit, ctx)?;
+                ctx.check()?;
+            }
+            let Some((rows, level)) = self.work.pop() else { break };
+            self.fill_part(&rows, level, limit, ctx)?;
+        }
+        self.clear();
+        sorter.finish(limit, ctx)?;
+        Ok(sorter)
+    }
+
+    /// The next groups of this pass.
+    fn give(&mut self, out: &mut Batch, ctx: &mut ExecContext<'_>) -> SqlResult<bool> {
+        let end = (self.next + BATCH_ROWS_MAX).min(self.order.len());
+        let width = self.key_types.len();
+        while self.next < end && !out.is_full() {
+            let group = self.order[self.next] as usize;
+            self.next += 1;
+            for (target, column) in out.columns.iter_mut().zip(&self.key_values) {
+                target.push_cell(column.cell(group));
+            }
+            for ((state, call), target) in
+                self.states.iter_mut().zip(self.calls).zip(&mut out.columns[width..])
+            {
+                state.give(call, group, target, ctx)?;
+            }
+            out.row_count += 1;
+        }
+        Ok(out.row_count > 0)
+    }
+}
+
+/// The parts for rows put aside, made at the first.
+fn put_aside<'a>(
+    aside: &'a mut Option<Partitions>,
+    shapes: &Arc<[Physical]>,
+    level: u32,
+    limit: usize,
+    ctx: &mut ExecContext<'_>,
+) -> SqlResult<&'a mut Partitions> {
+    if aside.is_none() {
+        ctx.count_disk_table(level);
+        *aside = Some(Partitions::new(shapes, level, limit, ctx)?);
+    }
+    aside.as_mut().ok_or_else(|| crate::context::internal("rows put aside"))
+}
+
+impl Operator for GroupBy<'_> {
+    fn start(&mut self, _ctx: &mut ExecContext<'_>) -> SqlResult<()> {
+        self.done = false;
+        self.clear();
+        self.aside = None;
+        self.work.clear();
+        self.sorted = None;
+        for (scratch, _) in self.key_program.iter_mut().chain(&mut self.arg_program) {
+            scratch.reset();
+        }
+        Ok(())
+    }
+
+    fn next(&mut self, ctx: &mut ExecContext<'_>, out: &mut Batch) -> SqlResult<bool> {
+        let limit = ctx.limits.temporary_bytes.min(LIMIT_BYTES_MAX);
+        if !std::mem::replace(&mut self.done, true) {
+            self.fill(limit, ctx)?;
+            if self.rollup && !self.work.is_empty() {
+                self.sorted = Some(self.sort_all(limit, ctx)?);
+            } else if self.rollup {
+                self.order_rollup();
+            }
+        }
+        if let Some(sorter) = &mut self.sorted {
+            return sorter.next(out);
+        }
+        loop {
+            if self.give(out, ctx)? {
+                return Ok(true);
+            }
+            let Some((rows, level)) = self.work.pop() else { return Ok(false) };
+            self.fill_part(&rows, level, limit, ctx)?;
+        }
+    }
+}

@@ -1,0 +1,613 @@
+//! States of aggregates, by group: what they have seen so far, how a row changes it, and what it comes to.
+//!
+//! States of fixed size lie in a vector by group; strings, the parts of GROUP_CONCAT and JSON values are counted in bytes.
+//! GROUP_CONCAT keeps no more than its longest result needs, a JSON aggregate fails above `max_allowed_packet`, and what
+//! DISTINCT has not seen for lack of memory waits on disk for the end of the input ([`State::settle`]).
+
+use plan::logical::AggregateFunction;
+use plan::physical::Aggregate;
+use types::json::Json;
+use types::vector::BytesColumn;
+use types::{Batch, Cell, Column, DataType, Decimal, Physical, TypeKind};
+
+use crate::context::{ExecContext, coded, internal};
+use crate::expr::SqlResult;
+use crate::key::append_key;
+use crate::run::Unseen;
+
+/// One value kept by itself.
+#[derive(Clone, Debug, Default)]
+enum Held {
+    #[default]
+    Nothing,
+    Null,
+    Int(i64),
+    Double(f64),
+    Decimal(Decimal),
+    Bytes(Vec<u8>),
+}
+
+impl Held {
+    fn set(&mut self, cell: Cell<'_>) {
+        match (self, cell) {
+            (Held::Bytes(bytes), Cell::Bytes(new)) => {
+                bytes.clear();
+                bytes.extend_from_slice(new);
+            }
+            (held, cell) => {
+                *held = match cell {
+                    Cell::Null => Held::Null,
+                    Cell::Int(value) => Held::Int(value),
+                    Cell::Double(value) => Held::Double(value),
+                    Cell::Decimal(value) => Held::Decimal(*value),
+                    Cell::Bytes(value) => Held::Bytes(value.to_vec()),
+                };
+            }
+        }
+    }
+
+    fn cell(&self) -> Cell<'_> {
+        match self {
+            Held::Nothing | Held::Null => Cell::Null,
+            Held::Int(value) => Cell::Int(*value),
+            Held::Double(value) => Cell::Double(*value),
+            Held::Decimal(value) => Cell::Decimal(value),
+            Held::Bytes(value) => Cell::Bytes(value),
+        }
+    }
+}
+
+/// A member of a JSON object in the making.
+type Member = (Vec<u8>, Json);
+
+/// A pending part of GROUP_CONCAT with its order.
+type Part = (Vec<u8>, Vec<u8>);
+
+/// Bytes a part takes beside its own.
+const PART_BYTES: usize = size_of::<Part>() + 16;
+/// Bytes a JSON value takes beside its text.
+const JSON_BYTES: usize = size_of::<Json>() + 16;
+/// Fewest bytes a JSON value has in the result.
+const JSON_TEXT_BYTES_MIN: usize = 3;
+
+/// The GROUP_CONCAT of one group.
+#[derive(Clone, Debug, Default)]
+struct Parts {
+    /// Without an order: the result so far.
+    text: Vec<u8>,
+    /// With an order: the parts, none behind the place where the result is cut.
+    parts: Vec<Part>,
+    /// Bytes of the parts' texts and separators.
+    part_bytes: usize,
+    /// Rows in `text`.
+    row_count: u64,
+    /// `text` is longer than the result may be.
+    is_cut: bool,
+}
+
+impl Parts {
+    /// Appends a text where it comes. At most one byte more than `limit` is kept: it shows that the result is cut.
+    fn push_text(&mut self, text: &[u8], separator: &[u8], limit: usize) {
+        if self.is_cut {
+            return;
+        }
+        if self.row_count > 0 {
+            self.text.extend_from_slice(separator);
+        }
+        self.row_count += 1;
+        let room = (limit + 1).saturating_sub(self.text.len());
+        self.text.extend_from_slice(&text[..text.len().min(room)]);
+        self.is_cut = self.text.len() > limit;
+    }
+
+    /// Adds a part with its place in the order.
+    fn push_part(&mut self, order: Vec<u8>, mut text: Vec<u8>, separator: &[u8], limit: usize) {
+        text.truncate(limit + 1);
+        text.shrink_to_fit();
+        self.part_bytes += text.len() + separator.len();
+        self.parts.push((order, text));
+        if self.part_bytes > 2 * limit + 4096 {
+            self.trim(separator, limit);
+        }
+    }
+
+    /// Drops the parts behind the cut.
+    fn trim(&mut self, separator: &[u8], limit: usize) {
+        self.parts.sort_by(|(a, _), (b, _)| a.cmp(b));
+        let mut bytes = 0;
+        let mut count = 0;
+        for (_, text) in &self.parts {
+            bytes += text.len() + separator.len();
+            count += 1;
+            if bytes - separator.len() > limit {
+                break;
+            }
+        }
+        self.parts.truncate(count);
+        self.part_bytes = bytes;
+    }
+
+    fn bytes(&self) -> usize {
+        let orders = self.parts.first().map_or(0, |(order, _)| order.len());
+        self.text.capacity()
+            + self.part_bytes
+            + self.parts.capacity() * PART_BYTES
+            + self.parts.len() * orders
+    }
+}
+
+/// JSON values of one group, and the fewest bytes they have as text.
+type Items<T> = (Vec<T>, usize);
+
+enum Kind {
+    Count(Vec<i64>),
+    /// Sum of integers, and how many.
+    Integers(Vec<(i128, u64)>),
+    Decimals(Vec<(Decimal, u64)>),
+    Doubles(Vec<(f64, u64)>),
+    Extreme(Vec<Held>),
+    First(Vec<Held>),
+    Bits(Vec<u64>),
+    /// Welford: count, mean, sum of squared distances.
+    Variance(Vec<(u64, f64, f64)>),
+    Concat(Vec<Option<Parts>>),
+    JsonArray(Vec<Option<Items<Json>>>),
+    JsonObject(Vec<Option<Items<Member>>>),
+}
+
+/// The states of one aggregate, by group.
+pub(super) struct State {
+    kind: Kind,
+    /// DISTINCT: keys of what was seen, each behind its group's number (big-endian).
+    seen: Option<Unseen>,
+    key: Vec<u8>,
+    /// Rows counted so far: the order of arrival of DISTINCT parts.
+    arrival: u64,
+    /// Bytes of strings, parts and JSON values.
+    heap_bytes: usize,
+    /// Rows come from those put aside.
+    settling: bool,
+}
+
+impl State {
+    pub(super) fn new(call: &Aggregate) -> State {
+        use AggregateFunction as A;
+        let kind = match call.function {
+            A::CountStar | A::Count => Kind::Count(Vec::new()),
+            A::Sum | A::Avg => match call.args[0].data_type.physical() {
+                Physical::Int => Kind::Integers(Vec::new()),
+                Physical::Decimal => Kind::Decimals(Vec::new()),
+                _ => Kind::Doubles(Vec::new()),
+            },
+            A::Min | A::Max => Kind::Extreme(Vec::new()),
+            A::AnyValue => Kind::First(Vec::new()),
+            A::BitAnd | A::BitOr | A::BitXor => Kind::Bits(Vec::new()),
+            A::StdPop | A::StdSamp | A::VarPop | A::VarSamp => Kind::Variance(Vec::new()),
+            A::GroupConcat => Kind::Concat(Vec::new()),
+            A::JsonArrayAgg => Kind::JsonArray(Vec::new()),
+            A::JsonObjectAgg => Kind::JsonObject(Vec::new()),
+        };
+        // MIN and MAX of different values are MIN and MAX of all.
+        let distinct = call.distinct && !matches!(kind, Kind::Extreme(_));
+        let shapes = call.args.iter().chain(call.order_by.iter().map(|(expr, _)| expr));
+        // The last column of a row put aside is its arrival.
+        let shapes = shapes.map(|expr| expr.data_type.physical()).chain([Physical::Int]);
+        let seen = distinct.then(|| Unseen::new(shapes));
+        State { kind, seen, key: Vec::new(), arrival: 0, heap_bytes: 0, settling: false }
+    }
+
+    /// Bytes of memory it takes.
+    pub(super) fn bytes(&self) -> usize {
+        let states = match &self.kind {
+            Kind::Count(states) => states.capacity() * size_of::<i64>(),
+            Kind::Integers(states) => states.capacity() * size_of::<(i128, u64)>(),
+            Kind::Decimals(states) => states.capacity() * size_of::<(Decimal, u64)>(),
+            Kind::Doubles(states) => states.capacity() * size_of::<(f64, u64)>(),
+            Kind::Extreme(states) | Kind::First(states) => states.capacity() * size_of::<Held>(),
+            Kind::Bits(states) => states.capacity() * size_of::<u64>(),
+            Kind::Variance(states) => states.capacity() * size_of::<(u64, f64, f64)>(),
+            Kind::Concat(states) => states.capacity() * size_of::<Option<Parts>>(),
+            Kind::JsonArray(states) => states.capacity() * size_of::<Option<Items<Json>>>(),
+            Kind::JsonObject(states) => states.capacity() * size_of::<Option<Items<Member>>>(),
+        };
+        states + self.heap_bytes + self.seen.as_ref().map_or(0, Unseen::bytes)
+    }
+
+    /// Makes room for so many groups.
+    pub(super) fn resize(&mut self, groups: usize) {
+        match &mut self.kind {
+            Kind::Count(states) => states.resize(groups, 0),
+            Kind::Integers(states) => states.resize(groups, (0, 0)),
+            Kind::Decimals(states) => states.resize(groups, (Decimal::ZERO, 0)),
+            Kind::Doubles(states) => states.resize(groups, (0.0, 0)),
+            Kind::Extreme(states) | Kind::First(states) => states.resize(groups, Held::Nothing),
+            // BIT_AND over nothing has all bits.
+            Kind::Bits(states) => states.resize(groups, 0),
+            Kind::Variance(states) => states.resize(groups, (0, 0.0, 0.0)),
+            Kind::Concat(states) => states.resize(groups, None),
+            Kind::JsonArray(states) => states.resize(groups, None),
+            Kind::JsonObject(states) => states.resize(groups, None),
+        }
+    }
+
+    /// Whether the row counts: arguments that are NULL do not, nor those seen before under DISTINCT. `limit`: bytes of
+    /// memory for what was seen, if rows may be put aside.
+    fn counts(
+        &mut self,
+        call: &Aggregate,
+        group: u32,
+        args: &[Column],
+        row: usize,
+        limit: usize,
+        ctx: &mut ExecContext<'_>,
+    ) -> SqlResult<bool> {
+        use AggregateFunction as A;
+        let width = call.args.len();
+        let keeps_null =
+            matches!(call.function, A::AnyValue | A::JsonArrayAgg | A::JsonObjectAgg | A::CountStar);
+        if !keeps_null && args[..width].iter().any(|arg| arg.is_null(row)) {
+            return Ok(false);
+        }
+        self.arrival += 1;
+        let Some(seen) = &mut self.seen else { return Ok(true) };
+        self.key.clear();
+        self.key.extend_from_slice(&group.to_be_bytes());
+        for (arg, expr) in args[..width].iter().zip(&call.args) {
+            append_key(arg.cell(row), &expr.data_type, false, &mut self.key);
+        }
+        #[allow(clippy::cast_possible_wrap, reason = "rows are fewer than 2^63")]
+        let arrival = Cell::Int(self.arrival as i64);
+        let cells = args.iter().map(|arg| arg.cell(row)).chain([arrival]);
+        seen.is_new(&self.key, cells, limit, ctx)
+    }
+
+    /// Rows of `args`, each of its group. `seen_limit`: bytes of memory for what DISTINCT has seen.
+    pub(super) fn update(
+        &mut self,
+        call: &Aggregate,
+        groups: &[u32],
+        args: &[Column],
+        seen_limit: usize,
+        ctx: &mut ExecContext<'_>,
+    ) -> SqlResult<()> {
+        // The common cases without DISTINCT and NULL go straight through the column.
+        if self.seen.is_none() {
+            match &mut self.kind {
+                Kind::Count(states) if args.is_empty() || !args[0].nulls.any() && args.len() == 1 => {
+                    for &group in groups {
+                        states[group as usize] += 1;
+                    }
+                    return Ok(());
+                }
+                Kind::Integers(states) if !args[0].nulls.any() => {
+                    let unsigned = call.args[0].data_type.unsigned;
+                    for (&group, &value) in groups.iter().zip(args[0].ints()) {
+                        let state = &mut states[group as usize];
+                        state.0 += if unsigned { i128::from(value as u64) } else { i128::from(value) };
+                        state.1 += 1;
+                    }
+                    return Ok(());
+                }
+                _ => {}
+            }
+        }
+        for (row, &group) in groups.iter().enumerate() {
+            if self.counts(call, group, args, row, seen_limit, ctx)? {
+                self.apply(call, group as usize, args, row, self.arrival, ctx)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The input has ended: rows that DISTINCT had to put aside are told apart.
+    pub(super) fn settle(
+        &mut self,
+        call: &Aggregate,
+        seen_limit: usize,
+        ctx: &mut ExecContext<'_>,
+    ) -> SqlResult<()> {
+        let Some(mut seen) = self.seen.take() else { return Ok(()) };
+        self.settling = true;
+        let width = call.args.len() + call.order_by.len();
+        let mut batch = Batch::new(seen.shapes());
+        let mut keys = BytesColumn::new();
+        while seen.next_aside(&mut batch, &mut keys)? {
+            for (row, key) in keys.iter().enumerate() {
+                let cells = batch.columns.iter().map(|column| column.cell(row));
+                if seen.is_new(key, cells, seen_limit, ctx)? {
+                    let group = u32::from_be_bytes(first(key)?);
+                    let (args, arrival) = batch.columns.split_at(width);
+                    let arrival = arrival[0].ints()[row] as u64;
+                    self.apply(call, group as usize, args, row, arrival, ctx)?;
+                }
+            }
+            batch.clear();
+            keys.clear();
+            ctx.check()?;
+        }
+        self.settling = false;
+        self.seen = Some(seen);
+        Ok(())
+    }
+
+    /// A row that counts.
+    fn apply(
+        &mut self,
+        call: &Aggregate,
+        at: usize,
+        args: &[Column],
+        row: usize,
+        arrival: u64,
+        ctx: &ExecContext<'_>,
+    ) -> SqlResult<()> {
+        use AggregateFunction as A;
+        match &mut self.kind {
+            Kind::Count(states) => states[at] += 1,
+            Kind::Integers(states) => {
+                let value = args[0].ints()[row];
+                let value = if call.args[0].data_type.unsigned {
+                    i128::from(value as u64)
+                } else {
+                    i128::from(value)
+                };
+                states[at].0 += value;
+                states[at].1 += 1;
+            }
+            Kind::Decimals(states) => {
+                let (sum, count) = &mut states[at];
+                let value = &args[0].decimals()[row];
+                *sum = sum.add(value).unwrap_or_else(|| Decimal::limit(65, value.scale(), sum.is_negative()));
+                *count += 1;
+            }
+            Kind::Doubles(states) => {
+                states[at].0 += number(&args[0], row, &call.args[0].data_type);
+                states[at].1 += 1;
+            }
+            Kind::Extreme(states) => {
+                let cell = args[0].cell(row);
+                let held = &mut states[at];
+                let better = match &*held {
+                    Held::Nothing => true,
+                    held => {
+                        let order = compare(cell, held.cell(), &call.args[0].data_type);
+                        if call.function == A::Min { order.is_lt() } else { order.is_gt() }
+                    }
+                };
+                if better {
+                    self.heap_bytes = self.heap_bytes + cell_bytes(cell) - cell_bytes(held.cell());
+                    held.set(cell);
+                }
+            }
+            Kind::First(states) => {
+                if matches!(states[at], Held::Nothing) {
+                    self.heap_bytes += cell_bytes(args[0].cell(row));
+                    states[at].set(args[0].cell(row));
+                }
+            }
+            Kind::Bits(states) => {
+                let value = match args[0].cell(row) {
+                    Cell::Int(value) => value as u64,
+                    _ => number(&args[0], row, &call.args[0].data_type) as u64,
+                };
+                match call.function {
+                    // Kept inverted, so that the start value is 0 for all three.
+                    A::BitAnd => states[at] |= !value,
+                    A::BitOr => states[at] |= value,
+                    _ => states[at] ^= value,
+                }
+            }
+            Kind::Variance(states) => {
+                let value = number(&args[0], row, &call.args[0].data_type);
+                let (count, mean, squares) = &mut states[at];
+                *count += 1;
+                let distance = value - *mean;
+                *mean += distance / *count as f64;
+                *squares += distance * (value - *mean);
+            }
+            Kind::Concat(states) => {
+                let width = call.args.len();
+                let limit = concat_bytes_max(ctx);
+                let mut text = Vec::new();
+                for (arg, expr) in args[..width].iter().zip(&call.args) {
+                    types::convert::write_text(arg.cell(row), &expr.data_type, &mut text);
+                }
+                let parts = states[at].get_or_insert_default();
+                let before = parts.bytes();
+                if call.order_by.is_empty() && self.seen.is_none() && !self.settling {
+                    parts.push_text(&text, &call.separator, limit);
+                } else {
+                    let mut order = Vec::new();
+                    for (arg, (expr, descending)) in args[width..].iter().zip(&call.order_by) {
+                        append_key(arg.cell(row), &expr.data_type, *descending, &mut order);
+                    }
+                    order.extend_from_slice(&arrival.to_be_bytes());
+                    parts.push_part(order, text, &call.separator, limit);
+                }
+                self.heap_bytes = self.heap_bytes + parts.bytes() - before;
+            }
+            Kind::JsonArray(states) => {
+                let value = types::convert::json_value(args[0].cell(row), &call.args[0].data_type);
+                let (items, bytes) = states[at].get_or_insert_default();
+                items.push(value);
+                let added = cell_bytes(args[0].cell(row));
+                *bytes += added + JSON_TEXT_BYTES_MIN;
+                check_packet(*bytes, "json_arrayagg", ctx)?;
+                self.heap_bytes += added + JSON_BYTES;
+            }
+            Kind::JsonObject(states) => {
+                if args[0].is_null(row) {
+                    return Err(coded(3158, "JSON documents may not contain NULL member names."));
+                }
+                let mut name = Vec::new();
+                types::convert::write_text(args[0].cell(row), &call.args[0].data_type, &mut name);
+                let value = types::convert::json_value(args[1].cell(row), &call.args[1].data_type);
+                self.heap_bytes += name.len() + cell_bytes(args[1].cell(row)) + JSON_BYTES;
+                // A later member takes the place of an earlier one: only what is kept can be too much.
+                let (members, bytes) = states[at].get_or_insert_default();
+                members.push((name, value));
+                *bytes += 1;
+                if bytes.is_power_of_two() && *bytes >= 1024 {
+                    let all = std::mem::take(members);
+                    if let Json::Object(all) = Json::object(all) {
+                        *members = all;
+                    }
+                    let text = members.iter().map(|(name, _)| name.len() + JSON_TEXT_BYTES_MIN).sum();
+                    check_packet(text, "json_objectagg", ctx)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Appends the result of a group to `out`.
+    pub(super) fn give(
+        &mut self,
+        call: &Aggregate,
+        group: usize,
+        out: &mut Column,
+        ctx: &mut ExecContext<'_>,
+    ) -> SqlResult<()> {
+        use AggregateFunction as A;
+        match &mut self.kind {
+            Kind::Count(states) => out.push_int(states[group]),
+            Kind::Integers(states) => {
+                let (sum, count) = states[group];
+                give_sum(call, Decimal::from_i128(sum), count, out);
+            }
+            Kind::Decimals(states) => {
+                let (sum, count) = states[group];
+                give_sum(call, sum, count, out);
+            }
+            Kind::Doubles(states) => match states[group] {
+                (_, 0) => out.push_null(),
+                (sum, count) if call.function == A::Avg => out.push_double(sum / count as f64),
+                (sum, _) => out.push_double(sum),
+            },
+            Kind::Extreme(states) | Kind::First(states) => out.push_cell(states[group].cell()),
+            Kind::Bits(states) => {
+                let bits = states[group];
+                out.push_int(if call.function == A::BitAnd { !bits } else { bits } as i64);
+            }
+            Kind::Variance(states) => {
+                let (count, _, squares) = states[group];
+                let divisor = match call.function {
+                    A::StdSamp | A::VarSamp => count.saturating_sub(1),
+                    _ => count,
+                };
+                if divisor == 0 {
+                    out.push_null();
+                } else {
+                    let variance = squares / divisor as f64;
+                    let root = matches!(call.function, A::StdPop | A::StdSamp);
+                    out.push_double(if root { variance.sqrt() } else { variance });
+                }
+            }
+            Kind::Concat(states) => match states[group].take() {
+                None => out.push_null(),
+                Some(mut all) => {
+                    let limit = concat_bytes_max(ctx);
+                    if !all.parts.is_empty() {
+                        all.parts.sort_by(|(a, _), (b, _)| a.cmp(b));
+                        for (_, part) in std::mem::take(&mut all.parts) {
+                            all.push_text(&part, &call.separator, limit);
+                        }
+                    }
+                    if all.is_cut {
+                        let charset = call.data_type.collation.charset();
+                        let mut end = limit;
+                        while end > 0 && charset.validate(&all.text[..end]).is_err() {
+                            end -= 1;
+                        }
+                        all.text.truncate(end);
+                        let row = all.row_count;
+                        ctx.eval.warn(service::error::ER_CUT_VALUE_GROUP_CONCAT, &[&row, &"group_concat()"]);
+                    }
+                    out.push_bytes(&all.text);
+                }
+            },
+            Kind::JsonArray(states) => match states[group].take() {
+                None => out.push_null(),
+                Some((items, _)) => push_json(&Json::Array(items), out),
+            },
+            Kind::JsonObject(states) => match states[group].take() {
+                None => out.push_null(),
+                Some((members, _)) => push_json(&Json::object(members), out),
+            },
+        }
+        Ok(())
+    }
+}
+
+/// `group_concat_max_len`, but no more than a packet holds.
+fn concat_bytes_max(ctx: &ExecContext<'_>) -> usize {
+    ctx.limits.group_concat_bytes.min(ctx.eval.settings.max_allowed_packet)
+}
+
+/// 1301: a JSON aggregate would not fit into a packet.
+fn check_packet(bytes: usize, name: &str, ctx: &ExecContext<'_>) -> SqlResult<()> {
+    let packet = ctx.eval.settings.max_allowed_packet;
+    if bytes <= packet {
+        return Ok(());
+    }
+    Err(service::error::ER_WARN_ALLOWED_PACKET_OVERFLOWED.with(&[&name, &packet]))
+}
+
+/// Bytes of a string; nothing for what lies in the state itself.
+fn cell_bytes(cell: Cell<'_>) -> usize {
+    if let Cell::Bytes(bytes) = cell { bytes.len() } else { 0 }
+}
+
+/// The group of a key of what was seen.
+fn first(key: &[u8]) -> SqlResult<[u8; 4]> {
+    key.first_chunk().copied().ok_or_else(|| internal("a key without its group"))
+}
+
+fn push_json(value: &Json, out: &mut Column) {
+    let mut document = Vec::new();
+    value.encode(&mut document);
+    out.push_bytes(&document);
+}
+
+fn give_sum(call: &Aggregate, sum: Decimal, count: u64, out: &mut Column) {
+    if count == 0 {
+        out.push_null();
+        return;
+    }
+    let value = if call.function == AggregateFunction::Avg {
+        let scale = call.args[0].data_type.scale;
+        let scale = if call.args[0].data_type.kind == TypeKind::Decimal { scale } else { 0 };
+        let increment = call.data_type.scale.saturating_sub(scale);
+        sum.div(&Decimal::from_u64(count), increment).unwrap_or(Decimal::ZERO)
+    } else {
+        sum
+    };
+    match call.data_type.physical() {
+        Physical::Double => out.push_double(value.to_f64()),
+        Physical::Int => out.push_int(value.to_i64().unwrap_or_else(|clipped| clipped.0)),
+        _ => out.push_decimal(value.round(call.data_type.scale)),
+    }
+}
+
+/// A value as a double.
+fn number(column: &Column, row: usize, data_type: &DataType) -> f64 {
+    match column.cell(row) {
+        Cell::Null => 0.0,
+        Cell::Int(value) if data_type.unsigned => value as u64 as f64,
+        Cell::Int(value) => value as f64,
+        Cell::Double(value) => value,
+        Cell::Decimal(value) => value.to_f64(),
+        Cell::Bytes(text) => types::number::parse_double(text).value,
+    }
+}
+
+fn compare(a: Cell<'_>, b: Cell<'_>, data_type: &DataType) -> std::cmp::Ordering {
+    match (a, b) {
+        (Cell::Int(a), Cell::Int(b)) if data_type.unsigned => (a as u64).cmp(&(b as u64)),
+        (Cell::Int(a), Cell::Int(b)) => a.cmp(&b),
+        (Cell::Double(a), Cell::Double(b)) => a.total_cmp(&b),
+        (Cell::Decimal(a), Cell::Decimal(b)) => a.cmp(b),
+        (Cell::Bytes(a), Cell::Bytes(b)) if data_type.kind == TypeKind::Json => types::json::compare(a, b),
+        (Cell::Bytes(a), Cell::Bytes(b)) => data_type.collation.compare(a, b),
+        _ => std::cmp::Ordering::Equal,
+    }
+}

@@ -1,0 +1,81 @@
+//! DISTINCT: each different row once, given as soon as it is new.
+
+use types::vector::BytesColumn;
+use types::{Batch, Column, DataType};
+
+use super::{Operator, Source, Unseen};
+use crate::context::ExecContext;
+use crate::expr::SqlResult;
+use crate::key::append_row_key;
+
+pub(super) struct Distinct<'p> {
+    input: Source<'p>,
+    types: Vec<DataType>,
+    unseen: Unseen,
+    /// The input has ended; rows come from those put aside.
+    ended: bool,
+    aside: Batch,
+    aside_keys: BytesColumn,
+}
+
+impl<'p> Distinct<'p> {
+    pub(super) fn new(input: Source<'p>, types: Vec<DataType>) -> Distinct<'p> {
+        let shapes = || types.iter().map(DataType::physical);
+        let (unseen, aside) = (Unseen::new(shapes()), Batch::new(shapes()));
+        Distinct { input, types, unseen, ended: false, aside, aside_keys: BytesColumn::new() }
+    }
+}
+
+impl Operator for Distinct<'_> {
+    fn start(&mut self, ctx: &mut ExecContext<'_>) -> SqlResult<()> {
+        self.unseen.reset();
+        self.ended = false;
+        self.input.start(ctx)
+    }
+
+    fn next(&mut self, ctx: &mut ExecContext<'_>, out: &mut Batch) -> SqlResult<bool> {
+        let limit = ctx.limits.temporary_bytes;
+        let mut rows = Vec::new();
+        let mut key = Vec::new();
+        while !self.ended {
+            if !self.input.next(ctx)? {
+                self.ended = true;
+                break;
+            }
+            let columns: &[Column] = &self.input.batch.columns;
+            rows.clear();
+            for row in 0..self.input.batch.row_count {
+                key.clear();
+                append_row_key(columns, &self.types, row, &mut key);
+                let cells = columns.iter().map(|column| column.cell(row));
+                if self.unseen.is_new(&key, cells, limit, ctx)? {
+                    rows.push(row as u32);
+                }
+            }
+            if !rows.is_empty() {
+                out.gather_from(&self.input.batch, &rows);
+                return Ok(true);
+            }
+            ctx.check()?;
+        }
+        loop {
+            self.aside.clear();
+            self.aside_keys.clear();
+            if !self.unseen.next_aside(&mut self.aside, &mut self.aside_keys)? {
+                return Ok(false);
+            }
+            rows.clear();
+            for (row, key) in self.aside_keys.iter().enumerate() {
+                let cells = self.aside.columns.iter().map(|column| column.cell(row));
+                if self.unseen.is_new(key, cells, limit, ctx)? {
+                    rows.push(row as u32);
+                }
+            }
+            if !rows.is_empty() {
+                out.gather_from(&self.aside, &rows);
+                return Ok(true);
+            }
+            ctx.check()?;
+        }
+    }
+}

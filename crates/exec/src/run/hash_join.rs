@@ -1,0 +1,576 @@
+//! Hash join: a table of the right side's rows by key, asked by the left side's.
+//!
+//! A right side above the limit goes to disk in parts by the hash of its keys, and then the left side too (grace hash join,
+//! Kitsuregawa et al. 1983). The parts are joined pair by pair; one that is still too large is parted again by other bits of
+//! the hash. A part that parting does not make smaller, a single key with many rows, is joined in passes: as many right rows
+//! as fit, all left rows; then the next right rows. Between two passes a left row's state travels with it: an inner join
+//! reads the same left rows again, a semi and an anti join only those without a partner so far, a left join all with a flag.
+//!
+//! Invariants:
+//! 1. A left row is given once for each partner, or once at all, whatever the parts and passes.
+//! 2. Keys are computed once per row; on disk they stand with it.
+
+use std::hash::BuildHasher;
+use std::sync::Arc;
+
+use hashbrown::HashTable;
+use plan::Expr;
+use plan::logical::JoinKind;
+use plan::physical::{Node, PhysicalPlan};
+use types::vector::BytesColumn;
+use types::{Batch, Column, DataType, Physical};
+
+use super::join::{PairFilter, Pairs};
+use super::kept::columns;
+use super::partition::{LEVELS_MAX, LIMIT_BYTES_MAX, Partitions, slot_bytes};
+use super::scan::keep_rows;
+use super::spill::{SpillReader, SpillRows, SpillWriter, block_bytes};
+use super::{Kept, Operator, Source};
+use crate::context::ExecContext;
+use crate::expr::{Program, Scratch, SqlResult};
+use crate::key::append_key;
+use crate::prepare::Programs;
+
+/// Keys of a hash join.
+struct Keys {
+    program: Arc<Program>,
+    scratch: Scratch,
+    values: Vec<Column>,
+    types: Vec<DataType>,
+    null_safe: Vec<bool>,
+}
+
+impl Keys {
+    fn new<'e>(
+        keys: impl Iterator<Item = &'e Expr>,
+        null_safe: Vec<bool>,
+        programs: &mut Programs<'_>,
+    ) -> SqlResult<Keys> {
+        let exprs: Vec<Expr> = keys.cloned().collect();
+        let program = programs.take(&exprs)?;
+        let scratch = program.scratch();
+        let types: Vec<DataType> = exprs.into_iter().map(|expr| expr.data_type).collect();
+        let values = columns(types.iter().map(DataType::physical));
+        Ok(Keys { program, scratch, values, types, null_safe })
+    }
+
+    fn evaluate(&mut self, input: &Batch, ctx: &mut ExecContext<'_>) -> SqlResult<()> {
+        self.program.eval(&mut self.scratch, input, &mut ctx.eval, &mut self.values)
+    }
+
+    /// The key of a row; false if a NULL keeps it from having partners.
+    fn key(&self, row: usize, out: &mut Vec<u8>) -> bool {
+        out.clear();
+        for ((column, data_type), null_safe) in self.values.iter().zip(&self.types).zip(&self.null_safe) {
+            if column.is_null(row) && !null_safe {
+                return false;
+            }
+            append_key(column.cell(row), data_type, false, out);
+        }
+        true
+    }
+}
+
+const NONE: u32 = u32::MAX;
+
+/// Right rows in memory, by key.
+#[derive(Default)]
+struct Build {
+    kept: Kept,
+    /// Key bytes of the kept rows, and the next row with the same key.
+    key_bytes: BytesColumn,
+    table: HashTable<u32>,
+    chain: Vec<u32>,
+    hasher: foldhash::fast::FixedState,
+}
+
+impl Build {
+    /// The key of the next row that is kept.
+    #[inline]
+    fn insert(&mut self, key: &[u8]) {
+        let number = self.chain.len() as u32;
+        let hash = self.hasher.hash_one(key);
+        let key_bytes = &mut self.key_bytes;
+        key_bytes.push(key);
+        let hasher = &self.hasher;
+        match self.table.entry(
+            hash,
+            |&other| key_bytes.get(other as usize) == key,
+            |&other| hasher.hash_one(key_bytes.get(other as usize)),
+        ) {
+            hashbrown::hash_table::Entry::Occupied(mut entry) => {
+                self.chain.push(*entry.get());
+                *entry.get_mut() = number;
+            }
+            hashbrown::hash_table::Entry::Vacant(entry) => {
+                self.chain.push(NONE);
+                entry.insert(number);
+            }
+        }
+    }
+
+    #[inline]
+    fn find(&self, key: &[u8]) -> u32 {
+        let hash = self.hasher.hash_one(key);
+        self.table.find(hash, |&other| self.key_bytes.get(other as usize) == key).copied().unwrap_or(NONE)
+    }
+
+    fn bytes(&self) -> usize {
+        let chain = self.chain.capacity() * size_of::<u32>();
+        self.kept.bytes() + self.key_bytes.memory_bytes() + chain + slot_bytes(&self.table)
+    }
+
+    fn clear(&mut self) {
+        self.kept.clear();
+        self.key_bytes.clear();
+        self.table.clear();
+        self.chain.clear();
+    }
+}
+
+/// A part of both sides. The first byte of a left key holds flags.
+struct Work {
+    right: Arc<SpillRows>,
+    left: Arc<SpillRows>,
+    level: u32,
+    /// Parting it again would not make it smaller.
+    whole: bool,
+}
+
+/// The left row has no key and hence no partner.
+const KEYLESS: u8 = 1;
+/// The left row has had a partner in an earlier pass.
+const MATCHED: u8 = 2;
+
+/// The part joined now.
+struct Part {
+    left: SpillReader,
+    /// Keys of the left batch.
+    keys: BytesColumn,
+    /// What the passes after this one join.
+    more: Option<Passes>,
+}
+
+struct Passes {
+    right: SpillReader,
+    /// Left rows of the next pass; an inner join reads the same ones again.
+    next: Option<SpillWriter>,
+}
+
+pub(super) struct HashJoin<'p> {
+    left: Source<'p>,
+    right: Source<'p>,
+    left_keys: Keys,
+    right_keys: Keys,
+    pairs: Pairs,
+    null_aware: bool,
+    built: bool,
+    build: Build,
+    right_has_null: bool,
+    right_has_rows: bool,
+    /// The right side was too large: everything is in parts on disk.
+    parted: bool,
+    work: Vec<Work>,
+    part: Option<Part>,
+    left_shapes: Arc<[Physical]>,
+    right_shapes: Arc<[Physical]>,
+    /// Position in the left batch: row, and next candidate of its chain.
+    active: bool,
+    row: usize,
+    candidate: u32,
+    pairs_max: usize,
+}
+
+impl<'p> HashJoin<'p> {
+    pub(super) fn new(
+        plan: &'p PhysicalPlan,
+        kind: JoinKind,
+        (left, right): (&'p Node, &'p Node),
+        keys: &'p [(Expr, Expr, bool)],
+        conditions: &[Expr],
+        null_aware: bool,
+        programs: &mut Programs<'_>,
+    ) -> SqlResult<HashJoin<'p>> {
+        let (left_shapes, right_shapes) = (left.shapes(), right.shapes());
+        let null_safe: Vec<bool> = keys.iter().map(|(_, _, safe)| *safe).collect();
+        Ok(HashJoin {
+            left: Source::new(plan, left, programs)?,
+            right: Source::new(plan, right, programs)?,
+            left_keys: Keys::new(keys.iter().map(|(left, _, _)| left), null_safe.clone(), programs)?,
+            right_keys: Keys::new(keys.iter().map(|(_, right, _)| right), null_safe, programs)?,
+            left_shapes: left_shapes.as_slice().into(),
+            right_shapes: right_shapes.as_slice().into(),
+            pairs: Pairs::new(kind, PairFilter::new(conditions, programs)?, &left_shapes, right_shapes),
+            null_aware,
+            built: false,
+            build: Build::default(),
+            right_has_null: false,
+            right_has_rows: false,
+            parted: false,
+            work: Vec::new(),
+            part: None,
+            active: false,
+            row: 0,
+            candidate: NONE,
+            pairs_max: 0,
+        })
+    }
+
+    /// Left rows without a partner are not given.
+    fn needs_partner(&self) -> bool {
+        matches!(self.pairs.kind, JoinKind::Inner | JoinKind::Straight | JoinKind::Semi)
+    }
+
+    /// Reads the right side: into memory, or above the limit into the parts that are answered.
+    fn build(&mut self, limit: usize, ctx: &mut ExecContext<'_>) -> SqlResult<Option<Partitions>> {
+        self.built = true;
+        self.right.start(ctx)?;
+        let mut parts: Option<Partitions> = None;
+        let mut key = Vec::new();
+        let mut rows = Vec::new();
+        while self.right.next(ctx)? {
+            let batch = &mut self.right.batch;
+            self.right_keys.evaluate(batch, ctx)?;
+            self.right_has_rows = true;
+            if let Some(parts) = &mut parts {
+                for row in 0..batch.row_count {
+                    if self.right_keys.key(row, &mut key) {
+                        let hash = self.build.hasher.hash_one(&key[..]);
+                        parts.push(hash, &key, batch.columns.iter().map(|column| column.cell(row)))?;
+                    } else {
+                        self.right_has_null = true;
+                    }
+                }
+                ctx.check()?;
+                continue;
+            }
+            rows.clear();
+            for row in 0..batch.row_count {
+                if !self.right_keys.key(row, &mut key) {
+                    self.right_has_null = true;
+                    continue;
+                }
+                self.build.insert(&key);
+                rows.push(row as u32);
+            }
+            if rows.len() < batch.row_count {
+                keep_rows(batch, &rows);
+            }
+            self.build.kept.push(batch);
+            if self.build.bytes() > limit {
+                ctx.count_disk_table(0);
+                let mut new = Partitions::new(&self.right_shapes, 0, limit, ctx)?;
+                self.part_build(&mut new)?;
+                parts = Some(new);
+            }
+            ctx.check()?;
+        }
+        Ok(parts)
+    }
+
+    /// Moves the right rows in memory to parts on disk.
+    fn part_build(&mut self, parts: &mut Partitions) -> SqlResult<()> {
+        let build = std::mem::take(&mut self.build);
+        for number in 0..build.chain.len() {
+            let key = build.key_bytes.get(number);
+            let (batch, row) = build.kept.at(number as u32);
+            let cells = batch.columns.iter().map(|column| column.cell(row));
+            parts.push(build.hasher.hash_one(key), key, cells)?;
+        }
+        Ok(())
+    }
+
+    /// Parts the left side as the right side was.
+    fn part_left(&mut self, right: Partitions, limit: usize, ctx: &mut ExecContext<'_>) -> SqlResult<()> {
+        let mut parts = Partitions::new(&self.left_shapes, 0, limit, ctx)?;
+        let needs_partner = self.needs_partner();
+        let mut key = Vec::new();
+        let mut flagged = Vec::new();
+        self.left.start(ctx)?;
+        while self.left.next(ctx)? {
+            let batch = &self.left.batch;
+            self.left_keys.evaluate(batch, ctx)?;
+            for row in 0..batch.row_count {
+                flagged.clear();
+                let has_key = self.left_keys.key(row, &mut key);
+                let hash = self.build.hasher.hash_one(&key[..]);
+                if has_key {
+                    if needs_partner && right.rows_beside(hash) == 0 {
+                        continue;
+                    }
+                    flagged.push(0);
+                    flagged.extend_from_slice(&key);
+                } else if needs_partner || self.null_aware {
+                    // `NULL NOT IN (rows)` is unknown.
+                    continue;
+                } else {
+                    flagged.push(KEYLESS);
+                }
+                parts.push(hash, &flagged, batch.columns.iter().map(|column| column.cell(row)))?;
+            }
+            ctx.check()?;
+        }
+        let pairs = right.finish()?.into_iter().zip(parts.finish()?);
+        self.work = pairs.map(|(right, left)| Work { right, left, level: 0, whole: false }).collect();
+        Ok(())
+    }
+
+    /// Makes the next part ready to be joined. False if there is none.
+    fn next_part(&mut self, limit: usize, ctx: &mut ExecContext<'_>) -> SqlResult<bool> {
+        while let Some(work) = self.work.pop() {
+            if work.left.row_count() == 0 || (work.right.row_count() == 0 && self.needs_partner()) {
+                continue;
+            }
+            let mut right = work.right.reader()?;
+            self.build = Build::default();
+            if !self.load(&mut right, limit, ctx)? {
+                if !work.whole && work.level < LEVELS_MAX {
+                    self.part_again(&work, right, limit, ctx)?;
+                    continue;
+                }
+                let next = self.next_pass(limit, ctx)?;
+                self.part = Some(Part {
+                    left: work.left.reader()?,
+                    keys: BytesColumn::new(),
+                    more: Some(Passes { right, next }),
+                });
+                return Ok(true);
+            }
+            self.part = Some(Part { left: work.left.reader()?, keys: BytesColumn::new(), more: None });
+            return Ok(true);
+        }
+        Ok(false)
+    }
+
+    /// Where the left rows for another pass go; `None` if those of this pass are read again.
+    fn next_pass(&self, limit: usize, ctx: &mut ExecContext<'_>) -> SqlResult<Option<SpillWriter>> {
+        if matches!(self.pairs.kind, JoinKind::Inner | JoinKind::Straight) {
+            return Ok(None);
+        }
+        Ok(Some(SpillWriter::new(&ctx.spill_file()?, &self.left_shapes, block_bytes(limit))))
+    }
+
+    /// Right rows of a part into memory; false if not all fit.
+    fn load(&mut self, right: &mut SpillReader, limit: usize, ctx: &mut ExecContext<'_>) -> SqlResult<bool> {
+        let mut batch = Batch::new(self.right_shapes.iter().copied());
+        let mut keys = BytesColumn::new();
+        while right.next_batch(&mut batch, &mut keys)? {
+            for key in keys.iter() {
+                self.build.insert(key);
+            }
+            self.build.kept.push(&batch);
+            if self.build.bytes() > limit && right.key().is_some() {
+                return Ok(false);
+            }
+            batch.clear();
+            keys.clear();
+            ctx.check()?;
+        }
+        Ok(true)
+    }
+
+    /// Parts a part; what was loaded of its right side is in memory, the rest behind `right`.
+    fn part_again(
+        &mut self,
+        work: &Work,
+        mut right: SpillReader,
+        limit: usize,
+        ctx: &mut ExecContext<'_>,
+    ) -> SqlResult<()> {
+        let level = work.level + 1;
+        let mut rights = Partitions::new(&self.right_shapes, level, limit, ctx)?;
+        self.part_build(&mut rights)?;
+        let mut batch = Batch::new(self.right_shapes.iter().copied());
+        let mut keys = BytesColumn::new();
+        while right.next_batch(&mut batch, &mut keys)? {
+            for (row, key) in keys.iter().enumerate() {
+                let hash = self.build.hasher.hash_one(key);
+                rights.push(hash, key, batch.columns.iter().map(|column| column.cell(row)))?;
+            }
+            batch.clear();
+            keys.clear();
+            ctx.check()?;
+        }
+        let mut lefts = Partitions::new(&self.left_shapes, level, limit, ctx)?;
+        let mut left = work.left.reader()?;
+        let mut batch = Batch::new(self.left_shapes.iter().copied());
+        while left.next_batch(&mut batch, &mut keys)? {
+            for (row, key) in keys.iter().enumerate() {
+                let hash = self.build.hasher.hash_one(&key[1..]);
+                if self.needs_partner() && rights.rows_beside(hash) == 0 {
+                    continue;
+                }
+                lefts.push(hash, key, batch.columns.iter().map(|column| column.cell(row)))?;
+            }
+            batch.clear();
+            keys.clear();
+            ctx.check()?;
+        }
+        let total = work.right.row_count();
+        for (right, left) in rights.finish()?.into_iter().zip(lefts.finish()?) {
+            let whole = right.row_count() == total;
+            self.work.push(Work { right, left, level, whole });
+        }
+        Ok(())
+    }
+
+    /// The next left batch, its keys known.
+    fn next_left(&mut self, limit: usize, ctx: &mut ExecContext<'_>) -> SqlResult<bool> {
+        if !self.parted {
+            if !self.left.next(ctx)? {
+                return Ok(false);
+            }
+            self.left_keys.evaluate(&self.left.batch, ctx)?;
+            self.pairs.begin(self.left.batch.row_count);
+            return Ok(true);
+        }
+        loop {
+            let Some(part) = &mut self.part else {
+                if !self.next_part(limit, ctx)? {
+                    return Ok(false);
+                }
+                continue;
+            };
+            let batch = &mut self.left.batch;
+            batch.clear();
+            part.keys.clear();
+            if part.left.next_batch(batch, &mut part.keys)? {
+                self.pairs.begin(batch.row_count);
+                for (row, key) in part.keys.iter().enumerate() {
+                    self.pairs.matched[row] = key[0] & MATCHED != 0;
+                }
+                return Ok(true);
+            }
+            // The left side has ended: another pass if there are right rows left.
+            let Some(Part { left, more: Some(mut more), .. }) = self.part.take() else { continue };
+            let left = match more.next.take() {
+                Some(writer) => Arc::new(writer.finish()?),
+                None => Arc::clone(left.rows()),
+            };
+            self.build = Build::default();
+            let is_last = self.load(&mut more.right, limit, ctx)?;
+            let next = if is_last { None } else { self.next_pass(limit, ctx)? };
+            let more = (!is_last).then_some(Passes { right: more.right, next });
+            self.part = Some(Part { left: left.reader()?, keys: BytesColumn::new(), more });
+        }
+    }
+
+    /// The first candidate of a left row.
+    fn first_candidate(&mut self, row: usize, key: &mut Vec<u8>) {
+        self.candidate = NONE;
+        if let Some(part) = &self.part {
+            let flagged = part.keys.get(row);
+            if flagged[0] & KEYLESS == 0 {
+                self.candidate = self.build.find(&flagged[1..]);
+            }
+        } else if self.left_keys.key(row, key) {
+            self.candidate = self.build.find(key);
+        } else if self.null_aware && self.right_has_rows {
+            self.pairs.matched[row] = true;
+        }
+    }
+
+    /// A left batch is done.
+    fn finish_left(&mut self, out: &mut Batch) -> SqlResult<()> {
+        let Some(Part { keys, more: Some(Passes { next, .. }), .. }) = &mut self.part else {
+            self.pairs.finish(&self.left.batch, out);
+            return Ok(());
+        };
+        // Another pass follows: what is decided goes out, the rest into it.
+        if self.pairs.kind == JoinKind::Semi {
+            self.pairs.finish(&self.left.batch, out);
+        }
+        let Some(next) = next else { return Ok(()) };
+        let mut flagged = Vec::new();
+        for (row, key) in keys.iter().enumerate() {
+            let matched = self.pairs.matched[row];
+            if matched && self.pairs.kind != JoinKind::Left {
+                continue;
+            }
+            flagged.clear();
+            flagged.extend_from_slice(key);
+            flagged[0] |= if matched { MATCHED } else { 0 };
+            next.push_row(&flagged, &self.left.batch.columns, row)?;
+        }
+        Ok(())
+    }
+}
+
+impl Operator for HashJoin<'_> {
+    fn start(&mut self, _ctx: &mut ExecContext<'_>) -> SqlResult<()> {
+        self.built = false;
+        self.build.clear();
+        self.right_has_null = false;
+        self.right_has_rows = false;
+        self.parted = false;
+        self.work.clear();
+        self.part = None;
+        self.active = false;
+        self.left_keys.scratch.reset();
+        self.right_keys.scratch.reset();
+        self.pairs.filter.scratch.reset();
+        Ok(())
+    }
+
+    fn next(&mut self, ctx: &mut ExecContext<'_>, out: &mut Batch) -> SqlResult<bool> {
+        let limit = ctx.limits.join_bytes.min(LIMIT_BYTES_MAX);
+        if !self.built {
+            let parts = self.build(limit, ctx)?;
+            if self.null_aware && self.right_has_null {
+                return Ok(false);
+            }
+            match parts {
+                Some(parts) => {
+                    self.parted = true;
+                    self.part_left(parts, limit, ctx)?;
+                }
+                None => self.left.start(ctx)?,
+            }
+        }
+        // Nothing to find: an inner or semi join is empty, NOT IN with a NULL inside too.
+        let hopeless = !self.parted && self.build.kept.len() == 0 && self.needs_partner();
+        if hopeless || (self.null_aware && self.right_has_null) {
+            return Ok(false);
+        }
+        let mut key = Vec::new();
+        let only_matched = !self.pairs.gives_pairs() && !self.pairs.filter.has_conditions();
+        loop {
+            if !self.active {
+                if !self.next_left(limit, ctx)? {
+                    return Ok(false);
+                }
+                self.active = true;
+                self.row = 0;
+                self.pairs_max = Pairs::count_max(&self.left.batch, self.build.kept.longest_row());
+                self.first_candidate(0, &mut key);
+            }
+            let mut right = columns(self.right_shapes.iter().copied());
+            let total = self.left.batch.row_count;
+            while self.row < total && self.pairs.left_rows.len() < self.pairs_max {
+                if self.candidate == NONE {
+                    self.row += 1;
+                    if self.row < total {
+                        self.first_candidate(self.row, &mut key);
+                    }
+                    continue;
+                }
+                self.pairs.left_rows.push(self.row as u32);
+                if only_matched {
+                    self.candidate = NONE;
+                    continue;
+                }
+                self.build.kept.append_row(self.candidate, &mut right);
+                self.candidate = self.build.chain[self.candidate as usize];
+            }
+            self.pairs.check(&self.left.batch, &mut right, ctx, out)?;
+            if self.row >= total {
+                self.finish_left(out)?;
+                self.active = false;
+            }
+            if out.row_count > 0 {
+                return Ok(true);
+            }
+            ctx.check()?;
+        }
+    }
+}

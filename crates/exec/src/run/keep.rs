@@ -1,0 +1,188 @@
+//! Rows put by to be read again: all of them ([`Keep`]), or each different one once ([`Unseen`]).
+
+use std::sync::Arc;
+
+use types::vector::{BytesColumn, Cell};
+use types::{Batch, Column, Physical};
+
+use super::partition::{KeyTable, LIMIT_BYTES_MAX, Partitions};
+use super::spill::{SpillReader, SpillRows, SpillWriter, block_bytes};
+use super::{Kept, Source};
+use crate::context::ExecContext;
+use crate::expr::SqlResult;
+
+/// Rows in the order they came: in memory up to a limit, the later ones on disk. They can be read any number of times.
+#[derive(Default)]
+pub(crate) struct Keep {
+    memory: Kept,
+    writer: Option<SpillWriter>,
+    disk: Option<Arc<SpillRows>>,
+}
+
+impl Keep {
+    /// Everything that `source` gives, from its start on. `limit`: bytes of memory.
+    pub(crate) fn all(source: &mut Source<'_>, limit: usize, ctx: &mut ExecContext<'_>) -> SqlResult<Keep> {
+        let mut keep = Keep::default();
+        source.start(ctx)?;
+        while source.next(ctx)? {
+            keep.push(&source.batch, limit, ctx)?;
+            ctx.check()?;
+        }
+        keep.finish()?;
+        Ok(keep)
+    }
+
+    /// Appends the rows of `batch`.
+    pub(crate) fn push(&mut self, batch: &Batch, limit: usize, ctx: &mut ExecContext<'_>) -> SqlResult<()> {
+        if self.writer.is_none() {
+            let limit = limit.min(LIMIT_BYTES_MAX);
+            if self.memory.len() == 0 || self.memory.bytes() < limit {
+                self.memory.push(batch);
+                return Ok(());
+            }
+            let shapes: Arc<[Physical]> = batch.columns.iter().map(Column::physical).collect();
+            ctx.count_disk_table(0);
+            self.writer = Some(SpillWriter::new(&ctx.spill_file()?, &shapes, block_bytes(limit)));
+        }
+        if let Some(writer) = &mut self.writer {
+            for row in 0..batch.row_count {
+                writer.push_row(&[], &batch.columns, row)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// No more rows come.
+    pub(crate) fn finish(&mut self) -> SqlResult<()> {
+        if let Some(writer) = self.writer.take() {
+            self.disk = Some(Arc::new(writer.finish()?));
+        }
+        Ok(())
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.memory.len() == 0
+    }
+}
+
+/// A way through a [`Keep`].
+#[derive(Default)]
+pub(crate) struct KeepCursor {
+    next: usize,
+    reader: Option<SpillReader>,
+    batch: Batch,
+    keys: BytesColumn,
+}
+
+impl KeepCursor {
+    /// The next rows of `keep`, always the same one.
+    pub(crate) fn next<'a>(&'a mut self, keep: &'a Keep) -> SqlResult<Option<&'a Batch>> {
+        if let Some(batch) = keep.memory.batches.get(self.next) {
+            self.next += 1;
+            return Ok(Some(batch));
+        }
+        let Some(disk) = &keep.disk else { return Ok(None) };
+        if self.reader.is_none() {
+            self.reader = Some(disk.reader()?);
+            self.batch = Batch::new(disk.shapes());
+        }
+        let Some(reader) = &mut self.reader else { return Ok(None) };
+        self.batch.clear();
+        self.keys.clear();
+        let more = reader.next_batch(&mut self.batch, &mut self.keys)?;
+        Ok(more.then_some(&self.batch))
+    }
+}
+
+/// Tells rows with new keys from those seen before. Above the limit rows with unknown keys are put aside on disk and told
+/// apart when the input has ended.
+pub(crate) struct Unseen {
+    table: KeyTable,
+    shapes: Arc<[Physical]>,
+    level: u32,
+    aside: Option<Partitions>,
+    work: Vec<(Arc<SpillRows>, u32)>,
+    reader: Option<SpillReader>,
+}
+
+impl Unseen {
+    /// For rows of these shapes.
+    pub(crate) fn new(shapes: impl IntoIterator<Item = Physical>) -> Unseen {
+        Unseen {
+            table: KeyTable::default(),
+            shapes: shapes.into_iter().collect(),
+            level: 0,
+            aside: None,
+            work: Vec::new(),
+            reader: None,
+        }
+    }
+
+    /// Bytes of memory it takes.
+    pub(crate) fn bytes(&self) -> usize {
+        self.table.bytes()
+    }
+
+    /// Shapes of the rows.
+    pub(crate) fn shapes(&self) -> impl Iterator<Item = Physical> {
+        self.shapes.iter().copied()
+    }
+
+    /// Nothing seen.
+    pub(crate) fn reset(&mut self) {
+        self.table.clear();
+        self.level = 0;
+        self.aside = None;
+        self.work.clear();
+        self.reader = None;
+    }
+
+    /// Whether the key is new. False too for a row that was put aside: it comes again from [`Unseen::next_aside`].
+    #[inline]
+    pub(crate) fn is_new<'c>(
+        &mut self,
+        key: &[u8],
+        cells: impl Iterator<Item = Cell<'c>>,
+        limit: usize,
+        ctx: &mut ExecContext<'_>,
+    ) -> SqlResult<bool> {
+        let hash = self.table.hash(key);
+        if self.table.find(hash, key).is_some() {
+            return Ok(false);
+        }
+        if self.aside.is_none() {
+            let limit = limit.min(LIMIT_BYTES_MAX);
+            if self.table.len() == 0 || self.table.bytes() < limit {
+                self.table.insert(hash, key);
+                return Ok(true);
+            }
+            ctx.count_disk_table(self.level);
+            self.aside = Some(Partitions::new(&self.shapes, self.level, limit, ctx)?);
+        }
+        if let Some(aside) = &mut self.aside {
+            aside.push(hash, key, cells)?;
+        }
+        Ok(false)
+    }
+
+    /// The input, or what was put aside before, has ended: rows put aside, each to be asked for again with its key.
+    pub(crate) fn next_aside(&mut self, out: &mut Batch, keys: &mut BytesColumn) -> SqlResult<bool> {
+        loop {
+            if let Some(reader) = &mut self.reader
+                && reader.next_batch(out, keys)?
+            {
+                return Ok(true);
+            }
+            self.reader = None;
+            if let Some(aside) = self.aside.take() {
+                let level = aside.level() + 1;
+                let parts = aside.finish()?.into_iter().filter(|part| part.row_count() > 0);
+                self.work.extend(parts.map(|part| (part, level)));
+            }
+            let Some((rows, level)) = self.work.pop() else { return Ok(false) };
+            self.table.clear();
+            self.level = level;
+            self.reader = Some(rows.reader()?);
+        }
+    }
+}

@@ -1,0 +1,282 @@
+//! EXCEPT and INTERSECT: the right side is counted by key, the left side asks.
+//!
+//! Above the limit the table of keys is full: the right side's other keys go to disk by hash, and so do the left side's rows
+//! whose key is not in the table; then the parts are worked off in pairs.
+
+use std::sync::Arc;
+
+use plan::physical::SetOp;
+use types::vector::BytesColumn;
+use types::{Batch, Column, DataType, Physical};
+
+use super::partition::{KeyTable, LIMIT_BYTES_MAX, Partitions};
+use super::spill::{SpillReader, SpillRows};
+use super::{Operator, Source};
+use crate::context::ExecContext;
+use crate::expr::SqlResult;
+use crate::key::append_row_key;
+
+pub(super) struct SetOperation<'p> {
+    left: Source<'p>,
+    right: Source<'p>,
+    types: Vec<DataType>,
+    state: Asked,
+    counted: bool,
+    /// The left input has ended; rows come from the parts on disk.
+    left_ended: bool,
+    work: Vec<Work>,
+    reader: Option<SpillReader>,
+    aside: Batch,
+    aside_keys: BytesColumn,
+}
+
+/// A part of both sides.
+struct Work {
+    right: Option<Arc<SpillRows>>,
+    left: Arc<SpillRows>,
+    level: u32,
+}
+
+/// What is known of keys, and what has to wait on disk.
+struct Asked {
+    op: SetOp,
+    all: bool,
+    shapes: Arc<[Physical]>,
+    no_shapes: Arc<[Physical]>,
+    table: KeyTable,
+    /// Rows of the right side left to be matched, and whether the key was given.
+    states: Vec<(u64, bool)>,
+    level: u32,
+    right: Option<Partitions>,
+    left: Option<Partitions>,
+}
+
+impl Asked {
+    fn reset(&mut self, level: u32) {
+        self.table.clear();
+        self.states = Vec::new();
+        self.level = level;
+        self.right = None;
+        self.left = None;
+    }
+
+    fn has_room(&self, limit: usize) -> bool {
+        let bytes = self.table.bytes() + self.states.capacity() * size_of::<(u64, bool)>();
+        self.table.len() == 0 || bytes < limit.min(LIMIT_BYTES_MAX)
+    }
+
+    /// A row of the right side.
+    fn count(&mut self, key: &[u8], limit: usize, ctx: &mut ExecContext<'_>) -> SqlResult<()> {
+        let hash = self.table.hash(key);
+        if let Some(number) = self.table.find(hash, key) {
+            self.states[number as usize].0 += 1;
+            return Ok(());
+        }
+        if self.right.is_none() {
+            if self.has_room(limit) {
+                self.table.insert(hash, key);
+                self.states.push((1, false));
+                return Ok(());
+            }
+            ctx.count_disk_table(self.level);
+            self.right = Some(Partitions::new(&self.no_shapes, self.level, limit, ctx)?);
+        }
+        match &mut self.right {
+            Some(right) => right.push(hash, key, std::iter::empty()),
+            None => Ok(()),
+        }
+    }
+
+    /// A row of the left side: is it given now? If that cannot be told yet it goes to disk.
+    fn ask(
+        &mut self,
+        key: &[u8],
+        (columns, row): (&[Column], usize),
+        limit: usize,
+        ctx: &mut ExecContext<'_>,
+    ) -> SqlResult<bool> {
+        let hash = self.table.hash(key);
+        if let Some(number) = self.table.find(hash, key) {
+            let (count, given) = &mut self.states[number as usize];
+            let found = *count > 0;
+            if self.all {
+                *count -= u64::from(found);
+                return Ok(found == (self.op == SetOp::Intersect));
+            }
+            let wanted = found == (self.op == SetOp::Intersect);
+            return Ok(wanted && !std::mem::replace(given, true));
+        }
+        if self.right.is_none() {
+            match (self.op, self.all) {
+                (SetOp::Intersect, _) => return Ok(false),
+                (_, true) => return Ok(true),
+                // Each different row once: the table has to remember it.
+                (_, false) if self.left.is_none() && self.has_room(limit) => {
+                    self.table.insert(hash, key);
+                    self.states.push((0, true));
+                    return Ok(true);
+                }
+                _ => {}
+            }
+        }
+        if self.left.is_none() {
+            ctx.count_disk_table(self.level);
+            self.left = Some(Partitions::new(&self.shapes, self.level, limit, ctx)?);
+        }
+        if let Some(left) = &mut self.left {
+            left.push(hash, key, columns.iter().map(|column| column.cell(row)))?;
+        }
+        Ok(false)
+    }
+
+    /// Both sides of this level have ended: the parts that are left to do.
+    fn parts(&mut self) -> SqlResult<Vec<Work>> {
+        let Some(left) = self.left.take() else { return Ok(Vec::new()) };
+        let level = self.level + 1;
+        let mut rights = match self.right.take() {
+            Some(right) => right.finish()?,
+            None => Vec::new(),
+        }
+        .into_iter();
+        let work = left.finish()?.into_iter().map(|left| Work { right: rights.next(), left, level });
+        Ok(work.filter(|work| work.left.row_count() > 0).collect())
+    }
+}
+
+impl<'p> SetOperation<'p> {
+    pub(super) fn new(
+        op: SetOp,
+        all: bool,
+        left: Source<'p>,
+        right: Source<'p>,
+        types: Vec<DataType>,
+    ) -> SetOperation<'p> {
+        let shapes: Arc<[Physical]> = types.iter().map(DataType::physical).collect();
+        let aside = Batch::new(shapes.iter().copied());
+        SetOperation {
+            left,
+            right,
+            types,
+            state: Asked {
+                op,
+                all,
+                shapes,
+                no_shapes: Arc::new([]),
+                table: KeyTable::default(),
+                states: Vec::new(),
+                level: 0,
+                right: None,
+                left: None,
+            },
+            counted: false,
+            left_ended: false,
+            work: Vec::new(),
+            reader: None,
+            aside,
+            aside_keys: BytesColumn::new(),
+        }
+    }
+
+    fn count_right(&mut self, limit: usize, ctx: &mut ExecContext<'_>) -> SqlResult<()> {
+        let mut key = Vec::new();
+        self.right.start(ctx)?;
+        while self.right.next(ctx)? {
+            for row in 0..self.right.batch.row_count {
+                key.clear();
+                append_row_key(&self.right.batch.columns, &self.types, row, &mut key);
+                self.state.count(&key, limit, ctx)?;
+            }
+            ctx.check()?;
+        }
+        Ok(())
+    }
+
+    /// The next part: its right side is counted, its left side about to ask. False if there is none.
+    fn next_part(&mut self, limit: usize, ctx: &mut ExecContext<'_>) -> SqlResult<bool> {
+        let parts = self.state.parts()?;
+        self.work.extend(parts);
+        let Some(work) = self.work.pop() else { return Ok(false) };
+        self.state.reset(work.level);
+        if let Some(right) = work.right {
+            let mut reader = right.reader()?;
+            let mut rows = 0u64;
+            while let Some(key) = reader.key() {
+                self.state.count(key, limit, ctx)?;
+                reader.take(&mut [])?;
+                rows += 1;
+                if rows.is_multiple_of(4096) {
+                    ctx.check()?;
+                }
+            }
+        }
+        self.reader = Some(work.left.reader()?);
+        Ok(true)
+    }
+}
+
+impl Operator for SetOperation<'_> {
+    fn start(&mut self, _ctx: &mut ExecContext<'_>) -> SqlResult<()> {
+        self.state.reset(0);
+        self.counted = false;
+        self.left_ended = false;
+        self.work.clear();
+        self.reader = None;
+        Ok(())
+    }
+
+    fn next(&mut self, ctx: &mut ExecContext<'_>, out: &mut Batch) -> SqlResult<bool> {
+        let limit = ctx.limits.temporary_bytes;
+        if !std::mem::replace(&mut self.counted, true) {
+            self.count_right(limit, ctx)?;
+            self.left.start(ctx)?;
+        }
+        let mut key = Vec::new();
+        let mut rows = Vec::new();
+        while !self.left_ended {
+            if !self.left.next(ctx)? {
+                self.left_ended = true;
+                break;
+            }
+            let columns: &[Column] = &self.left.batch.columns;
+            rows.clear();
+            for row in 0..self.left.batch.row_count {
+                key.clear();
+                append_row_key(columns, &self.types, row, &mut key);
+                if self.state.ask(&key, (columns, row), limit, ctx)? {
+                    rows.push(row as u32);
+                }
+            }
+            if !rows.is_empty() {
+                out.gather_from(&self.left.batch, &rows);
+                return Ok(true);
+            }
+            ctx.check()?;
+        }
+        loop {
+            self.aside.clear();
+            self.aside_keys.clear();
+            let more = match &mut self.reader {
+                Some(reader) => reader.next_batch(&mut self.aside, &mut self.aside_keys)?,
+                None => false,
+            };
+            if !more {
+                self.reader = None;
+                if !self.next_part(limit, ctx)? {
+                    return Ok(false);
+                }
+                continue;
+            }
+            rows.clear();
+            for (row, key) in self.aside_keys.iter().enumerate() {
+                if self.state.ask(key, (&self.aside.columns, row), limit, ctx)? {
+                    rows.push(row as u32);
+                }
+            }
+            if !rows.is_empty() {
+                out.gather_from(&self.aside, &rows);
+                return Ok(true);
+            }
+            ctx.check()?;
+        }
+    }
+}
