@@ -20,6 +20,8 @@
 //!    writer's own stores are plain, so this race is outside Rust's memory model, as a seqlock is; the compiler cannot see
 //!    both sides, the hardware's loads of one word are whole, and the version check discards the rest.
 //! 3. Frames are never unmapped before the arena is dropped, and guards borrow the arena.
+//! 4. A page left half changed is seen by nobody: a panic that passes an exclusive guard ends the process, as a power cut
+//!    would, before a checkpoint can write the page; the log brings the store back at the next start.
 #![allow(unsafe_code, reason = "owns the memory of all pages; the protocol above is what makes it sound")]
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
@@ -208,7 +210,7 @@ impl Arena {
         latch
             .compare_exchange(word, word | EXCLUSIVE, Ordering::Acquire, Ordering::Relaxed)
             .ok()
-            .map(|_| ExclusiveGuard { arena: self, frame })
+            .map(|_| ExclusiveGuard::new(self, frame))
     }
 
     /// Latches for writing if nothing changed since `version` was handed out; waits for shared holders.
@@ -217,7 +219,7 @@ impl Arena {
         let mut wait = Wait::default();
         loop {
             match latch.compare_exchange(version, version | EXCLUSIVE, Ordering::Acquire, Ordering::Relaxed) {
-                Ok(_) => return Some(ExclusiveGuard { arena: self, frame }),
+                Ok(_) => return Some(ExclusiveGuard::new(self, frame)),
                 Err(word) if word & !HOLDERS_MASK != version || word & HOLDERS_MASK == EXCLUSIVE => {
                     return None;
                 }
@@ -292,9 +294,15 @@ impl Drop for SharedGuard<'_> {
 pub(crate) struct ExclusiveGuard<'p> {
     arena: &'p Arena,
     frame: u32,
+    /// Whether a panic was under way when the latch was taken: a transaction rolls back while its thread unwinds.
+    taken_in_panic: bool,
 }
 
-impl ExclusiveGuard<'_> {
+impl<'p> ExclusiveGuard<'p> {
+    fn new(arena: &'p Arena, frame: u32) -> Self {
+        ExclusiveGuard { arena, frame, taken_in_panic: std::thread::panicking() }
+    }
+
     pub(crate) fn frame(&self) -> u32 {
         self.frame
     }
@@ -329,10 +337,21 @@ impl ExclusiveGuard<'_> {
 
 impl Drop for ExclusiveGuard<'_> {
     fn drop(&mut self) {
+        if std::thread::panicking() && !self.taken_in_panic {
+            stop_with_page_half_changed(); // invariant 4
+        }
         let latch = &self.arena.header(self.frame).latch;
         let word = latch.load(Ordering::Relaxed);
         latch.store((word & !HOLDERS_MASK).wrapping_add(VERSION_ONE), Ordering::Release);
     }
+}
+
+#[cold]
+fn stop_with_page_half_changed() -> ! {
+    eprintln!(
+        "invar: a panic left a page half changed; the process ends here, and the log restores the page at the next start"
+    );
+    std::process::abort()
 }
 
 /// A body that may change while it is read: every load is atomic and stays inside; nothing read counts until validated.
@@ -392,6 +411,36 @@ mod tests {
         assert!(arena.upgrade(1, version).is_none());
         let version = arena.optimistic(1);
         assert!(arena.upgrade(1, version).is_some());
+    }
+
+    /// The test runs itself again as a process of its own, which must end by SIGABRT.
+    #[test]
+    fn a_panic_that_leaves_a_page_half_changed_ends_the_process() {
+        const CHILD: &str = "INVAR_STORE_PANIC_CHILD";
+        struct RollBack<'a>(&'a Arena);
+        impl Drop for RollBack<'_> {
+            fn drop(&mut self) {
+                drop(self.0.exclusive(0)); // taken while the thread unwinds: its change is whole
+            }
+        }
+        let arena = Arena::new(1).unwrap();
+        let unwound = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+            let _roll_back = RollBack(&arena);
+            panic!("outside of the store");
+        }));
+        assert!(unwound.is_err());
+        if std::env::var_os(CHILD).is_some() {
+            let _guard = arena.exclusive(0);
+            panic!("within the store");
+        }
+        let name = "pager::frame::tests::a_panic_that_leaves_a_page_half_changed_ends_the_process";
+        let child = std::process::Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", name, "--nocapture"])
+            .env(CHILD, "1")
+            .output()
+            .unwrap();
+        let signal = std::os::unix::process::ExitStatusExt::signal(&child.status);
+        assert_eq!(signal, Some(libc::SIGABRT), "{}", String::from_utf8_lossy(&child.stderr));
     }
 
     #[test]
