@@ -1,6 +1,7 @@
 //! The snapshot of all definitions and the handle by which it is taken and replaced.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use arc_swap::ArcSwap;
 use hashbrown::HashMap;
@@ -178,13 +179,15 @@ impl Catalog {
 #[derive(Debug)]
 pub struct CatalogHandle {
     current: ArcSwap<Catalog>,
+    /// Of `current`, or of the one before it while it is being replaced.
+    version: AtomicU64,
 }
 
 impl CatalogHandle {
     /// Starts with `catalog`.
     #[must_use]
     pub fn new(catalog: Catalog) -> Self {
-        Self { current: ArcSwap::from_pointee(catalog) }
+        Self { version: AtomicU64::new(catalog.version), current: ArcSwap::from_pointee(catalog) }
     }
 
     /// The current snapshot, for as long as the caller keeps it.
@@ -199,9 +202,19 @@ impl CatalogHandle {
         self.current.load()
     }
 
+    /// The version of the current snapshot: one load, for those who only ask whether anything changed. Once
+    /// [`CatalogHandle::publish`] has returned nobody reads an older one.
+    #[inline]
+    #[must_use]
+    pub fn version(&self) -> u64 {
+        self.version.load(Ordering::Acquire)
+    }
+
     /// Replaces the snapshot. Invariant 2: the caller, alone at this moment, has raised the version.
     pub fn publish(&self, catalog: Catalog) {
         assert!(catalog.version > self.current.load().version, "a published snapshot has a higher version");
+        let version = catalog.version;
         self.current.store(Arc::new(catalog));
+        self.version.store(version, Ordering::Release);
     }
 }

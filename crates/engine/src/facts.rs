@@ -39,8 +39,8 @@ pub struct Facts {
     pub variables: Variables,
     /// The session's account with its roles.
     pub account: Option<Arc<Account>>,
-    /// The session's own status values (`Ssl_cipher`, `Last_query_cost` ...), over the global ones.
-    pub session_status: Vec<(&'static str, String)>,
+    /// TLS of the session's connection.
+    pub tls: Option<Arc<service::TlsDetails>>,
 }
 
 impl Facts {
@@ -135,10 +135,15 @@ impl Facts {
     pub fn status(&self, global: bool) -> Vec<(&'static str, String)> {
         let mut all = self.core.status();
         if !global {
-            for (name, value) in &self.session_status {
-                match all.iter_mut().find(|(candidate, _)| candidate == name) {
-                    Some(entry) => entry.1.clone_from(value),
-                    None => all.push((name, value.clone())),
+            // The session's own values, over the global ones.
+            let (version, cipher) = match &self.tls {
+                Some(tls) => (tls.version.to_owned(), tls.cipher.clone()),
+                None => (String::new(), String::new()),
+            };
+            for (name, value) in [("Ssl_version", version), ("Ssl_cipher", cipher)] {
+                match all.iter_mut().find(|(candidate, _)| *candidate == name) {
+                    Some(entry) => entry.1 = value,
+                    None => all.push((name, value)),
                 }
             }
         }

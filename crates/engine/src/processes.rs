@@ -1,8 +1,8 @@
 //! The process list: who is connected and what each connection does now.
 //!
-//! A session writes its own entry when a statement starts and ends: two relaxed stores and, only when somebody may want the
-//! text (it is short, or a process list was asked for before), a copy under the entry's own mutex, which nobody else
-//! takes except a reader of the list. There is no global lock on the path of a statement.
+//! A session writes its own entry when a statement starts and ends: two relaxed stores and, unless the text is the one
+//! written last, a copy under the entry's own mutex, which nobody else takes except a reader of the list. There is no
+//! global lock on the path of a statement.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU8, Ordering};
@@ -87,14 +87,21 @@ pub struct Changing {
 impl ProcessEntry {
     /// Says that a statement starts now.
     pub fn begin(&self, activity: Activity, wall_micros: i64, statement: &[u8]) {
-        self.since_micros.store(wall_micros, Ordering::Relaxed);
-        self.activity.store(activity as u8, Ordering::Relaxed);
+        self.begin_again(activity, wall_micros);
         let mut kept = self.statement.lock();
         kept.clear();
         kept.extend_from_slice(&statement[..statement.len().min(STATEMENT_BYTES_KEPT_MAX)]);
     }
 
+    /// The same for the statement whose text was written last.
+    #[inline]
+    pub fn begin_again(&self, activity: Activity, wall_micros: i64) {
+        self.since_micros.store(wall_micros, Ordering::Relaxed);
+        self.activity.store(activity as u8, Ordering::Relaxed);
+    }
+
     /// Says that it ended.
+    #[inline]
     pub fn end(&self, wall_micros: i64) {
         self.since_micros.store(wall_micros, Ordering::Relaxed);
         self.activity.store(Activity::Sleep as u8, Ordering::Relaxed);

@@ -39,6 +39,10 @@ impl LocalSession {
         values: &[Value],
         run: impl FnOnce(&Prepared, &mut ExecContext<'_>) -> SqlResult<R>,
     ) -> SqlResult<R> {
+        if self.temporary.is_empty() {
+            let catalog = self.core.catalog().peek();
+            return self.with_context_of(&catalog, plan, values, run);
+        }
         let catalog = self.catalog();
         self.with_context_of(&catalog, plan, values, run)
     }
@@ -85,22 +89,27 @@ impl LocalSession {
         };
         let lock_wait =
             LockWait::Timeout(std::time::Duration::from_millis(self.settings.lock_wait_timeout_ms));
-        let facts = self.facts();
+        let facts = plan.reads_system_tables.then(|| self.facts());
+        let no_facts = ();
+        let facts: &dyn std::any::Any = match &facts {
+            Some(facts) => facts,
+            None => &no_facts,
+        };
         let kept_max = self.settings.diagnostics_max;
         let mut warnings = Warnings::new(kept_max);
-        let no_table_view =
-            if self.transaction.has_view() { None } else { Some(self.core.store.read_view()) };
-        let core = Arc::clone(&self.core);
-        let control = Arc::clone(&self.control);
+        let borrows_view = !self.transaction.has_view();
+        if borrows_view {
+            self.transaction.view_now();
+        }
         let uncommitted = self.transaction.isolation == super::settings::Isolation::ReadUncommitted;
         let (transaction, own_view) = self.transaction.parts();
-        let Some(view) = no_table_view.as_ref().or(own_view) else {
+        let Some(view) = own_view else {
             return Err(ER_INTERNAL_ERROR.with(&[&"a statement without a snapshot"]));
         };
         let mut functions = Functions {
-            core: &core,
-            connection_id: control.connection_id,
-            control: &control,
+            core: &self.core,
+            connection_id: self.control.connection_id,
+            control: &self.control,
             user_variables: &mut self.user_variables,
             last_insert_id: &mut self.last_insert_id,
             told_insert_id: &mut self.told_insert_id,
@@ -118,20 +127,23 @@ impl LocalSession {
             session: &mut functions,
             warnings: &mut warnings,
         };
-        let mut context = ExecContext::new(eval, catalog, &facts);
+        let mut context = ExecContext::new(eval, catalog, facts);
         context.transaction = Some(transaction);
         context.view = Some(view);
         context.read_uncommitted = uncommitted;
         context.lock_wait = lock_wait;
-        context.connection_id = control.connection_id;
-        context.account = facts.account.as_ref().map(|account| account.id);
+        context.connection_id = self.control.connection_id;
+        context.account = Some(self.account.id);
         context.limits = limits;
         context.change = change;
-        context.spill = core.spill_folder();
+        context.spill = self.core.spill_folder();
         let result = run(&plan.prepared, &mut context);
         let examined = context.rows_examined;
         core.counters.add_spilled(&context.spill_counts());
         self.transaction.rows_examined += examined;
+        if borrows_view {
+            self.transaction.park();
+        }
         let total = warnings.total();
         self.diagnostics.extend_counted(warnings.entries().iter().cloned(), total, kept_max);
         result

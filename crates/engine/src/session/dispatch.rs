@@ -5,6 +5,7 @@ use service::{Outcome, Reply, SqlError};
 use syntax::ast::{Flush, MaintainKind, Show, ShowFilter, Statement};
 use types::Value;
 
+use super::plans::has_plan;
 use super::recognise::Recognised;
 use super::show::name_text;
 use super::{LocalSession, not_supported};
@@ -13,10 +14,12 @@ use crate::privilege;
 use crate::processes::Activity;
 use crate::status::StatementKind;
 
-/// A statement in run: its text and what the slow log wants to know.
+/// A statement in run: what the slow log wants to know.
 #[derive(Debug)]
 pub(crate) struct Running {
-    started: env::clock::Monotonic,
+    /// Known only if the slow log was on.
+    started: Option<env::clock::Monotonic>,
+    /// Coarse, unless `started` is known.
     started_wall_micros: i64,
 }
 
@@ -94,8 +97,6 @@ impl LocalSession {
         }
         reply.more_results(parsed.more);
         let text = &sql[..parsed.end];
-        self.statement_text.clear();
-        self.statement_text.extend_from_slice(text);
         let ran = match key {
             Some(key) => self.run_shared(&parsed.statement, text, key, reply)?,
             None => false,
@@ -118,6 +119,11 @@ impl LocalSession {
             self.diagnostics.clear();
         }
         self.reload_account();
+        if !has_plan(statement) {
+            // SET, KILL and their kin plan the expressions in them by themselves.
+            self.statement_text.clear();
+            self.statement_text.extend_from_slice(sql);
+        }
         let counters = &self.core.counters;
         match *statement {
             // A comment alone is a statement without effect; nothing at all is none.
@@ -280,28 +286,61 @@ impl LocalSession {
 
     /// Says that a statement starts: process list, counters, general log.
     pub(crate) fn begin_statement(&mut self, activity: Activity, text: &[u8]) -> Running {
-        let core = &self.core;
-        core.counters.questions.increment();
-        let started_wall_micros = core.env.clock.wall_micros();
-        self.process.begin(activity, started_wall_micros, text);
-        if core.logs.general_is_on() && activity == Activity::Query {
+        let running = self.start_clock();
+        self.shown_statement = 0;
+        self.process.begin(activity, running.started_wall_micros, text);
+        if self.core.logs.general_is_on() && activity == Activity::Query {
             self.log_general("Query", &text);
         }
-        Running { started: core.env.clock.now(), started_wall_micros }
+        running
+    }
+
+    /// The same for a prepared statement. Its text is written to the process list only if another was there.
+    #[inline]
+    pub(super) fn begin_prepared(&mut self, id: u32, text: &[u8]) -> Running {
+        let running = self.start_clock();
+        if self.shown_statement == id {
+            self.process.begin_again(Activity::Execute, running.started_wall_micros);
+        } else {
+            self.shown_statement = id;
+            self.process.begin(Activity::Execute, running.started_wall_micros, text);
+        }
+        running
+    }
+
+    /// Counts a statement, and looks at the clock as closely as the slow log needs it.
+    #[inline]
+    fn start_clock(&self) -> Running {
+        self.core.counters.questions.increment();
+        let clock = &self.core.env.clock;
+        if self.core.logs.slow_is_on() {
+            Running { started: Some(clock.now()), started_wall_micros: clock.wall_micros() }
+        } else {
+            Running { started: None, started_wall_micros: clock.wall_micros_coarse() }
+        }
     }
 
     /// Says that it ended: process list, slow log.
+    #[inline]
     pub(crate) fn end_statement(&mut self, running: &Running, text: &dyn StatementText) {
         self.leave_change();
-        let wall = self.core.env.clock.wall_micros();
-        self.process.end(wall);
-        if !self.core.logs.slow_is_on() {
-            return;
+        self.process.end(self.core.env.clock.wall_micros_coarse());
+        if self.core.logs.slow_is_on() {
+            self.end_timed(running, text);
         }
-        let taken = self.core.env.clock.now().since(running.started);
-        let query_micros = u64::try_from(taken.as_micros()).unwrap_or(u64::MAX);
+    }
+
+    #[cold]
+    fn end_timed(&mut self, running: &Running, text: &dyn StatementText) {
+        let clock = &self.core.env.clock;
+        let wall_micros = clock.wall_micros();
+        let query_micros = match running.started {
+            Some(started) => u64::try_from(clock.now().since(started).as_micros()).unwrap_or(u64::MAX),
+            // The statement itself turned the log on.
+            None => u64::try_from(wall_micros - running.started_wall_micros).unwrap_or(0),
+        };
         if query_micros >= self.settings.long_query_micros {
-            self.log_slow(running, query_micros, wall, text);
+            self.log_slow(running, query_micros, wall_micros, text);
         }
     }
 

@@ -71,6 +71,8 @@ pub struct LocalSession {
     /// The account with its roles, as of `accounts_seen`.
     pub(crate) account: Arc<Account>,
     accounts_seen: Arc<catalog::Accounts>,
+    /// The catalog's version at that look.
+    catalog_seen: u64,
     /// `USER()`.
     pub(crate) user_at_host: String,
     capabilities: Capabilities,
@@ -94,7 +96,7 @@ pub struct LocalSession {
     next_read_only: Option<bool>,
     /// Database of the slow log's entry before, to write `use` only when it changes.
     slow_log_database: Option<Arc<str>>,
-    tls: Option<service::TlsDetails>,
+    tls: Option<Arc<service::TlsDetails>>,
     /// CREATE TEMPORARY TABLE.
     pub(crate) temporary: crate::ddl::TemporaryTables,
     /// LOCK TABLES and its kin.
@@ -103,6 +105,10 @@ pub struct LocalSession {
     pub(crate) key: Vec<u8>,
     /// Memory for the row of a point SELECT.
     pub(crate) row: Vec<u8>,
+    /// Memory for the parameters of a prepared statement.
+    parameters: Vec<Value>,
+    /// The prepared statement whose text the process list has; 0: another text.
+    shown_statement: u32,
     /// Text of the running statement, for expressions that are planned by themselves.
     statement_text: Vec<u8>,
     /// Plans of texts; away while a text is looked up.
@@ -151,6 +157,7 @@ impl LocalSession {
             transaction: TransactionState::new(&core),
             process,
             account,
+            catalog_seen: catalog.version,
             accounts_seen: accounts,
             user_at_host: format!("{}@{}", request.user, request.host.name),
             multi_statements: request.capabilities.has(Capabilities::MULTI_STATEMENTS),
@@ -170,11 +177,13 @@ impl LocalSession {
             next_isolation: None,
             next_read_only: None,
             slow_log_database: None,
-            tls: request.tls,
+            tls: request.tls.map(Arc::new),
             temporary: crate::ddl::TemporaryTables::default(),
             locks: lock_tables::SessionLocks::default(),
             key: Vec::new(),
             row: Vec::new(),
+            parameters: Vec::new(),
+            shown_statement: 0,
             statement_text: Vec::new(),
             plan_cache: Some(Box::default()),
             arena: bumpalo::Bump::new(),
@@ -250,8 +259,18 @@ impl LocalSession {
     }
 
     /// Takes the account anew if accounts changed since the last look.
+    #[inline]
     pub(crate) fn reload_account(&mut self) {
-        let catalog = self.core.catalog().peek();
+        // Accounts are part of the catalog: they are as they were while its version is.
+        if self.core.catalog().version() != self.catalog_seen {
+            self.look_at_accounts();
+        }
+    }
+
+    #[cold]
+    fn look_at_accounts(&mut self) {
+        let catalog = self.core.catalog().load();
+        self.catalog_seen = catalog.version;
         if Arc::ptr_eq(&catalog.accounts, &self.accounts_seen) {
             return;
         }
@@ -267,15 +286,11 @@ impl LocalSession {
     }
 
     pub(crate) fn facts(&self) -> Facts {
-        let (version, cipher) = match &self.tls {
-            Some(tls) => (tls.version.to_owned(), tls.cipher.clone()),
-            None => (String::new(), String::new()),
-        };
         Facts {
             core: Arc::clone(&self.core),
             variables: self.variables.clone(),
             account: Some(Arc::clone(&self.account)),
-            session_status: vec![("Ssl_version", version), ("Ssl_cipher", cipher)],
+            tls: self.tls.clone(),
         }
     }
 

@@ -9,7 +9,7 @@
 
 use std::sync::Arc;
 
-use catalog::Catalog;
+use catalog::{Account, Catalog};
 use exec::Prepared;
 use exec::output::{ResultColumn, encode_columns};
 use plan::{PlanError, PlanResult};
@@ -39,6 +39,12 @@ pub struct CachedPlan {
     pub(super) columns: Option<(Option<Charset>, Arc<EncodedColumns>)>,
     pub(super) kind: StatementKind,
     database: Option<Arc<str>>,
+    /// It may run again: nothing in it was read when it was bound.
+    reusable: bool,
+    /// It reads system tables, which want to know the session.
+    pub(super) reads_system_tables: bool,
+    /// The account that was found to have all the plan needs. A changed account is another one.
+    allowed: Option<Arc<Account>>,
     pub(super) point: Option<(Option<Charset>, PointProgram)>,
 }
 
@@ -112,6 +118,17 @@ impl CachedPlan {
         self.prepared.plan().output.iter().map(|column| &column.data_type)
     }
 
+    /// Whether this account was found to be allowed all that the plan does.
+    #[inline]
+    pub(super) fn is_allowed(&self, account: &Arc<Account>) -> bool {
+        self.allowed.as_ref().is_some_and(|allowed| Arc::ptr_eq(allowed, account))
+    }
+
+    /// Notes that it is.
+    pub(super) fn allow(&mut self, account: &Arc<Account>) {
+        self.allowed = Some(Arc::clone(account));
+    }
+
     pub(crate) fn parameter_type(&self, index: usize) -> Option<&DataType> {
         self.prepared.plan().parameters.get(index)
     }
@@ -147,6 +164,14 @@ pub(crate) fn plan_error(error: &PlanError) -> Box<SqlError> {
     match service::Code::by_number(error.number) {
         Some(code) => code.saying(error.message.clone()),
         None => ER_INTERNAL_ERROR.with(&[&error.message]),
+    }
+}
+
+/// Whether two names are the same; nearly always they are one text in memory.
+fn same_name(one: Option<&Arc<str>>, other: Option<&Arc<str>>) -> bool {
+    match (one, other) {
+        (Some(one), Some(other)) => Arc::ptr_eq(one, other) || one == other,
+        (one, other) => one.is_none() && other.is_none(),
     }
 }
 
@@ -313,8 +338,15 @@ impl LocalSession {
             columns: None,
             kind: kind_of(statement),
             database: self.database.clone(),
+            reusable: false,
+            reads_system_tables: false,
+            allowed: None,
             point: None,
         };
+        let plan = cached.prepared.plan();
+        cached.reusable = !plan.volatile;
+        cached.reads_system_tables =
+            plan.tables.iter().any(|table| !table.entry.source.as_any().is::<table::Table>());
         if !cached.prepared.plan().output.is_empty() {
             let results = self.settings.results_charset;
             cached.columns = Some((results, Arc::new(cached.columns(results))));
@@ -337,12 +369,12 @@ impl LocalSession {
 
     /// Whether a cached plan may run now with these parameters.
     pub(crate) fn plan_is_current(&self, plan: &CachedPlan, values: &[Value]) -> bool {
-        !plan.prepared.plan().volatile
+        plan.reusable
             && self.temporary.is_empty()
-            && plan.catalog_version == self.core.catalog().peek().version
+            && plan.catalog_version == self.core.catalog().version()
             && plan.sql_mode == self.settings.sql_mode
             && plan.connection_collation == self.settings.connection_collation
-            && plan.database == self.database
+            && same_name(plan.database.as_ref(), self.database.as_ref())
             && plan.parameter_classes.len() == values.len()
             && plan.parameter_classes.iter().zip(values).all(|(class, value)| *class == class_of(value))
     }

@@ -24,6 +24,7 @@ use wire::parameter::{ParameterType, ParameterValue, Parameters};
 use wire::{ColumnType, EncodedColumns};
 
 use super::LocalSession;
+use super::cursor::Cursor;
 use super::plans::CachedPlan;
 use crate::core::Core;
 use crate::log::StatementText;
@@ -33,28 +34,33 @@ use crate::variables::definition::known;
 
 /// Long data of all parameters of a statement may be so many times `max_allowed_packet`.
 pub const LONG_DATA_BYTES_MAX_FACTOR: usize = 2;
+/// A session keeps the memory of so many parameters for its next statement,
+const VALUES_KEPT: usize = 16;
+/// and of texts up to this length.
+const VALUE_BYTES_KEPT: usize = 256;
 
 /// One prepared statement.
 #[derive(Debug)]
 pub struct PreparedStatement {
     /// Its text, UTF-8.
-    pub(crate) text: Arc<[u8]>,
+    text: Box<[u8]>,
     /// Offsets of the `?` in the text.
-    places: Arc<[u32]>,
+    places: Box<[u32]>,
     types: Vec<ParameterType>,
     long_data: HashMap<u16, Vec<u8>>,
     /// Long data was sent that is too long; the next execute says so.
     long_data_error: bool,
     /// The plan of the last run.
-    pub(crate) plan: Option<CachedPlan>,
+    plan: Option<CachedPlan>,
     /// Rows that wait for COM_STMT_FETCH.
-    cursor: Option<super::cursor::Cursor>,
+    cursor: Option<Cursor>,
 }
 
 /// All prepared statements of a session.
 #[derive(Debug, Default)]
 pub struct PreparedStatements {
-    by_id: HashMap<u32, PreparedStatement>,
+    /// A statement is away, and its place empty, while it runs.
+    by_id: HashMap<u32, Option<Box<PreparedStatement>>, foldhash::fast::FixedState>,
     named: HashMap<String, (Arc<[u8]>, u32)>,
     last_id: u32,
 }
@@ -91,7 +97,7 @@ impl PreparedStatements {
 
     /// Adds a piece to a parameter's value.
     pub fn add_long_data(&mut self, id: u32, parameter: u16, data: &[u8], packet_max: usize) {
-        let Some(statement) = self.by_id.get_mut(&id) else { return };
+        let Some(Some(statement)) = self.by_id.get_mut(&id) else { return };
         let held: usize = statement.long_data.values().map(Vec::len).sum();
         if usize::from(parameter) >= statement.places.len()
             || held + data.len() > packet_max.saturating_mul(LONG_DATA_BYTES_MAX_FACTOR)
@@ -103,7 +109,21 @@ impl PreparedStatements {
     }
 
     fn find(&mut self, id: u32, command: &str) -> Result<&mut PreparedStatement, Box<SqlError>> {
-        self.by_id.get_mut(&id).ok_or_else(|| unknown(&id.to_string(), command))
+        match self.by_id.get_mut(&id) {
+            Some(Some(statement)) => Ok(statement),
+            _ => Err(unknown(&id.to_string(), command)),
+        }
+    }
+
+    /// Takes a statement out to run it. One that breaks while it runs stays away: its state is not to be trusted.
+    fn take(&mut self, id: u32, command: &str) -> Result<Box<PreparedStatement>, Box<SqlError>> {
+        self.by_id.get_mut(&id).and_then(Option::take).ok_or_else(|| unknown(&id.to_string(), command))
+    }
+
+    fn put_back(&mut self, id: u32, statement: Box<PreparedStatement>) {
+        if let Some(place) = self.by_id.get_mut(&id) {
+            *place = Some(statement);
+        }
     }
 }
 
@@ -158,26 +178,55 @@ fn quoted(line: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>)) {
     line.push(b'\'');
 }
 
-/// The value of a binary parameter. Text is taken as UTF-8 in `collation`, bytes of BLOB types as `binary`.
-fn value_of(value: ParameterValue<'_>, data_type: ParameterType, collation: CollationId) -> Value {
-    match value {
+/// Puts the value of a binary parameter into `place`, whose memory is used again. Text is taken as UTF-8 in `collation`, bytes
+/// of BLOB types as `binary`.
+fn put_value(
+    place: &mut Value,
+    value: ParameterValue<'_>,
+    data_type: ParameterType,
+    text_collation: CollationId,
+) {
+    *place = match value {
         ParameterValue::Null | ParameterValue::LongData => Value::Null,
         ParameterValue::Int(number) => Value::Int(number),
         ParameterValue::UInt(number) => Value::UInt(number),
         ParameterValue::Float(number) => Value::Double(f64::from(number)),
         ParameterValue::Double(number) => Value::Double(number),
         ParameterValue::Decimal(text) => Value::Decimal(Decimal::parse(text).value),
-        ParameterValue::Bytes(bytes) => {
+        ParameterValue::Bytes(sent) => {
             let binary = matches!(
                 data_type.column_type,
                 ColumnType::TinyBlob | ColumnType::MediumBlob | ColumnType::LongBlob | ColumnType::Blob
             );
-            Value::string(bytes, if binary { CollationId::BINARY } else { collation })
+            let collation = if binary { CollationId::BINARY } else { text_collation };
+            match place {
+                Value::Bytes { bytes, collation: kept } => {
+                    bytes.clear();
+                    bytes.extend_from_slice(sent);
+                    *kept = collation;
+                    return;
+                }
+                _ => Value::string(sent, collation),
+            }
         }
         ParameterValue::Date(fields) => Value::Date(datetime_of(fields)),
         ParameterValue::DateTime(fields) => Value::DateTime(datetime_of(fields)),
         ParameterValue::Time(fields) => {
             Value::Time(Time::new(fields.negative, fields.hours, fields.minute, fields.second, fields.micros))
+        }
+    };
+}
+
+/// Gives up what parameters need beyond a little: an idle session holds no large values.
+fn shrink(values: &mut Vec<Value>) {
+    if values.len() > VALUES_KEPT {
+        *values = Vec::new();
+    }
+    for value in values {
+        match value {
+            Value::Bytes { bytes, .. } if bytes.capacity() > VALUE_BYTES_KEPT => *value = Value::Null,
+            Value::Json(_) => *value = Value::Null,
+            _ => {}
         }
     }
 }
@@ -254,7 +303,7 @@ impl LocalSession {
             plan: None,
             cursor: None,
         };
-        self.prepared.by_id.insert(id, statement);
+        self.prepared.by_id.insert(id, Some(Box::new(statement)));
         self.core.counters.prepared_statement_count.increment();
         reply.prepared(id, &parameters, &columns, self.status_flags(), self.diagnostics.packet_count())
     }
@@ -285,58 +334,96 @@ impl LocalSession {
         reply: &mut Reply<'_>,
     ) -> Outcome {
         self.core.counters.com_stmt_execute.increment();
-        let collation = self.settings.connection_collation;
-        let statement = self.prepared.find(request.statement_id, "mysqld_stmt_execute")?;
+        let mut statement = self.prepared.take(request.statement_id, "mysqld_stmt_execute")?;
+        let mut values = std::mem::take(&mut self.parameters);
+        let outcome = self.execute_taken(&mut statement, &mut values, request, reply);
+        shrink(&mut values);
+        self.parameters = values;
+        self.prepared.put_back(request.statement_id, statement);
+        outcome
+    }
+
+    fn execute_taken(
+        &mut self,
+        statement: &mut PreparedStatement,
+        values: &mut Vec<Value>,
+        request: ExecuteRequest<'_>,
+        reply: &mut Reply<'_>,
+    ) -> Outcome {
         if statement.long_data_error {
             statement.long_data.clear();
             statement.long_data_error = false;
             return Err(ER_NET_PACKET_TOO_LARGE.bare());
         }
-        let text = Arc::clone(&statement.text);
-        let places = Arc::clone(&statement.places);
-        let count = places.len();
-        let mut values = Vec::with_capacity(count);
-        let malformed = |_| ER_MALFORMED_PACKET.bare();
+        self.read_parameters(statement, values, request).map_err(|_| ER_MALFORMED_PACKET.bare())?;
+        statement.cursor = None;
+        self.convert_parameters(values);
+        let running = self.begin_prepared(request.statement_id, &statement.text);
+        let PreparedStatement { text, places, plan, cursor, .. } = statement;
+        let rendered = RenderedStatement { text, places, values };
+        self.log_general("Execute", &rendered);
+        let wants_cursor = request.flags & 7 != 0;
+        let mut outcome = self.run_prepared(text, plan, values, wants_cursor, reply);
+        while super::lock_tables::plans_anew(&outcome) {
+            *plan = None;
+            outcome = self.run_prepared(text, plan, values, wants_cursor, reply);
+        }
+        let outcome = match outcome {
+            Ok(opened) => {
+                *cursor = opened;
+                Ok(())
+            }
+            Err(error) => {
+                self.push_error(&error);
+                Err(error)
+            }
+        };
+        self.end_statement(&running, &rendered);
+        outcome
+    }
+
+    /// Makes `values` the parameters of a request, long data among them.
+    fn read_parameters(
+        &self,
+        statement: &mut PreparedStatement,
+        values: &mut Vec<Value>,
+        request: ExecuteRequest<'_>,
+    ) -> Result<(), wire::codec::Malformed> {
+        let collation = self.settings.connection_collation;
+        let count = statement.places.len();
+        values.resize(count, Value::Null);
         let mut parameters = Parameters::read(
             request.parameters,
             request.flags,
             request.query_attributes,
             count,
             &mut statement.types,
-        )
-        .map_err(malformed)?;
+        )?;
         let types = parameters.types();
-        for (index, &declared) in types.iter().enumerate().take(count) {
-            let long = u16::try_from(index).ok().and_then(|index| statement.long_data.get_mut(&index));
-            let value = parameters.next_value(long.is_some()).map_err(malformed)?;
-            values.push(match long {
+        for (index, (place, &declared)) in values.iter_mut().zip(types).enumerate() {
+            let long = if statement.long_data.is_empty() {
+                None
+            } else {
+                u16::try_from(index).ok().and_then(|index| statement.long_data.get_mut(&index))
+            };
+            let value = parameters.next_value(long.is_some())?;
+            match long {
                 Some(data) => {
                     let bytes = std::mem::take(data);
                     let text = matches!(
                         declared.column_type,
                         ColumnType::VarString | ColumnType::String | ColumnType::VarChar
                     );
-                    Value::Bytes { bytes, collation: if text { collation } else { CollationId::BINARY } }
+                    let collation = if text { collation } else { CollationId::BINARY };
+                    *place = Value::Bytes { bytes, collation };
                 }
-                None => value_of(value, declared, collation),
-            });
+                None => put_value(place, value, declared, collation),
+            }
         }
-        statement.long_data.clear();
-        statement.cursor = None;
-        self.convert_parameters(&mut values);
-        let running = self.begin_statement(Activity::Execute, &text);
-        let rendered = RenderedStatement { text: &text, places: &places, values: &values };
-        self.log_general("Execute", &rendered);
-        let wants_cursor = request.flags & 7 != 0;
-        let mut outcome = self.run_prepared(request.statement_id, &text, &values, wants_cursor, reply);
-        while super::lock_tables::plans_anew(&outcome) {
-            outcome = self.run_prepared(request.statement_id, &text, &values, wants_cursor, reply);
+        if !statement.long_data.is_empty() {
+            statement.long_data.clear();
         }
-        if let Err(error) = &outcome {
-            self.push_error(error);
-        }
-        self.end_statement(&running, &rendered);
-        outcome
+        Ok(())
     }
 
     /// Text parameters come in `character_set_client`; here all text is UTF-8.
@@ -359,41 +446,27 @@ impl LocalSession {
 
     fn run_prepared(
         &mut self,
-        id: u32,
         text: &[u8],
+        cached: &mut Option<CachedPlan>,
         values: &[Value],
         wants_cursor: bool,
         reply: &mut Reply<'_>,
-    ) -> Outcome {
-        let cached = self.prepared.by_id.get_mut(&id).and_then(|statement| statement.plan.take());
-        if let Some(mut plan) = cached
-            && self.plan_is_current(&plan, values)
+    ) -> Result<Option<Cursor>, Box<SqlError>> {
+        if let Some(plan) = cached
+            && self.plan_is_current(plan, values)
         {
             self.diagnostics.clear();
             self.reload_account();
-            let outcome = self.run_cached(&mut plan, values, wants_cursor, reply);
-            return self.keep_plan(id, Some(plan), outcome);
+            return self.run_cached(plan, values, wants_cursor, reply);
         }
+        *cached = None;
         let mut arena = std::mem::take(&mut self.arena);
         let outcome = self.plan_and_run(text, &arena, values, wants_cursor, reply);
         arena.reset();
         self.arena = arena;
         let (plan, cursor) = outcome?;
-        self.keep_plan(id, plan, Ok(cursor))
-    }
-
-    fn keep_plan(
-        &mut self,
-        id: u32,
-        plan: Option<CachedPlan>,
-        outcome: Result<Option<super::cursor::Cursor>, Box<SqlError>>,
-    ) -> Outcome {
-        let cursor = outcome?;
-        if let Some(statement) = self.prepared.by_id.get_mut(&id) {
-            statement.plan = plan;
-            statement.cursor = cursor;
-        }
-        Ok(())
+        *cached = plan;
+        Ok(cursor)
     }
 
     fn plan_and_run(
@@ -403,7 +476,7 @@ impl LocalSession {
         values: &[Value],
         wants_cursor: bool,
         reply: &mut Reply<'_>,
-    ) -> Result<(Option<CachedPlan>, Option<super::cursor::Cursor>), Box<SqlError>> {
+    ) -> Result<(Option<CachedPlan>, Option<Cursor>), Box<SqlError>> {
         let parsed = syntax::parse(text, arena, self.settings.sql_mode.for_syntax())
             .map_err(|error| super::dispatch::syntax_error(&error))?;
         if !super::plans::has_plan(&parsed.statement) {

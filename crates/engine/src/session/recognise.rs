@@ -363,8 +363,6 @@ impl LocalSession {
             || digested.literals.len() > LITERALS_MAX
             || digested.template.len() > TEMPLATE_BYTES_MAX
             || digested.more && !self.multi_statements
-            // Variables of both kinds are read when a statement is bound.
-            || digested.template.contains(&b'@')
         {
             return Ok(Recognised::Parse);
         }

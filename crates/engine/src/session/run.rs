@@ -104,7 +104,10 @@ impl LocalSession {
         reply: &mut Reply<'_>,
     ) -> Result<Option<Cursor>, Box<SqlError>> {
         self.core.counters.count(plan.kind);
-        self.require_plan_privileges(plan)?;
+        if !plan.is_allowed(&self.account) {
+            self.require_plan_privileges(plan)?;
+            plan.allow(&self.account);
+        }
         if !wants_cursor && self.run_point(plan, values, reply)? {
             return Ok(None);
         }
@@ -139,64 +142,60 @@ impl LocalSession {
         values: &[Value],
         reply: &mut Reply<'_>,
     ) -> Result<bool, Box<SqlError>> {
-        let results = self.settings.results_charset;
-        let columns = match (&plan.columns, &plan.point) {
-            (Some((charset, columns)), Some((point_charset, _)))
-                if *charset == results && *point_charset == results =>
-            {
-                Arc::clone(columns)
-            }
-            _ => return Ok(false),
+        let (Some((charset, columns)), Some((point_charset, point))) = (&plan.columns, &mut plan.point)
+        else {
+            return Ok(false);
         };
-        let Some((_, point)) = &mut plan.point else { return Ok(false) };
+        let results = self.settings.results_charset;
         let serializable =
             self.transaction.isolation_now(&self.settings) == super::settings::Isolation::Serializable;
-        if self.settings.select_limit == 0 || serializable {
+        if *charset != results || *point_charset != results || self.settings.select_limit == 0 || serializable
+        {
             return Ok(false);
         }
         let in_transaction = self.transaction.is_open() || !self.settings.autocommit;
-        let zone = Arc::clone(&self.settings.time_zone);
-        let mut key = std::mem::take(&mut self.key);
-        let mut row = std::mem::take(&mut self.row);
         let format = reply.row_format();
         let outcome = if in_transaction {
             self.begin_table_statement();
             self.lock_metadata(plan.prepared.plan())?;
+            let zone = &*self.settings.time_zone;
             let uncommitted = self.transaction.isolation == super::settings::Isolation::ReadUncommitted;
             let (transaction, view) = self.transaction.parts();
             match view {
-                Some(view) if uncommitted => {
-                    point.run(values, view.reader_uncommitted(), &*zone, &mut key, format, &mut row)
+                Some(view) => {
+                    let reader =
+                        if uncommitted { view.reader_uncommitted() } else { transaction.reader(view) };
+                    point.run(values, reader, zone, &mut self.key, format, &mut self.row)
                 }
-                Some(view) => point.run(values, transaction.reader(view), &*zone, &mut key, format, &mut row),
                 None => Ok(PointOutcome::NotHere),
             }
         } else {
             // An autocommit read holds its snapshot only here; DDL waits for the latch at most.
-            let view = self.core.store.read_view();
-            if self.reads_unlocked() {
-                point.run(values, view.reader(), &*zone, &mut key, format, &mut row)
+            self.transaction.view_now();
+            let outcome = if self.reads_unlocked() {
+                let zone = &*self.settings.time_zone;
+                match self.transaction.parts().1 {
+                    Some(view) => {
+                        point.run(values, view.reader(), zone, &mut self.key, format, &mut self.row)
+                    }
+                    None => Ok(PointOutcome::NotHere),
+                }
             } else {
                 Ok(PointOutcome::NotHere)
-            }
+            };
+            self.transaction.park();
+            outcome
         };
-        self.key = key;
-        let answered = match outcome {
-            Ok(PointOutcome::NotHere) => Ok(false),
-            Ok(PointOutcome::Rows(rows)) => {
-                self.send_point(rows, &columns, &row, in_transaction, reply).map(|()| true)
-            }
-            Err(error) => Err(error),
-        };
-        self.row = row;
-        answered
+        match outcome? {
+            PointOutcome::NotHere => Ok(false),
+            PointOutcome::Rows(rows) => self.send_point(rows, columns, in_transaction, reply).map(|()| true),
+        }
     }
 
     fn send_point(
         &mut self,
         rows: u64,
         columns: &EncodedColumns,
-        row: &[u8],
         in_transaction: bool,
         reply: &mut Reply<'_>,
     ) -> Outcome {
@@ -206,12 +205,13 @@ impl LocalSession {
         self.transaction.rows_examined = rows;
         self.found_rows = rows;
         self.row_count = -1;
-        reply.columns(columns, self.status_flags(), 0)?;
+        let status = self.status_flags();
+        reply.columns(columns, status, 0)?;
         if rows > 0 {
-            reply.begin_row().extend_from_slice(row);
+            reply.begin_row().extend_from_slice(&self.row);
             reply.end_row()?;
         }
-        reply.end_rows(self.status_flags(), self.diagnostics.packet_count())
+        reply.end_rows(status, self.diagnostics.packet_count())
     }
 
     fn run_body(

@@ -31,8 +31,8 @@ use crate::status::StatementKind;
 pub struct TransactionState {
     /// The store's side; begun anew after each end.
     pub(crate) store: Transaction,
-    /// The snapshot, while it is kept.
-    view: Option<ReadView>,
+    /// The snapshot while one is kept, else parked. One a session: making one touches the store's shared count.
+    view: ReadView,
     /// BEGIN was said, or autocommit is off and a statement has run.
     open: bool,
     /// How this transaction sees others.
@@ -66,7 +66,7 @@ impl TransactionState {
     pub fn new(core: &Arc<Core>) -> Self {
         Self {
             store: core.store.begin(),
-            view: None,
+            view: core.store.parked_view(),
             open: false,
             isolation: Isolation::default(),
             read_only: false,
@@ -89,19 +89,37 @@ impl TransactionState {
         if self.open { self.isolation } else { settings.isolation }
     }
 
+    /// Whether the store's side wrote or locked anything; if not, it can go on as the next transaction.
+    fn has_begun(&self) -> bool {
+        self.store.id() != store::TxnId(0)
+    }
+
     pub(crate) fn has_view(&self) -> bool {
-        self.view.is_some()
+        !self.view.is_parked()
     }
 
     /// The writing side and the snapshot, to be borrowed at the same time.
     pub(crate) fn parts(&mut self) -> (&mut Transaction, Option<&ReadView>) {
-        (&mut self.store, self.view.as_ref())
+        (&mut self.store, (!self.view.is_parked()).then_some(&self.view))
+    }
+
+    /// Takes a snapshot of now for one read that belongs to no transaction; the caller gives it back by
+    /// [`TransactionState::park`].
+    #[inline]
+    pub(crate) fn view_now(&mut self) {
+        self.view.refresh();
+    }
+
+    /// Keeps no snapshot any longer.
+    #[inline]
+    pub(crate) fn park(&mut self) {
+        self.view.park();
     }
 
     /// A statement ends before it has read or written anything.
     pub(super) fn forget_statement(&mut self) {
         if !self.open {
-            self.view = None;
+            self.view.park();
         }
     }
 
@@ -134,9 +152,9 @@ impl LocalSession {
         let state = &mut self.transaction;
         state.rows_examined = 0;
         state.lock_wait_micros = 0;
-        let keeps = state.isolation >= Isolation::RepeatableRead && state.view.is_some();
+        let keeps = state.open && state.isolation >= Isolation::RepeatableRead && !state.view.is_parked();
         if !keeps {
-            state.view = Some(self.core.store.read_view());
+            state.view.refresh();
         }
     }
 
@@ -144,7 +162,7 @@ impl LocalSession {
     pub(crate) fn end_table_statement(&mut self) -> Outcome {
         if self.transaction.open {
             if self.transaction.isolation < Isolation::RepeatableRead {
-                self.transaction.view = None;
+                self.transaction.view.park();
             }
             return Ok(());
         }
@@ -161,7 +179,7 @@ impl LocalSession {
         }
         self.transaction.store.rollback_to(before).map_err(|error| crate::ddl::store_error(&error))?;
         if self.transaction.isolation < Isolation::RepeatableRead {
-            self.transaction.view = None;
+            self.transaction.view.park();
         }
         Ok(())
     }
@@ -182,7 +200,10 @@ impl LocalSession {
     }
 
     fn commit_store(&mut self) -> Outcome {
-        self.transaction.view = None;
+        self.transaction.view.park();
+        if !self.transaction.has_begun() {
+            return Ok(());
+        }
         let next = self.core.store.begin();
         let ended = std::mem::replace(&mut self.transaction.store, next);
         if let Some(position) = ended.commit().map_err(|error| crate::ddl::store_error(&error))? {
@@ -214,10 +235,14 @@ impl LocalSession {
     pub(crate) fn rollback_transaction(&mut self) -> Outcome {
         self.transaction.open = false;
         self.transaction.savepoints.clear();
-        self.transaction.view = None;
-        let next = self.core.store.begin();
-        let ended = std::mem::replace(&mut self.transaction.store, next);
-        let rolled_back = ended.rollback().map_err(|error| crate::ddl::store_error(&error));
+        self.transaction.view.park();
+        let rolled_back = if self.transaction.has_begun() {
+            let next = self.core.store.begin();
+            let ended = std::mem::replace(&mut self.transaction.store, next);
+            ended.rollback().map_err(|error| crate::ddl::store_error(&error))
+        } else {
+            Ok(())
+        };
         self.transaction.metadata.release_all();
         rolled_back
     }
@@ -258,7 +283,7 @@ impl LocalSession {
         self.unlock_for_transaction();
         self.open_transaction(read_only);
         if consistent_snapshot && self.transaction.isolation >= Isolation::RepeatableRead {
-            self.transaction.view = Some(self.core.store.read_view());
+            self.transaction.view.refresh();
         }
         self.send_ok(reply)
     }

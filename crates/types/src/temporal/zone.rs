@@ -16,7 +16,7 @@ pub enum TimeZone {
     /// A zone of the time zone database, with the name it was asked for.
     Named {
         /// As written in `SET time_zone`.
-        name: String,
+        name: std::sync::Arc<str>,
         /// Its rules.
         rules: tz::TimeZone,
     },
@@ -47,7 +47,7 @@ impl TimeZone {
             return None;
         }
         let rules = tz::TimeZone::get(text).ok()?;
-        Some(TimeZone::Named { name: text.to_owned(), rules })
+        Some(TimeZone::Named { name: text.into(), rules })
     }
 
     /// The zone of the machine, from the `TZ` variable or its configuration; UTC if that is not to be found.
@@ -55,7 +55,7 @@ impl TimeZone {
     pub fn system() -> TimeZone {
         match tz::TimeZone::try_system() {
             Ok(rules) => {
-                let name = rules.iana_name().unwrap_or("SYSTEM").to_owned();
+                let name = rules.iana_name().unwrap_or("SYSTEM").into();
                 TimeZone::Named { name, rules }
             }
             Err(_) => TimeZone::UTC,

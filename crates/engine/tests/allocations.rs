@@ -1,0 +1,219 @@
+//! What a statement may allocate once its plan is known: a point SELECT nothing, in whichever way it comes.
+//!
+//! A counting allocator is the whole test: time depends on the machine, the number of allocations does not.
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+use std::sync::Arc;
+
+use engine::engine::{Engine, StartOptions};
+use service::{
+    Capabilities, ClientHost, ConnectRequest, ConnectionControl, Discard, ExecuteRequest, Outcome, Reply,
+    RowFormat, Service, Session, Transport,
+};
+use wire::packet::PacketBuffer;
+
+/// Counts what the thread that asks allocates; threads of the store do as they please.
+struct Counting;
+
+thread_local! {
+    static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
+}
+
+#[allow(unsafe_code, reason = "an allocator is unsafe by definition")]
+// SAFETY: everything is passed on to the system's allocator as it came.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        ALLOCATIONS.set(ALLOCATIONS.get() + 1);
+        // SAFETY: the caller keeps the contract of this same method.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, place: *mut u8, layout: Layout) {
+        // SAFETY: `place` came from `alloc` or `realloc`, which is the system's.
+        unsafe { System.dealloc(place, layout) }
+    }
+
+    unsafe fn realloc(&self, place: *mut u8, layout: Layout, bytes: usize) -> *mut u8 {
+        ALLOCATIONS.set(ALLOCATIONS.get() + 1);
+        // SAFETY: `place` came from `alloc` or `realloc`, which is the system's.
+        unsafe { System.realloc(place, layout, bytes) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+/// A conversation whose answers are looked at and dropped.
+struct Client {
+    session: Box<dyn Session>,
+    packets: PacketBuffer,
+}
+
+impl Client {
+    fn connect(engine: &Engine) -> Client {
+        let host = ClientHost { name: "localhost".to_owned(), address: None };
+        let account = engine.find_account("root", &host).expect("root is there from the start");
+        let request = ConnectRequest {
+            control: Arc::new(ConnectionControl::new(9, None)),
+            account,
+            user: "root".to_owned(),
+            host,
+            database: None,
+            attributes: Vec::new(),
+            capabilities: CAPABILITIES,
+            collation: 255,
+            transport: Transport::Unix,
+            tls: None,
+        };
+        Client { session: engine.connect(request).expect("root may connect"), packets: PacketBuffer::new() }
+    }
+
+    /// Lets the session answer; gives the allocations it took.
+    fn count(
+        &mut self,
+        format: RowFormat,
+        work: impl FnOnce(&mut dyn Session, &mut Reply<'_>) -> Outcome,
+    ) -> u64 {
+        self.packets.clear_frames();
+        self.packets.set_sequence(1);
+        let mut link = Discard;
+        let mut reply = Reply::new(&mut self.packets, &mut link, CAPABILITIES, format);
+        let before = ALLOCATIONS.get();
+        let outcome = work(self.session.as_mut(), &mut reply);
+        let taken = ALLOCATIONS.get() - before;
+        outcome.expect("the statement is right");
+        assert_eq!(reply.finished_count(), 1);
+        taken
+    }
+
+    fn query(&mut self, sql: &str) -> u64 {
+        self.count(RowFormat::Text, |session, reply| session.query(sql.as_bytes(), reply))
+    }
+
+    fn prepare(&mut self, sql: &str) {
+        self.count(RowFormat::Text, |session, reply| session.prepare(sql.as_bytes(), reply));
+    }
+
+    fn execute(&mut self, statement_id: u32, parameters: &[u8]) -> u64 {
+        let request = ExecuteRequest {
+            statement_id,
+            flags: 0,
+            iteration_count: 1,
+            parameters,
+            query_attributes: false,
+        };
+        self.count(RowFormat::Binary, |session, reply| session.execute(request, reply))
+    }
+
+    fn answer_has(&self, text: &str) -> bool {
+        self.packets.frames().windows(text.len()).any(|part| part == text.as_bytes())
+    }
+}
+
+const CAPABILITIES: Capabilities =
+    Capabilities(Capabilities::PROTOCOL_41.0 | Capabilities::DEPRECATE_EOF.0 | Capabilities::TRANSACTIONS.0);
+
+/// One BIGINT: no NULL, its type, its value.
+fn integer(value: i64) -> Vec<u8> {
+    let mut body = vec![0, 1, 8, 0];
+    body.extend_from_slice(&value.to_le_bytes());
+    body
+}
+
+/// One VARCHAR.
+fn text(value: &str) -> Vec<u8> {
+    let mut body = vec![0, 1, 0xfd, 0, u8::try_from(value.len()).expect("a short text")];
+    body.extend_from_slice(value.as_bytes());
+    body
+}
+
+/// A server with `t (id, name, c)` of 200 rows.
+fn with_table(test: impl FnOnce(&mut Client)) {
+    let folder = tempfile::tempdir().expect("a folder for the test");
+    let options = StartOptions { data_folder: folder.path().join("data"), ..StartOptions::default() };
+    let engine = Engine::open(&env::Env::real(), &options).expect("a new folder opens");
+    let mut client = Client::connect(&engine);
+    client.query("CREATE DATABASE d");
+    client.query("USE d");
+    client.query(
+        "CREATE TABLE t (id BIGINT PRIMARY KEY, name VARCHAR(40) NOT NULL, c CHAR(120), UNIQUE (name))",
+    );
+    for id in 0..200 {
+        client.query(&format!("INSERT INTO t VALUES ({id}, 'name {id:03}', 'text {id:03}')"));
+    }
+    test(&mut client);
+    drop(client);
+    engine.close().expect("the store closes");
+}
+
+/// Runs a statement often enough for its plan and its memory to be there, then once more for each of `count` runs.
+fn settled(count: i64, mut run: impl FnMut(i64) -> u64) -> u64 {
+    for round in 0..4 {
+        run(round);
+    }
+    (4..4 + count).map(run).sum()
+}
+
+#[test]
+fn a_prepared_point_select_allocates_nothing() {
+    with_table(|client| {
+        client.prepare("SELECT c FROM t WHERE id = ?");
+        assert_eq!(settled(100, |id| client.execute(1, &integer(id))), 0);
+        assert!(client.answer_has("text 103"));
+        // A row that is not there, and other statements between.
+        client.prepare("SELECT name, c FROM t WHERE id = ?");
+        let taken =
+            settled(100, |id| client.execute(1, &integer(id - 1000)) + client.execute(2, &integer(id)));
+        assert_eq!(taken, 0);
+        client.query("BEGIN");
+        assert_eq!(settled(100, |id| client.execute(1, &integer(id)) + client.execute(2, &integer(id))), 0);
+    });
+}
+
+#[test]
+fn a_prepared_point_select_by_text_allocates_nothing_but_its_locator() {
+    with_table(|client| {
+        client.prepare("SELECT c FROM t WHERE name = ?");
+        let taken = settled(100, |id| client.execute(1, &text(&format!("name {id:03}"))));
+        assert!(client.answer_has("text 103"));
+        assert!(taken <= 100, "{taken} allocations in 100 statements");
+    });
+}
+
+#[test]
+fn a_point_select_as_text_allocates_nothing() {
+    with_table(|client| {
+        let texts: Vec<String> = (0..110).map(|id| format!("SELECT c FROM t WHERE id = {id:03}")).collect();
+        let taken = settled(100, |id| client.query(&texts[usize::try_from(id).expect("small")]));
+        assert!(client.answer_has("text 103"));
+        assert_eq!(taken, 0);
+    });
+}
+
+/// Not nothing, but bounded: operators are made anew for each run.
+#[test]
+fn a_range_select_allocates_little() {
+    with_table(|client| {
+        for (number, (sql, most)) in [
+            ("SELECT c FROM t WHERE id BETWEEN ? AND ?", 60),
+            ("SELECT SUM(id) FROM t WHERE id BETWEEN ? AND ?", 60),
+            ("SELECT c FROM t WHERE id BETWEEN ? AND ? ORDER BY c", 120),
+            ("SELECT DISTINCT c FROM t WHERE id BETWEEN ? AND ? ORDER BY c", 245),
+        ]
+        .into_iter()
+        .enumerate()
+        {
+            client.prepare(sql);
+            let statement = u32::try_from(number).expect("few") + 1;
+            let taken = settled(20, |id| {
+                let mut body = vec![0, 1, 8, 0, 8, 0];
+                body.extend_from_slice(&id.to_le_bytes());
+                body.extend_from_slice(&(id + 99).to_le_bytes());
+                client.execute(statement, &body)
+            }) / 20;
+            println!("{taken} allocations: {sql}");
+            assert!(taken <= most, "{taken} allocations: {sql}");
+        }
+    });
+}
