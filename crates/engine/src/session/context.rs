@@ -139,7 +139,7 @@ impl LocalSession {
         context.spill = self.core.spill_folder();
         let result = run(&plan.prepared, &mut context);
         let examined = context.rows_examined;
-        core.counters.add_spilled(&context.spill_counts());
+        self.core.counters.add_spilled(&context.spill_counts());
         self.transaction.rows_examined += examined;
         if borrows_view {
             self.transaction.park();
