@@ -1,4 +1,4 @@
-//! What exists: schemas, tables, accounts and persisted variables, as immutable snapshots.
+//! What exists: schemas, tables, routines, accounts and persisted variables, as immutable snapshots.
 //!
 //! A statement takes the current [`Catalog`] once (one atomic load through [`CatalogHandle`]) and sees the same
 //! definitions until it ends, whatever DDL does meanwhile. DDL builds a new snapshot that shares every unchanged
@@ -19,6 +19,7 @@
 mod account;
 mod definition;
 mod name;
+mod routine;
 mod show_create;
 mod snapshot;
 mod source;
@@ -33,6 +34,7 @@ pub use definition::{
     TableDefinition, TableId, TableKind, TableOptions, TreeNumber,
 };
 pub use name::{NameMap, fold_name, names_equal};
+pub use routine::{DataAccess, RoutineDefinition, RoutineId, RoutineKind, Routines, show_create_routine};
 pub use show_create::{
     append_identifier, append_string, column_clause, column_type_text, show_create_schema, show_create_table,
 };

@@ -9,6 +9,7 @@ use types::collation::CollationId;
 
 use crate::account::Accounts;
 use crate::definition::{SchemaId, TableDefinition, TableKind};
+use crate::routine::Routines;
 use crate::source::TableSource;
 
 /// A table as queries find it: what it looks like and what gives its rows.
@@ -94,6 +95,8 @@ pub struct Catalog {
     pub version: u64,
     /// Accounts and privileges.
     pub accounts: Arc<Accounts>,
+    /// Stored procedures and functions.
+    pub routines: Arc<Routines>,
     /// `SET PERSIST`: variable name to text.
     pub persisted_variables: Arc<HashMap<Box<str>, Box<str>, foldhash::fast::FixedState>>,
     schemas: HashMap<Box<str>, Arc<Schema>, foldhash::fast::FixedState>,
@@ -114,6 +117,7 @@ impl Catalog {
         Self {
             version: 0,
             accounts: Arc::default(),
+            routines: Arc::default(),
             persisted_variables: Arc::default(),
             schemas: HashMap::default(),
             system_names: HashMap::default(),

@@ -15,6 +15,7 @@ pub mod metadata;
 pub mod privilege;
 pub mod processes;
 pub mod read_lock;
+mod routine;
 pub mod session;
 pub mod status;
 pub mod system_schemas;

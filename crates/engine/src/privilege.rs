@@ -5,11 +5,11 @@
 
 use std::sync::Arc;
 
-use catalog::{Account, Accounts, Privileges};
+use catalog::{Account, Accounts, Privileges, RoutineDefinition, RoutineKind};
 use service::SqlError;
 use service::error::{
-    ER_COLUMNACCESS_DENIED_ERROR, ER_DBACCESS_DENIED_ERROR, ER_SPECIFIC_ACCESS_DENIED_ERROR,
-    ER_TABLEACCESS_DENIED_ERROR,
+    ER_COLUMNACCESS_DENIED_ERROR, ER_DBACCESS_DENIED_ERROR, ER_PROCACCESS_DENIED_ERROR,
+    ER_SPECIFIC_ACCESS_DENIED_ERROR, ER_TABLEACCESS_DENIED_ERROR,
 };
 
 /// The account with the privileges of its default roles (and theirs) merged in.
@@ -184,6 +184,36 @@ pub fn sees_schema(account: &Account, schema: &str) -> bool {
 pub fn sees_table(account: &Account, schema: &str, table: &str) -> bool {
     on_table(account, schema, table).intersects(Privileges::TABLE)
         || on_any_column(account, schema, table, Privileges::COLUMN)
+}
+
+/// What the account may do with a routine, schema and global privileges included.
+#[must_use]
+pub fn on_routine(account: &Account, schema: &str, kind: RoutineKind, name: &str) -> Privileges {
+    let _ = (kind, name);
+    on_schema(account, schema)
+}
+
+/// Whether the account sees that a routine is there: any privilege on it, or its own.
+#[must_use]
+pub fn sees_routine(account: &Account, routine: &RoutineDefinition) -> bool {
+    let any = Privileges::CREATE_ROUTINE | Privileges::ALTER_ROUTINE | Privileges::EXECUTE;
+    sees_routine_body(account, routine)
+        || on_routine(account, &routine.schema, routine.kind, &routine.name).intersects(any)
+}
+
+/// Whether the account sees a routine's text: its own, or with SELECT on everything or SHOW_ROUTINE.
+#[must_use]
+pub fn sees_routine_body(account: &Account, routine: &RoutineDefinition) -> bool {
+    (*account.user == *routine.definer.0 && *account.host == *routine.definer.1)
+        || account.global.contains(Privileges::SELECT)
+        || account.dynamic.iter().any(|(name, _)| &**name == "SHOW_ROUTINE")
+}
+
+/// 1370: `verb` says what was wanted.
+#[cold]
+#[must_use]
+pub fn routine_denied(account: &Account, routine: &str, verb: &str) -> Box<SqlError> {
+    ER_PROCACCESS_DENIED_ERROR.with(&[&verb, &account.user, &account.host, &routine])
 }
 
 #[cold]

@@ -94,6 +94,17 @@ pub struct Reply<'a> {
     position: u64,
     finished_count: u32,
     local_file_open: bool,
+    /// Name of the stored procedure whose statements answer; `None` outside of one.
+    procedure: Option<Box<str>>,
+    /// A result with rows was begun and not ended.
+    rows_open: bool,
+}
+
+/// What a reply was before a stored procedure began to answer: see [`Reply::begin_procedure`].
+#[derive(Debug)]
+pub struct OuterReply {
+    more_results: StatusFlags,
+    procedure: Option<Box<str>>,
 }
 
 impl std::fmt::Debug for Reply<'_> {
@@ -122,6 +133,43 @@ impl<'a> Reply<'a> {
             position: 0,
             finished_count: 0,
             local_file_open: false,
+            procedure: None,
+            rows_open: false,
+        }
+    }
+
+    /// From here on the statements of a stored procedure answer: results with rows are sent, each said to be followed by
+    /// another, and [`ok`](Self::ok) sends nothing, for the procedure answers once for all of them.
+    pub fn begin_procedure(&mut self, name: &str) -> OuterReply {
+        let outer = OuterReply { more_results: self.more_results, procedure: self.procedure.take() };
+        self.more_results = StatusFlags::MORE_RESULTS_EXISTS;
+        self.procedure = Some(name.into());
+        outer
+    }
+
+    /// The procedure has ended; what follows is its own answer.
+    pub fn end_procedure(&mut self, outer: OuterReply) {
+        self.more_results = outer.more_results;
+        self.procedure = outer.procedure;
+    }
+
+    /// Ends a result that was begun by a statement that failed, if there is one, when a handler deals with the failure.
+    ///
+    /// # Errors
+    /// The client is gone.
+    pub fn end_partial_rows(&mut self, status: StatusFlags, warnings: u16) -> Outcome {
+        self.packets.abandon();
+        if self.rows_open { self.end_rows(status, warnings) } else { Ok(()) }
+    }
+
+    /// 1312 if the client cannot take several results.
+    #[cold]
+    fn require_several_results(&self) -> Outcome {
+        match &self.procedure {
+            Some(name) if !self.capabilities.has(Capabilities::MULTI_RESULTS) => {
+                Err(crate::error::ER_SP_BADSELECT.with(&[name]))
+            }
+            _ => Ok(()),
         }
     }
 
@@ -155,6 +203,10 @@ impl<'a> Reply<'a> {
     /// The client is gone.
     #[inline]
     pub fn columns(&mut self, columns: &EncodedColumns, status: StatusFlags, warnings: u16) -> Outcome {
+        if self.procedure.is_some() {
+            self.require_several_results()?;
+        }
+        self.rows_open = true;
         columns.put_with_count(self.packets);
         if !self.capabilities.has(Capabilities::DEPRECATE_EOF) {
             let status = status | self.more_results;
@@ -216,6 +268,9 @@ impl<'a> Reply<'a> {
     /// # Errors
     /// The client is gone.
     pub fn end_rows_with(&mut self, summary: &OkSummary<'_>) -> Outcome {
+        // MySQL counts no warnings at the results of a stored procedure's statements.
+        let warnings = if self.procedure.is_some() { 0 } else { summary.warnings };
+        let summary = &OkSummary { warnings, ..*summary };
         if self.capabilities.has(Capabilities::DEPRECATE_EOF) {
             self.put_ok(EOF_HEADER, summary);
         } else {
@@ -223,6 +278,7 @@ impl<'a> Reply<'a> {
             message::encode_eof(summary.warnings, status, self.packets.begin());
             self.packets.end();
         }
+        self.rows_open = false;
         self.finished_count += 1;
         self.send_if_full()
     }
@@ -233,6 +289,9 @@ impl<'a> Reply<'a> {
     /// The client is gone.
     #[inline]
     pub fn ok(&mut self, summary: &OkSummary<'_>) -> Outcome {
+        if self.procedure.is_some() {
+            return Ok(());
+        }
         self.put_ok(OK_HEADER, summary);
         self.finished_count += 1;
         self.send_if_full()

@@ -10,7 +10,7 @@
 //! 3. A `VALUES` list holds no tree per literal: see [`values::ValuesRows`].
 //! 4. Synonyms that mean exactly the same are one node (`DATE_ADD` and `TIMESTAMPADD`, `<>` and `!=`).
 //!
-//! Read next: `expr`, `query`, `dml`, `ddl`, `admin`, `account`.
+//! Read next: `expr`, `query`, `dml`, `ddl`, `routine`, `admin`, `account`.
 
 pub mod account;
 pub mod admin;
@@ -18,6 +18,7 @@ pub mod ddl;
 pub mod dml;
 pub mod expr;
 pub mod query;
+pub mod routine;
 pub mod values;
 
 pub use account::*;
@@ -26,6 +27,7 @@ pub use ddl::*;
 pub use dml::*;
 pub use expr::*;
 pub use query::*;
+pub use routine::*;
 pub use values::*;
 
 /// A place in the statement text: byte offsets, `end` exclusive.
@@ -143,6 +145,17 @@ pub enum Statement<'a> {
         /// The views.
         names: &'a [ObjectName<'a>],
     },
+
+    /// `CREATE PROCEDURE`, `CREATE FUNCTION`.
+    CreateRoutine(&'a CreateRoutine<'a>),
+    /// `ALTER PROCEDURE`, `ALTER FUNCTION`.
+    AlterRoutine(&'a AlterRoutine<'a>),
+    /// `DROP PROCEDURE`, `DROP FUNCTION`.
+    DropRoutine(&'a DropRoutine<'a>),
+    /// `SIGNAL`, `RESIGNAL`.
+    Signal(&'a Signal<'a>),
+    /// `GET DIAGNOSTICS`.
+    GetDiagnostics(&'a GetDiagnostics<'a>),
 
     /// `START TRANSACTION`, `BEGIN`.
     StartTransaction {
@@ -263,7 +276,7 @@ pub enum Statement<'a> {
 
     /// Correct MySQL that this server does not run: answered with 1235 and `what`.
     Unsupported {
-        /// What it is, in MySQL's words: `CREATE PROCEDURE`, `HANDLER`, `XA`, ...
+        /// What it is, in MySQL's words: `CREATE TRIGGER`, `HANDLER`, `XA`, ...
         what: &'static str,
     },
 }

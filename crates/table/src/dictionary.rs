@@ -9,7 +9,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use catalog::{
-    Account, AccountId, Catalog, Schema, SchemaId, TableDefinition, TableEntry, TableId, fold_name,
+    Account, AccountId, Catalog, RoutineDefinition, RoutineId, Routines, Schema, SchemaId, TableDefinition,
+    TableEntry, TableId, fold_name,
 };
 use hashbrown::HashMap;
 use store::{Store, StoreError, Transaction, Tree, TreeId};
@@ -27,6 +28,7 @@ const KIND_SCHEMA: u8 = 1;
 const KIND_TABLE: u8 = 2;
 const KIND_ACCOUNT: u8 = 3;
 const KIND_VARIABLE: u8 = 4;
+const KIND_ROUTINE: u8 = 5;
 
 /// Why the dictionary cannot be read.
 #[derive(Clone, Debug)]
@@ -77,6 +79,7 @@ pub struct Dictionary {
     next_schema: AtomicU32,
     next_table: AtomicU64,
     next_account: AtomicU32,
+    next_routine: AtomicU64,
 }
 
 impl Dictionary {
@@ -91,9 +94,11 @@ impl Dictionary {
             next_schema: AtomicU32::new(1),
             next_table: AtomicU64::new(1),
             next_account: AtomicU32::new(1),
+            next_routine: AtomicU64::new(1),
         };
         let mut catalog = Catalog::new();
         let mut accounts = Vec::new();
+        let mut routines = Routines::default();
         let mut variables = HashMap::default();
         let mut schema_names: HashMap<SchemaId, Arc<str>> = HashMap::new();
         for (kind, number, record) in this.records(store)? {
@@ -128,10 +133,16 @@ impl Dictionary {
                     let (name, value) = encoding::decode_variable(&record).map_err(damaged)?;
                     variables.insert((&*name).into(), (&*value).into());
                 }
+                KIND_ROUTINE => {
+                    let routine = encoding::decode_routine(&record).map_err(damaged)?;
+                    this.next_routine.fetch_max(routine.id.0 + 1, Ordering::Relaxed);
+                    routines.insert(Arc::new(routine));
+                }
                 _ => return Err(DictionaryError::Damaged { what: format!("record of kind {kind}") }),
             }
         }
         catalog.accounts = Arc::new(catalog::Accounts { list: accounts });
+        catalog.routines = Arc::new(routines);
         catalog.persisted_variables = Arc::new(variables);
         catalog.version = 1;
         Ok((this, catalog))
@@ -167,6 +178,31 @@ impl Dictionary {
     /// A number for a new account.
     pub fn new_account_id(&self) -> AccountId {
         AccountId(self.next_account.fetch_add(1, Ordering::Relaxed))
+    }
+
+    /// A number for a new routine.
+    pub fn new_routine_id(&self) -> RoutineId {
+        RoutineId(self.next_routine.fetch_add(1, Ordering::Relaxed))
+    }
+
+    /// Writes a routine, new or changed.
+    ///
+    /// # Errors
+    /// The store's.
+    pub fn put_routine(
+        &self,
+        transaction: &mut Transaction,
+        routine: &RoutineDefinition,
+    ) -> Result<(), WriteError> {
+        self.put(transaction, KIND_ROUTINE, routine.id.0, &encoding::encode_routine(routine))
+    }
+
+    /// Deletes a routine.
+    ///
+    /// # Errors
+    /// The store's.
+    pub fn delete_routine(&self, transaction: &mut Transaction, id: RoutineId) -> Result<(), WriteError> {
+        self.delete(transaction, KIND_ROUTINE, id.0, 0)
     }
 
     /// Writes a schema, new or changed.

@@ -1,6 +1,8 @@
 //! The binary form of definitions in the dictionary: little-endian numbers, length-prefixed strings, a version byte
 //! first. A newer program reads older versions; an older one refuses a newer version.
 
+mod routine;
+
 use std::sync::Arc;
 
 use catalog::{
@@ -11,6 +13,8 @@ use catalog::{
     TreeNumber,
 };
 use types::{CollationId, DataType, Decimal, Members, TypeKind};
+
+pub(crate) use routine::{decode_routine, encode_routine};
 
 /// Version of all records written now.
 pub(crate) const VERSION: u8 = 1;

@@ -165,6 +165,24 @@ pub(super) fn column_type(
     }
 }
 
+/// Makes the type of a parameter or variable of a stored program.
+///
+/// # Errors
+/// As [`column_type`].
+pub(crate) fn local_type(
+    written: &ast::LocalType<'_>,
+    name: &str,
+    text: &[u8],
+    collation: CollationId,
+    strict: bool,
+    warnings: &mut Vec<Diagnostic>,
+) -> Result<DataType> {
+    let mut data_type = written.data_type;
+    data_type.collation = data_type.collation.or(written.collation);
+    let word = text.split(|byte| !byte.is_ascii_alphanumeric()).next().unwrap_or_default();
+    Ok(column_type(&data_type, name, word, collation, strict, warnings)?.data_type)
+}
+
 fn check_width(width: u64, name: &str) -> Result<()> {
     if width > DISPLAY_WIDTH_MAX {
         return Err(ER_TOO_BIG_DISPLAYWIDTH.with(&[&name, &DISPLAY_WIDTH_MAX]));

@@ -32,6 +32,7 @@ use types::charset::Charset;
 use types::temporal::zone::TimeZone;
 
 pub use alter::{alter_table, create_index, drop_index};
+pub(crate) use column_type::local_type;
 pub use definitions::{Change, Definitions, OpenDefinitionsError};
 pub use schemas::{alter_schema, create_schema, drop_schema};
 pub use tables::{SelectedColumn, create_table, drop_tables, rename_tables, truncate_table};

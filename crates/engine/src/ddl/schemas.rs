@@ -118,6 +118,19 @@ pub fn drop_schema(context: &mut Context<'_>, name: &ast::Ident<'_>, if_exists: 
     for table in &tables {
         change.delete(&table.definition)?;
     }
+    let routines: Vec<_> = change
+        .catalog
+        .routines
+        .sorted()
+        .into_iter()
+        .filter(|routine| *routine.schema == *name)
+        .cloned()
+        .collect();
+    for routine in &routines {
+        let dictionary = context.definitions.dictionary();
+        dictionary.delete_routine(&mut change.transaction, routine.id).map_err(write_error)?;
+        Arc::make_mut(&mut change.catalog.routines).remove(routine);
+    }
     context.definitions.dictionary().delete_schema(&mut change.transaction, id).map_err(write_error)?;
     change.catalog.remove_schema(name);
     let (position, _) = change.commit()?;

@@ -28,12 +28,12 @@ fn operator_bytes(variable: usize) -> usize {
     if variable == BUFFER_BYTES_DEFAULT { OPERATOR_BYTES_DEFAULT } else { variable }
 }
 impl LocalSession {
-    pub(super) fn now_micros(&self) -> i64 {
+    pub(crate) fn now_micros(&self) -> i64 {
         self.fixed_timestamp_micros.unwrap_or_else(|| self.core.env.clock.wall_micros())
     }
 
     /// Runs `run` with everything operators need.
-    pub(super) fn with_context<R>(
+    pub(crate) fn with_context<R>(
         &mut self,
         plan: &CachedPlan,
         values: &[Value],
@@ -70,7 +70,7 @@ impl LocalSession {
                 .unwrap_or(usize::MAX),
             default_week_format: i64::try_from(self.variables.unsigned(known::default_week_format()))
                 .unwrap_or(0),
-            strict_dml: changes && self.settings.sql_mode.is_strict() && !ignore,
+            strict_dml: (changes || self.routines.assigning) && self.settings.sql_mode.is_strict() && !ignore,
         };
         let bytes = |id| usize::try_from(self.variables.unsigned(id)).unwrap_or(usize::MAX);
         let limits = MemoryLimits {
@@ -119,6 +119,11 @@ impl LocalSession {
             database: self.database.as_deref(),
             user_at_host: &self.user_at_host,
             account: &self.account,
+        };
+        // A routine's own statement has the routine's variables as parameters.
+        let values = match self.routines.slots() {
+            Some(slots) if values.is_empty() => slots,
+            _ => values,
         };
         let eval = EvalContext {
             settings: &settings,

@@ -4,12 +4,20 @@
 
 use service::{Diagnostic, Level};
 
+use crate::routine::ConditionDetails;
+
 /// Diagnostics of the statement that runs, or ran last.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Diagnostics {
     kept: Vec<Diagnostic>,
     warning_count: u64,
     error_count: u64,
+    /// What SIGNAL said besides number and text, by position in `kept`.
+    details: Vec<(usize, ConditionDetails)>,
+    /// Details of the error that is on its way here.
+    pending: Option<ConditionDetails>,
+    /// A handler has begun and no statement of it has run: these conditions are those it was called for.
+    pub(crate) inherited: bool,
 }
 
 impl Diagnostics {
@@ -18,6 +26,35 @@ impl Diagnostics {
         self.kept.clear();
         self.warning_count = 0;
         self.error_count = 0;
+        self.details.clear();
+        self.pending = None;
+        self.inherited = false;
+    }
+
+    /// Keeps `details` for the condition that is added next.
+    pub(crate) fn expect(&mut self, details: ConditionDetails) {
+        self.pending = Some(details);
+    }
+
+    /// What SIGNAL said of a condition.
+    pub(crate) fn details(&self, position: usize) -> Option<&ConditionDetails> {
+        self.details.iter().find(|(at, _)| *at == position).map(|(_, details)| details)
+    }
+
+    /// Takes a condition out.
+    pub(crate) fn remove(&mut self, position: usize) {
+        if position >= self.kept.len() {
+            return;
+        }
+        let removed = self.kept.remove(position);
+        self.warning_count = self.warning_count.saturating_sub(1);
+        if removed.level == Level::Error {
+            self.error_count = self.error_count.saturating_sub(1);
+        }
+        self.details.retain(|(at, _)| *at != position);
+        for (at, _) in &mut self.details {
+            *at -= usize::from(*at > position);
+        }
     }
 
     /// Adds one.
@@ -27,6 +64,9 @@ impl Diagnostics {
             self.error_count += 1;
         }
         if self.kept.len() < kept_max {
+            if let Some(details) = self.pending.take() {
+                self.details.push((self.kept.len(), details));
+            }
             self.kept.push(diagnostic);
         }
     }

@@ -233,13 +233,12 @@ impl LocalSession {
             }
             Statement::SetRole(_) => Err(not_supported("SET ROLE")),
 
-            Statement::Call(call) => {
-                let schema = call.name.schema.map(|schema| name_text(schema.text));
-                let schema =
-                    schema.or_else(|| self.database.as_deref().map(str::to_owned)).unwrap_or_default();
-                Err(service::error::ER_SP_DOES_NOT_EXIST
-                    .with(&[&"PROCEDURE", &format!("{schema}.{}", name_text(call.name.name.text))]))
-            }
+            Statement::Call(call) => self.call(call, sql, parameters, reply),
+            Statement::CreateRoutine(create) => self.create_routine(create, sql, reply),
+            Statement::AlterRoutine(alter) => self.alter_routine(alter, reply),
+            Statement::DropRoutine(drop) => self.drop_routine(drop, reply),
+            Statement::Signal(signal) => self.signal(signal, sql, reply),
+            Statement::GetDiagnostics(get) => self.get_diagnostics(get, sql, reply),
             Statement::Reset(what) => Err(not_supported(&format!("RESET {what}"))),
             Statement::Help(_) => Err(not_supported("HELP")),
             Statement::Restart => Err(not_supported("RESTART")),
@@ -390,6 +389,8 @@ fn keeps_diagnostics(statement: &Statement<'_>) -> bool {
     matches!(
         statement,
         Statement::Show(Show::Warnings(_) | Show::Errors(_) | Show::CountWarnings | Show::CountErrors)
+            | Statement::GetDiagnostics(_)
+            | Statement::Signal(syntax::ast::Signal { again: true, .. })
     )
 }
 

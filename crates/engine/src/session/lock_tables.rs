@@ -101,10 +101,13 @@ impl SessionLocks {
     }
 }
 
+/// The number of the error that [`plans_anew`] knows: none that SIGNAL could give, whose statement must not run again.
+const PLANS_ANEW: u16 = 0;
+
 /// Whether a statement must be planned anew and run again: while it waited for a table's lock, the table changed. It has
 /// done nothing and sent nothing.
-pub(super) fn plans_anew<T>(outcome: &Result<T, Box<SqlError>>) -> bool {
-    matches!(outcome, Err(error) if error.number == ER_NEED_REPREPARE.number)
+pub(crate) fn plans_anew<T>(outcome: &Result<T, Box<SqlError>>) -> bool {
+    matches!(outcome, Err(error) if error.number == PLANS_ANEW)
 }
 
 fn alias_of<'a>(table: &LockTable<'a>) -> &'a [u8] {
@@ -206,7 +209,7 @@ impl LocalSession {
                 let definition = &mention.entry.definition;
                 let now = catalog.table(&definition.schema, &definition.name);
                 if now.is_none_or(|now| !Arc::ptr_eq(&now.definition, definition)) {
-                    return Err(ER_NEED_REPREPARE.bare());
+                    return Err(Box::new(SqlError { number: PLANS_ANEW, ..*ER_NEED_REPREPARE.bare() }));
                 }
             }
         }

@@ -111,6 +111,8 @@ pub struct LocalSession {
     shown_statement: u32,
     /// Text of the running statement, for expressions that are planned by themselves.
     statement_text: Vec<u8>,
+    /// Stored procedures: those in run, and those this session has run.
+    pub(crate) routines: crate::routine::Routines,
     /// Plans of texts; away while a text is looked up.
     plan_cache: Option<Box<recognise::PlanCache>>,
     arena: bumpalo::Bump,
@@ -185,6 +187,7 @@ impl LocalSession {
             parameters: Vec::new(),
             shown_statement: 0,
             statement_text: Vec::new(),
+            routines: crate::routine::Routines::default(),
             plan_cache: Some(Box::default()),
             arena: bumpalo::Bump::new(),
             control: request.control,
@@ -278,6 +281,37 @@ impl LocalSession {
             self.account = privilege::with_roles(&catalog.accounts, account);
         }
         self.accounts_seen = Arc::clone(&catalog.accounts);
+    }
+
+    /// Goes back to an account that a routine had put aside, as it is now.
+    pub(crate) fn restore_account(&mut self, account: &Arc<Account>) {
+        if Arc::ptr_eq(&self.account, account) {
+            return;
+        }
+        let catalog = self.core.catalog().load();
+        self.account = match catalog.accounts.find(&account.user, &account.host) {
+            Some(now) => privilege::with_roles(&catalog.accounts, now),
+            None => Arc::clone(account),
+        };
+        self.accounts_seen = Arc::clone(&catalog.accounts);
+    }
+
+    /// Makes `name` the default database, or none, without asking whether the account may.
+    pub(crate) fn switch_database(&mut self, name: Option<Arc<str>>) {
+        let collation =
+            name.as_deref().and_then(|name| Some(self.core.catalog().load().schema(name)?.collation));
+        if let Some(collation) = collation {
+            self.variables.set(known::collation_database(), Setting::text(collation.name()));
+            self.variables.set(known::character_set_database(), Setting::text(collation.charset().name()));
+        }
+        self.process.identity.lock().database = name.as_deref().map(str::to_owned);
+        self.database = name;
+    }
+
+    /// The text into which the spans of the statement to come point.
+    pub(crate) fn set_statement_text(&mut self, text: &[u8]) {
+        self.statement_text.clear();
+        self.statement_text.extend_from_slice(text);
     }
 
     /// The catalog as the session sees it, its temporary tables included.

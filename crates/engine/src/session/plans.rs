@@ -219,6 +219,10 @@ impl plan::bind::Session for BindSession<'_> {
         Some(plan::expr::literal_type(value))
     }
 
+    fn local_variable(&self, name: &str) -> Option<(u32, DataType)> {
+        self.session.routines.variable(name)
+    }
+
     fn literal_parameter(&self, start: u32) -> Option<u32> {
         let literals = self.literals?;
         literals.find(start).or_else(|| literals.find_cell(start))
@@ -369,13 +373,18 @@ impl LocalSession {
 
     /// Whether a cached plan may run now with these parameters.
     pub(crate) fn plan_is_current(&self, plan: &CachedPlan, values: &[Value]) -> bool {
+        self.plan_fits(plan)
+            && plan.parameter_classes.len() == values.len()
+            && plan.parameter_classes.iter().zip(values).all(|(class, value)| *class == class_of(value))
+    }
+
+    /// Whether a cached plan may run now, with parameters of the types it was made for.
+    pub(crate) fn plan_fits(&self, plan: &CachedPlan) -> bool {
         plan.reusable
             && self.temporary.is_empty()
             && plan.catalog_version == self.core.catalog().version()
             && plan.sql_mode == self.settings.sql_mode
             && plan.connection_collation == self.settings.connection_collation
             && same_name(plan.database.as_ref(), self.database.as_ref())
-            && plan.parameter_classes.len() == values.len()
-            && plan.parameter_classes.iter().zip(values).all(|(class, value)| *class == class_of(value))
     }
 }

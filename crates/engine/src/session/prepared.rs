@@ -556,6 +556,8 @@ impl LocalSession {
                 self.user_variables.get(&variable.to_ascii_lowercase()).cloned().unwrap_or(Value::Null)
             })
             .collect();
+        // Where OUT parameters of a CALL go.
+        self.routines.using = using.iter().map(|name| name.to_ascii_lowercase()).collect();
         let arena = bumpalo::Bump::new();
         self.plan_and_run(&text, &arena, &values, false, reply).map(|_| ())
     }

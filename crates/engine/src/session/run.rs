@@ -64,7 +64,7 @@ impl LocalSession {
     }
 
     /// Checks that the account may do what the plan does.
-    pub(super) fn require_plan_privileges(&self, plan: &CachedPlan) -> Outcome {
+    pub(crate) fn require_plan_privileges(&self, plan: &CachedPlan) -> Outcome {
         let plan = plan.prepared.plan();
         for (table, needed, columns) in &plan.privileges {
             let definition = &plan.tables[table.0 as usize].entry.definition;
@@ -313,6 +313,12 @@ impl LocalSession {
         reply: &mut Reply<'_>,
     ) -> Outcome {
         let IntoClause::Variables(targets) = into else { return Err(not_supported("INTO OUTFILE")) };
+        for target in *targets {
+            if let syntax::ast::IntoVar::Local(name) = target {
+                let name = String::from_utf8_lossy(name.text);
+                return Err(service::error::ER_SP_UNDECLARED_VAR.with(&[&name]));
+            }
+        }
         let types: Vec<DataType> = plan.output_types().cloned().collect();
         if types.len() != targets.len() {
             return Err(service::error::ER_WRONG_NUMBER_OF_COLUMNS_IN_SELECT.bare());
@@ -385,7 +391,7 @@ impl LocalSession {
             into: None,
             span: expr.span,
         };
-        if matches!(expr.kind, ExprKind::Column(_)) {
+        if matches!(expr.kind, ExprKind::Column(_)) && self.routines.slots().is_none() {
             return Err(service::error::ER_WRONG_TYPE_FOR_VAR.with(&[&"column"]));
         }
         let text = std::mem::take(&mut self.statement_text);

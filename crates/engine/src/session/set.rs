@@ -1,7 +1,8 @@
 //! SET: user variables, system variables, NAMES, CHARACTER SET, TRANSACTION.
 //!
 //! All values of a statement are computed and checked before the first variable changes, as in MySQL: a SET with one
-//! wrong item changes nothing.
+//! wrong item changes nothing. User variables behind the first item are computed in their turn: they may read one set
+//! before them.
 
 use catalog::Privileges;
 use service::error::{
@@ -31,6 +32,8 @@ const NOT_FOR_CLIENTS: &[&str] = &["ucs2", "utf16", "utf16le", "utf32"];
 /// One checked change, not yet carried out.
 enum Change {
     User(Vec<u8>, Value),
+    /// The user variable of the item at this position: computed when its turn comes.
+    Later(usize),
     Session(VariableId, Setting),
     Global(VariableId, Setting, bool),
     NextIsolation(Isolation),
@@ -50,11 +53,23 @@ impl LocalSession {
     pub(super) fn set(&mut self, items: &[SetItem<'_>], reply: &mut Reply<'_>) -> Outcome {
         self.core.counters.count(StatementKind::SetOption);
         let mut changes = Vec::with_capacity(items.len());
-        for item in items {
-            self.check_item(item, &mut changes)?;
+        for (position, item) in items.iter().enumerate() {
+            match item {
+                // A user variable may be computed from one that was set before it.
+                SetItem::UserVar { value, .. } if position > 0 && self.literal(&value.kind).is_none() => {
+                    changes.push(Change::Later(position));
+                }
+                _ => self.check_item(item, &mut changes)?,
+            }
         }
         for change in changes {
-            self.carry_out(change)?;
+            if let Change::Later(position) = change {
+                let mut computed = Vec::with_capacity(1);
+                self.check_item(&items[position], &mut computed)?;
+                computed.into_iter().try_for_each(|change| self.carry_out(change))?;
+            } else {
+                self.carry_out(change)?;
+            }
         }
         self.settings = Settings::derive(&self.variables);
         self.send_ok(reply)
@@ -191,7 +206,10 @@ impl LocalSession {
         // A bare word (`SET sql_mode = ANSI`) is a string.
         let value = match value.map(|expr| (expr, expr.kind)) {
             None => None,
-            Some((_, ExprKind::Column(column))) if column.table.is_none() => {
+            Some((_, ExprKind::Column(column)))
+                if column.table.is_none()
+                    && self.routines.variable(&name_text(column.name.text)).is_none() =>
+            {
                 Some(Value::string(column.name.text, CollationId::UTF8MB4_0900_AI_CI))
             }
             Some((expr, _)) => Some(self.evaluate(expr)?),
@@ -276,6 +294,8 @@ impl LocalSession {
             Change::User(name, value) => {
                 self.user_variables.insert(name, value);
             }
+            // Carried out where the items are known.
+            Change::Later(_) => {}
             Change::Session(id, setting) => {
                 let autocommit_on = id == known::autocommit() && setting == Setting::Boolean(true);
                 if autocommit_on && !self.settings.autocommit {

@@ -49,6 +49,11 @@ impl LocalSession {
                 listing.retain_like(pattern);
                 self.send_listing(&listing, reply)
             }
+            // What it shows was raised by another statement: it has no warnings itself.
+            ShowFilter::None if matches!(show, Show::Warnings(_) | Show::Errors(_)) => {
+                self.found_rows = listing.rows.row_count as u64;
+                listing.send(reply, self.settings.results_charset, self.status_flags(), 0)
+            }
             ShowFilter::None => self.send_listing(&listing, reply),
         }
     }
@@ -140,6 +145,12 @@ impl LocalSession {
                 let (schema, table) = (&entry.definition.schema, &entry.definition.name);
                 return Err(ER_WRONG_OBJECT.with(&[schema, table, &"VIEW"]));
             }
+            Show::CreateRoutine("PROCEDURE", name) => {
+                (self.show_create_routine(catalog::RoutineKind::Procedure, &name)?, none)
+            }
+            Show::CreateRoutine("FUNCTION", name) => {
+                (self.show_create_routine(catalog::RoutineKind::Function, &name)?, none)
+            }
             Show::CreateRoutine(word, name) => return Err(self.no_such_routine(word, name)),
             Show::CreateUser(account) => (self.show_create_user(&account)?, none),
             Show::Variables { global, filter } => (self.show_variables(global), filter),
@@ -160,22 +171,17 @@ impl LocalSession {
             Show::Grants { user, using } => (self.show_grants(user, using)?, none),
             Show::Privileges => (show_privileges(), none),
             Show::Plugins => (show_plugins(), none),
-            Show::RoutineStatus(_, filter) => {
-                let names = [
-                    "Db",
-                    "Name",
-                    "Type",
-                    "Language",
-                    "Definer",
-                    "Modified",
-                    "Created",
-                    "Security_type",
-                    "Comment",
-                    "character_set_client",
-                    "collation_connection",
-                    "Database Collation",
-                ];
-                (Listing::of_text(&names), filter)
+            Show::RoutineStatus(word, filter) => {
+                let kind = if word == "FUNCTION" {
+                    catalog::RoutineKind::Function
+                } else {
+                    catalog::RoutineKind::Procedure
+                };
+                // LIKE means the name, which is not the first column.
+                match filter {
+                    ShowFilter::Like(pattern) => (self.show_routine_status(kind, Some(pattern)), none),
+                    filter => (self.show_routine_status(kind, None), filter),
+                }
             }
             Show::BinaryLogs => return Err(service::error::ER_NO_BINARY_LOGGING.bare()),
             Show::BinaryLogStatus => (

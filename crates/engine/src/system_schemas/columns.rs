@@ -90,20 +90,8 @@ pub fn columns(context: &VirtualContext<'_>, scan: &VirtualScan<'_>, rows: &mut 
         for (ordinal, column) in table.columns.iter().enumerate() {
             let data_type = &column.data_type;
             let (type_name, column_type) = type_texts(column);
-            let has_characters =
-                data_type.is_string() || matches!(data_type.kind, TypeKind::Enum | TypeKind::Set);
-            let characters = has_characters && !data_type.is_binary_string();
-            let char_bytes = data_type.collation.charset().max_bytes_per_char() as u64;
-            let length = u64::from(data_type.length);
-            let (characters_max, octets_max) = match data_type.kind {
-                _ if !has_characters => (None, None),
-                _ if data_type.is_text_or_blob() => (Some(length), Some(length)),
-                _ if !characters => (Some(length), Some(length)),
-                _ => (Some(length), Some(length * char_bytes)),
-            };
-            let (precision, scale) = numeric_digits(data_type);
-            let fraction = data_type.is_temporal().then(|| u64::from(data_type.scale));
-            let fraction = fraction.filter(|_| data_type.kind != TypeKind::Date);
+            let [characters_max, octets_max, precision, scale, fraction, charset, collation] =
+                type_cells(data_type);
             let default = default_text(column);
             let privileges = facts.column_privileges_text(&table.schema, &table.name);
             rows.push(&[
@@ -115,13 +103,13 @@ pub fn columns(context: &VirtualContext<'_>, scan: &VirtualScan<'_>, rows: &mut 
                 default.as_deref().map_or(Cell::Null, Cell::Bytes),
                 Cell::yes_no(column.nullable),
                 Cell::Text(&type_name),
-                Cell::uint_or_null(characters_max),
-                Cell::uint_or_null(octets_max),
-                Cell::uint_or_null(precision),
-                Cell::uint_or_null(scale),
-                Cell::uint_or_null(fraction),
-                if characters { Cell::Text(data_type.collation.charset().name()) } else { Cell::Null },
-                if characters { Cell::Text(data_type.collation.name()) } else { Cell::Null },
+                characters_max,
+                octets_max,
+                precision,
+                scale,
+                fraction,
+                charset,
+                collation,
                 Cell::Text(&column_type),
                 Cell::Text(column_key(table, ordinal)),
                 Cell::Text(&extra(column)),
@@ -132,6 +120,32 @@ pub fn columns(context: &VirtualContext<'_>, scan: &VirtualScan<'_>, rows: &mut 
             ]);
         }
     });
+}
+
+/// `CHARACTER_MAXIMUM_LENGTH` to `COLLATION_NAME` of a type.
+pub(super) fn type_cells(data_type: &types::DataType) -> [Cell<'static>; 7] {
+    let has_characters = data_type.is_string() || matches!(data_type.kind, TypeKind::Enum | TypeKind::Set);
+    let characters = has_characters && !data_type.is_binary_string();
+    let char_bytes = data_type.collation.charset().max_bytes_per_char() as u64;
+    let length = u64::from(data_type.length);
+    let (characters_max, octets_max) = match data_type.kind {
+        _ if !has_characters => (None, None),
+        _ if data_type.is_text_or_blob() => (Some(length), Some(length)),
+        _ if !characters => (Some(length), Some(length)),
+        _ => (Some(length), Some(length * char_bytes)),
+    };
+    let (precision, scale) = numeric_digits(data_type);
+    let fraction = data_type.is_temporal().then(|| u64::from(data_type.scale));
+    let fraction = fraction.filter(|_| data_type.kind != TypeKind::Date);
+    [
+        Cell::uint_or_null(characters_max),
+        Cell::uint_or_null(octets_max),
+        Cell::uint_or_null(precision),
+        Cell::uint_or_null(scale),
+        Cell::uint_or_null(fraction),
+        if characters { Cell::Text(data_type.collation.charset().name()) } else { Cell::Null },
+        if characters { Cell::Text(data_type.collation.name()) } else { Cell::Null },
+    ]
 }
 
 /// `NUMERIC_PRECISION` and `NUMERIC_SCALE`.

@@ -15,6 +15,7 @@ pub mod columns;
 pub mod constraints;
 pub mod definition;
 pub mod privileges;
+pub mod routines;
 pub mod rows;
 pub mod server;
 pub mod tables;
@@ -47,9 +48,11 @@ const FILLS: &[(&str, Fill)] = &[
     ("information_schema.COLUMN_PRIVILEGES", privileges::column_privileges),
     ("information_schema.ENGINES", server::engines),
     ("information_schema.KEY_COLUMN_USAGE", constraints::key_column_usage),
+    ("information_schema.PARAMETERS", routines::parameters),
     ("information_schema.PARTITIONS", tables::partitions),
     ("information_schema.PROCESSLIST", server::processlist),
     ("information_schema.REFERENTIAL_CONSTRAINTS", constraints::referential_constraints),
+    ("information_schema.ROUTINES", routines::routines),
     ("information_schema.SCHEMATA", tables::schemata),
     ("information_schema.SCHEMA_PRIVILEGES", privileges::schema_privileges),
     ("information_schema.STATISTICS", columns::statistics),

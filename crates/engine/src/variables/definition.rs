@@ -225,6 +225,7 @@ pub mod known {
         max_heap_table_size,
         max_prepared_stmt_count,
         max_sort_length,
+        max_sp_recursion_depth,
         net_buffer_length,
         net_read_timeout,
         net_write_timeout,

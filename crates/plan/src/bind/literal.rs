@@ -57,6 +57,21 @@ impl Binder<'_> {
         }
     }
 
+    /// The variable of a stored program with this name: a parameter that holds its collation as a column does.
+    pub(crate) fn local_variable(&mut self, name: &[u8]) -> Option<Expr> {
+        let (ordinal, data_type) = self.session.local_variable(&utf8(name))?;
+        let position = ordinal as usize;
+        if self.parameters.len() <= position {
+            self.parameters.resize(position + 1, None);
+        }
+        self.parameters[position] = Some(data_type.clone());
+        let mut expr = Expr::new(ExprKind::Param(ordinal), data_type, true);
+        if expr.coercibility == Coercibility::Literal {
+            expr.coercibility = Coercibility::Implicit;
+        }
+        Some(expr)
+    }
+
     pub(crate) fn parameter(&mut self, ordinal: u32) -> Expr {
         let known = self.session.parameter_type(ordinal);
         let position = ordinal as usize;

@@ -60,6 +60,13 @@ pub trait Session {
     /// The type of `@name` as it is set now; `None`: never set.
     fn user_variable(&self, name: &str) -> Option<DataType>;
 
+    /// The variable of the stored program that runs which this name means: the number of the parameter that holds its
+    /// value, and its type.
+    fn local_variable(&self, name: &str) -> Option<(u32, DataType)> {
+        let _ = name;
+        None
+    }
+
     /// A temporary table of this session.
     fn temporary_table(&self, schema: &str, name: &str) -> Option<Arc<TableEntry>> {
         let _ = (schema, name);

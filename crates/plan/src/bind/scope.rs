@@ -218,6 +218,12 @@ impl Binder<'_> {
 
     /// What a column name means here.
     pub(crate) fn column(&mut self, name: &ColumnRef<'_>) -> PlanResult<Expr> {
+        // A variable of a stored program comes before a column of the same name.
+        if name.table.is_none()
+            && let Some(variable) = self.local_variable(name.name.text)
+        {
+            return Ok(variable);
+        }
         let innermost = self.blocks.len() - 1;
         let mut depth = innermost;
         loop {

@@ -433,6 +433,17 @@ impl<'a> Binder<'a> {
         match &expr.kind {
             ast::ExprKind::Param(ordinal) => Ok(self.parameter(*ordinal)),
             ast::ExprKind::Literal(literal) => self.literal(literal, expr.span.start),
+            ast::ExprKind::Column(column) => match self.local_variable(column.name.text) {
+                // As MySQL has it, whole numbers only.
+                Some(variable) if variable.data_type.is_integer() => Ok(variable),
+                Some(_) => {
+                    Err(PlanError::new(1691, "A variable of a non-integer based type in LIMIT clause"))
+                }
+                None => {
+                    let name = utf8(column.name.text);
+                    Err(PlanError::new(1327, format!("Undeclared variable: {name}")))
+                }
+            },
             _ => Err(PlanError::new(1210, "Incorrect arguments to LIMIT")),
         }
     }

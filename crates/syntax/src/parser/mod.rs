@@ -15,6 +15,7 @@ pub(crate) use expr::number_kind;
 mod account;
 mod admin;
 mod alter;
+mod body;
 mod column;
 mod ddl;
 mod dml;

@@ -147,13 +147,23 @@ impl<'a> Parser<'a> {
                 Ok(Statement::Deallocate(self.ident()?))
             }
             T::PROCEDURE | T::FUNCTION | T::TRIGGER | T::EVENT | T::LIBRARY => {
-                let kind = self.bump().kind;
-                self.if_exists()?;
-                self.object_name()?;
+                let word = self.bump().kind;
+                let if_exists = self.if_exists()?;
+                let name = self.object_name()?;
                 Ok(Statement::Unsupported {
-                    what: match kind {
-                        T::PROCEDURE => "DROP PROCEDURE",
-                        T::FUNCTION => "DROP FUNCTION",
+                    what: match word {
+                        T::PROCEDURE | T::FUNCTION => {
+                            let kind = if word == T::PROCEDURE {
+                                RoutineKind::Procedure
+                            } else {
+                                RoutineKind::Function
+                            };
+                            return Ok(Statement::DropRoutine(self.alloc(DropRoutine {
+                                kind,
+                                if_exists,
+                                name,
+                            })));
+                        }
                         T::TRIGGER => "DROP TRIGGER",
                         T::EVENT => "DROP EVENT",
                         _ => "DROP LIBRARY",

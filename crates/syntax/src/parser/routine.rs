@@ -1,6 +1,6 @@
-//! Views, stored programs, triggers, events, and their bodies.
+//! Views, stored programs, triggers, events, and what else has a definer. Their bodies: `body`.
 //!
-//! Stored programs do not run here yet, but they are read to the end: what MySQL accepts is accepted and what it
+//! Triggers and events do not run here yet, but they are read to the end: what MySQL accepts is accepted and what it
 //! rejects is rejected at the same place.
 
 use super::{Parser, R};
@@ -51,8 +51,8 @@ impl<'a> Parser<'a> {
             _ if only_view => self.fail(),
             T::EVENT => self.event(alter),
             _ if alter => self.fail(),
-            T::PROCEDURE => self.procedure(),
-            T::FUNCTION => self.function(),
+            T::PROCEDURE => self.procedure(view.definer),
+            T::FUNCTION => self.function(view.definer),
             T::AGGREGATE if view.definer.is_none() => {
                 self.bump();
                 if !self.at(T::FUNCTION) {
@@ -102,45 +102,53 @@ impl<'a> Parser<'a> {
         Ok(Statement::Unsupported { what: "CREATE FUNCTION ... SONAME" })
     }
 
-    /// `COMMENT`, `LANGUAGE SQL`, `DETERMINISTIC`, ...; true if the language is another one.
-    fn characteristics(&mut self, create: bool) -> R<bool> {
-        let mut external = false;
+    /// `COMMENT`, `LANGUAGE SQL`, `DETERMINISTIC`, ...
+    fn characteristics(&mut self, create: bool) -> R<Characteristics<'a>> {
+        let mut said = Characteristics::default();
         loop {
             match self.kind() {
                 T::COMMENT => {
                     self.bump();
-                    self.string()?;
+                    said.comment = Some(self.string()?);
                 }
                 T::LANGUAGE => {
                     self.bump();
                     if !self.eat(T::SQL) {
-                        self.ident_or_string()?;
-                        external = true;
+                        said.language = Some(self.ident_or_string()?);
                     }
                 }
                 T::NO => {
                     self.bump();
                     self.expect(T::SQL)?;
+                    said.data_access = Some(DataAccess::NoSql);
                 }
                 T::CONTAINS => {
                     self.bump();
                     self.expect(T::SQL)?;
+                    said.data_access = Some(DataAccess::ContainsSql);
                 }
-                T::READS | T::MODIFIES => {
+                word @ (T::READS | T::MODIFIES) => {
                     self.bump();
                     self.expect_all(&[T::SQL, T::DATA])?;
+                    said.data_access = Some(if word == T::READS {
+                        DataAccess::ReadsSqlData
+                    } else {
+                        DataAccess::ModifiesSqlData
+                    });
                 }
                 T::SQL => {
                     self.bump();
                     self.expect(T::SECURITY)?;
-                    self.expect_any(&[T::DEFINER, T::INVOKER])?;
+                    said.invoker = Some(self.expect_any(&[T::DEFINER, T::INVOKER])? == T::INVOKER);
                 }
                 T::DETERMINISTIC if create => {
                     self.bump();
+                    said.deterministic = Some(true);
                 }
                 T::NOT if create => {
                     self.bump();
                     self.expect(T::DETERMINISTIC)?;
+                    said.deterministic = Some(false);
                 }
                 T::USING if create => {
                     self.bump();
@@ -149,81 +157,113 @@ impl<'a> Parser<'a> {
                         p.table_alias()
                     })?;
                 }
-                _ => return Ok(external),
+                _ => return Ok(said),
             }
         }
     }
 
     /// After `ALTER`, at `PROCEDURE`, `FUNCTION` or `LIBRARY`.
     pub(super) fn alter_routine(&mut self) -> R<Statement<'a>> {
-        let kind = self.bump().kind;
-        self.object_name()?;
-        if kind == T::LIBRARY {
+        let word = self.bump().kind;
+        let name = self.object_name()?;
+        if word == T::LIBRARY {
             self.expect(T::COMMENT)?;
             self.string()?;
             return Ok(Statement::Unsupported { what: "ALTER LIBRARY" });
         }
-        self.characteristics(false)?;
-        Ok(Statement::Unsupported {
-            what: if kind == T::PROCEDURE { "ALTER PROCEDURE" } else { "ALTER FUNCTION" },
-        })
+        let kind = if word == T::PROCEDURE { RoutineKind::Procedure } else { RoutineKind::Function };
+        let characteristics = self.characteristics(false)?;
+        Ok(Statement::AlterRoutine(self.alloc(AlterRoutine { kind, name, characteristics })))
     }
 
-    fn procedure(&mut self) -> R<Statement<'a>> {
+    fn procedure(&mut self, definer: Option<Account<'a>>) -> R<Statement<'a>> {
         self.bump();
-        self.if_not_exists()?;
-        self.object_name()?;
+        let if_not_exists = self.if_not_exists()?;
+        let name = self.object_name()?;
+        let (parameters, parameters_span) = self.parameters(true)?;
+        let characteristics = self.characteristics(true)?;
+        let body = self.body(characteristics.language.is_some())?;
+        Ok(Statement::CreateRoutine(self.alloc(CreateRoutine {
+            kind: RoutineKind::Procedure,
+            if_not_exists,
+            definer,
+            name,
+            parameters,
+            parameters_span,
+            returns: None,
+            characteristics,
+            body,
+        })))
+    }
+
+    /// `(name type, ...)`, with modes for a procedure.
+    fn parameters(&mut self, modes: bool) -> R<(&'a [Parameter<'a>], Span)> {
         self.expect(T::LParen)?;
+        let start = self.prev_end;
+        let mut parameters: &'a [Parameter<'a>] = &[];
         if !self.at(T::RParen) {
-            self.comma_list(|p| {
-                if p.at_any(&[T::IN, T::OUT, T::INOUT]) {
-                    p.bump();
-                }
-                p.parameter()
+            parameters = self.comma_list(|p| {
+                let mode = match p.kind() {
+                    T::IN if modes => ParameterMode::In,
+                    T::OUT if modes => ParameterMode::Out,
+                    T::INOUT if modes => ParameterMode::InOut,
+                    _ => return p.parameter(ParameterMode::In),
+                };
+                p.bump();
+                p.parameter(mode)
             })?;
         }
-        self.expect(T::RParen)?;
-        let external = self.characteristics(true)?;
-        self.body(external)?;
-        Ok(Statement::Unsupported { what: "CREATE PROCEDURE" })
+        let end = self.expect(T::RParen)?.start;
+        Ok((parameters, Span { start, end }))
     }
 
-    fn parameter(&mut self) -> R<()> {
-        self.ident()?;
-        self.data_type()?;
-        if self.eat(T::COLLATE) {
-            self.collation_name()?;
-        }
-        Ok(())
+    fn parameter(&mut self, mode: ParameterMode) -> R<Parameter<'a>> {
+        Ok(Parameter { mode, name: self.ident()?, data_type: self.local_type()? })
     }
 
-    fn function(&mut self) -> R<Statement<'a>> {
+    /// The type of a parameter, a variable, a function's value.
+    pub(super) fn local_type(&mut self) -> R<LocalType<'a>> {
+        let start = self.tok.start;
+        let data_type = self.data_type()?;
+        let collation = if self.eat(T::COLLATE) { Some(self.collation_name()?) } else { None };
+        Ok(LocalType { data_type, collation, span: self.span_from(start) })
+    }
+
+    fn function(&mut self, definer: Option<Account<'a>>) -> R<Statement<'a>> {
         self.bump();
-        self.if_not_exists()?;
-        self.object_name()?;
+        let if_not_exists = self.if_not_exists()?;
+        let name = self.object_name()?;
         if self.at(T::RETURNS) {
             return self.loadable_function();
         }
-        self.expect(T::LParen)?;
-        if !self.at(T::RParen) {
-            self.comma_list(Self::parameter)?;
-        }
-        self.expect_all(&[T::RParen, T::RETURNS])?;
-        self.data_type()?;
-        if self.eat(T::COLLATE) {
-            self.collation_name()?;
-        }
-        let external = self.characteristics(true)?;
-        self.body(external)?;
-        Ok(Statement::Unsupported { what: "CREATE FUNCTION" })
+        let (parameters, parameters_span) = self.parameters(false)?;
+        self.expect(T::RETURNS)?;
+        let returns = Some(self.local_type()?);
+        let characteristics = self.characteristics(true)?;
+        let body = self.body(characteristics.language.is_some())?;
+        Ok(Statement::CreateRoutine(self.alloc(CreateRoutine {
+            kind: RoutineKind::Function,
+            if_not_exists,
+            definer,
+            name,
+            parameters,
+            parameters_span,
+            returns,
+            characteristics,
+            body,
+        })))
     }
 
-    fn body(&mut self, external: bool) -> R<()> {
+    fn body(&mut self, external: bool) -> R<Option<&'a RoutineStatement<'a>>> {
         if self.at(T::AS) || external {
             self.expect(T::AS)?;
-            return self.routine_text();
+            self.routine_text()?;
+            return Ok(None);
         }
-        self.routine_statement()
+        let outer = std::mem::replace(&mut self.into_allowed, true);
+        let body = self.routine_statement()?;
+        self.into_allowed = outer;
+        Ok(Some(self.alloc(body)))
     }
 
     fn trigger(&mut self) -> R<Statement<'a>> {
@@ -300,256 +340,6 @@ impl<'a> Parser<'a> {
             return self.fail();
         }
         Ok(Statement::Unsupported { what: if alter { "ALTER EVENT" } else { "CREATE EVENT" } })
-    }
-
-    // Bodies.
-
-    /// A statement of a stored program.
-    fn routine_statement(&mut self) -> R<()> {
-        self.enter()?;
-        let read = self.routine_statement_inner();
-        self.leave();
-        read
-    }
-
-    fn routine_statement_inner(&mut self) -> R<()> {
-        match self.kind() {
-            T::BEGIN => self.block(false),
-            T::IF => self.if_statement(),
-            T::CASE => self.case_statement(),
-            T::LOOP | T::WHILE | T::REPEAT => self.looping(false),
-            T::RETURN => {
-                self.bump();
-                self.expr().map(|_| ())
-            }
-            T::LEAVE | T::ITERATE => {
-                self.bump();
-                self.ident().map(|_| ())
-            }
-            T::OPEN | T::CLOSE => {
-                self.bump();
-                self.ident().map(|_| ())
-            }
-            T::FETCH => {
-                self.bump();
-                if self.eat(T::NEXT) {
-                    self.expect(T::FROM)?;
-                } else {
-                    self.eat(T::FROM);
-                }
-                self.ident()?;
-                self.expect(T::INTO)?;
-                self.idents().map(|_| ())
-            }
-            kind if Self::is_ident(kind) && !STATEMENT_WORDS.contains(&kind) && self.peek() == T::Colon => {
-                self.bump();
-                self.bump();
-                match self.kind() {
-                    T::BEGIN => self.block(true),
-                    T::LOOP | T::WHILE | T::REPEAT => self.looping(true),
-                    _ => self.fail(),
-                }
-            }
-            T::Ident | T::QuotedIdent => {
-                // Only a label begins so, and then `:` is what is missing.
-                self.bump();
-                self.fail()
-            }
-            kind if kind.is_free_word() && !STATEMENT_WORDS.contains(&kind) => {
-                self.bump();
-                self.fail()
-            }
-            _ => self.statement().map(|_| ()),
-        }
-    }
-
-    /// `statement; statement; ...` up to a word that ends the list; at least one.
-    fn statements(&mut self, ends: &[T]) -> R<()> {
-        loop {
-            self.routine_statement()?;
-            self.expect(T::Semicolon)?;
-            if self.at_any(ends) {
-                return Ok(());
-            }
-        }
-    }
-
-    fn end_label(&mut self, labelled: bool) -> R<()> {
-        if labelled && self.at_ident() {
-            self.bump();
-        }
-        Ok(())
-    }
-
-    fn block(&mut self, labelled: bool) -> R<()> {
-        self.bump();
-        while self.at(T::DECLARE) {
-            self.declaration()?;
-            self.expect(T::Semicolon)?;
-        }
-        while !self.at(T::END) {
-            self.routine_statement()?;
-            self.expect(T::Semicolon)?;
-        }
-        self.expect(T::END)?;
-        self.end_label(labelled)
-    }
-
-    fn declaration(&mut self) -> R<()> {
-        self.bump();
-        if self.at_any(&[T::CONTINUE, T::EXIT, T::UNDO]) {
-            self.bump();
-            self.expect_all(&[T::HANDLER, T::FOR])?;
-            self.comma_list(|p| match p.kind() {
-                T::SQLWARNING | T::SQLEXCEPTION => {
-                    p.bump();
-                    Ok(())
-                }
-                T::NOT => {
-                    p.bump();
-                    p.expect(T::FOUND).map(|_| ())
-                }
-                T::SQLSTATE | T::Integer => p.condition_value(),
-                _ => p.ident().map(|_| ()),
-            })?;
-            return self.routine_statement();
-        }
-        self.ident()?;
-        if self.eat(T::CURSOR) {
-            self.expect(T::FOR)?;
-            self.query_expression()?;
-            return Ok(());
-        }
-        if self.eat(T::CONDITION) {
-            self.expect(T::FOR)?;
-            return self.condition_value();
-        }
-        while self.eat(T::Comma) {
-            self.ident()?;
-        }
-        self.data_type()?;
-        if self.eat(T::COLLATE) {
-            self.collation_name()?;
-        }
-        if self.eat(T::DEFAULT) {
-            self.expr()?;
-        }
-        Ok(())
-    }
-
-    fn condition_value(&mut self) -> R<()> {
-        if self.at(T::Integer) {
-            self.bump();
-            return Ok(());
-        }
-        self.expect(T::SQLSTATE)?;
-        self.eat(T::VALUE);
-        self.text_literal().map(|_| ())
-    }
-
-    fn if_statement(&mut self) -> R<()> {
-        self.bump();
-        loop {
-            self.expr()?;
-            self.expect(T::THEN)?;
-            self.statements(&[T::ELSEIF, T::ELSE, T::END])?;
-            if !self.eat(T::ELSEIF) {
-                break;
-            }
-        }
-        if self.eat(T::ELSE) {
-            self.statements(&[T::END])?;
-        }
-        self.expect_all(&[T::END, T::IF])
-    }
-
-    fn case_statement(&mut self) -> R<()> {
-        self.bump();
-        if !self.at(T::WHEN) {
-            self.expr()?;
-        }
-        if !self.at(T::WHEN) {
-            return self.fail();
-        }
-        while self.eat(T::WHEN) {
-            self.expr()?;
-            self.expect(T::THEN)?;
-            self.statements(&[T::WHEN, T::ELSE, T::END])?;
-        }
-        if self.eat(T::ELSE) {
-            self.statements(&[T::END])?;
-        }
-        self.expect_all(&[T::END, T::CASE])
-    }
-
-    fn looping(&mut self, labelled: bool) -> R<()> {
-        let kind = self.bump().kind;
-        match kind {
-            T::WHILE => {
-                self.expr()?;
-                self.expect(T::DO)?;
-                self.statements(&[T::END])?;
-            }
-            T::REPEAT => {
-                self.statements(&[T::UNTIL])?;
-                self.expect(T::UNTIL)?;
-                self.expr()?;
-            }
-            _ => self.statements(&[T::END])?,
-        }
-        self.expect_all(&[T::END, kind])?;
-        self.end_label(labelled)
-    }
-
-    // Diagnostics.
-
-    /// `SIGNAL`, `RESIGNAL`.
-    pub(super) fn signal(&mut self) -> R<Statement<'a>> {
-        let resignal = self.bump().kind == T::RESIGNAL;
-        match self.kind() {
-            T::SQLSTATE => self.condition_value()?,
-            _ if self.at_ident() => {
-                self.ident()?;
-            }
-            _ if resignal => {}
-            _ => return self.fail(),
-        }
-        if self.eat(T::SET) {
-            self.comma_list(|p| {
-                p.expect_any(&CONDITION_ITEMS)?;
-                p.expect(T::Eq)?;
-                p.expr()
-            })?;
-        }
-        Ok(Statement::Unsupported { what: if resignal { "RESIGNAL" } else { "SIGNAL" } })
-    }
-
-    /// `GET [CURRENT | STACKED] DIAGNOSTICS`.
-    pub(super) fn get_diagnostics(&mut self) -> R<Statement<'a>> {
-        self.bump();
-        let _ = self.eat(T::CURRENT) || self.eat(T::STACKED);
-        self.expect(T::DIAGNOSTICS)?;
-        let condition = self.eat(T::CONDITION);
-        if condition {
-            self.simple_expr()?;
-        }
-        self.comma_list(|p| {
-            if p.eat_at()? {
-                p.ident_or_string()?;
-            } else {
-                p.ident()?;
-            }
-            p.expect(T::Eq)?;
-            if condition {
-                if !p.eat(T::RETURNED_SQLSTATE) {
-                    p.expect_any(&CONDITION_ITEMS)?;
-                }
-            } else if !p.eat(T::ROW_COUNT) {
-                p.expect(T::NUMBER)?;
-            }
-            Ok(())
-        })?;
-        Ok(Statement::Unsupported { what: "GET DIAGNOSTICS" })
     }
 
     // Tablespaces and the like.
@@ -753,58 +543,3 @@ impl<'a> Parser<'a> {
         Ok(Statement::Unsupported { what: "ALTER INSTANCE" })
     }
 }
-
-/// Words that begin a statement and are not reserved.
-const STATEMENT_WORDS: [T; 35] = [
-    T::BEGIN,
-    T::BINLOG,
-    T::CACHE,
-    T::CHECKSUM,
-    T::CLONE,
-    T::COMMIT,
-    T::DEALLOCATE,
-    T::DO,
-    T::END,
-    T::EXECUTE,
-    T::FLUSH,
-    T::HANDLER,
-    T::HELP,
-    T::IMPORT,
-    T::INSTALL,
-    T::PREPARE,
-    T::REPAIR,
-    T::RESET,
-    T::RESTART,
-    T::ROLLBACK,
-    T::SAVEPOINT,
-    T::SHUTDOWN,
-    T::START,
-    T::STOP,
-    T::TRUNCATE,
-    T::UNINSTALL,
-    T::XA,
-    T::ASCII,
-    T::BYTE,
-    T::CHARSET,
-    T::COMMENT,
-    T::CONTAINS,
-    T::FOLLOWS,
-    T::LANGUAGE,
-    T::NO,
-];
-
-/// Items `SIGNAL` may set and `GET DIAGNOSTICS` may read.
-const CONDITION_ITEMS: [T; 12] = [
-    T::CLASS_ORIGIN,
-    T::SUBCLASS_ORIGIN,
-    T::CONSTRAINT_CATALOG,
-    T::CONSTRAINT_SCHEMA,
-    T::CONSTRAINT_NAME,
-    T::CATALOG_NAME,
-    T::SCHEMA_NAME,
-    T::TABLE_NAME,
-    T::COLUMN_NAME,
-    T::CURSOR_NAME,
-    T::MESSAGE_TEXT,
-    T::MYSQL_ERRNO,
-];

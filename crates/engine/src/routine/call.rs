@@ -1,0 +1,373 @@
+//! CALL: finding the procedure, its frame, and what comes back.
+
+use std::sync::Arc;
+
+use catalog::{Privileges, RoutineDefinition, RoutineKind};
+use exec::output::{ResultColumn, RowEncoder, encode_columns};
+use service::error as e;
+use service::{Capabilities, OkSummary, Outcome, Reply, RowFormat, SqlError, StatusFlags};
+use syntax::ast::{self, ExprKind, ParameterMode, Statement};
+use types::Value;
+use types::vector::Batch;
+
+use super::program::{Program, SlotType, Target};
+use super::{DYNAMIC_CALLS_MAX, FRAMES_MAX, Frame, Routine, Saved, compile, plan_type};
+use crate::privilege;
+use crate::session::LocalSession;
+use crate::session::settings::Settings;
+use crate::status::StatementKind;
+use crate::variables::definition::known;
+use crate::variables::sql_mode::SqlModes;
+use crate::variables::{Setting, VariableId};
+
+type Result<T> = std::result::Result<T, Box<SqlError>>;
+
+/// Programs a session keeps (`stored_program_cache` has the same default).
+const KEPT_MAX: usize = 256;
+
+/// The variables under which a routine is read and run as it was made.
+fn switched_variables() -> [VariableId; 4] {
+    [
+        known::sql_mode(),
+        known::character_set_client(),
+        known::character_set_connection(),
+        known::collation_connection(),
+    ]
+}
+
+impl LocalSession {
+    /// CALL as a statement of the client, or of text that EXECUTE runs.
+    pub(crate) fn call(
+        &mut self,
+        call: &ast::Call<'_>,
+        text: &[u8],
+        parameters: &[Value],
+        reply: &mut Reply<'_>,
+    ) -> Outcome {
+        self.core.counters.count(StatementKind::CallProcedure);
+        let name = |name: ast::Ident<'_>| String::from_utf8_lossy(name.text).into_owned();
+        let schema = call.name.schema.map(name);
+        let callee = self.find_procedure(schema.as_deref(), &name(call.name.name), call.args.len())?;
+        let using = std::mem::take(&mut self.routines.using);
+        let binary = reply.row_format() == RowFormat::Binary;
+        let mut values = Vec::with_capacity(call.args.len());
+        let mut results = Vec::with_capacity(call.args.len());
+        for (position, argument) in call.args.iter().enumerate() {
+            let mode = callee.program.parameters[position];
+            let target = match argument.kind {
+                _ if mode == ParameterMode::In => None,
+                ExprKind::UserVar(name) => Some(Target::User(name.to_ascii_lowercase())),
+                ExprKind::Param(_) if binary => Some(Target::Row),
+                ExprKind::Param(ordinal) => using.get(ordinal as usize).cloned().map(Target::User),
+                _ => None,
+            };
+            if mode != ParameterMode::In && target.is_none() {
+                return Err(super::run::not_a_variable(position, &callee));
+            }
+            values.push(match mode {
+                ParameterMode::Out => Value::Null,
+                _ => self.argument(argument, text, parameters)?,
+            });
+            results.push(target);
+        }
+        let base = self.routines.frames.len();
+        if self.routines.dynamic_calls == DYNAMIC_CALLS_MAX {
+            return Err(too_deep());
+        }
+        let row_parameters: Vec<usize> =
+            (0..results.len()).filter(|&position| results[position] == Some(Target::Row)).collect();
+        let outer_row = std::mem::take(&mut self.routines.row);
+        let outer =
+            reply.begin_procedure(&format!("{}.{}", callee.definition.schema, callee.definition.name));
+        self.routines.dynamic_calls += 1;
+        let ran = match self.push_frame(Arc::clone(&callee), values, results) {
+            Ok(()) => self.run_frames(base, reply),
+            Err(error) => Err(error),
+        };
+        self.routines.dynamic_calls -= 1;
+        let row = std::mem::replace(&mut self.routines.row, outer_row);
+        let sent = match ran {
+            // Only a client that says it understands gets the row of OUT parameters.
+            Ok(())
+                if !row_parameters.is_empty() && reply.capabilities().has(Capabilities::PS_MULTI_RESULTS) =>
+            {
+                self.send_results(&callee, &row_parameters, &row, reply)
+            }
+            ran => ran,
+        };
+        reply.end_procedure(outer);
+        sent?;
+        self.wait_for_commit(reply);
+        self.row_count = self.row_count.max(0);
+        reply.ok(&OkSummary {
+            affected_rows: self.row_count.unsigned_abs(),
+            status: self.status_flags(),
+            warnings: self.diagnostics.packet_count(),
+            ..OkSummary::default()
+        })
+    }
+
+    /// The value of an argument of a CALL that no routine's own statement makes.
+    pub(super) fn argument(
+        &mut self,
+        expr: &ast::Expr<'_>,
+        text: &[u8],
+        parameters: &[Value],
+    ) -> Result<Value> {
+        if let ExprKind::Param(ordinal) = expr.kind {
+            return Ok(parameters.get(ordinal as usize).cloned().unwrap_or(Value::Null));
+        }
+        let plan = self.plan_expr(expr, text, parameters)?;
+        self.require_plan_privileges(&plan)?;
+        let mut sink = exec::output::CollectSink::new(plan.output_types().cloned().collect(), 1);
+        let reads_tables = !plan.prepared.plan().tables.is_empty();
+        if reads_tables {
+            self.begin_table_statement();
+            self.lock_metadata(plan.prepared.plan())?;
+        }
+        let ran = self.with_context(&plan, parameters, |prepared, context| {
+            exec::run_query(prepared, context, &mut sink)
+        });
+        if reads_tables {
+            self.end_table_statement()?;
+        }
+        ran?;
+        Ok(sink.rows.pop().and_then(|mut row| row.pop()).unwrap_or(Value::Null))
+    }
+
+    /// The row of OUT and INOUT parameters that answers a binary CALL.
+    fn send_results(
+        &mut self,
+        callee: &Routine,
+        parameters: &[usize],
+        row: &[Value],
+        reply: &mut Reply<'_>,
+    ) -> Outcome {
+        let types: Vec<_> = parameters
+            .iter()
+            .map(|&position| match &callee.program.variables[position].slot_type {
+                SlotType::Declared(data_type) => plan_type(data_type),
+                SlotType::Of(_) => types::DataType::NULL,
+            })
+            .collect();
+        let results = self.settings.results_charset;
+        let columns = encode_columns(
+            parameters.iter().zip(&types).map(|(&position, data_type)| {
+                let name = &callee.program.variables[position].name;
+                ResultColumn {
+                    schema: "",
+                    table: "",
+                    original_table: "",
+                    name,
+                    original_name: name,
+                    data_type,
+                    nullable: true,
+                    flags: 0,
+                }
+            }),
+            results,
+        );
+        let status = self.status_flags() | StatusFlags::PS_OUT_PARAMS;
+        reply.columns(&columns, status, 0)?;
+        let mut batch = Batch::new(types.iter().map(types::DataType::physical));
+        for ((column, data_type), value) in batch.columns.iter_mut().zip(&types).zip(row) {
+            let (from, cell) = types::convert::value_column(value);
+            if value.is_null() || from.physical() != data_type.physical() {
+                column.push_null();
+            } else {
+                column.push_cell(cell.cell(0));
+            }
+        }
+        batch.row_count = 1;
+        let mut encoder = RowEncoder::new(types.iter(), results, reply.row_format());
+        encoder.put_row(&batch, 0, reply.begin_row());
+        reply.end_row()?;
+        reply.end_rows(status, 0)
+    }
+
+    /// Finds a procedure that takes `argument_count` arguments, compiled, if the account may run it.
+    ///
+    /// # Errors
+    /// 1046, 1305, 1318, 1370.
+    pub(super) fn find_procedure(
+        &mut self,
+        schema: Option<&str>,
+        name: &str,
+        argument_count: usize,
+    ) -> Result<Arc<Routine>> {
+        let schema = match (schema, &self.database) {
+            (Some(schema), _) => schema.to_owned(),
+            (None, Some(current)) => current.to_string(),
+            (None, None) => return Err(e::ER_NO_DB_ERROR.bare()),
+        };
+        let catalog = self.core.catalog().load();
+        let shown = format!("{schema}.{name}");
+        let found = catalog.routines.get(&schema, RoutineKind::Procedure, name);
+        let allowed = privilege::on_routine(&self.account, &schema, RoutineKind::Procedure, name);
+        if !allowed.contains(Privileges::EXECUTE) {
+            return Err(privilege::routine_denied(&self.account, &shown, "execute"));
+        }
+        let definition = found.ok_or_else(|| e::ER_SP_DOES_NOT_EXIST.with(&[&"PROCEDURE", &shown]))?;
+        let routine = self.compiled(definition)?;
+        let expected = routine.program.parameters.len();
+        if expected != argument_count {
+            let shown = format!("{}.{}", definition.schema, definition.name);
+            return Err(e::ER_SP_WRONG_NO_OF_ARGS.with(&[&"PROCEDURE", &shown, &expected, &argument_count]));
+        }
+        Ok(routine)
+    }
+
+    /// The program of a routine: the one this session has, or a new one.
+    fn compiled(&mut self, definition: &Arc<RoutineDefinition>) -> Result<Arc<Routine>> {
+        if let Some((routine, _)) = self.routines.kept.get(&definition.id)
+            && Arc::ptr_eq(&routine.definition, definition)
+        {
+            return Ok(Arc::clone(routine));
+        }
+        let program = program_of(definition)?;
+        let plans = program.statements.iter().map(|_| None).collect();
+        let routine = Arc::new(Routine { definition: Arc::clone(definition), program });
+        if self.routines.kept.len() >= KEPT_MAX {
+            self.routines.kept.clear();
+        }
+        self.routines.kept.insert(definition.id, (Arc::clone(&routine), plans));
+        Ok(routine)
+    }
+
+    /// Puts a frame on top and switches the session to what the routine was made under.
+    ///
+    /// # Errors
+    /// 1456, 1436, 1449; an argument that does not fit its parameter.
+    pub(super) fn push_frame(
+        &mut self,
+        routine: Arc<Routine>,
+        arguments: Vec<Value>,
+        results: Vec<Option<Target>>,
+    ) -> Outcome {
+        let definition = Arc::clone(&routine.definition);
+        let limit = self.variables.unsigned(known::max_sp_recursion_depth());
+        let depth =
+            self.routines.frames.iter().filter(|frame| frame.routine.definition.id == definition.id).count();
+        if depth as u64 > limit {
+            return Err(e::ER_SP_RECURSION_LIMIT.with(&[&limit, &definition.name]));
+        }
+        if self.routines.frames.len() >= FRAMES_MAX {
+            return Err(too_deep());
+        }
+        let account = if definition.invoker {
+            Arc::clone(&self.account)
+        } else {
+            let (user, host) = &definition.definer;
+            let accounts = &self.core.catalog().load().accounts;
+            let found = accounts.find(user, host).ok_or_else(|| e::ER_NO_SUCH_USER.with(&[user, host]))?;
+            privilege::with_roles(accounts, found)
+        };
+        let mut slots = vec![Value::Null; routine.program.variables.len()];
+        for (position, value) in arguments.into_iter().enumerate() {
+            let variable = &routine.program.variables[position];
+            if let SlotType::Declared(data_type) = &variable.slot_type {
+                slots[position] = self.converted(value, data_type, &variable.name)?;
+            }
+        }
+        let plans = match self.routines.kept.get_mut(&definition.id) {
+            Some((kept, plans)) if Arc::ptr_eq(kept, &routine) && !plans.is_empty() => std::mem::take(plans),
+            _ => routine.program.statements.iter().map(|_| None).collect(),
+        };
+        let cursors = routine.program.cursors.iter().map(|_| None).collect();
+        let saved = Saved {
+            database: self.database.clone(),
+            account: std::mem::replace(&mut self.account, account),
+            settings: switched_variables().map(|id| self.variables.get(id).clone()),
+        };
+        let wanted = [
+            Setting::text(&SqlModes(definition.sql_mode).names()),
+            Setting::text(definition.client_charset.name()),
+            Setting::text(definition.connection_collation.charset().name()),
+            Setting::text(definition.connection_collation.name()),
+        ];
+        self.switch_settings(&wanted);
+        if self.database.as_deref() != Some(&*definition.schema) {
+            self.switch_database(Some(Arc::clone(&definition.schema)));
+        }
+        let at = 0;
+        let handlers = Vec::new();
+        let frame = Frame { routine, slots, plans, cursors, at, handlers, results, scope: None, saved };
+        self.routines.frames.push(frame);
+        Ok(())
+    }
+
+    /// Takes the innermost frame away, unfinished or not, and puts back what it changed of the session.
+    pub(super) fn pop_frame(&mut self) -> Option<Frame> {
+        let mut frame = self.routines.frames.pop()?;
+        self.switch_settings(&frame.saved.settings);
+        if self.database != frame.saved.database {
+            self.switch_database(frame.saved.database.take());
+        }
+        self.restore_account(&frame.saved.account);
+        if let Some((kept, plans)) = self.routines.kept.get_mut(&frame.routine.definition.id)
+            && Arc::ptr_eq(kept, &frame.routine)
+        {
+            *plans = std::mem::take(&mut frame.plans);
+        }
+        Some(frame)
+    }
+
+    fn switch_settings(&mut self, wanted: &[Setting; 4]) {
+        let mut changed = false;
+        for (id, setting) in switched_variables().into_iter().zip(wanted) {
+            if self.variables.get(id) != setting {
+                self.variables.set(id, setting.clone());
+                changed = true;
+            }
+        }
+        if changed {
+            self.settings = Settings::derive(&self.variables);
+        }
+    }
+
+    /// The end of a routine: values of its OUT parameters go back, and its caller goes on behind the CALL.
+    pub(super) fn return_from_frame(&mut self, base: usize) -> Outcome {
+        let Some(mut frame) = self.pop_frame() else { return Ok(()) };
+        for (position, target) in frame.results.iter().enumerate() {
+            if let Some(target) = target {
+                let value = std::mem::replace(&mut frame.slots[position], Value::Null);
+                self.assign_target(target, value)?;
+            }
+        }
+        // Of a CALL that is no instruction nothing goes on here.
+        match self.routines.frames.last() {
+            Some(caller) if self.routines.frames.len() > base => {
+                let next = caller.at + 1;
+                self.go_on(next)
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Reads and compiles a routine's text.
+///
+/// # Errors
+/// As CREATE, under the `sql_mode` it was created under.
+pub(crate) fn program_of(definition: &RoutineDefinition) -> Result<Program> {
+    let arena = bumpalo::Bump::new();
+    let text = catalog::show_create_routine(definition);
+    let mode = SqlModes(definition.sql_mode);
+    let parsed = syntax::parse(text.as_bytes(), &arena, mode.for_syntax())
+        .map_err(|error| crate::session::dispatch::syntax_error(&error))?;
+    let Statement::CreateRoutine(create) = parsed.statement else {
+        return Err(e::ER_INTERNAL_ERROR.with(&[&"a routine that creates none"]));
+    };
+    let Some(body) = create.body else { return Err(crate::session::not_supported("LANGUAGE")) };
+    let settings = compile::Settings {
+        text: text.as_bytes(),
+        collation: definition.database_collation,
+        strict: mode.is_strict(),
+    };
+    compile::compile(create, body, &settings, &mut Vec::new())
+}
+
+#[cold]
+fn too_deep() -> Box<SqlError> {
+    e::ER_STACK_OVERRUN_NEED_MORE.with(&[&FRAMES_MAX, &FRAMES_MAX, &1])
+}

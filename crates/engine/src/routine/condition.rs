@@ -1,0 +1,291 @@
+//! Conditions: SIGNAL and RESIGNAL raise them, GET DIAGNOSTICS reads them.
+//!
+//! | SQLSTATE | SIGNAL's number, if it names none | what it is |
+//! | --- | --- | --- |
+//! | 01... | 1642 | a warning: the statement goes well |
+//! | 02... | 1643 | not found: an error |
+//! | others | 1644 | an error |
+
+use service::error as e;
+use service::{Diagnostic, Level, OkSummary, Outcome, Reply, SqlError};
+use syntax::ast::{
+    self, ConditionItem as Item, ConditionValue, DiagnosticsItems, DiagnosticsTarget, StatementItem,
+};
+use types::collation::CollationId;
+use types::{TypeKind, Value};
+
+use super::compile::{check_items, checked_state};
+use super::program::Target;
+use crate::session::LocalSession;
+use crate::session::diagnostics::Diagnostics;
+use crate::status::StatementKind;
+
+type Result<T> = std::result::Result<T, Box<SqlError>>;
+
+/// Most characters of a condition's text.
+const MESSAGE_CHARS_MAX: usize = 128;
+/// Most characters of its other texts.
+const NAME_CHARS_MAX: usize = 64;
+
+/// What SIGNAL said of a condition besides number, SQLSTATE and text.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct ConditionDetails {
+    items: Vec<(Item, String)>,
+}
+
+impl LocalSession {
+    /// SIGNAL or RESIGNAL outside of a routine: no condition has a name there.
+    pub(crate) fn signal(&mut self, signal: &ast::Signal<'_>, text: &[u8], reply: &mut Reply<'_>) -> Outcome {
+        self.core.counters.count(if signal.again { StatementKind::Resignal } else { StatementKind::Signal });
+        let state = match signal.value {
+            None => None,
+            Some(ConditionValue::State(state)) => Some(checked_state(state)?),
+            Some(ConditionValue::Name(name)) => {
+                return Err(e::ER_SP_COND_MISMATCH.with(&[&String::from_utf8_lossy(name.text)]));
+            }
+            Some(_) => return Err(e::ER_SIGNAL_BAD_CONDITION_TYPE.bare()),
+        };
+        check_items(signal)?;
+        let mut items = Vec::with_capacity(signal.items.len());
+        for (item, value) in signal.items {
+            items.push((*item, self.argument(value, text, &[])?));
+        }
+        self.raise(signal.again, state, items)?;
+        self.send_ok(reply)
+    }
+
+    /// GET DIAGNOSTICS outside of a routine.
+    pub(crate) fn get_diagnostics(
+        &mut self,
+        get: &ast::GetDiagnostics<'_>,
+        text: &[u8],
+        reply: &mut Reply<'_>,
+    ) -> Outcome {
+        self.core.counters.count(StatementKind::GetDiagnostics);
+        let before = self.diagnostics.packet_count();
+        let diagnostics = &mut self.diagnostics;
+        let mut target = |target: &DiagnosticsTarget<'_>| match target {
+            DiagnosticsTarget::User(name) => Ok(Target::User(name.to_ascii_lowercase())),
+            DiagnosticsTarget::Local(name) => {
+                // Found while the statement is read, so it replaces what was to be asked.
+                diagnostics.clear();
+                Err(e::ER_SP_UNDECLARED_VAR.with(&[&String::from_utf8_lossy(name.text)]))
+            }
+        };
+        match get.what {
+            DiagnosticsItems::Statement(items) => {
+                let items: Vec<_> =
+                    items.iter().map(|(to, item)| Ok((target(to)?, *item))).collect::<Result<_>>()?;
+                self.statement_information(get.stacked, &items)?;
+            }
+            DiagnosticsItems::Condition(number, items) => {
+                let items: Vec<_> =
+                    items.iter().map(|(to, item)| Ok((target(to)?, *item))).collect::<Result<_>>()?;
+                let number = self.argument(&number, text, &[])?;
+                self.condition_information(get.stacked, &number, &items)?;
+            }
+        }
+        // What it reads was raised by another statement.
+        let warnings = self.diagnostics.packet_count().saturating_sub(before);
+        reply.ok(&OkSummary { status: self.status_flags(), warnings, ..OkSummary::default() })
+    }
+
+    /// SIGNAL or RESIGNAL. The statement fails with what is raised, unless that is a warning.
+    pub(super) fn raise(
+        &mut self,
+        again: bool,
+        state: Option<[u8; 5]>,
+        items: Vec<(Item, Value)>,
+    ) -> Outcome {
+        let (mut raised, mut details) = match (again, state) {
+            (true, None) => self.condition_in_hand()?,
+            (true, Some(state)) => {
+                let (stacked, _) = self.routines.stacked().ok_or_else(no_handler)?;
+                self.diagnostics = stacked.clone();
+                (new_condition(state), ConditionDetails::default())
+            }
+            (false, Some(state)) => {
+                self.diagnostics.clear();
+                (new_condition(state), ConditionDetails::default())
+            }
+            (false, None) => return Err(no_handler()),
+        };
+        for (item, value) in items {
+            self.set_item(item, &value, &mut raised, &mut details)?;
+        }
+        self.diagnostics.expect(details);
+        if raised.level == Level::Error {
+            return Err(Box::new(SqlError {
+                number: raised.number,
+                state: raised.state,
+                message: raised.message,
+            }));
+        }
+        self.diagnostics.push(raised, self.settings.diagnostics_max);
+        Ok(())
+    }
+
+    /// RESIGNAL alone: the condition the handler was called for, taken out of the conditions it came with.
+    fn condition_in_hand(&mut self) -> Result<(Diagnostic, ConditionDetails)> {
+        let (stacked, position) = self.routines.stacked().ok_or_else(no_handler)?;
+        let mut conditions = stacked.clone();
+        conditions.inherited = false;
+        let details = conditions.details(position).cloned().unwrap_or_default();
+        let condition = conditions.kept().get(position).cloned();
+        conditions.remove(position);
+        self.diagnostics = conditions;
+        // More conditions than are kept: the one in hand is none of them.
+        Ok((condition.unwrap_or_else(|| new_condition(*b"45000")), details))
+    }
+
+    fn set_item(
+        &self,
+        item: Item,
+        value: &Value,
+        raised: &mut Diagnostic,
+        details: &mut ConditionDetails,
+    ) -> Outcome {
+        let wrong = |shown: &str| Err(e::ER_WRONG_VALUE_FOR_VAR.with(&[&item.name(), &shown]));
+        if value.is_null() {
+            return wrong("NULL");
+        }
+        let text = text_of(value);
+        if item == Item::MysqlErrno {
+            return match text.trim().parse::<u32>() {
+                Ok(number) if (1..=65535).contains(&number) => {
+                    raised.number = u16::try_from(number).unwrap_or(u16::MAX);
+                    Ok(())
+                }
+                _ => wrong(&text),
+            };
+        }
+        let max = if item == Item::MessageText { MESSAGE_CHARS_MAX } else { NAME_CHARS_MAX };
+        let text = match text.char_indices().nth(max) {
+            None => text,
+            Some(_) if self.settings.sql_mode.is_strict() => {
+                return Err(e::ER_COND_ITEM_TOO_LONG.with(&[&item.name()]));
+            }
+            Some((end, _)) => text[..end].to_owned(),
+        };
+        if item == Item::MessageText {
+            raised.message = text;
+        } else {
+            details.items.retain(|(other, _)| *other != item);
+            details.items.push((item, text));
+        }
+        Ok(())
+    }
+
+    /// GET DIAGNOSTICS of the statement.
+    pub(super) fn statement_information(
+        &mut self,
+        stacked: bool,
+        items: &[(Target, StatementItem)],
+    ) -> Outcome {
+        let count = self.conditions(stacked)?.kept().len();
+        for (target, item) in items {
+            let value = match item {
+                StatementItem::Number => i64::try_from(count).unwrap_or(i64::MAX),
+                StatementItem::RowCount => self.row_count,
+            };
+            self.assign_target(target, Value::Int(value))?;
+        }
+        Ok(())
+    }
+
+    /// GET DIAGNOSTICS of a condition; one that is not there leaves 1758 behind and changes nothing.
+    pub(super) fn condition_information(
+        &mut self,
+        stacked: bool,
+        number: &Value,
+        items: &[(Target, Item)],
+    ) -> Outcome {
+        let position = match *number {
+            Value::Int(number) => usize::try_from(number).ok(),
+            Value::UInt(number) => usize::try_from(number).ok(),
+            _ => text_of(number).trim().parse().ok(),
+        };
+        let conditions = self.conditions(stacked)?;
+        let found = position.and_then(|position| position.checked_sub(1)).and_then(|position| {
+            let condition = conditions.kept().get(position)?.clone();
+            Some((condition, conditions.details(position).cloned()))
+        });
+        let Some((condition, details)) = found else {
+            let error = e::ER_DA_INVALID_CONDITION_NUMBER.bare();
+            self.diagnostics.push(error.diagnostic(), self.settings.diagnostics_max);
+            return Ok(());
+        };
+        for (target, item) in items {
+            let value = match item {
+                Item::MysqlErrno => Value::Int(i64::from(condition.number)),
+                item => text_value(&item_text(*item, &condition, details.as_ref())),
+            };
+            self.assign_target(target, value)?;
+        }
+        Ok(())
+    }
+
+    fn conditions(&self, stacked: bool) -> Result<&Diagnostics> {
+        if !stacked {
+            return Ok(&self.diagnostics);
+        }
+        let stacked = self.routines.stacked();
+        stacked.map(|(stacked, _)| stacked).ok_or_else(|| e::ER_GET_STACKED_DA_WITHOUT_ACTIVE_HANDLER.bare())
+    }
+}
+
+fn item_text(item: Item, condition: &Diagnostic, details: Option<&ConditionDetails>) -> String {
+    let state = || String::from_utf8_lossy(&condition.state).into_owned();
+    match item {
+        Item::ReturnedSqlstate => return state(),
+        Item::MessageText => return condition.message.clone(),
+        _ => {}
+    }
+    if let Some(details) = details {
+        let said = details.items.iter().find(|(said, _)| *said == item);
+        return said.map_or_else(String::new, |(_, text)| text.clone());
+    }
+    // What the server itself raises comes from the standard if its class is one of the standard's.
+    match item {
+        Item::ClassOrigin | Item::SubclassOrigin => {
+            let standard = matches!(condition.state[0], b'0'..=b'4' | b'A'..=b'H');
+            if standard { "ISO 9075".to_owned() } else { "MySQL".to_owned() }
+        }
+        _ => String::new(),
+    }
+}
+
+/// The condition of an SQLSTATE, as SIGNAL raises it.
+fn new_condition(state: [u8; 5]) -> Diagnostic {
+    let (code, level) = match &state[..2] {
+        b"01" => (e::ER_SIGNAL_WARN, Level::Warning),
+        b"02" => (e::ER_SIGNAL_NOT_FOUND, Level::Error),
+        _ => (e::ER_SIGNAL_EXCEPTION, Level::Error),
+    };
+    Diagnostic { level, number: code.number, state, message: code.message(&[]) }
+}
+
+#[cold]
+fn no_handler() -> Box<SqlError> {
+    e::ER_RESIGNAL_WITHOUT_ACTIVE_HANDLER.bare()
+}
+
+fn text_value(text: &str) -> Value {
+    Value::string(text.as_bytes(), CollationId::UTF8MB4_0900_AI_CI)
+}
+
+/// A value as text, UTF-8.
+pub(super) fn text_of(value: &Value) -> String {
+    let (from, column) = types::convert::value_column(value);
+    let mut text = Vec::new();
+    if !value.is_null() {
+        types::convert::write_text(column.cell(0), &from, &mut text);
+    }
+    if from.kind != TypeKind::Null && from.is_string() {
+        let mut utf8 = Vec::with_capacity(text.len());
+        let charset = from.collation.charset();
+        let _ = types::charset::convert_lossy(charset, &text, types::charset::Charset::Utf8mb4, &mut utf8);
+        text = utf8;
+    }
+    String::from_utf8_lossy(&text).into_owned()
+}

@@ -1,0 +1,338 @@
+//! CREATE, ALTER and DROP PROCEDURE, and the listings of SHOW.
+
+use std::sync::Arc;
+
+use catalog::{DataAccess, Privileges, RoutineDefinition, RoutineKind};
+use service::error as e;
+use service::{Outcome, Reply, SqlError};
+use syntax::ast::{self, AlterRoutine, Characteristics, CreateRoutine, DropRoutine, ObjectName, Span};
+use types::collation::CollationId;
+use types::{DataType, TypeKind};
+
+use super::compile;
+use crate::privilege;
+use crate::session::LocalSession;
+use crate::session::listing::{Listing, text};
+use crate::session::not_supported;
+use crate::status::StatementKind;
+use crate::system_schemas::rows::Cell;
+use crate::variables::sql_mode::SqlModes;
+
+type Result<T> = std::result::Result<T, Box<SqlError>>;
+
+/// Most characters of a routine's name.
+const NAME_CHARS_MAX: usize = 64;
+
+fn kind_of(kind: ast::RoutineKind) -> RoutineKind {
+    match kind {
+        ast::RoutineKind::Procedure => RoutineKind::Procedure,
+        ast::RoutineKind::Function => RoutineKind::Function,
+    }
+}
+
+fn utf8(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// Puts what was written of `said` into a definition.
+fn apply(said: &Characteristics<'_>, definition: &mut RoutineDefinition) {
+    if let Some(comment) = said.comment {
+        definition.comment = utf8(comment).into();
+    }
+    if let Some(invoker) = said.invoker {
+        definition.invoker = invoker;
+    }
+    if let Some(deterministic) = said.deterministic {
+        definition.deterministic = deterministic;
+    }
+    if let Some(access) = said.data_access {
+        definition.data_access = match access {
+            ast::DataAccess::ContainsSql => DataAccess::ContainsSql,
+            ast::DataAccess::NoSql => DataAccess::NoSql,
+            ast::DataAccess::ReadsSqlData => DataAccess::ReadsSqlData,
+            ast::DataAccess::ModifiesSqlData => DataAccess::ModifiesSqlData,
+        };
+    }
+}
+
+impl LocalSession {
+    /// Schema and name of a routine.
+    fn routine_name(&self, name: &ObjectName<'_>) -> Result<(String, String)> {
+        let schema = match (name.schema, &self.database) {
+            (Some(schema), _) => utf8(schema.text),
+            (None, Some(current)) => current.to_string(),
+            (None, None) => return Err(e::ER_NO_DB_ERROR.bare()),
+        };
+        Ok((schema, utf8(name.name.text)))
+    }
+
+    /// CREATE PROCEDURE.
+    pub(crate) fn create_routine(
+        &mut self,
+        create: &CreateRoutine<'_>,
+        sql: &[u8],
+        reply: &mut Reply<'_>,
+    ) -> Outcome {
+        let kind = kind_of(create.kind);
+        if kind == RoutineKind::Function {
+            return Err(not_supported("CREATE FUNCTION"));
+        }
+        let Some(body) = create.body else { return Err(not_supported("LANGUAGE")) };
+        let (schema, name) = self.routine_name(&create.name)?;
+        self.core.counters.count(StatementKind::CreateProcedure);
+        let catalog = self.core.catalog().load();
+        let Some(found) = catalog.schema(&schema) else { return Err(e::ER_BAD_DB_ERROR.with(&[&schema])) };
+        privilege::require_schema(&self.account, &schema, Privileges::CREATE_ROUTINE)?;
+        if found.system {
+            return Err(privilege::schema_denied(&self.account, &schema));
+        }
+        if name.is_empty() || name.ends_with(' ') {
+            return Err(e::ER_SP_WRONG_NAME.with(&[&name]));
+        }
+        if name.chars().count() > NAME_CHARS_MAX {
+            return Err(e::ER_TOO_LONG_IDENT.with(&[&name]));
+        }
+        let mode = self.settings.sql_mode;
+        let settings = compile::Settings { text: sql, collation: found.collation, strict: mode.is_strict() };
+        let mut warnings = Vec::new();
+        compile::compile(create, body, &settings, &mut warnings)?;
+        let definer = self.definer(create.definer.as_ref(), &catalog, &mut warnings)?;
+        let cut = |span: Span| utf8(sql.get(span.start as usize..span.end as usize).unwrap_or_default());
+        let now = self.now_micros();
+        let mut definition = RoutineDefinition {
+            id: self.core.definitions.dictionary().new_routine_id(),
+            kind,
+            schema: Arc::clone(&found.name),
+            name: name.into(),
+            parameters: cut(create.parameters_span).into(),
+            returns: create.returns.map(|returns| cut(returns.span)).unwrap_or_default().into(),
+            body: cut(body.span).into(),
+            definer,
+            invoker: false,
+            deterministic: false,
+            data_access: DataAccess::default(),
+            comment: "".into(),
+            sql_mode: mode.0,
+            client_charset: self.settings.client_charset,
+            connection_collation: self.settings.connection_collation,
+            database_collation: found.collation,
+            created_micros: now,
+            modified_micros: now,
+        };
+        apply(&create.characteristics, &mut definition);
+        self.define_routine(reply, |session, reply| {
+            session.store_routine(definition, create.if_not_exists)?;
+            session.diagnostics.extend(warnings, session.settings.diagnostics_max);
+            session.send_ok(reply)
+        })
+    }
+
+    /// Commits what is open, and changes definitions as every definition does.
+    fn define_routine(
+        &mut self,
+        reply: &mut Reply<'_>,
+        run: impl FnOnce(&mut Self, &mut Reply<'_>) -> Outcome,
+    ) -> Outcome {
+        self.ready_access_mode();
+        self.require_writable()?;
+        self.commit_transaction()?;
+        self.wait_for_commit(reply);
+        self.enter_change()?;
+        self.with_backup_lock(|session| run(session, reply))
+    }
+
+    fn store_routine(&mut self, definition: RoutineDefinition, if_not_exists: bool) -> Outcome {
+        let core = Arc::clone(&self.core);
+        let mut change = core.definitions.begin();
+        if change.catalog.routines.get(&definition.schema, definition.kind, &definition.name).is_some() {
+            let (word, name) = (definition.kind.word(), &definition.name);
+            if !if_not_exists {
+                return Err(e::ER_SP_ALREADY_EXISTS.with(&[&word, name]));
+            }
+            self.diagnostics
+                .push(e::ER_SP_ALREADY_EXISTS.note(&[&word, name]), self.settings.diagnostics_max);
+            return Ok(());
+        }
+        core.definitions
+            .dictionary()
+            .put_routine(&mut change.transaction, &definition)
+            .map_err(crate::ddl::write_error)?;
+        Arc::make_mut(&mut change.catalog.routines).insert(Arc::new(definition));
+        core.commit_now(change)
+    }
+
+    /// The account a new routine belongs to: 1227 for another one's unless the account may, 1449 as a note if it is none.
+    fn definer(
+        &self,
+        written: Option<&ast::Account<'_>>,
+        catalog: &catalog::Catalog,
+        warnings: &mut Vec<service::Diagnostic>,
+    ) -> Result<(Arc<str>, Arc<str>)> {
+        let own = (Arc::clone(&self.account.user), Arc::clone(&self.account.host));
+        let Some(account) = written.filter(|account| !account.current) else { return Ok(own) };
+        let (user, host) = (utf8(account.user), utf8(account.host).to_lowercase());
+        if *own.0 == *user && *own.1 == *host {
+            return Ok(own);
+        }
+        let may = self.account.dynamic.iter().any(|(name, _)| &**name == "SET_ANY_DEFINER");
+        if !may {
+            let needed = "SUPER or SET_ANY_DEFINER";
+            privilege::require_global(&self.account, Privileges::SUPER, needed)?;
+        }
+        if catalog.accounts.find(&user, &host).is_none() {
+            warnings.push(e::ER_NO_SUCH_USER.note(&[&user, &host]));
+        }
+        Ok((user.into(), host.into()))
+    }
+
+    /// The routine `name`, if the account may alter it.
+    fn alterable(&self, kind: RoutineKind, name: &ObjectName<'_>) -> Result<Option<Arc<RoutineDefinition>>> {
+        let (schema, own) = self.routine_name(name)?;
+        let allowed = privilege::on_routine(&self.account, &schema, kind, &own);
+        if !allowed.contains(Privileges::ALTER_ROUTINE) {
+            return Err(privilege::routine_denied(
+                &self.account,
+                &format!("{schema}.{own}"),
+                "alter routine",
+            ));
+        }
+        Ok(self.core.catalog().load().routines.get(&schema, kind, &own).map(Arc::clone))
+    }
+
+    /// ALTER PROCEDURE, ALTER FUNCTION.
+    pub(crate) fn alter_routine(&mut self, alter: &AlterRoutine<'_>, reply: &mut Reply<'_>) -> Outcome {
+        self.core.counters.count(StatementKind::AlterProcedure);
+        let kind = kind_of(alter.kind);
+        let (schema, name) = self.routine_name(&alter.name)?;
+        let missing = || e::ER_SP_DOES_NOT_EXIST.with(&[&kind.word(), &format!("{schema}.{name}")]);
+        let found = self.alterable(kind, &alter.name)?.ok_or_else(missing)?;
+        let now = self.now_micros();
+        self.define_routine(reply, |session, reply| {
+            let core = Arc::clone(&session.core);
+            let mut change = core.definitions.begin();
+            // What another session did in between counts.
+            let now_there = change.catalog.routines.get(&found.schema, kind, &found.name);
+            let mut definition = RoutineDefinition::clone(now_there.ok_or_else(missing)?);
+            apply(&alter.characteristics, &mut definition);
+            definition.modified_micros = now;
+            core.definitions
+                .dictionary()
+                .put_routine(&mut change.transaction, &definition)
+                .map_err(crate::ddl::write_error)?;
+            Arc::make_mut(&mut change.catalog.routines).insert(Arc::new(definition));
+            core.commit_now(change)?;
+            session.send_ok(reply)
+        })
+    }
+
+    /// DROP PROCEDURE, DROP FUNCTION.
+    pub(crate) fn drop_routine(&mut self, drop: &DropRoutine<'_>, reply: &mut Reply<'_>) -> Outcome {
+        self.core.counters.count(StatementKind::DropProcedure);
+        let kind = kind_of(drop.kind);
+        let (schema, name) = self.routine_name(&drop.name)?;
+        let shown = format!("{schema}.{name}");
+        let found = self.alterable(kind, &drop.name)?;
+        self.define_routine(reply, |session, reply| {
+            let core = Arc::clone(&session.core);
+            let mut change = core.definitions.begin();
+            let found = found.and_then(|found| {
+                change.catalog.routines.get(&found.schema, kind, &found.name).map(Arc::clone)
+            });
+            let Some(found) = found else {
+                if !drop.if_exists {
+                    return Err(e::ER_SP_DOES_NOT_EXIST.with(&[&kind.word(), &shown]));
+                }
+                let note = e::ER_SP_DOES_NOT_EXIST.note(&[&kind.word(), &shown]);
+                session.diagnostics.push(note, session.settings.diagnostics_max);
+                return session.send_ok(reply);
+            };
+            core.definitions
+                .dictionary()
+                .delete_routine(&mut change.transaction, found.id)
+                .map_err(crate::ddl::write_error)?;
+            Arc::make_mut(&mut change.catalog.routines).remove(&found);
+            core.commit_now(change)?;
+            session.send_ok(reply)
+        })
+    }
+
+    /// SHOW CREATE PROCEDURE, SHOW CREATE FUNCTION.
+    pub(crate) fn show_create_routine(&self, kind: RoutineKind, name: &ObjectName<'_>) -> Result<Listing> {
+        let (schema, own) = self.routine_name(name)?;
+        let catalog = self.core.catalog().load();
+        let missing = || e::ER_SP_DOES_NOT_EXIST.with(&[&kind.word(), &own]);
+        let found = catalog.routines.get(&schema, kind, &own).ok_or_else(missing)?;
+        if !privilege::sees_routine(&self.account, found) {
+            return Err(missing());
+        }
+        let (first, third) = match kind {
+            RoutineKind::Procedure => ("Procedure", "Create Procedure"),
+            RoutineKind::Function => ("Function", "Create Function"),
+        };
+        let long = DataType::text(TypeKind::LongText, CollationId::UTF8MB4_0900_AI_CI);
+        let mut listing = Listing::new(&[
+            (first, text(64)),
+            ("sql_mode", text(1024)),
+            (third, long),
+            ("character_set_client", text(64)),
+            ("collation_connection", text(64)),
+            ("Database Collation", text(64)),
+        ]);
+        let body_seen = privilege::sees_routine_body(&self.account, found);
+        let created = catalog::show_create_routine(found);
+        listing.push(&[
+            Cell::Text(&found.name),
+            Cell::Text(&SqlModes(found.sql_mode).names()),
+            if body_seen { Cell::Text(&created) } else { Cell::Null },
+            Cell::Text(found.client_charset.name()),
+            Cell::Text(found.connection_collation.name()),
+            Cell::Text(found.database_collation.name()),
+        ]);
+        Ok(listing)
+    }
+
+    /// SHOW PROCEDURE STATUS, SHOW FUNCTION STATUS: without the columns' filter.
+    pub(crate) fn show_routine_status(&self, kind: RoutineKind, like: Option<&[u8]>) -> Listing {
+        let mut listing = Listing::new(&[
+            ("Db", text(64)),
+            ("Name", text(64)),
+            ("Type", text(9)),
+            ("Language", text(64)),
+            ("Definer", text(288)),
+            ("Modified", DataType::temporal(TypeKind::Timestamp, 0)),
+            ("Created", DataType::temporal(TypeKind::Timestamp, 0)),
+            ("Security_type", text(7)),
+            ("Comment", DataType::text(TypeKind::Text, CollationId::UTF8MB4_0900_AI_CI)),
+            ("character_set_client", text(64)),
+            ("collation_connection", text(64)),
+            ("Database Collation", text(64)),
+        ]);
+        let catalog = self.core.catalog().load();
+        for routine in catalog.routines.sorted() {
+            let name = routine.name.as_bytes();
+            let is_like =
+                |pattern: &[u8]| CollationId::UTF8MB4_0900_AI_CI.like(name, pattern, Some(u32::from(b'\\')));
+            if routine.kind != kind
+                || !privilege::sees_routine(&self.account, routine)
+                || !like.is_none_or(is_like)
+            {
+                continue;
+            }
+            listing.push(&[
+                Cell::Text(&routine.schema),
+                Cell::Text(&routine.name),
+                Cell::Text(kind.word()),
+                Cell::Text("SQL"),
+                Cell::Text(&format!("{}@{}", routine.definer.0, routine.definer.1)),
+                Cell::Micros(routine.modified_micros),
+                Cell::Micros(routine.created_micros),
+                Cell::Text(if routine.invoker { "INVOKER" } else { "DEFINER" }),
+                Cell::Text(&routine.comment),
+                Cell::Text(routine.client_charset.name()),
+                Cell::Text(routine.connection_collation.name()),
+                Cell::Text(routine.database_collation.name()),
+            ]);
+        }
+        listing
+    }
+}

@@ -1,0 +1,304 @@
+//! Statements and expressions of a routine: planned when they first run, run with the variables as parameters.
+
+use exec::output::CollectSink;
+use service::error as e;
+use service::{Outcome, Reply, SqlError};
+use syntax::ast::{
+    self, ColumnRef, Expr, ExprKind, Ident, Into as IntoClause, IntoVar, Query, QueryBody, Select,
+    SelectItem, Span, Statement,
+};
+use types::convert::{Severity, StoreOptions, store_value};
+use types::temporal::parse::DateMode;
+use types::vector::Column;
+use types::{DataType, TypeKind, Value};
+
+use super::program::{EmbeddedKind, Program, Slot, SlotType, StatementId, Target};
+use super::{Frame, Planned, compile};
+use crate::session::LocalSession;
+use crate::session::plans::CachedPlan;
+use crate::variables::sql_mode::SqlModes;
+
+type Result<T> = std::result::Result<T, Box<SqlError>>;
+
+impl LocalSession {
+    pub(super) fn frame(&mut self) -> Result<&mut Frame> {
+        let missing = || e::ER_INTERNAL_ERROR.with(&[&"a routine without a frame"]);
+        self.routines.frames.last_mut().ok_or_else(missing)
+    }
+
+    /// Runs a statement of the program; its rows go to the client.
+    pub(super) fn run_embedded(
+        &mut self,
+        program: &Program,
+        id: StatementId,
+        reply: &mut Reply<'_>,
+    ) -> Outcome {
+        let embedded = &program.statements[id];
+        match embedded.kind {
+            EmbeddedKind::Planned | EmbeddedKind::Rows => {
+                self.diagnostics.clear();
+                self.reload_account();
+                let mut planned = self.take_plan(program, id)?;
+                let ran = match &planned.into {
+                    Some(targets) => self.run_into_targets(&planned.plan, targets),
+                    None => self.run_with_slots(&mut planned.plan, reply),
+                };
+                self.keep_plan_of(id, planned)?;
+                ran
+            }
+            _ => {
+                let scope = (embedded.kind != EmbeddedKind::Dynamic).then_some(embedded.scope);
+                self.frame()?.scope = scope;
+                let arena = bumpalo::Bump::new();
+                let parsed = syntax::parse(&embedded.text, &arena, self.settings.sql_mode.for_syntax())
+                    .map_err(|error| crate::session::dispatch::syntax_error(&error))?;
+                self.set_statement_text(&embedded.text);
+                self.dispatch(&parsed.statement, &embedded.text, &[], reply)
+            }
+        }
+    }
+
+    /// Runs a plan with the frame's slots as parameters.
+    fn run_with_slots(&mut self, plan: &mut CachedPlan, reply: &mut Reply<'_>) -> Outcome {
+        let slots = std::mem::take(&mut self.frame()?.slots);
+        let ran = self.run_cached(plan, &slots, false, reply);
+        self.frame()?.slots = slots;
+        ran.map(|_| ())
+    }
+
+    /// The value of an expression of the program. `assigns`: it is for a variable, so strict mode makes errors of
+    /// warnings.
+    pub(super) fn compute(&mut self, program: &Program, id: StatementId, assigns: bool) -> Result<Value> {
+        let planned = self.take_plan(program, id)?;
+        let rows = self.collect(&planned.plan, 1, assigns);
+        self.keep_plan_of(id, planned)?;
+        Ok(rows?.pop().and_then(|mut row| row.pop()).unwrap_or(Value::Null))
+    }
+
+    /// The rows of a cursor's query, with their types.
+    pub(super) fn cursor_rows(
+        &mut self,
+        program: &Program,
+        id: StatementId,
+    ) -> Result<(Vec<DataType>, Vec<Vec<Value>>)> {
+        let planned = self.take_plan(program, id)?;
+        let rows = self.collect(&planned.plan, usize::MAX, false);
+        let types = planned.plan.output_types().cloned().collect();
+        self.keep_plan_of(id, planned)?;
+        Ok((types, rows?))
+    }
+
+    /// Takes the plan of a statement out of the frame, made anew if the one there does not hold any more.
+    fn take_plan(&mut self, program: &Program, id: StatementId) -> Result<Planned> {
+        let embedded = &program.statements[id];
+        let frame = self.frame()?;
+        frame.scope = Some(embedded.scope);
+        if let Some(planned) = frame.plans[id].take()
+            && self.plan_fits(&planned.plan)
+        {
+            return Ok(planned);
+        }
+        let arena = bumpalo::Bump::new();
+        let mode = self.settings.sql_mode.for_syntax();
+        let failed = |error: Box<syntax::SyntaxError>| crate::session::dispatch::syntax_error(&error);
+        match embedded.kind {
+            EmbeddedKind::Expression | EmbeddedKind::Condition | EmbeddedKind::Equals(_) => {
+                let expr = syntax::parse_expr(&embedded.text, &arena, mode).map_err(failed)?;
+                let plan = match embedded.kind {
+                    EmbeddedKind::Equals(slot) => self.plan_equals(slot, &expr, &embedded.text)?,
+                    EmbeddedKind::Condition => {
+                        let kind = ExprKind::Is { expr: &expr, test: ast::IsTest::True, negated: false };
+                        self.plan_expr(&Expr { kind, span: expr.span }, &embedded.text, &[])?
+                    }
+                    _ => self.plan_expr(&expr, &embedded.text, &[])?,
+                };
+                Ok(Planned { plan, into: None })
+            }
+            _ => {
+                let parsed = syntax::parse(&embedded.text, &arena, mode).map_err(failed)?;
+                let plan = self.plan_statement(&parsed.statement, &embedded.text, &[])?;
+                let into = match parsed.statement {
+                    Statement::Query(query) => query.into,
+                    _ => None,
+                };
+                let into = into.map(|into| targets_of(program, embedded.scope, into)).transpose()?;
+                Ok(Planned { plan, into })
+            }
+        }
+    }
+
+    fn keep_plan_of(&mut self, id: StatementId, planned: Planned) -> Outcome {
+        self.frame()?.plans[id] = Some(planned);
+        Ok(())
+    }
+
+    /// `operand = value` of a CASE.
+    fn plan_equals(&self, slot: Slot, value: &Expr<'_>, text: &[u8]) -> Result<CachedPlan> {
+        let name = compile::operand_name(slot);
+        let name = Ident { text: name.as_bytes(), span: Span::default() };
+        let column = ColumnRef { schema: None, table: None, name };
+        let operand = Expr { kind: ExprKind::Column(&column), span: Span::default() };
+        let kind = ExprKind::Compare { op: ast::CompareOp::Eq, left: &operand, right: value };
+        self.plan_expr(&Expr { kind, span: value.span }, text, &[])
+    }
+
+    /// Plans an expression as a query of one row and one column.
+    pub(super) fn plan_expr(&self, expr: &Expr<'_>, text: &[u8], values: &[Value]) -> Result<CachedPlan> {
+        let items = [SelectItem::Expr { expr: *expr, alias: None, source: expr.span }];
+        let select = Select {
+            options: ast::SelectOptions::default(),
+            hints: None,
+            items: &items,
+            from: &[],
+            where_: None,
+            group_by: &[],
+            grouping: ast::GroupingKind::Plain,
+            having: None,
+            windows: &[],
+            qualify: None,
+            span: expr.span,
+        };
+        let query = Query {
+            with: None,
+            body: QueryBody::Select(&select),
+            order_by: &[],
+            limit: None,
+            locking: &[],
+            into: None,
+            span: expr.span,
+        };
+        self.plan_statement(&Statement::Query(&query), text, values)
+    }
+
+    /// Runs a query and keeps its rows, at most `rows_max`; a statement of its own where it reads tables.
+    fn collect(&mut self, plan: &CachedPlan, rows_max: usize, assigns: bool) -> Result<Vec<Vec<Value>>> {
+        self.require_plan_privileges(plan)?;
+        let mut sink = CollectSink::new(plan.output_types().cloned().collect(), rows_max);
+        let reads_tables = !plan.prepared.plan().tables.is_empty();
+        let mut before = None;
+        if reads_tables {
+            self.begin_table_statement();
+            self.lock_metadata(plan.prepared.plan())?;
+            before = Some(self.transaction.store.savepoint());
+        }
+        self.routines.assigning = assigns;
+        let ran =
+            self.with_context(plan, &[], |prepared, context| exec::run_query(prepared, context, &mut sink));
+        self.routines.assigning = false;
+        if let Some(before) = before {
+            match &ran {
+                Ok(_) => self.end_table_statement()?,
+                Err(error) => self.fail_table_statement(&before, error)?,
+            }
+        }
+        ran?;
+        Ok(sink.rows)
+    }
+
+    /// SELECT ... INTO.
+    fn run_into_targets(&mut self, plan: &CachedPlan, targets: &[Target]) -> Outcome {
+        if plan.output_types().count() != targets.len() {
+            return Err(e::ER_WRONG_NUMBER_OF_COLUMNS_IN_SELECT.bare());
+        }
+        self.core.counters.count(crate::status::StatementKind::Select);
+        let assigns = targets.iter().any(|target| matches!(target, Target::Local(_)));
+        let mut rows = self.collect(plan, 2, assigns)?;
+        if rows.len() > 1 {
+            return Err(e::ER_TOO_MANY_ROWS.bare());
+        }
+        self.row_count = i64::try_from(rows.len()).unwrap_or(0);
+        match rows.pop() {
+            Some(row) => {
+                targets.iter().zip(row).try_for_each(|(target, value)| self.assign_target(target, value))
+            }
+            None => {
+                self.diagnostics.push(e::ER_SP_FETCH_NO_DATA.warning(&[]), self.settings.diagnostics_max);
+                Ok(())
+            }
+        }
+    }
+
+    /// Puts a value where it belongs.
+    pub(super) fn assign_target(&mut self, target: &Target, value: Value) -> Outcome {
+        match target {
+            Target::Local(slot) => self.assign_slot(*slot, value),
+            Target::User(name) => {
+                self.user_variables.insert(name.clone(), value);
+                Ok(())
+            }
+            Target::Row => {
+                self.routines.row.push(value);
+                Ok(())
+            }
+        }
+    }
+
+    /// Gives a variable of the innermost frame a value, converted to its type.
+    pub(super) fn assign_slot(&mut self, slot: Slot, value: Value) -> Outcome {
+        let routine = std::sync::Arc::clone(&self.frame()?.routine);
+        let variable = &routine.program.variables[slot];
+        let value = match &variable.slot_type {
+            SlotType::Declared(data_type) => self.converted(value, data_type, &variable.name)?,
+            SlotType::Of(_) => value,
+        };
+        self.frame()?.slots[slot] = value;
+        Ok(())
+    }
+
+    /// A value as a variable of this type holds it.
+    ///
+    /// # Errors
+    /// What does not fit, in strict mode.
+    pub(super) fn converted(&mut self, value: Value, to: &DataType, name: &str) -> Result<Value> {
+        match (&value, to.kind) {
+            (Value::Null, _) => return Ok(value),
+            (Value::Int(number), TypeKind::BigInt) if !to.unsigned => return Ok(Value::Int(*number)),
+            (Value::Int(number), TypeKind::Int) if !to.unsigned && i32::try_from(*number).is_ok() => {
+                return Ok(value);
+            }
+            _ => {}
+        }
+        let mode = self.settings.sql_mode;
+        let zone = std::sync::Arc::clone(&self.settings.time_zone);
+        let options = StoreOptions {
+            date_mode: DateMode {
+                no_zero_in_date: mode.has(SqlModes::NO_ZERO_IN_DATE),
+                no_zero_date: mode.has(SqlModes::NO_ZERO_DATE),
+                allow_invalid: mode.has(SqlModes::ALLOW_INVALID_DATES),
+            },
+            truncate_fraction: mode.has(SqlModes::TIME_TRUNCATE_FRACTIONAL),
+            time_zone: &zone,
+            today: zone.from_utc(self.now_micros()).date_part(),
+        };
+        let mut column = Column::new(to.physical());
+        if let Some(issue) = store_value(&value, to, &options, &mut column) {
+            let report = issue.report(mode.is_strict(), "", name, 1);
+            let code = service::Code::by_number(report.number).unwrap_or(e::ER_INTERNAL_ERROR);
+            let error = code.saying(report.message);
+            let mut diagnostic = error.diagnostic();
+            match report.severity {
+                Severity::Error => return Err(error),
+                Severity::Warning => diagnostic.level = service::Level::Warning,
+                Severity::Note => diagnostic.level = service::Level::Note,
+            }
+            self.diagnostics.push(diagnostic, self.settings.diagnostics_max);
+        }
+        Ok(exec::output::value_of(column.cell(0), to))
+    }
+}
+
+/// Where the columns of SELECT ... INTO go.
+fn targets_of(program: &Program, scope: usize, into: &IntoClause<'_>) -> Result<Box<[Target]>> {
+    let IntoClause::Variables(targets) = into else {
+        return Err(crate::session::not_supported("INTO OUTFILE"));
+    };
+    let target = |target: &IntoVar<'_>| match target {
+        IntoVar::User(name) => Ok(Target::User(name.to_ascii_lowercase())),
+        IntoVar::Local(name) => {
+            let text = String::from_utf8_lossy(name.text);
+            let slot = program.find(scope, &text);
+            slot.map(Target::Local).ok_or_else(|| e::ER_SP_UNDECLARED_VAR.with(&[&text]))
+        }
+    };
+    targets.iter().map(target).collect()
+}
