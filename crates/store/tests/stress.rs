@@ -297,3 +297,45 @@ fn inserts_of_one_key_wait_for_the_outcome() {
     assert_eq!(inserted.into_inner(), 400);
     assert_eq!(tree.record_count(), 400);
 }
+
+#[test]
+fn a_check_beside_writers_finds_no_damage() {
+    let store = Store::open(SimWorld::new(5).env(), Path::new("/data"), options()).unwrap();
+    let tree = store.tree(TreeId(2)).unwrap();
+    let (writing, checks) = (AtomicU64::new(3), AtomicU64::new(0));
+    std::thread::scope(|scope| {
+        let (store, tree, writing, checks) = (&store, &tree, &writing, &checks);
+        for thread in 1..=3u64 {
+            scope.spawn(move || {
+                let mut random = Random(thread * 0x9E37_79B9);
+                for _ in 0..2500 {
+                    let mut txn = store.begin();
+                    for _ in 0..4 {
+                        let key = random.below(6000).to_be_bytes();
+                        // Long values: few records to a leaf, so that it splits and merges often.
+                        let done = match random.below(3) {
+                            0 => txn.delete(tree, &key, WAIT).map(drop),
+                            _ => txn.put(tree, &key, &[7; 900], WAIT).map(drop),
+                        };
+                        match done {
+                            Ok(()) => {}
+                            Err(WriteError::Deadlock { .. }) => break,
+                            Err(error) => panic!("{error}"),
+                        }
+                    }
+                    txn.commit().unwrap();
+                }
+                writing.fetch_sub(1, Ordering::Relaxed);
+            });
+        }
+        scope.spawn(move || {
+            while writing.load(Ordering::Relaxed) > 0 {
+                store.check_tree(tree).unwrap();
+                checks.fetch_add(1, Ordering::Relaxed);
+                store.purge_tick().unwrap();
+            }
+        });
+    });
+    assert!(checks.into_inner() > 0);
+    assert!(store.status().page_count > 200, "the tree grew and split");
+}

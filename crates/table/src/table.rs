@@ -155,6 +155,18 @@ impl Table {
         }))
     }
 
+    /// CHECK TABLE: whether the pages of all its trees are well-formed and in order.
+    ///
+    /// # Errors
+    /// The first damage found.
+    pub fn check(&self) -> Result<(), StoreError> {
+        let indexes = self.indexes.iter().filter(|index| index.entries.is_some()).map(|index| &index.tree);
+        for tree in std::iter::once(&self.rows).chain(indexes).chain(&self.large) {
+            self.store.check_tree(tree)?;
+        }
+        Ok(())
+    }
+
     /// What the table looks like.
     #[must_use]
     pub fn definition(&self) -> &Arc<TableDefinition> {

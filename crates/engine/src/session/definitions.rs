@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use catalog::Privileges;
 use exec::output::{ResultColumn, encode_columns};
-use service::error::{ER_BAD_FIELD_ERROR, ER_NO_DB_ERROR};
+use service::error::{ER_BAD_DB_ERROR, ER_BAD_FIELD_ERROR, ER_NO_DB_ERROR};
 use service::{OkSummary, Outcome, Reply, SqlError};
 use syntax::ast::{AlterAction, Ident, Maintain, MaintainKind, ObjectName, Statement};
 use table::Table;
@@ -309,12 +309,21 @@ impl LocalSession {
                 Ok(entry) => entry,
                 Err(error) => {
                     row("Error", &error.message);
-                    row("status", "Operation failed");
+                    if error.number == ER_BAD_DB_ERROR.number {
+                        row("error", "Corrupt");
+                    } else {
+                        row("status", "Operation failed");
+                    }
                     continue;
                 }
             };
             let Some(local) = entry.source.as_any().downcast_ref::<Table>() else {
-                row("note", "The storage engine for the table doesn't support this operation");
+                // The views of information_schema are sound by nature.
+                if maintain.kind == MaintainKind::Check && schema.eq_ignore_ascii_case("information_schema") {
+                    row("status", "OK");
+                } else {
+                    row("note", &format!("The storage engine for the table doesn't support {operation}"));
+                }
                 continue;
             };
             let write = matches!(maintain.kind, MaintainKind::Repair | MaintainKind::Optimize);
@@ -341,9 +350,12 @@ impl LocalSession {
                     local.analyze();
                     row("status", "OK");
                 }
-                MaintainKind::Check | MaintainKind::Checksum => match self.core.store.check() {
-                    Ok(_) => row("status", "OK"),
-                    Err(error) => row("error", &error.to_string()),
+                MaintainKind::Check | MaintainKind::Checksum => match local.check() {
+                    Ok(()) => row("status", "OK"),
+                    Err(error) => {
+                        row("Error", &error.to_string());
+                        row("error", "Corrupt");
+                    }
                 },
             }
         }

@@ -1,8 +1,9 @@
 //! Ordered bytes in pages: a B+tree with records only in leaves.
 //!
 //! Read next: `node` (a page's layout), `inner` (finding the child, also while somebody writes), `tree` (descents, splits,
-//! merges).
+//! merges), `check` (whether a tree is one).
 
+mod check;
 pub(crate) mod inner;
 pub(crate) mod node;
 pub(crate) mod tree;

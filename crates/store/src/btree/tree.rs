@@ -341,46 +341,6 @@ impl Root {
             return Ok(());
         }
     }
-
-    /// Walks the whole tree and checks that it is one: fences meet, levels fall by one, every node is well-formed. Returns
-    /// the number of leaves and records (tombstones included). Nobody may be writing.
-    pub(crate) fn check(self, pool: &Pool) -> Result<(u64, u64), Fault> {
-        let level = self.level(pool)?;
-        self.check_node(pool, self.page, level, &[], None)
-    }
-
-    fn check_node(
-        self,
-        pool: &Pool,
-        page: PageId,
-        level: u8,
-        lower: &[u8],
-        upper: Option<&[u8]>,
-    ) -> Result<(u64, u64), Fault> {
-        let damaged = |why: &str| StoreError::corrupt(format!("tree {} page {page}", self.tree), why);
-        let body = Box::new(*pool.shared(page)?.body());
-        node::check(&body).map_err(damaged)?;
-        if node::level(&body) != level || node::tree_id(&body) != self.tree {
-            return Err(damaged("wrong level or tree").into());
-        }
-        if node::lower_fence(&body) != lower || node::upper_fence(&body) != upper {
-            return Err(damaged("fences do not meet").into());
-        }
-        let count = node::count(&body);
-        if level == 0 {
-            return Ok((1, count as u64));
-        }
-        let mut total = (0, 0);
-        for index in 0..count {
-            let child_lower = if index == 0 { lower.to_vec() } else { node::key(&body, index) };
-            let child_upper =
-                if index + 1 < count { Some(node::key(&body, index + 1)) } else { upper.map(<[u8]>::to_vec) };
-            let child = node::child(&body, index);
-            let found = self.check_node(pool, child, level - 1, &child_lower, child_upper.as_deref())?;
-            total = (total.0 + found.0, total.1 + found.1);
-        }
-        Ok(total)
-    }
 }
 
 /// Whether a leaf is empty enough to look for a neighbour to merge with.
