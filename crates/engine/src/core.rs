@@ -129,7 +129,7 @@ impl Core {
             self.definitions
                 .dictionary()
                 .put_variable(&mut change.transaction, id.definition().name, &setting.shown())
-                .map_err(crate::ddl::write_error)?;
+                .map_err(exec::write_error)?;
             self.commit_now(change)?;
         }
         self.change_globals(|globals| globals.set(id, setting));
@@ -158,7 +158,7 @@ impl Core {
     pub fn commit_now(&self, change: Change<'_>) -> Result<(), Box<SqlError>> {
         if let (Some(position), _) = change.commit()? {
             let _waiting = env::blocking::enter();
-            self.store.sync_to(position).map_err(|error| crate::ddl::store_error(&error))?;
+            self.store.sync_to(position).map_err(exec::store_error)?;
         }
         Ok(())
     }
@@ -177,15 +177,14 @@ impl Core {
         let mut accounts = Accounts::clone(&before.accounts);
         change(&mut accounts, &mut || dictionary.new_account_id())?;
         let transaction = &mut under_way.transaction;
-        let failed = |error: table::WriteError| crate::ddl::write_error(error);
         for account in &accounts.list {
             let known = before.accounts.get(account.id);
             if known.is_none_or(|known| !Arc::ptr_eq(known, account)) {
-                dictionary.put_account(transaction, account).map_err(failed)?;
+                dictionary.put_account(transaction, account).map_err(exec::write_error)?;
             }
         }
         for gone in before.accounts.list.iter().filter(|account| accounts.get(account.id).is_none()) {
-            dictionary.delete_account(transaction, gone.id).map_err(failed)?;
+            dictionary.delete_account(transaction, gone.id).map_err(exec::write_error)?;
         }
         under_way.catalog.accounts = Arc::new(accounts);
         self.commit_now(under_way)

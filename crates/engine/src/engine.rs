@@ -380,7 +380,7 @@ impl Service for Engine {
     }
 
     fn sync_inline(&self, position: u64) -> Outcome {
-        self.core.store.sync_to(store::Csn(position)).map_err(|error| crate::ddl::store_error(&error))
+        self.core.store.sync_to(store::Csn(position)).map_err(exec::store_error)
     }
 
     fn request_sync(&self, position: u64) {

@@ -4,10 +4,9 @@ use std::any::Any;
 use std::sync::Arc;
 
 use catalog::{AccountId, Catalog};
-use service::error::{Code, SqlError};
-use store::{LockWait, ReadView, Reader, StoreError, Transaction};
-use table::WriteError;
+use store::{LockWait, ReadView, Reader, Transaction};
 
+use crate::error::{coded, internal};
 use crate::expr::{EvalContext, SqlResult};
 use crate::run::{Keep, SpillFile};
 
@@ -214,55 +213,5 @@ impl<'a> ExecContext<'a> {
     /// Once a batch: KILL and time limits.
     pub(crate) fn check(&mut self) -> SqlResult<()> {
         self.eval.session.check_killed()
-    }
-}
-
-/// A broken expectation of the executor's own: fails the statement.
-#[cold]
-pub(crate) fn internal(what: &str) -> Box<SqlError> {
-    service::error::ER_UNKNOWN_ERROR.saying(format!("internal error: {what}"))
-}
-
-/// What the client sees when the store fails.
-#[cold]
-pub(crate) fn store_error(error: &StoreError) -> Box<SqlError> {
-    match error {
-        StoreError::TreeGone(_) => coded(1412, "Table definition has changed, please retry transaction"),
-        other => coded(1030, &format!("Got error 168 - '{other}' from storage engine")),
-    }
-}
-
-/// What the client sees when a row cannot be written or locked.
-#[cold]
-pub(crate) fn write_error(error: &WriteError) -> Box<SqlError> {
-    let number = match error {
-        WriteError::DuplicateKey(duplicate) => {
-            return coded(1062, &duplicate_text(&duplicate.value, &duplicate.key));
-        }
-        WriteError::Deadlock => 1213,
-        WriteError::LockWaitTimeout => 1205,
-        WriteError::Locked => 3572,
-        WriteError::Interrupted => 1317,
-        WriteError::KeyTooLong { .. } => 1071,
-        WriteError::AutoIncrementExhausted => 1467,
-        WriteError::Store(error) => return store_error(error),
-        #[allow(unreachable_patterns, reason = "the enum may grow")]
-        _ => 1105,
-    };
-    coded(number, &error.to_string())
-}
-
-/// 1062's text; the value is cut to 64 characters as MySQL does.
-pub(crate) fn duplicate_text(value: &str, key: &str) -> String {
-    let cut: String = value.chars().take(64).collect();
-    format!("Duplicate entry '{cut}' for key '{key}'")
-}
-
-/// An error by number with its own text.
-#[cold]
-pub(crate) fn coded(number: u16, message: &str) -> Box<SqlError> {
-    match Code::by_number(number) {
-        Some(code) => code.saying(message),
-        None => service::error::ER_UNKNOWN_ERROR.saying(message),
     }
 }

@@ -19,6 +19,7 @@
 
 mod change;
 mod context;
+mod error;
 pub mod expr;
 mod key;
 pub mod output;
@@ -27,6 +28,7 @@ mod run;
 
 pub use change::{Changed, run_change};
 pub use context::{ChangeSettings, ExecContext, MemoryLimits, NodeCounter, SpillCounts};
+pub use error::{store_error, write_error};
 pub use output::{ReplySink, RowSink};
 pub use prepare::Prepared;
 pub use run::{evaluate, remove_left_over, run_query};

@@ -31,10 +31,7 @@ use super::column_type::{charset_warning, resolve_collation};
 use super::definitions::trees_of;
 use super::draft::Draft;
 use super::tables::{find, follow_rename, lock_all, rename_generated_constraints, template};
-use super::{
-    Change, Context, Outcome, Result, Settings, check_index_name, defaults, sql_mode_bits, text_of,
-    write_error,
-};
+use super::{Change, Context, Outcome, Result, Settings, check_index_name, defaults, sql_mode_bits, text_of};
 
 /// How the statement may be carried out (ALGORITHM=).
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -777,16 +774,15 @@ fn build_indexes(
         return Ok(());
     }
     let store = context.definitions.store();
-    let target = Table::open(store, Arc::new(table.clone())).map_err(|error| super::store_error(&error))?;
+    let target = Table::open(store, Arc::new(table.clone())).map_err(exec::store_error)?;
     // Rows as the new definition reads them, new columns included; the trees of rows are the same.
-    let reading = Table::open_from(store, Arc::new(table.clone()), source)
-        .map_err(|error| super::store_error(&error))?;
+    let reading = Table::open_from(store, Arc::new(table.clone()), source).map_err(exec::store_error)?;
     let write = WriteContext { zone: &Utc, wait: LockWait::Timeout(context.patience.time) };
     for_each_row(&reading, &mut |_, cells, locator| {
         for &index in &new {
             target
                 .insert_index_entry(&mut change.transaction, index, cells, locator, write)
-                .map_err(write_error)?;
+                .map_err(exec::write_error)?;
         }
         Ok(())
     })
@@ -814,7 +810,7 @@ fn copy(
     }
     change.create_missing_trees(table)?;
     let store = context.definitions.store();
-    let target = Table::open(store, Arc::new(table.clone())).map_err(|error| super::store_error(&error))?;
+    let target = Table::open(store, Arc::new(table.clone())).map_err(exec::store_error)?;
 
     // A TIMESTAMP that stays one is copied as an instant; one that becomes something else, or the other way round, goes
     // through the session's zone.
@@ -833,7 +829,7 @@ fn copy(
         row_count += 1;
         converter.convert(cells, row_count, &mut warnings)?;
         let converted: Vec<Cell<'_>> = converter.columns.iter().map(|column| column.cell(0)).collect();
-        target.insert(&mut change.transaction, &converted, write).map_err(write_error)
+        target.insert(&mut change.transaction, &converted, write).map_err(exec::write_error)
     })?;
     context.warnings.extend(warnings);
     if let Some(next) = converter.next_number.or_else(|| {
@@ -842,7 +838,7 @@ fn copy(
     }) {
         if table.kind == TableKind::Base {
             let dictionary = context.definitions.dictionary();
-            dictionary.put_counter(&mut change.transaction, table.id, next).map_err(write_error)?;
+            dictionary.put_counter(&mut change.transaction, table.id, next).map_err(exec::write_error)?;
         }
         return Ok((row_count, Some(next)));
     }
@@ -869,10 +865,7 @@ fn for_each_row_in(table: &Arc<Table>, zone: &dyn TimestampZone, each: EachRow<'
     let mut batch = Batch::new(columns.iter().map(|column| column.data_type.physical()));
     let mut locators = BytesColumn::default();
     let mut number = 0;
-    while scan
-        .next_batch(view.reader(), zone, &mut batch, Some(&mut locators))
-        .map_err(|error| super::store_error(&error))?
-    {
+    while scan.next_batch(view.reader(), zone, &mut batch, Some(&mut locators)).map_err(exec::store_error)? {
         for row in 0..batch.row_count {
             let cells: Vec<Cell<'_>> = batch.columns.iter().map(|column| column.cell(row)).collect();
             number += 1;
@@ -918,7 +911,7 @@ impl<'a> Converter<'a> {
             }
             let value = match default_value(column, context) {
                 Some(value) => value,
-                None if source.is_empty().map_err(|error| super::store_error(&error))? => StoredValue::Null,
+                None if source.is_empty().map_err(exec::store_error)? => StoredValue::Null,
                 None => {
                     return Err(e::ER_NOT_SUPPORTED_YET.with(&[&"ADD COLUMN with an expression as DEFAULT"]));
                 }
@@ -1024,7 +1017,7 @@ fn raise_counter(context: &Context<'_>, table: &TableDefinition, next: u64) -> R
         _ => catalog.table(&table.schema, &table.name).cloned(),
     };
     let Some(opened) = entry.as_ref().and_then(|entry| Table::of(&entry.source)) else { return Ok(()) };
-    let largest = opened.largest_value(column).map_err(|error| super::store_error(&error))?;
+    let largest = opened.largest_value(column).map_err(exec::store_error)?;
     let wanted = next.max(largest.saturating_add(1)).max(1);
-    opened.auto_increment().set(context.definitions.store(), wanted).map_err(write_error)
+    opened.auto_increment().set(context.definitions.store(), wanted).map_err(exec::write_error)
 }

@@ -9,7 +9,7 @@ use store::{CommitPosition, Store, StoreError, Transaction, TreeId};
 use table::Table;
 use table::dictionary::{Dictionary, DictionaryError};
 
-use super::{store_error, write_error};
+use exec::{store_error, write_error};
 
 type Result<T> = std::result::Result<T, Box<SqlError>>;
 
@@ -288,7 +288,7 @@ impl Change<'_> {
     /// The store's; nothing has changed then.
     pub fn commit(mut self) -> Result<(Option<CommitPosition>, Vec<Arc<TableEntry>>)> {
         let store = &self.definitions.store;
-        let position = self.transaction.commit().map_err(|error| store_error(&error))?;
+        let position = self.transaction.commit().map_err(store_error)?;
         let mut temporary = Vec::new();
         for (definition, opening) in self.opened {
             let earlier = |entry: &Arc<TableEntry>| Arc::clone(&entry.source);
@@ -303,7 +303,7 @@ impl Change<'_> {
                     None => Table::open(store, Arc::clone(&definition)),
                 },
             };
-            let source = source.map_err(|error| store_error(&error))?;
+            let source = source.map_err(store_error)?;
             let new_index = |entry: &Arc<TableEntry>| {
                 let before = trees_of(&entry.definition);
                 trees_of(&definition).iter().any(|tree| !before.contains(tree))

@@ -189,33 +189,3 @@ fn to_charset(text: &[u8], charset: Charset) -> Vec<u8> {
     let _ = types::charset::convert_lossy(Charset::Utf8mb4, text, charset, &mut out);
     out
 }
-
-/// The client's error for a failed write of rows or definitions.
-#[must_use]
-pub fn write_error(error: table::WriteError) -> Box<SqlError> {
-    use table::WriteError as W;
-    match error {
-        W::DuplicateKey(key) => {
-            e::ER_DUP_ENTRY.saying(e::ER_DUP_ENTRY_WITH_KEY_NAME.message(&[&key.value, &key.key]))
-        }
-        W::Deadlock => e::ER_LOCK_DEADLOCK.bare(),
-        W::LockWaitTimeout => e::ER_LOCK_WAIT_TIMEOUT.bare(),
-        W::Locked => e::ER_LOCK_NOWAIT.bare(),
-        W::Interrupted => e::ER_QUERY_INTERRUPTED.bare(),
-        W::KeyTooLong { .. } => e::ER_TOO_LONG_KEY.with(&[&store::KEY_BYTES_MAX]),
-        W::AutoIncrementExhausted => e::ER_AUTOINC_READ_FAILED.bare(),
-        W::Store(error) => store_error(&error),
-    }
-}
-
-/// The client's error for a failed store.
-#[must_use]
-pub fn store_error(error: &store::StoreError) -> Box<SqlError> {
-    match error {
-        store::StoreError::Read { .. } => e::ER_ERROR_ON_READ.saying(error.to_string()),
-        store::StoreError::Stopped { .. } => {
-            e::ER_GET_ERRNO.saying(format!("The storage engine stopped: {error}"))
-        }
-        _ => e::ER_GET_ERRNO.saying(format!("The storage engine failed: {error}")),
-    }
-}

@@ -9,7 +9,7 @@ use types::CollationId;
 
 use super::column_type::{charset_warning, resolve_collation};
 use super::tables::lock_all;
-use super::{Context, Outcome, Result, check_name, text_of, write_error};
+use super::{Context, Outcome, Result, check_name, text_of};
 
 fn collation_of(
     options: &[ast::DatabaseOption<'_>],
@@ -60,7 +60,11 @@ pub fn create_schema(context: &mut Context<'_>, statement: &ast::CreateDatabase<
     }
     let id = change.dictionary().new_schema_id();
     let schema = Schema::new(id, name, collation, false);
-    context.definitions.dictionary().put_schema(&mut change.transaction, &schema).map_err(write_error)?;
+    context
+        .definitions
+        .dictionary()
+        .put_schema(&mut change.transaction, &schema)
+        .map_err(exec::write_error)?;
     change.catalog.insert_schema(Arc::new(schema));
     let (position, _) = change.commit()?;
     Ok(Outcome { affected_rows: 1, position, ..Outcome::default() })
@@ -84,7 +88,11 @@ pub fn alter_schema(context: &mut Context<'_>, statement: &ast::AlterDatabase<'_
         schema.collation = collation;
     }
     let schema = schema.clone();
-    context.definitions.dictionary().put_schema(&mut change.transaction, &schema).map_err(write_error)?;
+    context
+        .definitions
+        .dictionary()
+        .put_schema(&mut change.transaction, &schema)
+        .map_err(exec::write_error)?;
     let (position, _) = change.commit()?;
     Ok(Outcome { affected_rows: 1, position, ..Outcome::default() })
 }
@@ -128,10 +136,10 @@ pub fn drop_schema(context: &mut Context<'_>, name: &ast::Ident<'_>, if_exists: 
         .collect();
     for routine in &routines {
         let dictionary = context.definitions.dictionary();
-        dictionary.delete_routine(&mut change.transaction, routine.id).map_err(write_error)?;
+        dictionary.delete_routine(&mut change.transaction, routine.id).map_err(exec::write_error)?;
         Arc::make_mut(&mut change.catalog.routines).remove(routine);
     }
-    context.definitions.dictionary().delete_schema(&mut change.transaction, id).map_err(write_error)?;
+    context.definitions.dictionary().delete_schema(&mut change.transaction, id).map_err(exec::write_error)?;
     change.catalog.remove_schema(name);
     let (position, _) = change.commit()?;
     Ok(Outcome { affected_rows: tables.len() as u64, position, ..Outcome::default() })

@@ -12,7 +12,7 @@ use types::DataType;
 
 use super::definitions::trees_of;
 use super::draft::Draft;
-use super::{Context, Outcome, Result, write_error};
+use super::{Context, Outcome, Result};
 use crate::metadata::{lock_error, lock_of};
 
 /// A column of the query of CREATE TABLE ... AS SELECT.
@@ -180,7 +180,7 @@ pub fn create_table(
         if let Some(entry) = catalog.table(&schema_name, &name)
             && let Some(opened) = entry.source.as_any().downcast_ref::<Table>()
         {
-            opened.auto_increment().set(context.definitions.store(), next).map_err(write_error)?;
+            opened.auto_increment().set(context.definitions.store(), next).map_err(exec::write_error)?;
         }
     }
     Ok((Outcome { position, ..Outcome::default() }, true))
@@ -315,7 +315,11 @@ pub fn truncate_table(context: &mut Context<'_>, name: &ast::ObjectName<'_>) -> 
         index.tree = TreeNumber(0);
     }
     change.create_missing_trees(&mut table)?;
-    context.definitions.dictionary().reset_counter(&mut change.transaction, table.id).map_err(write_error)?;
+    context
+        .definitions
+        .dictionary()
+        .reset_counter(&mut change.transaction, table.id)
+        .map_err(exec::write_error)?;
     change.put_rebuilt(Arc::new(table), &entry)?;
     let (position, temporary) = change.commit()?;
     for entry in temporary {

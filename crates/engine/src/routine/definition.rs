@@ -156,7 +156,7 @@ impl LocalSession {
         core.definitions
             .dictionary()
             .put_routine(&mut change.transaction, &definition)
-            .map_err(crate::ddl::write_error)?;
+            .map_err(exec::write_error)?;
         Arc::make_mut(&mut change.catalog.routines).insert(Arc::new(definition));
         core.commit_now(change)
     }
@@ -218,7 +218,7 @@ impl LocalSession {
             core.definitions
                 .dictionary()
                 .put_routine(&mut change.transaction, &definition)
-                .map_err(crate::ddl::write_error)?;
+                .map_err(exec::write_error)?;
             Arc::make_mut(&mut change.catalog.routines).insert(Arc::new(definition));
             core.commit_now(change)?;
             session.send_ok(reply)
@@ -249,7 +249,7 @@ impl LocalSession {
             core.definitions
                 .dictionary()
                 .delete_routine(&mut change.transaction, found.id)
-                .map_err(crate::ddl::write_error)?;
+                .map_err(exec::write_error)?;
             Arc::make_mut(&mut change.catalog.routines).remove(&found);
             core.commit_now(change)?;
             session.send_ok(reply)

@@ -217,7 +217,7 @@ impl PointProgram {
             Ok(Some(true)) => Ok(PointOutcome::Rows(1)),
             Ok(Some(false)) => Ok(PointOutcome::NotHere),
             Ok(None) => Ok(PointOutcome::Rows(0)),
-            Err(error) => Err(crate::ddl::store_error(&error)),
+            Err(error) => Err(exec::store_error(&error)),
         }
     }
 }

@@ -177,7 +177,7 @@ impl LocalSession {
         if !self.transaction.open || error.number == deadlock {
             return self.rollback_transaction();
         }
-        self.transaction.store.rollback_to(before).map_err(|error| crate::ddl::store_error(&error))?;
+        self.transaction.store.rollback_to(before).map_err(exec::store_error)?;
         if self.transaction.isolation < Isolation::RepeatableRead {
             self.transaction.view.park();
         }
@@ -206,7 +206,7 @@ impl LocalSession {
         }
         let next = self.core.store.begin();
         let ended = std::mem::replace(&mut self.transaction.store, next);
-        if let Some(position) = ended.commit().map_err(|error| crate::ddl::store_error(&error))? {
+        if let Some(position) = ended.commit().map_err(exec::store_error)? {
             self.transaction.committed = Some(position);
         }
         Ok(())
@@ -239,7 +239,7 @@ impl LocalSession {
         let rolled_back = if self.transaction.has_begun() {
             let next = self.core.store.begin();
             let ended = std::mem::replace(&mut self.transaction.store, next);
-            ended.rollback().map_err(|error| crate::ddl::store_error(&error))
+            ended.rollback().map_err(exec::store_error)
         } else {
             Ok(())
         };
@@ -349,7 +349,7 @@ impl LocalSession {
         let at = self.find_savepoint(name)?;
         self.transaction.savepoints.truncate(at + 1);
         let savepoint = &self.transaction.savepoints[at].1;
-        self.transaction.store.rollback_to(savepoint).map_err(|error| crate::ddl::store_error(&error))?;
+        self.transaction.store.rollback_to(savepoint).map_err(exec::store_error)?;
         self.send_ok(reply)
     }
 

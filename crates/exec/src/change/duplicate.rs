@@ -14,7 +14,8 @@ use super::insert::Insert;
 use super::rules::{self, Computed};
 use super::values::Target;
 use super::{check_violated, failed, warn_duplicate, write};
-use crate::context::{ExecContext, internal, write_error};
+use crate::context::ExecContext;
+use crate::error::{internal, write_error};
 use crate::expr::SqlResult;
 
 /// ON DUPLICATE KEY UPDATE, compiled. Expressions read the old row, the new row, the row of the query.
@@ -94,7 +95,7 @@ impl Insert<'_, '_> {
             warn_duplicate(duplicate, ctx.eval.warnings);
             return Ok(Some(false));
         }
-        Err(write_error(&WriteError::DuplicateKey(Box::new(duplicate.clone()))))
+        Err(write_error(WriteError::DuplicateKey(Box::new(duplicate.clone()))))
     }
 
     fn replace(&mut self, duplicate: &DuplicateKey, ctx: &mut ExecContext<'_>) -> SqlResult<Option<bool>> {

@@ -29,7 +29,8 @@ use store::Transaction;
 use table::{DuplicateKey, WriteContext, WriteError};
 use types::Cell;
 
-use crate::context::{ExecContext, coded, duplicate_text, internal, write_error};
+use crate::context::ExecContext;
+use crate::error::{coded, duplicate_text, internal, write_error};
 use crate::expr::{SqlResult, Warnings};
 use crate::prepare::{Prepared, Programs};
 
@@ -134,7 +135,7 @@ fn write<R>(
 /// With IGNORE a duplicate key is a warning.
 #[cold]
 fn warn_duplicate(duplicate: &DuplicateKey, warnings: &mut Warnings) {
-    let text = duplicate_text(&duplicate.value, &duplicate.key);
+    let text = duplicate_text(duplicate);
     warnings.push(values::diagnostic(Level::Warning, 1062, &text));
 }
 

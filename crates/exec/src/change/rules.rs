@@ -12,7 +12,7 @@ use syntax::SqlMode;
 use types::{Batch, Cell, CollationId, Column, DataType, TypeKind, Value};
 
 use super::values::{Storing, Target};
-use crate::context::coded;
+use crate::error::coded;
 use crate::expr::{EvalContext, Program, Scratch, SqlResult};
 
 /// An expression that makes a value of a column.

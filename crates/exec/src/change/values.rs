@@ -6,7 +6,7 @@ use types::convert::{self, Severity, StoreOptions};
 use types::temporal::DateTime;
 use types::{Cell, CollationId, Column, DataType, Decimal, Physical, TypeKind, Value};
 
-use crate::context::coded;
+use crate::error::coded;
 use crate::expr::{EvalSettings, SqlResult, Warnings, sql_mode};
 
 /// How one statement stores values.

@@ -110,7 +110,7 @@ impl Arith {
             return Ok(());
         };
         let Column { data: ColumnData::Int(data), nulls } = out else {
-            return Err(super::program::internal("an integer result has another shape"));
+            return Err(crate::error::internal("an integer result has another shape"));
         };
         let signed = !left_unsigned && !right_unsigned && !unsigned;
         // NULL rows hold 0 and may overflow nothing, so the fast loops need not look at them.
@@ -212,7 +212,7 @@ impl Arith {
                     }
                     data.push(value as i64);
                 }
-                _ => return Err(super::program::internal("a double result has another shape")),
+                _ => return Err(crate::error::internal("a double result has another shape")),
             }
         }
         Ok(())
@@ -258,7 +258,7 @@ impl Arith {
                     let value = value.to_units(0).ok_or_else(clipped)?;
                     data.push(narrow(value, unsigned).or_else(|| narrow(value, true)).ok_or_else(clipped)?);
                 }
-                _ => return Err(super::program::internal("a decimal result has another shape")),
+                _ => return Err(crate::error::internal("a decimal result has another shape")),
             }
         }
         Ok(())

@@ -193,7 +193,7 @@ pub(super) fn eval_in<'b>(
                         });
                     }
                 }
-                None => return Err(super::program::internal("a set of another kind")),
+                None => return Err(crate::error::internal("a set of another kind")),
             }
         }
         run.scratch.slots[slot].state = state;

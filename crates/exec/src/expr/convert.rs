@@ -1,8 +1,9 @@
 //! Conversions between classes, a column at a time: what MySQL does implicitly and what CAST does.
 
 use super::context::{EvalContext, SqlResult};
-use super::program::{Run, internal};
+use super::program::Run;
 use super::vector::Operand;
+use crate::error::internal;
 use service::error::{ER_DATA_TOO_LONG, ER_TRUNCATED_WRONG_VALUE, ER_WARN_DATA_OUT_OF_RANGE, ER_WRONG_VALUE};
 use types::charset::{Charset, convert_lossy};
 use types::convert as conv;

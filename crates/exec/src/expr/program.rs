@@ -5,8 +5,8 @@ use super::compare::{self, Comparison};
 use super::context::{EvalContext, SqlResult};
 use super::convert::{self, Target};
 use super::vector::{Operand, Pool, Rows, View, union_nulls};
+use crate::error::internal;
 use plan::expr::{CallOption, Expr};
-use service::error::ER_INTERNAL_ERROR;
 use std::any::Any;
 use std::sync::Arc;
 use types::{Batch, Column, DataType, Physical, Value};
@@ -470,11 +470,6 @@ impl Node {
             Node::Call(call) => eval_call(call, input, run, rows),
         }
     }
-}
-
-#[cold]
-pub(super) fn internal(what: &str) -> Box<service::SqlError> {
-    ER_INTERNAL_ERROR.with(&[&what])
 }
 
 /// Three-valued truth: `None` is NULL.

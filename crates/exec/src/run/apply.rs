@@ -8,7 +8,8 @@ use types::{Batch, Column, DataType, Physical};
 
 use super::keep::KeepCursor;
 use super::{Keep, Operator, Source};
-use crate::context::{ExecContext, coded};
+use crate::context::ExecContext;
+use crate::error::coded;
 use crate::expr::{Program, Scratch, SqlResult};
 use crate::key::append_row_key;
 use crate::prepare::Programs;

@@ -16,7 +16,8 @@ use types::{Batch, Column, Physical};
 use super::kept::gather;
 use super::scan::{Ranges, check_visible, keep_rows, local_table, lock_of, lock_wait};
 use super::{BoxOperator, Operator, Source};
-use crate::context::{ExecContext, internal, store_error, write_error};
+use crate::context::ExecContext;
+use crate::error::{internal, store_error, write_error};
 use crate::expr::{Program, Scratch, SqlResult};
 use crate::prepare::Programs;
 
@@ -278,13 +279,12 @@ impl LookupJoin<'_> {
                             return Err(internal("a locking read without a transaction"));
                         };
                         scan.next_locked_batch(transaction, mode, wait, zone, &mut found, &mut locators)
-                            .map_err(|error| write_error(&error))?
+                            .map_err(write_error)?
                     }
                     None => {
                         let reader = ctx.reader()?;
                         let locators = if self.scan.locator { Some(&mut locators) } else { None };
-                        scan.next_batch(reader, zone, &mut found, locators)
-                            .map_err(|error| store_error(&error))?
+                        scan.next_batch(reader, zone, &mut found, locators).map_err(store_error)?
                     }
                 };
                 if let Some(mut column) = locator.take() {
@@ -343,7 +343,7 @@ impl LookupJoin<'_> {
         let columns = &self.scan.columns;
         self.table
             .get_unique_rows(index, &points, reader, zone, columns, right, &mut matched)
-            .map_err(|error| store_error(&error))?;
+            .map_err(store_error)?;
         ctx.rows_examined += right.row_count as u64;
         self.points_max = next_count(self.points_max, right);
         self.pairs.left_rows.extend(matched.iter().map(|&number| rows[number as usize]));

@@ -22,7 +22,8 @@ use std::sync::Arc;
 use plan::physical::{Node, Op, PhysicalPlan, PlanKind};
 use types::{Batch, Column, Value};
 
-use crate::context::{ExecContext, internal};
+use crate::context::ExecContext;
+use crate::error::internal;
 use crate::expr::{Program, SqlResult};
 use crate::output::RowSink;
 use crate::prepare::{Prepared, Programs};

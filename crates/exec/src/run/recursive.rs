@@ -13,7 +13,8 @@ use super::keep::KeepCursor;
 use super::partition::{FAN_OUT, KeyTable, LIMIT_BYTES_MAX, Partitions};
 use super::spill::{SpillRows, SpillWriter, block_bytes};
 use super::{Keep, Kept, Operator, Source};
-use crate::context::{ExecContext, coded};
+use crate::context::ExecContext;
+use crate::error::coded;
 use crate::expr::SqlResult;
 use crate::key::append_row_key;
 

@@ -15,7 +15,8 @@ use types::{Batch, Column};
 
 use super::kept::columns;
 use super::{BoxOperator, Operator, Source, no_input};
-use crate::context::{ExecContext, internal, store_error, write_error};
+use crate::context::ExecContext;
+use crate::error::{internal, store_error, write_error};
 use crate::expr::{Program, Scratch, SqlResult};
 use crate::key::key_range;
 use crate::prepare::Programs;
@@ -62,7 +63,7 @@ pub(super) fn build<'p>(
 pub(crate) fn check_visible(table: &Table, ctx: &ExecContext<'_>) -> SqlResult<()> {
     match ctx.view {
         Some(view) if !table.is_visible_to(view) => {
-            Err(crate::context::coded(1412, "Table definition has changed, please retry transaction"))
+            Err(crate::error::coded(1412, "Table definition has changed, please retry transaction"))
         }
         _ => Ok(()),
     }
@@ -218,12 +219,12 @@ impl Operator for TableScanOperator<'_> {
                     };
                     state
                         .next_locked_batch(transaction, mode, wait, zone, out, &mut self.locators)
-                        .map_err(|error| write_error(&error))?
+                        .map_err(write_error)?
                 }
                 None => {
                     let reader = ctx.reader()?;
                     let locators = if self.scan.locator { Some(&mut self.locators) } else { None };
-                    state.next_batch(reader, zone, out, locators).map_err(|error| store_error(&error))?
+                    state.next_batch(reader, zone, out, locators).map_err(store_error)?
                 }
             };
             if let Some(mut column) = locator.take() {
@@ -318,7 +319,7 @@ impl Operator for VirtualTableScan<'_> {
                 }
                 true
             })
-            .map_err(|error| crate::context::coded(error.number, &error.message))
+            .map_err(|error| crate::error::coded(error.number, &error.message))
     }
 
     fn next(&mut self, ctx: &mut ExecContext<'_>, out: &mut Batch) -> SqlResult<bool> {
@@ -415,7 +416,7 @@ impl Operator for Fetch<'_> {
             let reader = ctx.reader()?;
             self.table
                 .get_rows(&part, reader, zone, self.columns, &mut self.fetched, &mut self.matched)
-                .map_err(|error| store_error(&error))?;
+                .map_err(store_error)?;
             self.count = super::join::next_count(self.count, &self.fetched);
             if self.matched.is_empty() {
                 continue;

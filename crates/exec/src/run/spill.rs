@@ -21,7 +21,7 @@ use service::error::SqlError;
 use types::vector::{BytesColumn, Cell, ColumnData};
 use types::{Batch, Column, Decimal, Physical};
 
-use crate::context::internal;
+use crate::error::internal;
 use crate::expr::SqlResult;
 
 /// Most plain bytes of a block, about.

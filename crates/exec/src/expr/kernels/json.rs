@@ -409,7 +409,7 @@ fn value(r: &mut Row<'_, '_>) -> SqlResult<()> {
         return r.null();
     }
     let CallOption::JsonValue { path, on_empty, on_error } = &r.call.option else {
-        return Err(super::super::program::internal("JSON_VALUE without its path"));
+        return Err(crate::error::internal("JSON_VALUE without its path"));
     };
     let mut paths = take_paths(r);
     let document = r.bytes(0);

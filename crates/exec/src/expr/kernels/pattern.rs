@@ -149,7 +149,7 @@ fn regex<'r>(r: &'r Row<'_, '_>) -> SqlResult<&'r Regex> {
         .as_ref()
         .and_then(|state| state.downcast_ref::<PreparedRegex>())
         .map(|prepared| &prepared.regex)
-        .ok_or_else(|| super::super::program::internal("no prepared pattern"))
+        .ok_or_else(|| crate::error::internal("no prepared pattern"))
 }
 
 fn regexp_like(r: &mut Row<'_, '_>) -> SqlResult<()> {

@@ -401,7 +401,7 @@ fn put_aside<'a>(
         ctx.count_disk_table(level);
         *aside = Some(Partitions::new(shapes, level, limit, ctx)?);
     }
-    aside.as_mut().ok_or_else(|| crate::context::internal("rows put aside"))
+    aside.as_mut().ok_or_else(|| crate::error::internal("rows put aside"))
 }
 
 impl Operator for GroupBy<'_> {

@@ -10,7 +10,8 @@ use types::json::Json;
 use types::vector::BytesColumn;
 use types::{Batch, Cell, Column, DataType, Decimal, Physical, TypeKind};
 
-use crate::context::{ExecContext, coded, internal};
+use crate::context::ExecContext;
+use crate::error::{coded, internal};
 use crate::expr::SqlResult;
 use crate::key::append_key;
 use crate::run::Unseen;
