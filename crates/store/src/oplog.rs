@@ -11,6 +11,55 @@
 
 use crate::error::StoreError;
 use crate::ids::TreeId;
+use crate::wal::PART_BYTES_MAX;
+
+/// The most a change takes beside its key and value: code, tree, and lengths.
+const OP_HEADER_BYTES_MAX: usize = 64;
+
+/// A transaction's changes on their way to the log. They are kept in chunks as long as the log's parts, so that a large
+/// transaction is never copied to make room for more of it.
+#[derive(Debug, Default)]
+pub(crate) struct OpLog {
+    full: Vec<Vec<u8>>,
+    full_bytes: usize,
+    open: Vec<u8>,
+}
+
+impl OpLog {
+    pub(crate) fn push(&mut self, op: &Op<'_>) {
+        let bytes_max = op.bytes_max();
+        if self.open.len() + bytes_max > PART_BYTES_MAX && !self.open.is_empty() {
+            self.full_bytes += self.open.len();
+            self.full.push(std::mem::replace(&mut self.open, Vec::with_capacity(PART_BYTES_MAX)));
+        }
+        self.open.reserve(bytes_max);
+        op.write(&mut self.open);
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.full_bytes + self.open.len()
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Forgets all behind the first `len` bytes, which end with a change.
+    pub(crate) fn truncate(&mut self, len: usize) {
+        while len < self.full_bytes
+            && let Some(last) = self.full.pop()
+        {
+            self.full_bytes -= last.len();
+            self.open = last;
+        }
+        self.open.truncate(len - self.full_bytes);
+    }
+
+    /// Everything, in order: the chunks that are full, and the last.
+    pub(crate) fn chunks(&self) -> (&[Vec<u8>], &[u8]) {
+        (&self.full, &self.open)
+    }
+}
 
 /// One change.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -36,6 +85,16 @@ fn put_bytes(log: &mut Vec<u8>, bytes: &[u8]) {
 }
 
 impl Op<'_> {
+    fn bytes_max(&self) -> usize {
+        OP_HEADER_BYTES_MAX
+            + match *self {
+                Op::Put { key, value, .. } => key.len() + value.len(),
+                Op::Diff { key, middle, .. } => key.len() + middle.len(),
+                Op::Delete { key, .. } => key.len(),
+                Op::Create { .. } | Op::Drop { .. } => 0,
+            }
+    }
+
     pub(crate) fn write(&self, log: &mut Vec<u8>) {
         let (code, tree) = match *self {
             Op::Put { tree, .. } => (1, tree),
@@ -151,6 +210,35 @@ mod tests {
         }
         assert_eq!(Ops::new(&log).collect::<Result<Vec<_>, _>>().unwrap(), ops);
         assert!(Ops::new(&log[..log.len() - 1]).any(|op| op.is_err()));
+    }
+
+    #[test]
+    fn chunks_together_are_the_changes_and_can_be_cut_after_any() {
+        let value = vec![7; 4_000];
+        let mut log = OpLog::default();
+        let mut ends = vec![0];
+        for number in 0..200u64 {
+            log.push(&Op::Put { tree: TreeId(number), key: &number.to_be_bytes(), value: &value });
+            ends.push(log.len());
+        }
+        assert!(log.chunks().0.len() > 2);
+        for count in [200, 150, 70, 64, 3, 0] {
+            log.truncate(ends[count]);
+            let (full, open) = log.chunks();
+            assert!(full.iter().all(|chunk| chunk.len() <= PART_BYTES_MAX));
+            let whole = [&full.concat(), open].concat();
+            assert_eq!(whole.len(), log.len());
+            let trees: Vec<u64> = Ops::new(&whole)
+                .map(|op| match op.unwrap() {
+                    Op::Put { tree, .. } => tree.0,
+                    other => panic!("{other:?}"),
+                })
+                .collect();
+            assert_eq!(trees, (0..count as u64).collect::<Vec<_>>());
+        }
+        assert!(log.is_empty());
+        log.push(&Op::Create { tree: TreeId(1) });
+        assert_eq!(log.chunks().1.len(), log.len());
     }
 
     proptest! {

@@ -251,11 +251,12 @@ fn cell_bytes_at(body: &Body, index: usize) -> usize {
     LEAF_CELL_HEADER_BYTES + suffix_len + value_len
 }
 
-/// Rewrites the node without dead bytes.
+/// Rewrites the node without dead bytes. Its prefix stays, since callers have cut it off a key already; see [`close`].
 #[cold]
 fn compact(body: &mut Body) {
     let old = *body;
     rebuild(body, &old, lower_fence(&old), upper_fence(&old));
+    put_u16(body, 6, prefix_len(&old));
     for index in 0..count(&old) {
         push_cell_of(body, &old, index);
     }
@@ -500,6 +501,29 @@ pub(crate) fn inner_insert(body: &mut Body, index: usize, separator: &[u8], chil
 
 // Splits and merges.
 
+/// A leaf with fewer records keeps the prefix it has when it is closed: there is little to gain by cutting a longer one off,
+/// and much to copy, since its records are long.
+const REBUILT_RECORDS_MIN: usize = 16;
+
+/// A split that moves nothing: only the upper fence of `left` changes. False, and nothing done, if it is another split.
+fn close(left: &mut Body, right: &mut Body, index: usize, separator: &[u8]) -> bool {
+    let closes = level(left) == 0 && index == count(left) && index < REBUILT_RECORDS_MIN;
+    if !closes || contiguous_bytes(left) < separator.len() {
+        return false;
+    }
+    init(right, 0, tree_id(left), separator, upper_fence(left));
+    right[20..24].copy_from_slice(&left[20..24]);
+    right[10..12].copy_from_slice(&left[10..12]);
+    let dead = dead_bytes(left) + upper_fence(left).map_or(0, <[u8]>::len);
+    let at = heap_start(left) - separator.len();
+    left[at..at + separator.len()].copy_from_slice(separator);
+    put_u16(left, 2, at);
+    put_u16(left, 4, dead);
+    put_u16(left, 16, at);
+    put_u16(left, 18, separator.len());
+    true
+}
+
 /// Where to split a node that has no room for `incoming`: the first index that goes right, and the separator.
 pub(crate) fn split_point(body: &Body, incoming: &[u8]) -> (usize, Vec<u8>) {
     let count = count(body);
@@ -563,6 +587,9 @@ pub(crate) fn shortest_separator(left: &[u8], right: &[u8]) -> Vec<u8> {
 
 /// Moves everything from `index` on into `right`, a page yet to be written.
 pub(crate) fn split_into(left: &mut Body, right: &mut Body, index: usize, separator: &[u8]) {
+    if close(left, right, index, separator) {
+        return;
+    }
     let old = *left;
     rebuild(right, &old, separator, upper_fence(&old));
     for from in index..count(&old) {
@@ -775,6 +802,36 @@ mod tests {
         assert!(index > 40 && index < 80, "{index} of {}", count(&body));
         assert_eq!(separator, (index as u32).to_be_bytes());
         assert_eq!(shortest_separator(b"abcdef", b"abzzzz"), b"abz");
+    }
+
+    #[test]
+    fn a_leaf_of_few_long_records_is_closed_where_it_lies() {
+        let keys = [&b"key-01"[..], b"key-02", b"key-03"];
+        let mut left = leaf(b"key-01", Some(b"key-z"));
+        for key in keys {
+            assert!(put(&mut left, key, Some(&[9; 4_000])));
+        }
+        let cells = left[heap_start(&left)..].to_vec();
+        let mut right = leaf(b"", None);
+        split_into(&mut left, &mut right, 3, b"key-04");
+        assert!(left.ends_with(&cells), "no record moves");
+        assert_eq!((lower_fence(&left), upper_fence(&left)), (&b"key-01"[..], Some(&b"key-04"[..])));
+        assert_eq!((lower_fence(&right), upper_fence(&right)), (&b"key-04"[..], Some(&b"key-z"[..])));
+        assert_eq!((count(&left), count(&right), tree_id(&right)), (3, 0, TreeId(3)));
+        check(&left).unwrap();
+        check(&right).unwrap();
+        // The old fence is dead, and is found again when the leaf is rewritten.
+        assert_eq!(dead_bytes(&left), b"key-z".len());
+        // It makes room for a record although the fences have more in common now than the records leave out.
+        assert_eq!((prefix_len(&left), common_len(lower_fence(&left), b"key-04")), (4, 5));
+        for key in [b"key-02b", b"key-02c"] {
+            remove(&mut left, 1);
+            assert!(put(&mut left, key, Some(&[8; 4_000])));
+        }
+        assert_eq!(dead_bytes(&left), 0, "it was compacted");
+        check(&left).unwrap();
+        let left_keys: Vec<Vec<u8>> = (0..count(&left)).map(|index| super::key(&left, index)).collect();
+        assert_eq!(left_keys, [&b"key-01"[..], b"key-02c", b"key-03"]);
     }
 
     #[test]

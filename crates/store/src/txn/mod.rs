@@ -20,7 +20,7 @@ use crate::lock::{Acquired, Interrupt, LockMode, LockWait, Request};
 use crate::mvcc::txn_table::State;
 use crate::mvcc::undo::NONE;
 use crate::mvcc::{self, Reader, Visible};
-use crate::oplog::Op;
+use crate::oplog::{Op, OpLog};
 use crate::read::ScanRange;
 use crate::store::{Inner, ReadView, Store, log_failed, meta_root, meta_value};
 use crate::trees::Tree;
@@ -45,7 +45,7 @@ pub(crate) struct Work {
     slot: u32,
     /// The newest undo entry.
     last: u32,
-    log: Vec<u8>,
+    log: OpLog,
     change_count: u64,
     /// It deleted records or dropped trees: purge has to look through its undo.
     deletes: bool,
@@ -79,7 +79,7 @@ impl Transaction {
             id: TxnId(0),
             slot: 0,
             last: NONE,
-            log: Vec::new(),
+            log: OpLog::default(),
             change_count: 0,
             deletes: false,
             replays: false,
@@ -376,7 +376,7 @@ impl Transaction {
         })?;
         inner.add_tree(root, 0);
         if !self.work.replays {
-            Op::Create { tree: id }.write(&mut self.work.log);
+            self.work.log.push(&Op::Create { tree: id });
         }
         self.work.change_count += 1;
         Ok(())
@@ -403,7 +403,7 @@ impl Transaction {
             _ => return Err(StoreError::TreeGone(id).into()),
         };
         if !self.work.replays {
-            Op::Drop { tree: id }.write(&mut self.work.log);
+            self.work.log.push(&Op::Drop { tree: id });
         }
         Ok(())
     }
@@ -509,7 +509,8 @@ impl Transaction {
                     inner.txns.commit(id, Csn(position.0));
                     inner.newest.store(position.0, Ordering::SeqCst);
                 };
-                inner.log()?.append(&self.work.log, publish).map_err(|error| log_failed(&error))
+                let (full, last) = self.work.log.chunks();
+                inner.log()?.append_chunks(full, last, publish).map_err(|error| log_failed(&error))
             });
             match appended {
                 Ok(position) => Some(Csn(position.0)),

@@ -229,7 +229,7 @@ impl Work {
             }
             (Some(value), _) => Op::Put { tree, key, value },
         };
-        op.write(&mut self.log);
+        self.log.push(&op);
     }
 }
 

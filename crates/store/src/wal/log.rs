@@ -304,6 +304,26 @@ impl Log {
         self.append_with_parts(payload, Parts::default(), publish)
     }
 
+    /// As [`Log::append`], for a payload in pieces: `full` and behind them `last`.
+    ///
+    /// # Errors
+    /// `Stopped`.
+    pub fn append_chunks(
+        &self,
+        full: &[Vec<u8>],
+        last: &[u8],
+        publish: impl FnOnce(Lsn),
+    ) -> Result<Lsn, LogError> {
+        let mut parts = Parts::default();
+        for chunk in full {
+            if let Err(error) = self.append_part(chunk, &mut parts) {
+                self.abandon(parts);
+                return Err(error);
+            }
+        }
+        self.append_with_parts(last, parts, publish)
+    }
+
     /// As [`Log::append`], for a transaction that moved parts of its buffer out before; `payload` is the rest.
     ///
     /// # Errors

@@ -31,7 +31,7 @@ pub(super) struct Chain {
     pub(super) commit: Option<u64>,
 }
 
-/// Bytes for one segment, whole blocks once sealed.
+/// Bytes for one segment, at most [`PIECE_BYTES_MAX`] of them, whole blocks once sealed. A record may go on in the next piece.
 #[derive(Debug)]
 pub(super) struct Piece {
     pub(super) segment: Segment,
@@ -63,10 +63,11 @@ pub(super) struct Tail {
     pub(super) chains: Vec<Chain>,
 }
 
-/// Buffers larger than this are given back to the allocator after a flush.
-const KEPT_BUFFER_BYTES_MAX: usize = 4 << 20;
-/// One fills while another is written.
-const KEPT_BUFFERS_MAX: usize = 2;
+/// A piece is at most so long: what a large transaction appends is not copied again to make room for more of it.
+const PIECE_BYTES_MAX: usize = 1 << 20;
+/// Emptied buffers kept; more are given back to the allocator. Some fill while others are written.
+const KEPT_BUFFERS_MAX: usize = 8;
+const _: () = assert!(PIECE_BYTES_MAX.is_multiple_of(BLOCK_BYTES), "a full piece ends with a block");
 
 impl Tail {
     /// A tail at the beginning of an empty segment whose file exists.
@@ -112,17 +113,30 @@ impl Tail {
             previous_part,
             durable,
         };
-        if self.pieces.last().is_none_or(|piece| piece.segment.number != self.segment.number) {
-            let bytes = self.buffers.pop().unwrap_or_default();
-            self.pieces.push(Piece { segment: self.segment, start: self.next, bytes });
-        }
-        let piece = self.pieces.last_mut().expect("pushed above");
-        debug_assert_eq!(piece.start + piece.bytes.len() as u64, self.next);
-        piece.bytes.extend_from_slice(&header.encode(self.segment.salt));
-        piece.bytes.extend_from_slice(payload);
-        self.next = header.end();
+        self.put(&header.encode(self.segment.salt));
+        self.put(payload);
+        debug_assert_eq!(self.next, header.end());
         self.chain_end = header.end();
         (header.start, header.end())
+    }
+
+    /// Appends bytes of the segment from `next` on.
+    fn put(&mut self, mut bytes: &[u8]) {
+        while !bytes.is_empty() {
+            let is_full = |piece: &Piece| {
+                piece.segment.number != self.segment.number || piece.bytes.len() == PIECE_BYTES_MAX
+            };
+            if self.pieces.last().is_none_or(is_full) {
+                let buffer = self.buffers.pop().unwrap_or_default();
+                self.pieces.push(Piece { segment: self.segment, start: self.next, bytes: buffer });
+            }
+            let piece = self.pieces.last_mut().expect("pushed above");
+            debug_assert_eq!(piece.start + piece.bytes.len() as u64, self.next);
+            let (now, later) = bytes.split_at(bytes.len().min(PIECE_BYTES_MAX - piece.bytes.len()));
+            piece.bytes.extend_from_slice(now);
+            self.next += now.len() as u64;
+            bytes = later;
+        }
     }
 
     /// Takes what waits, padded to whole blocks; the next record starts on a fresh one.
@@ -138,7 +152,7 @@ impl Tail {
     /// Gives a batch's buffers back.
     pub(super) fn reuse(&mut self, batch: Batch) {
         for mut piece in batch.pieces {
-            if self.buffers.len() < KEPT_BUFFERS_MAX && piece.bytes.capacity() <= KEPT_BUFFER_BYTES_MAX {
+            if self.buffers.len() < KEPT_BUFFERS_MAX {
                 piece.bytes.clear();
                 self.buffers.push(piece.bytes);
             }
