@@ -28,7 +28,7 @@ pub use print::print_cell;
 pub use read::{ScanRequest, TableScan};
 pub use table::{KeyBytesRange, Table, may_need_large_values};
 pub use value::with_cell;
-pub use write::{Updated, WriteContext};
+pub use write::{RowScratch, Updated, WriteContext};
 pub use zone::{TimestampZone, Utc};
 
 /// How long to wait for records that nobody else should hold long: counters, large values, the dictionary.

@@ -51,6 +51,27 @@ enum Piece<'a> {
     Kept(LargeReference, &'a [u8]),
 }
 
+/// Memory that writing rows needs, for use from row to row: once warm, a row is inserted without an allocation of its own.
+#[derive(Debug, Default)]
+pub struct RowScratch {
+    locator: Vec<u8>,
+    body: BodyScratch,
+    entry: EntryBytes,
+}
+
+/// What building a row's body needs.
+#[derive(Debug, Default)]
+struct BodyScratch {
+    body: Vec<u8>,
+    /// Numbers of the variable columns, the longest value first.
+    order: Vec<u32>,
+    /// Per variable column: where its value went if it moved out of the row.
+    outside: Vec<Option<LargeReference>>,
+    /// The values that share a stream, and which columns' they are.
+    shared: Vec<u8>,
+    in_shared: Vec<u32>,
+}
+
 /// A row's cells, with the memory that decimals and fetched values need.
 #[derive(Default)]
 struct Materialized {
@@ -133,10 +154,24 @@ impl Table {
         cells: &[Cell<'_>],
         context: WriteContext<'_>,
     ) -> Result<(), WriteError> {
+        self.insert_with(transaction, cells, context, &mut RowScratch::default())
+    }
+
+    /// As [`Table::insert`], for one of several rows: `scratch` goes from one to the next.
+    ///
+    /// # Errors
+    /// As [`Table::insert`].
+    pub fn insert_with(
+        &self,
+        transaction: &mut Transaction,
+        cells: &[Cell<'_>],
+        context: WriteContext<'_>,
+        scratch: &mut RowScratch,
+    ) -> Result<(), WriteError> {
         debug_assert_eq!(cells.len(), self.definition.columns.len());
         let savepoint = (self.indexes.len() > usize::from(self.clustered.is_some()) || self.large.is_some())
             .then(|| transaction.savepoint());
-        let result = self.insert_row(transaction, cells, context);
+        let result = self.insert_row(transaction, cells, context, scratch);
         self.undo_on_error(transaction, savepoint, result)
     }
 
@@ -159,32 +194,28 @@ impl Table {
         transaction: &mut Transaction,
         cells: &[Cell<'_>],
         context: WriteContext<'_>,
+        scratch: &mut RowScratch,
     ) -> Result<(), WriteError> {
+        let RowScratch { locator, body, entry } = scratch;
         let cell = |ordinal: usize| cells[ordinal];
-        let mut locator = Vec::with_capacity(32);
+        locator.clear();
         match &self.clustered {
             Some(codec) => {
-                codec.write(cell, context.zone, &mut locator);
+                codec.write(cell, context.zone, locator);
             }
             None => locator.extend_from_slice(&self.next_row_number().to_be_bytes()),
         }
-        let pieces: Vec<Piece<'_>> = self
-            .current_layout()
-            .variable_columns()
-            .iter()
-            .map(|&ordinal| match cells[ordinal as usize] {
-                Cell::Bytes(bytes) => Piece::Bytes(bytes),
-                _ => Piece::Bytes(&[]),
-            })
-            .collect();
-        let mut body = Vec::with_capacity(256);
-        self.build_body(transaction, locator.len(), cell, &pieces, None, context.zone, &mut body)?;
-        self.insert_record(transaction, &locator, &body, cell, context)?;
-        let mut scratch = EntryBytes::default();
+        let variable = self.current_layout().variable_columns();
+        let piece = |number: usize| match cells[variable[number] as usize] {
+            Cell::Bytes(bytes) => Piece::Bytes(bytes),
+            _ => Piece::Bytes(&[]),
+        };
+        self.build_body(transaction, locator.len(), cell, piece, None, context.zone, body)?;
+        self.insert_record(transaction, locator, &body.body, cell, context)?;
         for index in 0..self.indexes.len() {
             if self.indexes[index].entries.is_some() {
-                scratch.write(self, index, cell, &locator, context.zone);
-                self.insert_entry(transaction, index, &scratch, cell, context)?;
+                entry.write(self, index, cell, locator, context.zone);
+                self.insert_entry(transaction, index, entry, cell, context)?;
             }
         }
         Ok(())
@@ -255,53 +286,54 @@ impl Table {
         }))
     }
 
-    /// Appends a row's body, moving out to the large values what does not fit beside a locator of `locator_bytes`.
-    /// With `old`, fixed columns without a cell in `changed` are copied from it.
+    /// Makes `scratch.body` a row's body, moving out to the large values what does not fit beside a locator of
+    /// `locator_bytes`. `piece(number)` gives the variable columns. With `old`, fixed columns without a cell in `changed` are
+    /// copied from it.
     fn build_body<'a>(
         &self,
         transaction: &mut Transaction,
         locator_bytes: usize,
         cell: impl Fn(usize) -> Cell<'a>,
-        pieces: &[Piece<'a>],
+        piece: impl Fn(usize) -> Piece<'a>,
         old: Option<(&RowView<'a>, CellOf<'_, 'a>)>,
         zone: &dyn TimestampZone,
-        out: &mut Vec<u8>,
+        scratch: &mut BodyScratch,
     ) -> Result<(), WriteError> {
+        let BodyScratch { body: out, order, outside, shared, in_shared } = scratch;
+        out.clear();
         let layout = self.current_layout();
+        let count = layout.variable_columns().len();
         let room = store::RECORD_BYTES_MAX.saturating_sub(locator_bytes);
-        let piece_bytes = |piece: &Piece<'_>| match piece {
+        let piece_bytes = |number: usize| match piece(number) {
             Piece::Bytes(bytes) => bytes.len(),
             Piece::Kept(_, prefix) => REFERENCE_BYTES + prefix.len(),
         };
-        let mut total = layout.data_start() + pieces.iter().map(piece_bytes).sum::<usize>();
-        let any_kept = pieces.iter().any(|piece| matches!(piece, Piece::Kept(..)));
+        let inside = |number: usize| match piece(number) {
+            Piece::Bytes(bytes) => BytesRef::Inline(bytes),
+            Piece::Kept(reference, prefix) => BytesRef::External { reference, prefix },
+        };
+        let mut total = layout.data_start() + (0..count).map(piece_bytes).sum::<usize>();
+        let any_kept = (0..count).any(|number| matches!(piece(number), Piece::Kept(..)));
         if total <= room && !any_kept {
-            let variable = |number: usize| match pieces[number] {
-                Piece::Bytes(bytes) => BytesRef::Inline(bytes),
-                Piece::Kept(reference, prefix) => BytesRef::External { reference, prefix },
-            };
+            out.reserve(total);
             match old {
-                Some((view, changed)) => layout.write_changed(view, changed, variable, zone, out),
-                None => layout.write(cell, variable, zone, out),
+                Some((view, changed)) => layout.write_changed(view, changed, inside, zone, out),
+                None => layout.write(cell, inside, zone, out),
             }
             return Ok(());
         }
 
         // The longest values go first; each leaves a reference and a prefix behind.
-        total += pieces.len().div_ceil(8);
-        let mut order: Vec<usize> = (0..pieces.len()).collect();
-        order.sort_unstable_by_key(|&number| std::cmp::Reverse(piece_bytes(&pieces[number])));
-        let mut refs: Vec<BytesRef<'a>> = pieces
-            .iter()
-            .map(|piece| match *piece {
-                Piece::Bytes(bytes) => BytesRef::Inline(bytes),
-                Piece::Kept(reference, prefix) => BytesRef::External { reference, prefix },
-            })
-            .collect();
-        let mut shared = Vec::new();
-        let mut in_shared = Vec::new();
-        for number in order {
-            let Piece::Bytes(bytes) = pieces[number] else { continue };
+        total += count.div_ceil(8);
+        order.clear();
+        order.extend(0..count as u32);
+        order.sort_unstable_by_key(|&number| std::cmp::Reverse(piece_bytes(number as usize)));
+        outside.clear();
+        outside.resize(count, None);
+        shared.clear();
+        in_shared.clear();
+        for &number in &*order {
+            let Piece::Bytes(bytes) = piece(number as usize) else { continue };
             let left = REFERENCE_BYTES + bytes.len().min(PREFIX_BYTES);
             if total <= room || bytes.len() <= left {
                 break;
@@ -314,30 +346,31 @@ impl Table {
                 shared.extend_from_slice(bytes);
                 (0, (shared.len() - bytes.len()) as u64)
             };
-            refs[number] = BytesRef::External {
-                reference: LargeReference { stream, offset, length: bytes.len() as u64 },
-                prefix: &bytes[..bytes.len().min(PREFIX_BYTES)],
-            };
+            outside[number as usize] = Some(LargeReference { stream, offset, length: bytes.len() as u64 });
         }
         if !shared.is_empty() {
-            let shared_stream = self.write_stream(transaction, &shared)?;
-            for number in in_shared {
-                if let BytesRef::External { reference, .. } = &mut refs[number] {
+            let shared_stream = self.write_stream(transaction, shared)?;
+            for &number in &*in_shared {
+                if let Some(reference) = &mut outside[number as usize] {
                     reference.stream = shared_stream;
                 }
             }
         }
-        let start = out.len();
+        let placed = |number: usize| match (piece(number), outside[number]) {
+            (Piece::Bytes(bytes), Some(reference)) => {
+                BytesRef::External { reference, prefix: &bytes[..bytes.len().min(PREFIX_BYTES)] }
+            }
+            _ => inside(number),
+        };
         match old {
-            Some((view, changed)) => layout.write_changed(view, changed, |number| refs[number], zone, out),
-            None => layout.write(cell, |number| refs[number], zone, out),
+            Some((view, changed)) => layout.write_changed(view, changed, placed, zone, out),
+            None => layout.write(cell, placed, zone, out),
         }
-        if out.len() - start > room {
+        if out.len() > room {
             // So many columns that even their references do not fit: the whole row moves out.
-            let stream = self.write_stream(transaction, &out[start..])?;
-            let length = (out.len() - start) as u64;
-            out.truncate(start);
-            let reference = LargeReference { stream, offset: 0, length };
+            let stream = self.write_stream(transaction, out)?;
+            let reference = LargeReference { stream, offset: 0, length: out.len() as u64 };
+            out.clear();
             write_spilled(self.definition.row_version, reference, out);
         }
         Ok(())
@@ -463,9 +496,11 @@ impl Table {
                 }
             })
             .collect();
-        let mut body = Vec::with_capacity(old.body().len() + 64);
+        let mut scratch = BodyScratch::default();
         let copied = old_is_current.then_some((old, &changed as &dyn Fn(usize) -> _));
-        self.build_body(transaction, new_locator.len(), new_cell, &pieces, copied, context.zone, &mut body)?;
+        let piece = |number: usize| pieces[number];
+        self.build_body(transaction, new_locator.len(), new_cell, piece, copied, context.zone, &mut scratch)?;
+        let body = scratch.body;
 
         // What the old version kept outside and the new one does not keep.
         self.drop_streams(transaction, old, spilled, |reference| {
@@ -608,7 +643,7 @@ impl Table {
 }
 
 /// An index entry's record.
-#[derive(Default)]
+#[derive(Debug, Default)]
 struct EntryBytes {
     key: Vec<u8>,
     value: Vec<u8>,

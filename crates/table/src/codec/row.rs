@@ -247,12 +247,12 @@ impl Layout {
             if let Place::Fixed { .. } = slot.place {
                 let value = cell(ordinal);
                 slot.field.write_fixed(value, zone, out);
-                if value == Cell::Null {
+                if matches!(value, Cell::Null) {
                     self.mark_null(slot, &mut out[start..]);
                 }
             }
         }
-        self.write_variable(start, |ordinal| cell(ordinal) == Cell::Null, variable, out);
+        self.write_variable(start, |ordinal| matches!(cell(ordinal), Cell::Null), variable, out);
     }
 
     /// Appends the body of `old` (same layout, not spilled) with the columns changed that `changed` gives a cell for.
