@@ -18,7 +18,7 @@ use plan::physical::PlanKind;
 use store::Store;
 use syntax::ast::{self, Statement};
 use types::convert::{StoreOptions, store_value};
-use types::{Cell, Column, DataType, TypeKind, Value};
+use types::{Cell, Column, DataType, TypeKind, Value, ValueRef};
 
 /// 2026-11-21 04:00:00 UTC.
 const NOW_UTC_MICROS: i64 = 1_795_233_600_000_000;
@@ -85,9 +85,10 @@ impl World {
         let mut warnings = Warnings::default();
         let view = self.store.read_view();
         let mut transaction = self.store.begin();
+        let params: Vec<ValueRef<'_>> = params.iter().map(ValueRef::from).collect();
         let eval = EvalContext {
             settings: &settings,
-            params,
+            params: &params,
             outer: Vec::new(),
             session: &mut self.memory,
             warnings: &mut warnings,

@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use syntax::ast::IntervalUnit;
-use types::{DataType, Value};
+use types::{DataType, Value, ValueRef};
 
 use crate::function::FunctionId;
 use crate::logical::Logical;
@@ -342,7 +342,7 @@ impl Expr {
 
 /// The type of a value written in the text.
 #[must_use]
-pub fn literal_type(value: &Value) -> DataType {
+pub fn literal_type<'a>(value: impl Into<ValueRef<'a>>) -> DataType {
     fn digits(mut value: u64) -> u32 {
         let mut count = 1;
         while value >= 10 {
@@ -351,27 +351,27 @@ pub fn literal_type(value: &Value) -> DataType {
         }
         count
     }
-    match value {
-        Value::Null => DataType::NULL,
-        Value::Int(value) => {
+    match value.into() {
+        ValueRef::Null => DataType::NULL,
+        ValueRef::Int(value) => {
             // One place for the sign, as MySQL counts; TRUE and FALSE have a length of 1.
             DataType { length: digits(value.unsigned_abs()) + 1, ..DataType::BIGINT }
         }
-        Value::UInt(value) => DataType { length: digits(*value), ..DataType::BIGINT_UNSIGNED },
-        Value::Double(_) => DataType::DOUBLE,
-        Value::Decimal(value) => {
+        ValueRef::UInt(value) => DataType { length: digits(value), ..DataType::BIGINT_UNSIGNED },
+        ValueRef::Double(_) => DataType::DOUBLE,
+        ValueRef::Decimal(value) => {
             let scale = value.scale();
             DataType::decimal(value.integer_digits() + u32::from(scale), scale)
         }
-        Value::Date(_) => DataType::DATE,
-        Value::DateTime(value) => DataType::datetime(fraction_digits(value.micros)),
-        Value::Time(value) => {
+        ValueRef::Date(_) => DataType::DATE,
+        ValueRef::DateTime(value) => DataType::datetime(fraction_digits(value.micros)),
+        ValueRef::Time(value) => {
             DataType::time(fraction_digits((value.micros % 1_000_000).unsigned_abs() as u32))
         }
-        Value::Bytes { bytes, collation } => {
-            DataType::varchar(collation.charset().char_count(bytes) as u32, *collation)
+        ValueRef::Bytes { bytes, collation } => {
+            DataType::varchar(collation.charset().char_count(bytes) as u32, collation)
         }
-        Value::Json(_) => DataType::JSON,
+        ValueRef::Json(_) => DataType::JSON,
     }
 }
 

@@ -380,6 +380,26 @@ pub fn store(
     }
 }
 
+/// Whether [`store`] would put exactly these bytes into a column of type `to`, without an issue: then they need not pass
+/// through it. `false` decides nothing.
+#[inline]
+#[must_use]
+pub fn stores_as_is(text: &[u8], from: CollationId, to: &DataType) -> bool {
+    let target = to.collation.charset();
+    let kept_whole = match to.kind {
+        TypeKind::VarChar => true,
+        // Trailing spaces are cut off, binary ones are filled up.
+        TypeKind::Char => to.collation != CollationId::BINARY && text.last() != Some(&b' '),
+        _ => to.is_text_or_blob(),
+    };
+    // No character is longer than its bytes, and ASCII is the same in all character sets.
+    kept_whole
+        && text.len() <= to.length as usize
+        && (target == Charset::Binary
+            || text.is_ascii()
+            || (from.charset() == target && target.validate(text).is_ok()))
+}
+
 /// Stores a [`Value`]; see [`store`].
 pub fn store_value(
     value: &Value,

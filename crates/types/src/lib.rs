@@ -20,5 +20,5 @@ pub mod vector;
 pub use collation::CollationId;
 pub use data_type::{DataType, Members, Physical, TypeKind};
 pub use decimal::Decimal;
-pub use value::Value;
+pub use value::{Value, ValueRef};
 pub use vector::{Batch, Cell, Column, ColumnData};

@@ -48,3 +48,69 @@ impl Value {
         matches!(self, Value::Null)
     }
 }
+
+/// A [`Value`] whose bytes stand elsewhere: in the packet that brought a parameter, in a statement's text.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum ValueRef<'a> {
+    /// NULL.
+    Null,
+    /// As [`Value::Int`].
+    Int(i64),
+    /// As [`Value::UInt`].
+    UInt(u64),
+    /// As [`Value::Double`].
+    Double(f64),
+    /// As [`Value::Decimal`].
+    Decimal(Decimal),
+    /// As [`Value::Date`].
+    Date(DateTime),
+    /// As [`Value::DateTime`].
+    DateTime(DateTime),
+    /// As [`Value::Time`].
+    Time(Time),
+    /// As [`Value::Bytes`].
+    Bytes {
+        /// The bytes.
+        bytes: &'a [u8],
+        /// Their collation, and with it their character set.
+        collation: CollationId,
+    },
+    /// As [`Value::Json`].
+    Json(&'a [u8]),
+}
+
+impl ValueRef<'_> {
+    /// The same with bytes of its own.
+    #[must_use]
+    pub fn to_value(self) -> Value {
+        match self {
+            ValueRef::Null => Value::Null,
+            ValueRef::Int(value) => Value::Int(value),
+            ValueRef::UInt(value) => Value::UInt(value),
+            ValueRef::Double(value) => Value::Double(value),
+            ValueRef::Decimal(value) => Value::Decimal(value),
+            ValueRef::Date(value) => Value::Date(value),
+            ValueRef::DateTime(value) => Value::DateTime(value),
+            ValueRef::Time(value) => Value::Time(value),
+            ValueRef::Bytes { bytes, collation } => Value::Bytes { bytes: bytes.to_vec(), collation },
+            ValueRef::Json(document) => Value::Json(document.to_vec()),
+        }
+    }
+}
+
+impl<'a> From<&'a Value> for ValueRef<'a> {
+    fn from(value: &'a Value) -> ValueRef<'a> {
+        match value {
+            Value::Null => ValueRef::Null,
+            Value::Int(value) => ValueRef::Int(*value),
+            Value::UInt(value) => ValueRef::UInt(*value),
+            Value::Double(value) => ValueRef::Double(*value),
+            Value::Decimal(value) => ValueRef::Decimal(*value),
+            Value::Date(value) => ValueRef::Date(*value),
+            Value::DateTime(value) => ValueRef::DateTime(*value),
+            Value::Time(value) => ValueRef::Time(*value),
+            Value::Bytes { bytes, collation } => ValueRef::Bytes { bytes, collation: *collation },
+            Value::Json(document) => ValueRef::Json(document),
+        }
+    }
+}

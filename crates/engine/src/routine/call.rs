@@ -7,8 +7,8 @@ use exec::output::{ResultColumn, RowEncoder, encode_columns};
 use service::error as e;
 use service::{Capabilities, OkSummary, Outcome, Reply, RowFormat, SqlError, StatusFlags};
 use syntax::ast::{self, ExprKind, ParameterMode, Statement};
-use types::Value;
 use types::vector::Batch;
+use types::{Value, ValueRef};
 
 use super::program::{Program, SlotType, Target};
 use super::{DYNAMIC_CALLS_MAX, FRAMES_MAX, Frame, Routine, Saved, compile, plan_type};
@@ -41,7 +41,7 @@ impl LocalSession {
         &mut self,
         call: &ast::Call<'_>,
         text: &[u8],
-        parameters: &[Value],
+        parameters: &[ValueRef<'_>],
         reply: &mut Reply<'_>,
     ) -> Outcome {
         self.core.counters.count(StatementKind::CallProcedure);
@@ -112,10 +112,10 @@ impl LocalSession {
         &mut self,
         expr: &ast::Expr<'_>,
         text: &[u8],
-        parameters: &[Value],
+        parameters: &[ValueRef<'_>],
     ) -> Result<Value> {
         if let ExprKind::Param(ordinal) = expr.kind {
-            return Ok(parameters.get(ordinal as usize).cloned().unwrap_or(Value::Null));
+            return Ok(parameters.get(ordinal as usize).map_or(Value::Null, |value| value.to_value()));
         }
         let plan = self.plan_expr(expr, text, parameters)?;
         self.require_plan_privileges(&plan)?;

@@ -10,7 +10,7 @@ use syntax::ast::{
 use types::convert::{Severity, StoreOptions, store_value};
 use types::temporal::parse::DateMode;
 use types::vector::Column;
-use types::{DataType, TypeKind, Value};
+use types::{DataType, TypeKind, Value, ValueRef};
 
 use super::program::{EmbeddedKind, Program, Slot, SlotType, StatementId, Target};
 use super::{Frame, Planned, compile};
@@ -61,7 +61,8 @@ impl LocalSession {
     /// Runs a plan with the frame's slots as parameters.
     fn run_with_slots(&mut self, plan: &mut CachedPlan, reply: &mut Reply<'_>) -> Outcome {
         let slots = std::mem::take(&mut self.frame()?.slots);
-        let ran = self.run_cached(plan, &slots, false, reply);
+        let values: Vec<ValueRef<'_>> = slots.iter().map(ValueRef::from).collect();
+        let ran = self.run_cached(plan, &values, false, reply);
         self.frame()?.slots = slots;
         ran.map(|_| ())
     }
@@ -143,7 +144,12 @@ impl LocalSession {
     }
 
     /// Plans an expression as a query of one row and one column.
-    pub(super) fn plan_expr(&self, expr: &Expr<'_>, text: &[u8], values: &[Value]) -> Result<CachedPlan> {
+    pub(super) fn plan_expr(
+        &self,
+        expr: &Expr<'_>,
+        text: &[u8],
+        values: &[ValueRef<'_>],
+    ) -> Result<CachedPlan> {
         let items = [SelectItem::Expr { expr: *expr, alias: None, source: expr.span }];
         let select = Select {
             options: ast::SelectOptions::default(),

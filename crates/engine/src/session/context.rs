@@ -9,8 +9,8 @@ use plan::physical::PlanKind;
 use service::Capabilities;
 use service::error::ER_INTERNAL_ERROR;
 use store::LockWait;
-use types::Value;
 use types::temporal::zone::TimeZone;
+use types::{Value, ValueRef};
 
 use super::LocalSession;
 use super::plans::CachedPlan;
@@ -36,7 +36,7 @@ impl LocalSession {
     pub(crate) fn with_context<R>(
         &mut self,
         plan: &CachedPlan,
-        values: &[Value],
+        values: &[ValueRef<'_>],
         run: impl FnOnce(&Prepared, &mut ExecContext<'_>) -> SqlResult<R>,
     ) -> SqlResult<R> {
         if self.temporary.is_empty() {
@@ -51,7 +51,7 @@ impl LocalSession {
         &mut self,
         catalog: &Arc<Catalog>,
         plan: &CachedPlan,
-        values: &[Value],
+        values: &[ValueRef<'_>],
         run: impl FnOnce(&Prepared, &mut ExecContext<'_>) -> SqlResult<R>,
     ) -> SqlResult<R> {
         let changes = !matches!(plan.prepared.plan().kind, PlanKind::Query(_) | PlanKind::Do(_));
@@ -121,10 +121,11 @@ impl LocalSession {
             account: &self.account,
         };
         // A routine's own statement has the routine's variables as parameters.
-        let values = match self.routines.slots() {
-            Some(slots) if values.is_empty() => slots,
-            _ => values,
+        let slots: Vec<ValueRef<'_>> = match self.routines.slots() {
+            Some(slots) if values.is_empty() => slots.iter().map(ValueRef::from).collect(),
+            _ => Vec::new(),
         };
+        let values = if slots.is_empty() { values } else { &slots };
         let eval = EvalContext {
             settings: &settings,
             params: values,

@@ -3,7 +3,7 @@
 use service::error::{ER_EMPTY_QUERY, ER_NO_SUCH_THREAD, ER_PARSE_ERROR};
 use service::{Outcome, Reply, SqlError};
 use syntax::ast::{Flush, MaintainKind, Show, ShowFilter, Statement};
-use types::Value;
+use types::{Value, ValueRef};
 
 use super::plans::has_plan;
 use super::recognise::Recognised;
@@ -112,7 +112,7 @@ impl LocalSession {
         &mut self,
         statement: &Statement<'_>,
         sql: &[u8],
-        parameters: &[Value],
+        parameters: &[ValueRef<'_>],
         reply: &mut Reply<'_>,
     ) -> Outcome {
         if !keeps_diagnostics(statement) {

@@ -6,7 +6,7 @@ use plan::explain::{Actual, ExplainRow};
 use plan::physical::PlanKind;
 use service::{Outcome, Reply, SqlError};
 use syntax::ast::{Explain, ExplainTarget};
-use types::Value;
+use types::ValueRef;
 use types::vector::Batch;
 
 use super::listing::{Listing, text, unsigned};
@@ -29,7 +29,7 @@ impl LocalSession {
         &mut self,
         explain: &Explain<'_>,
         sql: &[u8],
-        parameters: &[Value],
+        parameters: &[ValueRef<'_>],
         reply: &mut Reply<'_>,
     ) -> Outcome {
         self.core.counters.count(StatementKind::ExplainOther);
@@ -74,7 +74,7 @@ impl LocalSession {
     fn analyze(
         &mut self,
         plan: &CachedPlan,
-        parameters: &[Value],
+        parameters: &[ValueRef<'_>],
         reply: &mut Reply<'_>,
     ) -> Result<Vec<Actual>, Box<SqlError>> {
         let physical = plan.prepared.plan();

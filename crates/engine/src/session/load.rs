@@ -17,9 +17,9 @@ use service::error::{
 };
 use service::{OkSummary, Outcome, Reply, SqlError};
 use syntax::ast::{Duplicates, LoadColumn, LoadData};
-use types::Value;
 use types::charset::Charset;
 use types::collation::CollationId;
+use types::{Value, ValueRef};
 
 use super::LocalSession;
 use super::definitions::file_charset;
@@ -411,11 +411,12 @@ impl LocalSession {
                     }
                 }
                 drop(next);
+                let values: Vec<ValueRef<'_>> = row.iter().map(ValueRef::from).collect();
                 let current = match plan.take() {
-                    Some(current) if self.plan_is_current(&current, &row) => current,
-                    _ => self.plan_statement(&parsed.statement, text, &row)?,
+                    Some(current) if self.plan_is_current(&current, &values) => current,
+                    _ => self.plan_statement(&parsed.statement, text, &values)?,
                 };
-                let summary = self.run_changes(&current, &row)?;
+                let summary = self.run_changes(&current, &values)?;
                 plan = Some(current);
                 if summary.affected == 0 {
                     loaded.skipped += 1;

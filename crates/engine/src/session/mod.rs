@@ -106,7 +106,7 @@ pub struct LocalSession {
     /// Memory for the row of a point SELECT.
     pub(crate) row: Vec<u8>,
     /// Memory for the parameters of a prepared statement.
-    parameters: Vec<Value>,
+    parameters: Vec<types::ValueRef<'static>>,
     /// The prepared statement whose text the process list has; 0: another text.
     shown_statement: u32,
     /// Text of the running statement, for expressions that are planned by themselves.

@@ -18,7 +18,7 @@ use service::error::{ER_INCORRECT_GLOBAL_LOCAL_VAR, ER_INTERNAL_ERROR};
 use syntax::ast::{Statement, VarScope};
 use types::charset::Charset;
 use types::collation::CollationId;
-use types::{DataType, Value};
+use types::{DataType, Value, ValueRef};
 use wire::EncodedColumns;
 
 use super::LocalSession;
@@ -63,18 +63,18 @@ enum ParameterClass {
     Json,
 }
 
-fn class_of(value: &Value) -> ParameterClass {
+fn class_of(value: &ValueRef<'_>) -> ParameterClass {
     match value {
-        Value::Null => ParameterClass::Null,
-        Value::Int(_) => ParameterClass::Int,
-        Value::UInt(_) => ParameterClass::UInt,
-        Value::Double(_) => ParameterClass::Double,
-        Value::Decimal(number) => ParameterClass::Decimal(number.scale()),
-        Value::Date(_) => ParameterClass::Date,
-        Value::DateTime(_) => ParameterClass::DateTime,
-        Value::Time(_) => ParameterClass::Time,
-        Value::Bytes { collation, .. } => ParameterClass::Text(*collation),
-        Value::Json(_) => ParameterClass::Json,
+        ValueRef::Null => ParameterClass::Null,
+        ValueRef::Int(_) => ParameterClass::Int,
+        ValueRef::UInt(_) => ParameterClass::UInt,
+        ValueRef::Double(_) => ParameterClass::Double,
+        ValueRef::Decimal(number) => ParameterClass::Decimal(number.scale()),
+        ValueRef::Date(_) => ParameterClass::Date,
+        ValueRef::DateTime(_) => ParameterClass::DateTime,
+        ValueRef::Time(_) => ParameterClass::Time,
+        ValueRef::Bytes { collation, .. } => ParameterClass::Text(*collation),
+        ValueRef::Json(_) => ParameterClass::Json,
     }
 }
 
@@ -178,7 +178,7 @@ fn same_name(one: Option<&Arc<str>>, other: Option<&Arc<str>>) -> bool {
 /// What binding asks of a session.
 struct BindSession<'a> {
     session: &'a LocalSession,
-    parameters: Option<&'a [Value]>,
+    parameters: Option<&'a [ValueRef<'a>]>,
     /// The literals that are the parameters.
     literals: Option<&'a syntax::Digested<'a>>,
 }
@@ -216,7 +216,7 @@ impl plan::bind::Session for BindSession<'_> {
 
     fn parameter_type(&self, ordinal: u32) -> Option<DataType> {
         let value = self.parameters?.get(ordinal as usize)?;
-        Some(plan::expr::literal_type(value))
+        Some(plan::expr::literal_type(*value))
     }
 
     fn local_variable(&self, name: &str) -> Option<(u32, DataType)> {
@@ -291,7 +291,7 @@ impl LocalSession {
         &self,
         statement: &Statement<'_>,
         text: &[u8],
-        values: &[Value],
+        values: &[ValueRef<'_>],
     ) -> Result<CachedPlan, Box<SqlError>> {
         self.plan_with(statement, text, Some(values), &self.catalog())
     }
@@ -304,7 +304,7 @@ impl LocalSession {
         &self,
         statement: &Statement<'_>,
         text: &[u8],
-        values: &[Value],
+        values: &[ValueRef<'_>],
         literals: &syntax::Digested<'_>,
     ) -> Result<CachedPlan, Box<SqlError>> {
         let bind = BindSession { session: self, parameters: Some(values), literals: Some(literals) };
@@ -315,7 +315,7 @@ impl LocalSession {
         &self,
         statement: &Statement<'_>,
         text: &[u8],
-        values: Option<&[Value]>,
+        values: Option<&[ValueRef<'_>]>,
         catalog: &Arc<Catalog>,
     ) -> Result<CachedPlan, Box<SqlError>> {
         let bind = BindSession { session: self, parameters: values, literals: None };
@@ -326,7 +326,7 @@ impl LocalSession {
         &self,
         statement: &Statement<'_>,
         text: &[u8],
-        values: &[Value],
+        values: &[ValueRef<'_>],
         catalog: &Arc<Catalog>,
         bind: &BindSession<'_>,
     ) -> Result<CachedPlan, Box<SqlError>> {
@@ -372,7 +372,7 @@ impl LocalSession {
     }
 
     /// Whether a cached plan may run now with these parameters.
-    pub(crate) fn plan_is_current(&self, plan: &CachedPlan, values: &[Value]) -> bool {
+    pub(crate) fn plan_is_current(&self, plan: &CachedPlan, values: &[ValueRef<'_>]) -> bool {
         self.plan_fits(plan)
             && plan.parameter_classes.len() == values.len()
             && plan.parameter_classes.iter().zip(values).all(|(class, value)| *class == class_of(value))

@@ -18,7 +18,7 @@ use table::codec::row::{BytesRef, RowView};
 use types::charset::Charset;
 use types::collation::CollationId;
 use types::vector::Cell;
-use types::{Physical, Value};
+use types::{Physical, Value, ValueRef};
 use wire::row;
 
 /// One part of the key: where its value comes from and what it must be.
@@ -151,32 +151,32 @@ impl PointProgram {
     }
 
     /// Encodes the key into `out`; false if a value does not fit its column as it is.
-    fn write_key(&self, values: &[Value], zone: &dyn TimestampZone, out: &mut Vec<u8>) -> bool {
+    fn write_key(&self, values: &[ValueRef<'_>], zone: &dyn TimestampZone, out: &mut Vec<u8>) -> bool {
         let codec = self.table.key_codec(self.index);
         for (number, part) in self.key.iter().enumerate() {
             let value = match &part.source {
                 KeySource::Parameter(ordinal) => match values.get(*ordinal) {
-                    Some(value) => value,
+                    Some(value) => *value,
                     None => return false,
                 },
-                KeySource::Literal(value) => value,
+                KeySource::Literal(value) => ValueRef::from(value),
             };
             let cell = match (value, part.accepts) {
-                (Value::Int(number), Accepts::Integers { least, greatest })
-                    if (least..=greatest).contains(&i128::from(*number)) =>
+                (ValueRef::Int(number), Accepts::Integers { least, greatest })
+                    if (least..=greatest).contains(&i128::from(number)) =>
                 {
-                    Cell::Int(*number)
+                    Cell::Int(number)
                 }
-                (Value::UInt(number), Accepts::Integers { least, greatest })
-                    if (least..=greatest).contains(&i128::from(*number)) =>
+                (ValueRef::UInt(number), Accepts::Integers { least, greatest })
+                    if (least..=greatest).contains(&i128::from(number)) =>
                 {
                     #[allow(
                         clippy::cast_possible_wrap,
                         reason = "an unsigned column keeps the bits of its u64"
                     )]
-                    Cell::Int(*number as i64)
+                    Cell::Int(number as i64)
                 }
-                (Value::Bytes { bytes, collation }, Accepts::Text(wanted))
+                (ValueRef::Bytes { bytes, collation }, Accepts::Text(wanted))
                     if collation.charset() == wanted.charset() =>
                 {
                     Cell::Bytes(bytes)
@@ -194,7 +194,7 @@ impl PointProgram {
     /// The store's.
     pub fn run(
         &mut self,
-        values: &[Value],
+        values: &[ValueRef<'_>],
         reader: Reader<'_>,
         zone: &dyn TimestampZone,
         key: &mut Vec<u8>,

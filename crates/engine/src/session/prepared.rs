@@ -17,9 +17,10 @@ use service::error::{
 };
 use service::{ExecuteRequest, Outcome, Reply, SqlError, StatusFlags};
 use syntax::ast::{PrepareSource, Statement};
+use types::charset::Charset;
 use types::collation::CollationId;
 use types::temporal::{DateTime, Time};
-use types::{DataType, Decimal, Value};
+use types::{DataType, Decimal, Value, ValueRef};
 use wire::parameter::{ParameterType, ParameterValue, Parameters};
 use wire::{ColumnType, EncodedColumns};
 
@@ -34,10 +35,8 @@ use crate::variables::definition::known;
 
 /// Long data of all parameters of a statement may be so many times `max_allowed_packet`.
 pub const LONG_DATA_BYTES_MAX_FACTOR: usize = 2;
-/// A session keeps the memory of so many parameters for its next statement,
+/// A session keeps the memory of so many parameters for its next statement.
 const VALUES_KEPT: usize = 16;
-/// and of texts up to this length.
-const VALUE_BYTES_KEPT: usize = 256;
 
 /// One prepared statement.
 #[derive(Debug)]
@@ -136,7 +135,7 @@ fn unknown(id: &str, command: &str) -> Box<SqlError> {
 struct RenderedStatement<'a> {
     text: &'a [u8],
     places: &'a [u32],
-    values: &'a [Value],
+    values: &'a [ValueRef<'a>],
 }
 
 impl StatementText for RenderedStatement<'_> {
@@ -145,7 +144,7 @@ impl StatementText for RenderedStatement<'_> {
         for (place, value) in self.places.iter().zip(self.values) {
             let place = *place as usize;
             line.extend_from_slice(&self.text[from..place]);
-            write_literal(value, line);
+            write_literal(*value, line);
             from = place + 1;
         }
         line.extend_from_slice(&self.text[from..]);
@@ -153,22 +152,22 @@ impl StatementText for RenderedStatement<'_> {
 }
 
 /// Appends a value as a literal that reads back as it.
-fn write_literal(value: &Value, line: &mut Vec<u8>) {
+fn write_literal(value: ValueRef<'_>, line: &mut Vec<u8>) {
     match value {
-        Value::Null => line.extend_from_slice(b"NULL"),
-        Value::Int(number) => types::number::write_i64(*number, line),
-        Value::UInt(number) => types::number::write_u64(*number, line),
-        Value::Double(number) => types::number::write_double(*number, line),
-        Value::Decimal(number) => number.write_text(line),
-        Value::Date(date) => quoted(line, |line| date.write_date(line)),
-        Value::DateTime(time) => {
+        ValueRef::Null => line.extend_from_slice(b"NULL"),
+        ValueRef::Int(number) => types::number::write_i64(number, line),
+        ValueRef::UInt(number) => types::number::write_u64(number, line),
+        ValueRef::Double(number) => types::number::write_double(number, line),
+        ValueRef::Decimal(number) => number.write_text(line),
+        ValueRef::Date(date) => quoted(line, |line| date.write_date(line)),
+        ValueRef::DateTime(time) => {
             quoted(line, |line| time.write_datetime(if time.micros == 0 { 0 } else { 6 }, line));
         }
-        Value::Time(time) => {
+        ValueRef::Time(time) => {
             quoted(line, |line| time.write_text(if time.micros % 1_000_000 == 0 { 0 } else { 6 }, line));
         }
-        Value::Bytes { bytes, .. } => catalog::append_string(line, bytes),
-        Value::Json(document) => quoted(line, |line| types::json::print(document, line)),
+        ValueRef::Bytes { bytes, .. } => catalog::append_string(line, bytes),
+        ValueRef::Json(document) => quoted(line, |line| types::json::print(document, line)),
     }
 }
 
@@ -178,57 +177,51 @@ fn quoted(line: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>)) {
     line.push(b'\'');
 }
 
-/// Puts the value of a binary parameter into `place`, whose memory is used again. Text is taken as UTF-8 in `collation`, bytes
-/// of BLOB types as `binary`.
-fn put_value(
-    place: &mut Value,
-    value: ParameterValue<'_>,
-    data_type: ParameterType,
-    text_collation: CollationId,
-) {
-    *place = match value {
-        ParameterValue::Null | ParameterValue::LongData => Value::Null,
-        ParameterValue::Int(number) => Value::Int(number),
-        ParameterValue::UInt(number) => Value::UInt(number),
-        ParameterValue::Float(number) => Value::Double(f64::from(number)),
-        ParameterValue::Double(number) => Value::Double(number),
-        ParameterValue::Decimal(text) => Value::Decimal(Decimal::parse(text).value),
-        ParameterValue::Bytes(sent) => {
+/// The value of a binary parameter. Text is taken as UTF-8 in `collation`, bytes of BLOB types as `binary`.
+fn value_of(value: ParameterValue<'_>, data_type: ParameterType, collation: CollationId) -> ValueRef<'_> {
+    match value {
+        ParameterValue::Null | ParameterValue::LongData => ValueRef::Null,
+        ParameterValue::Int(number) => ValueRef::Int(number),
+        ParameterValue::UInt(number) => ValueRef::UInt(number),
+        ParameterValue::Float(number) => ValueRef::Double(f64::from(number)),
+        ParameterValue::Double(number) => ValueRef::Double(number),
+        ParameterValue::Decimal(text) => ValueRef::Decimal(Decimal::parse(text).value),
+        ParameterValue::Bytes(bytes) => {
             let binary = matches!(
                 data_type.column_type,
                 ColumnType::TinyBlob | ColumnType::MediumBlob | ColumnType::LongBlob | ColumnType::Blob
             );
-            let collation = if binary { CollationId::BINARY } else { text_collation };
-            match place {
-                Value::Bytes { bytes, collation: kept } => {
-                    bytes.clear();
-                    bytes.extend_from_slice(sent);
-                    *kept = collation;
-                    return;
-                }
-                _ => Value::string(sent, collation),
-            }
+            ValueRef::Bytes { bytes, collation: if binary { CollationId::BINARY } else { collation } }
         }
-        ParameterValue::Date(fields) => Value::Date(datetime_of(fields)),
-        ParameterValue::DateTime(fields) => Value::DateTime(datetime_of(fields)),
-        ParameterValue::Time(fields) => {
-            Value::Time(Time::new(fields.negative, fields.hours, fields.minute, fields.second, fields.micros))
-        }
-    };
+        ParameterValue::Date(fields) => ValueRef::Date(datetime_of(fields)),
+        ParameterValue::DateTime(fields) => ValueRef::DateTime(datetime_of(fields)),
+        ParameterValue::Time(fields) => ValueRef::Time(Time::new(
+            fields.negative,
+            fields.hours,
+            fields.minute,
+            fields.second,
+            fields.micros,
+        )),
+    }
 }
 
-/// Gives up what parameters need beyond a little: an idle session holds no large values.
-fn shrink(values: &mut Vec<Value>) {
-    if values.len() > VALUES_KEPT {
-        *values = Vec::new();
+/// Text parameters come in `character_set_client`; here all text is UTF-8.
+fn from_latin1<'a>(value: ValueRef<'a>, arena: &'a bumpalo::Bump) -> ValueRef<'a> {
+    let ValueRef::Bytes { bytes, collation } = value else { return value };
+    if collation == CollationId::BINARY || bytes.is_ascii() {
+        return value;
     }
-    for value in values {
-        match value {
-            Value::Bytes { bytes, .. } if bytes.capacity() > VALUE_BYTES_KEPT => *value = Value::Null,
-            Value::Json(_) => *value = Value::Null,
-            _ => {}
-        }
-    }
+    let mut text = Vec::with_capacity(bytes.len() * 2);
+    // Every byte of latin1 is a character of UTF-8: nothing is lost.
+    let _ = types::charset::convert_lossy(Charset::Latin1, bytes, collation.charset(), &mut text);
+    ValueRef::Bytes { bytes: arena.alloc_slice_copy(&text), collation }
+}
+
+/// An empty vector for other values in the memory of this one.
+pub(super) fn recycle<'b>(mut values: Vec<ValueRef<'_>>) -> Vec<ValueRef<'b>> {
+    values.clear();
+    // Collecting in place keeps the memory: both sides have the same layout.
+    values.into_iter().map(|_| ValueRef::Null).collect()
 }
 
 fn datetime_of(fields: wire::row::DateTimeFields) -> DateTime {
@@ -335,10 +328,7 @@ impl LocalSession {
     ) -> Outcome {
         self.core.counters.com_stmt_execute.increment();
         let mut statement = self.prepared.take(request.statement_id, "mysqld_stmt_execute")?;
-        let mut values = std::mem::take(&mut self.parameters);
-        let outcome = self.execute_taken(&mut statement, &mut values, request, reply);
-        shrink(&mut values);
-        self.parameters = values;
+        let outcome = self.execute_taken(&mut statement, request, reply);
         self.prepared.put_back(request.statement_id, statement);
         outcome
     }
@@ -346,7 +336,6 @@ impl LocalSession {
     fn execute_taken(
         &mut self,
         statement: &mut PreparedStatement,
-        values: &mut Vec<Value>,
         request: ExecuteRequest<'_>,
         reply: &mut Reply<'_>,
     ) -> Outcome {
@@ -355,18 +344,21 @@ impl LocalSession {
             statement.long_data_error = false;
             return Err(ER_NET_PACKET_TOO_LARGE.bare());
         }
-        self.read_parameters(statement, values, request).map_err(|_| ER_MALFORMED_PACKET.bare())?;
+        let mut values = recycle(std::mem::take(&mut self.parameters));
+        let long_data = std::mem::take(&mut statement.long_data);
+        let converted = bumpalo::Bump::new();
+        self.read_parameters(statement, &long_data, &converted, &mut values, request)
+            .map_err(|_| ER_MALFORMED_PACKET.bare())?;
         statement.cursor = None;
-        self.convert_parameters(values);
         let running = self.begin_prepared(request.statement_id, &statement.text);
         let PreparedStatement { text, places, plan, cursor, .. } = statement;
-        let rendered = RenderedStatement { text, places, values };
+        let rendered = RenderedStatement { text, places, values: &values };
         self.log_general("Execute", &rendered);
         let wants_cursor = request.flags & 7 != 0;
-        let mut outcome = self.run_prepared(text, plan, values, wants_cursor, reply);
+        let mut outcome = self.run_prepared(text, plan, &values, wants_cursor, reply);
         while super::lock_tables::plans_anew(&outcome) {
             *plan = None;
-            outcome = self.run_prepared(text, plan, values, wants_cursor, reply);
+            outcome = self.run_prepared(text, plan, &values, wants_cursor, reply);
         }
         let outcome = match outcome {
             Ok(opened) => {
@@ -379,19 +371,26 @@ impl LocalSession {
             }
         };
         self.end_statement(&running, &rendered);
+        // An idle session holds little.
+        if values.capacity() <= VALUES_KEPT {
+            self.parameters = recycle(values);
+        }
         outcome
     }
 
-    /// Makes `values` the parameters of a request, long data among them.
-    fn read_parameters(
+    /// Appends the parameters of a request to `values`, long data among them; `arena` holds what is not as it was sent.
+    fn read_parameters<'v>(
         &self,
         statement: &mut PreparedStatement,
-        values: &mut Vec<Value>,
-        request: ExecuteRequest<'_>,
+        long_data: &'v HashMap<u16, Vec<u8>>,
+        arena: &'v bumpalo::Bump,
+        values: &mut Vec<ValueRef<'v>>,
+        request: ExecuteRequest<'v>,
     ) -> Result<(), wire::codec::Malformed> {
         let collation = self.settings.connection_collation;
+        let latin1 = self.settings.client_charset == Charset::Latin1;
         let count = statement.places.len();
-        values.resize(count, Value::Null);
+        values.reserve(count);
         let mut parameters = Parameters::read(
             request.parameters,
             request.flags,
@@ -400,55 +399,33 @@ impl LocalSession {
             &mut statement.types,
         )?;
         let types = parameters.types();
-        for (index, (place, &declared)) in values.iter_mut().zip(types).enumerate() {
-            let long = if statement.long_data.is_empty() {
+        for (index, &declared) in types.iter().enumerate().take(count) {
+            let long = if long_data.is_empty() {
                 None
             } else {
-                u16::try_from(index).ok().and_then(|index| statement.long_data.get_mut(&index))
+                u16::try_from(index).ok().and_then(|index| long_data.get(&index))
             };
             let value = parameters.next_value(long.is_some())?;
-            match long {
-                Some(data) => {
-                    let bytes = std::mem::take(data);
+            let value = match long {
+                Some(bytes) => {
                     let text = matches!(
                         declared.column_type,
                         ColumnType::VarString | ColumnType::String | ColumnType::VarChar
                     );
-                    let collation = if text { collation } else { CollationId::BINARY };
-                    *place = Value::Bytes { bytes, collation };
+                    ValueRef::Bytes { bytes, collation: if text { collation } else { CollationId::BINARY } }
                 }
-                None => put_value(place, value, declared, collation),
-            }
-        }
-        if !statement.long_data.is_empty() {
-            statement.long_data.clear();
+                None => value_of(value, declared, collation),
+            };
+            values.push(if latin1 { from_latin1(value, arena) } else { value });
         }
         Ok(())
-    }
-
-    /// Text parameters come in `character_set_client`; here all text is UTF-8.
-    fn convert_parameters(&self, values: &mut [Value]) {
-        use types::charset::Charset;
-        if self.settings.client_charset != Charset::Latin1 {
-            return;
-        }
-        for value in values {
-            if let Value::Bytes { bytes, collation } = value
-                && *collation != CollationId::BINARY
-                && !bytes.is_ascii()
-            {
-                let mut text = Vec::with_capacity(bytes.len() * 2);
-                let _ = types::charset::convert_lossy(Charset::Latin1, bytes, collation.charset(), &mut text);
-                *bytes = text;
-            }
-        }
     }
 
     fn run_prepared(
         &mut self,
         text: &[u8],
         cached: &mut Option<CachedPlan>,
-        values: &[Value],
+        values: &[ValueRef<'_>],
         wants_cursor: bool,
         reply: &mut Reply<'_>,
     ) -> Result<Option<Cursor>, Box<SqlError>> {
@@ -473,7 +450,7 @@ impl LocalSession {
         &mut self,
         text: &[u8],
         arena: &bumpalo::Bump,
-        values: &[Value],
+        values: &[ValueRef<'_>],
         wants_cursor: bool,
         reply: &mut Reply<'_>,
     ) -> Result<(Option<CachedPlan>, Option<Cursor>), Box<SqlError>> {
@@ -558,6 +535,7 @@ impl LocalSession {
             .collect();
         // Where OUT parameters of a CALL go.
         self.routines.using = using.iter().map(|name| name.to_ascii_lowercase()).collect();
+        let values: Vec<ValueRef<'_>> = values.iter().map(ValueRef::from).collect();
         let arena = bumpalo::Bump::new();
         self.plan_and_run(&text, &arena, &values, false, reply).map(|_| ())
     }

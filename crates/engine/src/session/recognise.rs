@@ -22,10 +22,11 @@ use syntax::ast::{
 };
 use syntax::{DigestScratch, Digested};
 use types::collation::CollationId;
-use types::{TypeKind, Value};
+use types::{TypeKind, Value, ValueRef};
 
 use super::LocalSession;
 use super::plans::CachedPlan;
+use super::prepared::recycle;
 use crate::variables::definition::known;
 use crate::variables::sql_mode::SqlModes;
 
@@ -98,7 +99,9 @@ impl Templates {
 #[derive(Default)]
 pub(crate) struct PlanCache {
     scratch: DigestScratch,
-    values: Vec<Value>,
+    unescaped: UnescapedTexts,
+    /// Empty between statements.
+    values: Vec<ValueRef<'static>>,
     templates: Templates,
 }
 
@@ -310,27 +313,69 @@ fn columns_fit(plan: &CachedPlan, compared: &[(&[u8], LiteralKind)]) -> bool {
         })
 }
 
+/// The texts of a statement's escaped literals, in order, without their escapes.
+#[derive(Default)]
+struct UnescapedTexts {
+    bytes: Vec<u8>,
+    lengths: Vec<usize>,
+}
+
+impl UnescapedTexts {
+    fn read(&mut self, cells: &[Cell], sql: &[u8], backslash: bool) -> Option<Unescaped<'_>> {
+        self.bytes.clear();
+        self.lengths.clear();
+        for cell in cells.iter().filter(|cell| cell.kind == CellKind::StringEscaped) {
+            let text = sql.get(cell.start as usize..(cell.start + cell.len) as usize)?;
+            let quote = *sql.get((cell.start as usize).checked_sub(1)?)?;
+            let before = self.bytes.len();
+            syntax::unescape(text, quote, backslash, &mut self.bytes);
+            self.lengths.push(self.bytes.len() - before);
+        }
+        Some(Unescaped { rest: &self.bytes, lengths: self.lengths.iter() })
+    }
+}
+
+/// Gives them out.
+struct Unescaped<'a> {
+    rest: &'a [u8],
+    lengths: std::slice::Iter<'a, usize>,
+}
+
+impl<'a> Unescaped<'a> {
+    fn next(&mut self) -> Option<&'a [u8]> {
+        let (text, rest) = self.rest.split_at_checked(*self.lengths.next()?)?;
+        self.rest = rest;
+        Some(text)
+    }
+}
+
 /// The value binding makes of a literal; `None` for what is no value (DEFAULT) or depends on its place (hexadecimals).
-fn value_of(cell: &Cell, sql: &[u8], backslash: bool, collation: CollationId) -> Option<Value> {
+fn value_of<'a>(
+    cell: &Cell,
+    sql: &'a [u8],
+    unescaped: &mut Unescaped<'a>,
+    collation: CollationId,
+) -> Option<ValueRef<'a>> {
     let text = sql.get(cell.start as usize..(cell.start + cell.len) as usize)?;
-    let number = |kind, negative| plan::bind::number_value(kind, text, negative).ok();
+    let number = |kind, negative| match plan::bind::number_value(kind, text, negative).ok()? {
+        Value::Int(value) => Some(ValueRef::Int(value)),
+        Value::UInt(value) => Some(ValueRef::UInt(value)),
+        Value::Double(value) => Some(ValueRef::Double(value)),
+        Value::Decimal(value) => Some(ValueRef::Decimal(value)),
+        _ => None,
+    };
     match cell.kind {
-        CellKind::Null => Some(Value::Null),
-        CellKind::True => Some(Value::Int(1)),
-        CellKind::False => Some(Value::Int(0)),
+        CellKind::Null => Some(ValueRef::Null),
+        CellKind::True => Some(ValueRef::Int(1)),
+        CellKind::False => Some(ValueRef::Int(0)),
         CellKind::Integer => number(NumberKind::Integer, false),
         CellKind::Decimal => number(NumberKind::Decimal, false),
         CellKind::Float => number(NumberKind::Float, false),
         CellKind::NegInteger => number(NumberKind::Integer, true),
         CellKind::NegDecimal => number(NumberKind::Decimal, true),
         CellKind::NegFloat => number(NumberKind::Float, true),
-        CellKind::String => Some(Value::string(text, collation)),
-        CellKind::StringEscaped => {
-            let mut bytes = Vec::with_capacity(text.len());
-            let quote = *sql.get((cell.start as usize).checked_sub(1)?)?;
-            syntax::unescape(text, quote, backslash, &mut bytes);
-            Some(Value::string(bytes, collation))
-        }
+        CellKind::String => Some(ValueRef::Bytes { bytes: text, collation }),
+        CellKind::StringEscaped => Some(ValueRef::Bytes { bytes: unescaped.next()?, collation }),
         CellKind::Default | CellKind::Hex | CellKind::Param | CellKind::Expr => None,
     }
 }
@@ -355,7 +400,7 @@ impl LocalSession {
         cache: &mut PlanCache,
         reply: &mut Reply<'_>,
     ) -> Result<Recognised, Box<SqlError>> {
-        let PlanCache { scratch, values, templates } = cache;
+        let PlanCache { scratch, unescaped, values: kept, templates } = cache;
         let Some(digested) = syntax::digest(sql, self.settings.sql_mode.for_syntax(), scratch) else {
             return Ok(Recognised::Parse);
         };
@@ -368,17 +413,20 @@ impl LocalSession {
         }
         let key = self.key_of(&digested);
         let Some(entry) = templates.find(key, digested.template) else { return Ok(Recognised::Keep(key)) };
-        if entry.plan.is_none() || !self.take_values(sql, &digested, values) {
+        let mut values = recycle(std::mem::take(kept));
+        if entry.plan.is_none() || !self.take_values(sql, &digested, unescaped, &mut values) {
             return Ok(Recognised::Parse);
         }
-        let Some(plan) = entry.plan.as_mut().filter(|plan| self.plan_is_current(plan, values)) else {
+        let Some(plan) = entry.plan.as_mut().filter(|plan| self.plan_is_current(plan, &values)) else {
             return Ok(Recognised::Keep(key));
         };
         self.core.counters.plan_cache_hits.increment();
         self.diagnostics.clear();
         self.reload_account();
         reply.more_results(digested.more);
-        self.run_cached(plan, values, false, reply)?;
+        let outcome = self.run_cached(plan, &values, false, reply);
+        *kept = recycle(values);
+        outcome?;
         Ok(Recognised::Ran(digested.more.then_some(digested.end)))
     }
 
@@ -392,11 +440,19 @@ impl LocalSession {
         hasher.finish()
     }
 
-    fn take_values(&self, sql: &[u8], digested: &Digested<'_>, values: &mut Vec<Value>) -> bool {
+    /// Appends the values of the literals; false if one has none.
+    fn take_values<'v>(
+        &self,
+        sql: &'v [u8],
+        digested: &Digested<'_>,
+        unescaped: &'v mut UnescapedTexts,
+        values: &mut Vec<ValueRef<'v>>,
+    ) -> bool {
         let backslash = !self.settings.sql_mode.has(SqlModes::NO_BACKSLASH_ESCAPES);
         let collation = self.settings.connection_collation;
-        values.clear();
-        values.extend(digested.literals.iter().map_while(|cell| value_of(cell, sql, backslash, collation)));
+        let Some(mut unescaped) = unescaped.read(digested.literals, sql, backslash) else { return false };
+        let literals = digested.literals.iter();
+        values.extend(literals.map_while(|cell| value_of(cell, sql, &mut unescaped, collation)));
         values.len() == digested.literals.len()
     }
 
@@ -423,17 +479,18 @@ impl LocalSession {
         cache: &mut PlanCache,
         reply: &mut Reply<'_>,
     ) -> Result<bool, Box<SqlError>> {
-        let PlanCache { scratch, values, templates } = cache;
+        let PlanCache { scratch, unescaped, templates, .. } = cache;
         let Some(digested) = syntax::digest(sql, self.settings.sql_mode.for_syntax(), scratch) else {
             return Ok(false);
         };
         self.core.counters.plan_cache_misses.increment();
         let mut places = Places { digested: &digested, count: 0, compared: Vec::new() };
         let mut plan = None;
-        if places.statement(statement) && self.take_values(sql, &digested, values) {
+        let mut values = Vec::new();
+        if places.statement(statement) && self.take_values(sql, &digested, unescaped, &mut values) {
             // A statement in error is planned again without parameters: its error must be the same as ever.
             plan = self
-                .plan_shared(statement, sql, values, &digested)
+                .plan_shared(statement, sql, &values, &digested)
                 .ok()
                 .filter(|plan| columns_fit(plan, &places.compared));
         }
@@ -443,7 +500,7 @@ impl LocalSession {
         };
         self.diagnostics.clear();
         self.reload_account();
-        let outcome: Outcome = self.run_cached(&mut plan, values, false, reply).map(|_| ());
+        let outcome: Outcome = self.run_cached(&mut plan, &values, false, reply).map(|_| ());
         templates.put(key, digested.template, Some(plan));
         outcome.map(|()| true)
     }
@@ -492,22 +549,25 @@ mod tests {
         let mut scratch = DigestScratch::default();
         let digested = syntax::digest(sql, syntax::SqlMode::default(), &mut scratch).unwrap();
         let collation = CollationId::UTF8MB4_0900_AI_CI;
-        let values: Vec<Value> =
-            digested.literals.iter().map(|cell| value_of(cell, sql, true, collation).unwrap()).collect();
+        let mut texts = UnescapedTexts::default();
+        let mut unescaped = texts.read(digested.literals, sql, true).unwrap();
+        let literals = digested.literals.iter();
+        let values: Vec<ValueRef<'_>> =
+            literals.map(|cell| value_of(cell, sql, &mut unescaped, collation).unwrap()).collect();
         assert_eq!(
             format!("{values:?}"),
             format!(
                 "{:?}",
                 [
-                    Value::Int(1),
-                    Value::Int(-2),
-                    Value::UInt(u64::MAX),
-                    Value::Decimal(types::Decimal::parse(b"-1.50").value),
-                    Value::Double(2000.0),
-                    Value::string("a'b\n", collation),
-                    Value::string("x", collation),
-                    Value::Null,
-                    Value::Int(1),
+                    ValueRef::Int(1),
+                    ValueRef::Int(-2),
+                    ValueRef::UInt(u64::MAX),
+                    ValueRef::Decimal(types::Decimal::parse(b"-1.50").value),
+                    ValueRef::Double(2000.0),
+                    ValueRef::Bytes { bytes: b"a'b\n", collation },
+                    ValueRef::Bytes { bytes: b"x", collation },
+                    ValueRef::Null,
+                    ValueRef::Int(1),
                 ]
             )
         );

@@ -16,7 +16,7 @@ use plan::logical::NeededPrivilege;
 use plan::physical::PlanKind;
 use service::{OkSummary, Outcome, Reply, SqlError};
 use syntax::ast::{ExprKind, Into as IntoClause, Statement};
-use types::{DataType, Value};
+use types::{DataType, Value, ValueRef};
 use wire::EncodedColumns;
 
 use super::cursor::{Cursor, CursorSink};
@@ -31,7 +31,7 @@ impl LocalSession {
         &mut self,
         statement: &Statement<'_>,
         text: &[u8],
-        parameters: &[Value],
+        parameters: &[ValueRef<'_>],
         reply: &mut Reply<'_>,
     ) -> Outcome {
         let mut plan = self.plan_statement(statement, text, parameters)?;
@@ -99,7 +99,7 @@ impl LocalSession {
     pub(crate) fn run_cached(
         &mut self,
         plan: &mut CachedPlan,
-        values: &[Value],
+        values: &[ValueRef<'_>],
         wants_cursor: bool,
         reply: &mut Reply<'_>,
     ) -> Result<Option<Cursor>, Box<SqlError>> {
@@ -139,7 +139,7 @@ impl LocalSession {
     fn run_point(
         &mut self,
         plan: &mut CachedPlan,
-        values: &[Value],
+        values: &[ValueRef<'_>],
         reply: &mut Reply<'_>,
     ) -> Result<bool, Box<SqlError>> {
         let (Some((charset, columns)), Some((point_charset, point))) = (&plan.columns, &mut plan.point)
@@ -217,7 +217,7 @@ impl LocalSession {
     fn run_body(
         &mut self,
         plan: &CachedPlan,
-        values: &[Value],
+        values: &[ValueRef<'_>],
         wants_cursor: bool,
         reply: &mut Reply<'_>,
         in_transaction: bool,
@@ -298,7 +298,7 @@ impl LocalSession {
     pub(crate) fn run_changes(
         &mut self,
         plan: &CachedPlan,
-        values: &[Value],
+        values: &[ValueRef<'_>],
     ) -> Result<Changed, Box<SqlError>> {
         self.lock_metadata(plan.prepared.plan())?;
         self.with_context(plan, values, exec::run_change)
@@ -309,7 +309,7 @@ impl LocalSession {
         &mut self,
         plan: &CachedPlan,
         into: &IntoClause<'_>,
-        values: &[Value],
+        values: &[ValueRef<'_>],
         reply: &mut Reply<'_>,
     ) -> Outcome {
         let IntoClause::Variables(targets) = into else { return Err(not_supported("INTO OUTFILE")) };

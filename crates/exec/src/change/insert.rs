@@ -8,8 +8,8 @@ use std::sync::Arc;
 use catalog::{ColumnDefault, TableDefinition};
 use plan::logical::InsertCell;
 use plan::physical::{InsertPlan, InsertSource, PhysicalPlan};
-use table::{Table, WriteError};
-use types::{Batch, Cell, Column, DataType};
+use table::{RowScratch, Table, WriteError};
+use types::{Batch, Cell, Column, DataType, ValueRef};
 
 use super::numbers::{Number, Numbers};
 use super::rules::{self, Computed, Rules, Running, RunningRules};
@@ -33,6 +33,8 @@ pub(crate) struct Compiled {
     cells: Vec<(usize, Computed)>,
     /// Some cell reads the row being built: its columns hold their defaults before they are written.
     cells_read_row: bool,
+    /// No expression and no other row reads the row being built: a text that is stored as it is need not be put into it.
+    passes_texts: bool,
     /// Columns not written.
     unwritten: Vec<usize>,
     /// Those of them without a default.
@@ -74,9 +76,15 @@ impl Compiled {
         let unwritten: Vec<usize> = (0..width).filter(|at| !insert.columns.contains(at)).collect();
         let missing = unwritten.iter().copied().filter(|&at| rules::has_no_default(definition, at)).collect();
         let rules = Rules::compile(entry, &|ordinal| Some(ordinal as u32), &|_| true)?;
-        let expression_defaults =
+        let expression_defaults: Vec<usize> =
             unwritten.iter().copied().filter(|&at| rules.defaults[at].is_some()).collect();
         Ok(Compiled {
+            passes_texts: !cells_read_row
+                && !insert.replace
+                && insert.on_duplicate.is_empty()
+                && rules.generated.is_empty()
+                && rules.checks.is_empty()
+                && expression_defaults.is_empty(),
             rules,
             cells,
             cells_read_row,
@@ -105,6 +113,7 @@ pub(super) struct Insert<'p, 's> {
     pub(super) row: Batch,
     /// The row's cells on their way to the table, empty between rows.
     cells: Vec<Cell<'static>>,
+    scratch: RowScratch,
     pub(super) numbers: Option<Numbers>,
     pub(super) on_duplicate: Option<duplicate::Running>,
     /// Number of the row, from 1.
@@ -151,6 +160,7 @@ pub(super) fn run(
         cells_running: compiled.cells.iter().map(|(_, cell)| Running::new(cell)).collect(),
         row,
         cells: Vec::with_capacity(definition.columns.len()),
+        scratch: RowScratch::default(),
         numbers: compiled.numbered.map(|ordinal| Numbers::new(ordinal, &ctx.change)),
         on_duplicate: compiled.on_duplicate.as_ref().map(|compiled| compiled.running(&table)),
         row_number: 0,
@@ -219,6 +229,7 @@ impl<'p> Insert<'p, '_> {
     ) -> SqlResult<()> {
         let columns = &self.plan.columns;
         let params = ctx.eval.params;
+        let mut passed = vec![None; if self.compiled.passes_texts { self.row.columns.len() } else { 0 }];
         let mut next_expr = 0;
         let mut at = 0;
         for number in 0..row_count {
@@ -238,15 +249,27 @@ impl<'p> Insert<'p, '_> {
                 let out = &mut self.row.columns[ordinal];
                 let cell = &cells[at];
                 at += 1;
-                match cell {
-                    InsertCell::Value(value) => {
-                        self.storing.put_value(target, value, true, out, ctx.eval.warnings)?;
-                    }
+                let (value, literal) = match cell {
+                    InsertCell::Value(value) => (Some(ValueRef::from(value)), true),
                     InsertCell::Param(parameter) => {
                         let Some(value) = params.get(*parameter as usize) else {
                             return Err(internal("a parameter without a value"));
                         };
-                        self.storing.put_value(target, value, false, out, ctx.eval.warnings)?;
+                        (Some(*value), false)
+                    }
+                    _ => (None, false),
+                };
+                if let Some(passed) = passed.get_mut(ordinal) {
+                    *passed = value.and_then(|value| target.as_is(value));
+                    if passed.is_some() {
+                        continue;
+                    }
+                }
+                match cell {
+                    InsertCell::Value(_) | InsertCell::Param(_) => {
+                        if let Some(value) = &value {
+                            self.storing.put_value(target, value, literal, out, ctx.eval.warnings)?;
+                        }
                     }
                     InsertCell::Default if self.compiled.rules.defaults[ordinal].is_some() => {
                         self.put_expression_default(ordinal, ctx)?;
@@ -264,7 +287,7 @@ impl<'p> Insert<'p, '_> {
                     }
                 }
             }
-            self.finish_row(Some((row_count - number) as u64), None, ctx)?;
+            self.finish_row(Some((row_count - number) as u64), None, &passed, ctx)?;
             if number % CHECK_ROWS == CHECK_ROWS - 1 {
                 ctx.check()?;
             }
@@ -315,17 +338,19 @@ impl<'p> Insert<'p, '_> {
                 let out = &mut self.row.columns[ordinal];
                 self.storing.put(target, cell, &types[position], out, ctx.eval.warnings)?;
             }
-            self.finish_row(None, Some((batch, row)), ctx)?;
+            self.finish_row(None, Some((batch, row)), &[], ctx)?;
         }
         ctx.check()
     }
 
     /// The values are written: what follows from them, then the row goes to the table. `rows_left`: rows still to come,
-    /// this one included, if known; `selected`: the row of the query it came from.
+    /// this one included, if known; `selected`: the row of the query it came from; `passed`: texts that go to the table from
+    /// where they stand, by ordinal.
     fn finish_row(
         &mut self,
         rows_left: Option<u64>,
         selected: Option<(&Batch, usize)>,
+        passed: &[Option<&[u8]>],
         ctx: &mut ExecContext<'_>,
     ) -> SqlResult<()> {
         let compiled = self.compiled;
@@ -365,7 +390,7 @@ impl<'p> Insert<'p, '_> {
             let column = &mut self.row.columns[ordinal];
             number = Some(numbers.fill(&self.table, column, rows_left).map_err(|error| failed(&error))?);
         }
-        let written = self.write_row(selected, ctx)?;
+        let written = self.write_row(selected, passed, ctx)?;
         if let (Some(numbers), Some(number)) = (&mut self.numbers, number) {
             if written {
                 let signed = !self.table.definition().columns[numbers.ordinal].data_type.unsigned;
@@ -408,12 +433,25 @@ impl<'p> Insert<'p, '_> {
     }
 
     /// Writes the row, or does with its duplicates what the statement says. Answers whether the row was inserted.
-    fn write_row(&mut self, selected: Option<(&Batch, usize)>, ctx: &mut ExecContext<'_>) -> SqlResult<bool> {
+    fn write_row(
+        &mut self,
+        selected: Option<(&Batch, usize)>,
+        passed: &[Option<&[u8]>],
+        ctx: &mut ExecContext<'_>,
+    ) -> SqlResult<bool> {
         loop {
             let mut cells = recycle(std::mem::take(&mut self.cells));
-            cells.extend(self.row.columns.iter().map(|column| column.cell(0)));
-            let table = &self.table;
-            let outcome = write(ctx, |transaction, context| table.insert(transaction, &cells, context))?;
+            if passed.is_empty() {
+                cells.extend(self.row.columns.iter().map(|column| column.cell(0)));
+            } else {
+                cells.extend(self.row.columns.iter().zip(passed).map(|(column, passed)| match passed {
+                    Some(text) => Cell::Bytes(text),
+                    None => column.cell(0),
+                }));
+            }
+            let (table, scratch) = (&self.table, &mut self.scratch);
+            let outcome =
+                write(ctx, |transaction, context| table.insert_with(transaction, &cells, context, scratch))?;
             self.cells = recycle(cells);
             match outcome {
                 Ok(()) => {

@@ -4,7 +4,7 @@ use catalog::{ColumnDefinition, StoredValue, TableDefinition};
 use service::error::{Diagnostic, Level};
 use types::convert::{self, Severity, StoreOptions};
 use types::temporal::DateTime;
-use types::{Cell, CollationId, Column, DataType, Decimal, Physical, TypeKind, Value};
+use types::{Cell, CollationId, Column, DataType, Decimal, Physical, TypeKind, ValueRef};
 
 use crate::error::coded;
 use crate::expr::{EvalSettings, SqlResult, Warnings, sql_mode};
@@ -34,6 +34,19 @@ pub(super) struct Target<'a> {
 impl<'a> Target<'a> {
     fn column(&self) -> &'a ColumnDefinition {
         &self.definition.columns[self.ordinal]
+    }
+
+    /// The text, if the column would hold just its bytes.
+    #[inline]
+    pub(super) fn as_is<'v>(&self, value: ValueRef<'v>) -> Option<&'v [u8]> {
+        match value {
+            ValueRef::Bytes { bytes, collation }
+                if convert::stores_as_is(bytes, collation, &self.column().data_type) =>
+            {
+                Some(bytes)
+            }
+            _ => None,
+        }
     }
 }
 
@@ -101,21 +114,21 @@ impl<'a> Storing<'a> {
     pub(super) fn put_value(
         &self,
         target: Target<'_>,
-        value: &Value,
+        value: &ValueRef<'_>,
         literal: bool,
         out: &mut Column,
         warnings: &mut Warnings,
     ) -> SqlResult<()> {
         let (from, cell) = match value {
-            Value::Null => (DataType::NULL, Cell::Null),
-            Value::Int(value) => (DataType::BIGINT, Cell::Int(*value)),
-            Value::UInt(value) => (DataType::BIGINT_UNSIGNED, Cell::Int(*value as i64)),
-            Value::Double(value) => (DataType::DOUBLE, Cell::Double(*value)),
-            Value::Decimal(value) => (DataType::decimal(65, value.scale()), Cell::Decimal(value)),
-            Value::Date(value) => (DataType::DATE, Cell::Int(value.pack())),
-            Value::DateTime(value) => (DataType::datetime(6), Cell::Int(value.pack())),
-            Value::Time(value) => (DataType::time(6), Cell::Int(value.micros)),
-            Value::Bytes { bytes, collation } => {
+            ValueRef::Null => (DataType::NULL, Cell::Null),
+            ValueRef::Int(value) => (DataType::BIGINT, Cell::Int(*value)),
+            ValueRef::UInt(value) => (DataType::BIGINT_UNSIGNED, Cell::Int(*value as i64)),
+            ValueRef::Double(value) => (DataType::DOUBLE, Cell::Double(*value)),
+            ValueRef::Decimal(value) => (DataType::decimal(65, value.scale()), Cell::Decimal(value)),
+            ValueRef::Date(value) => (DataType::DATE, Cell::Int(value.pack())),
+            ValueRef::DateTime(value) => (DataType::datetime(6), Cell::Int(value.pack())),
+            ValueRef::Time(value) => (DataType::time(6), Cell::Int(value.micros)),
+            ValueRef::Bytes { bytes, collation } => {
                 let numeric = || target.column().data_type.is_numeric();
                 if literal && *collation == CollationId::BINARY && numeric() {
                     (DataType::BIGINT_UNSIGNED, Cell::Int(number_of_bits(bytes) as i64))
@@ -123,7 +136,7 @@ impl<'a> Storing<'a> {
                     (DataType::varchar(bytes.len() as u32, *collation), Cell::Bytes(bytes))
                 }
             }
-            Value::Json(document) => (DataType::JSON, Cell::Bytes(document)),
+            ValueRef::Json(document) => (DataType::JSON, Cell::Bytes(document)),
         };
         self.put(target, cell, &from, out, warnings)
     }

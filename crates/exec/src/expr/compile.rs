@@ -188,7 +188,7 @@ impl Compiler {
                     session: &mut session,
                     warnings: &mut warnings,
                 };
-                Node::Const(super::convert::value_column(value, &expr.data_type, &mut ctx)?)
+                Node::Const(super::convert::value_column(value.into(), &expr.data_type, &mut ctx)?)
             }
             ExprKind::Input(index) => Node::Input(*index as usize),
             ExprKind::Outer(index) => Node::Outer(*index as usize),

@@ -4,7 +4,7 @@ use service::error::{Code, Diagnostic, Level, SqlError};
 use std::fmt::Display;
 use types::temporal::parse::DateMode;
 use types::temporal::zone::TimeZone;
-use types::{CollationId, Column, Value};
+use types::{CollationId, Column, Value, ValueRef};
 
 /// An error for the client.
 pub type SqlResult<T> = Result<T, Box<SqlError>>;
@@ -258,7 +258,7 @@ pub struct EvalContext<'a> {
     /// Fixed settings.
     pub settings: &'a EvalSettings,
     /// The statement's parameters.
-    pub params: &'a [Value],
+    pub params: &'a [ValueRef<'a>],
     /// Values of rows of enclosing queries: one-row columns by slot. After a change the caller gives the program a
     /// reset scratch ([`super::Scratch::reset`]).
     pub outer: Vec<Column>,

@@ -9,7 +9,9 @@ use types::charset::{Charset, convert_lossy};
 use types::convert as conv;
 use types::temporal::parse::{self, DateMode};
 use types::temporal::{DateTime, Time};
-use types::{Cell, CollationId, Column, DataType, Decimal, Physical, TypeKind, Value, json, number};
+use types::{
+    Cell, CollationId, Column, DataType, Decimal, Physical, TypeKind, Value, ValueRef, json, number,
+};
 
 /// What a value is converted to.
 #[derive(Clone, Debug)]
@@ -678,7 +680,7 @@ fn cast_text(
 
 /// A value as a column of one row of `data_type`.
 pub(super) fn value_column(
-    value: &Value,
+    value: ValueRef<'_>,
     data_type: &DataType,
     ctx: &mut EvalContext<'_>,
 ) -> SqlResult<Column> {
@@ -709,19 +711,19 @@ pub(super) fn value_column(
 }
 
 /// A value as a column with the type it has by itself; `None` for NULL.
-fn value_as_column(value: &Value) -> Option<(DataType, Column)> {
+fn value_as_column(value: ValueRef<'_>) -> Option<(DataType, Column)> {
     let data_type = plan::expr::literal_type(value);
     let mut column = Column::new(data_type.physical());
     match value {
-        Value::Null => return None,
-        Value::Int(value) => column.push_int(*value),
-        Value::UInt(value) => column.push_int(*value as i64),
-        Value::Double(value) => column.push_double(*value),
-        Value::Decimal(value) => column.push_decimal(*value),
-        Value::Date(value) | Value::DateTime(value) => column.push_int(value.pack()),
-        Value::Time(value) => column.push_int(value.micros),
-        Value::Bytes { bytes, .. } => column.push_bytes(bytes),
-        Value::Json(document) => column.push_bytes(document),
+        ValueRef::Null => return None,
+        ValueRef::Int(value) => column.push_int(value),
+        ValueRef::UInt(value) => column.push_int(value as i64),
+        ValueRef::Double(value) => column.push_double(value),
+        ValueRef::Decimal(value) => column.push_decimal(value),
+        ValueRef::Date(value) | ValueRef::DateTime(value) => column.push_int(value.pack()),
+        ValueRef::Time(value) => column.push_int(value.micros),
+        ValueRef::Bytes { bytes, .. } => column.push_bytes(bytes),
+        ValueRef::Json(document) => column.push_bytes(document),
     }
     Some((data_type, column))
 }

@@ -371,7 +371,7 @@ impl Node {
                     return Ok(Operand::shared(Arc::clone(constant)));
                 }
                 let value = run.ctx.params.get(*index).ok_or_else(|| internal("no such parameter"))?;
-                let column = Arc::new(convert::value_column(value, data_type, run.ctx)?);
+                let column = Arc::new(convert::value_column(*value, data_type, run.ctx)?);
                 run.scratch.slots[*slot].constant = Some(Arc::clone(&column));
                 Ok(Operand::shared(column))
             }
@@ -389,7 +389,7 @@ impl Node {
             }
             Node::UserVariable { name, data_type } => {
                 let value = run.ctx.session.user_variable(name).unwrap_or(Value::Null);
-                Ok(Operand::owned_constant(convert::value_column(&value, data_type, run.ctx)?))
+                Ok(Operand::owned_constant(convert::value_column((&value).into(), data_type, run.ctx)?))
             }
             Node::SetUserVariable { name, data_type, node } => {
                 let operand = node.eval(input, run, rows)?;

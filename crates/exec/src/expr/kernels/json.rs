@@ -469,7 +469,7 @@ fn answer(
         JsonAnswer::Error => Err(error()),
         JsonAnswer::Default(value) => {
             let result = r.call.result.clone();
-            let column = convert::value_column(value, &result, r.ctx)?;
+            let column = convert::value_column(value.into(), &result, r.ctx)?;
             r.out.push_cell(column.cell(0));
             Ok(())
         }
