@@ -319,6 +319,7 @@ pub fn show_create_table(table: &TableDefinition, auto_increment_next: Option<u6
     let mut out = Vec::with_capacity(64 + 48 * table.columns.len());
     out.extend_from_slice(match table.kind {
         TableKind::Base => b"CREATE TABLE ".as_slice(),
+        TableKind::System if &*table.schema == "mysql" => b"CREATE TABLE ",
         TableKind::Temporary | TableKind::System => b"CREATE TEMPORARY TABLE ",
     });
     append_identifier(&mut out, &table.name);
@@ -349,7 +350,11 @@ pub fn show_create_table(table: &TableDefinition, auto_increment_next: Option<u6
         check_clause(&mut out, check);
     }
     out.extend_from_slice(b"\n) ENGINE=");
-    out.extend_from_slice(if table.kind == TableKind::System { b"MEMORY" } else { b"InnoDB" });
+    out.extend_from_slice(match table.kind {
+        TableKind::System if &*table.schema == "mysql" => b"CSV",
+        TableKind::System => b"MEMORY",
+        _ => b"InnoDB",
+    });
     if let Some(next) = auto_increment_next
         && next > 1
     {

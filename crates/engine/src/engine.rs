@@ -144,6 +144,9 @@ impl Engine {
                 variables.set(id, setting);
             }
         }
+        // No transaction here has an identifier of its own: what was executed is what dumps brought along.
+        let purged = variables.get(known::gtid_purged()).clone();
+        variables.set(known::gtid_executed(), purged);
         let uuid = server_uuid(env).map_err(|error| StartError::Option(error.to_string()))?;
         variables.set(known::server_uuid(), Setting::text(&uuid));
         let facts = ServerFacts {

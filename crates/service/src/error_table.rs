@@ -598,6 +598,7 @@ table! {
     3522 ER_PK_INDEX_CANT_BE_INVISIBLE "HY000" "A primary key index cannot be invisible";
     3523 ER_UNKNOWN_AUTHID "HY000" "Unknown authorization ID `%.64s`@`%.64s`";
     3530 ER_ROLE_NOT_GRANTED "HY000" "`%.64s`@`%.64s` is not granted to `%.64s`@`%.64s`";
+    3546 ER_CANT_SET_GTID_PURGED_DUE_SETS_CONSTRAINTS "HY000" "@@GLOBAL.GTID_PURGED cannot be changed: %s";
     3549 ER_VARIABLE_NOT_PERSISTED "HY000" "Variables cannot be persisted. Please retry.";
     3552 ER_NO_SYSTEM_SCHEMA_ACCESS "HY000" "Access to system schema '%.64s' is rejected.";
     3554 ER_NO_SYSTEM_TABLE_ACCESS "HY000" "Access to %.64s '%.64s.%.64s' is rejected.";

@@ -112,7 +112,7 @@ pub fn drop_schema(context: &mut Context<'_>, name: &ast::Ident<'_>, if_exists: 
         return Err(e::ER_DB_DROP_EXISTS.with(&[&name]));
     };
     if schema.system {
-        return Err(e::ER_DBACCESS_DENIED_ERROR.with(&[&"", &"", &name]));
+        return Err(system_schema_error(name));
     }
     let tables: Vec<_> = schema.tables_sorted().into_iter().cloned().collect();
     let _locks = lock_all(&tables, context)?;
@@ -143,4 +143,13 @@ pub fn drop_schema(context: &mut Context<'_>, name: &ast::Ident<'_>, if_exists: 
     change.catalog.remove_schema(name);
     let (position, _) = change.commit()?;
     Ok(Outcome { affected_rows: tables.len() as u64, position, ..Outcome::default() })
+}
+
+/// Nobody defines anything in a system schema.
+#[cold]
+pub(super) fn system_schema_error(name: &str) -> Box<service::SqlError> {
+    if name == crate::system_schemas::MYSQL_SCHEMA {
+        return e::ER_NO_SYSTEM_SCHEMA_ACCESS.with(&[&name]);
+    }
+    e::ER_DBACCESS_DENIED_ERROR.with(&[&"", &"", &name])
 }

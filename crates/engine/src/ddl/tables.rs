@@ -106,9 +106,6 @@ pub fn create_table(
     let Some(schema) = base.schema(&schema_name) else {
         return Err(e::ER_BAD_DB_ERROR.with(&[&schema_name]));
     };
-    if schema.system {
-        return Err(e::ER_DBACCESS_DENIED_ERROR.with(&[&"", &"", &schema_name]));
-    }
     let exists = if statement.temporary {
         context.temporary.get(&schema_name, &name).is_some()
     } else {
@@ -117,6 +114,9 @@ pub fn create_table(
     if exists && statement.if_not_exists {
         context.warnings.push(e::ER_TABLE_EXISTS_ERROR.note(&[&name]));
         return Ok((Outcome::default(), false));
+    }
+    if schema.system {
+        return Err(super::schemas::system_schema_error(&schema_name));
     }
     let kind = if statement.temporary { TableKind::Temporary } else { TableKind::Base };
     let id = change.dictionary().new_table_id();
@@ -289,6 +289,13 @@ pub fn truncate_table(context: &mut Context<'_>, name: &ast::ObjectName<'_>) -> 
     let (schema, name) = context.resolve(name)?;
     let catalog = context.temporary.overlay(&context.definitions.catalog().load());
     let entry = find(&catalog, &schema, &name)?;
+    if entry.definition.kind == TableKind::System {
+        // What performance_schema counts begins anew; here nothing is kept that would.
+        return match &*entry.definition.schema {
+            "performance_schema" => Ok(Outcome::default()),
+            _ => Err(super::schemas::system_schema_error(&schema)),
+        };
+    }
     if context.foreign_key_checks
         && let Some((child, key)) = catalog.base_tables().find_map(|child| {
             let key = child.definition.foreign_keys.iter().find(|key| {

@@ -26,7 +26,7 @@ pub(crate) struct Running {
 impl LocalSession {
     /// COM_QUERY: one statement, or several if the client may send several.
     pub(crate) fn run_text(&mut self, sql: &[u8], reply: &mut Reply<'_>) -> Outcome {
-        let sql = self.to_utf8(sql);
+        let sql = self.to_utf8(without_terminator(sql));
         let mut rest: &[u8] = &sql;
         loop {
             let running = self.begin_statement(Activity::Query, rest);
@@ -239,6 +239,11 @@ impl LocalSession {
             Statement::DropRoutine(drop) => self.drop_routine(drop, reply),
             Statement::Signal(signal) => self.signal(signal, sql, reply),
             Statement::GetDiagnostics(get) => self.get_diagnostics(get, sql, reply),
+            Statement::Reset("BINARY LOGS AND GTIDS") => {
+                privilege::require_global(&self.account, catalog::Privileges::RELOAD, "RELOAD")?;
+                self.forget_gtids()?;
+                self.send_ok(reply)
+            }
             Statement::Reset(what) => Err(not_supported(&format!("RESET {what}"))),
             Statement::Help(_) => Err(not_supported("HELP")),
             Statement::Restart => Err(not_supported("RESTART")),
@@ -381,6 +386,18 @@ impl LocalSession {
             };
             self.core.logs.general(&event, text);
         }
+    }
+}
+
+/// A statement without the zero byte that some clients count as its last (`mysqlslap`), and what is empty after it.
+fn without_terminator(sql: &[u8]) -> &[u8] {
+    if !matches!(sql.last(), Some(0 | b';' | b' ' | b'\n')) {
+        return sql;
+    }
+    let end = sql.iter().rposition(|byte| !byte.is_ascii_whitespace() && *byte != b';');
+    match end {
+        Some(end) if sql[end] == 0 => &sql[..end],
+        _ => sql,
     }
 }
 

@@ -6,9 +6,10 @@
 
 use catalog::Privileges;
 use service::error::{
-    ER_CANT_CHANGE_TX_CHARACTERISTICS, ER_COLLATION_CHARSET_MISMATCH, ER_GLOBAL_VARIABLE,
-    ER_INCORRECT_GLOBAL_LOCAL_VAR, ER_LOCAL_VARIABLE, ER_UNKNOWN_CHARACTER_SET, ER_UNKNOWN_COLLATION,
-    ER_UNKNOWN_SYSTEM_VARIABLE, ER_UNKNOWN_TIME_ZONE, ER_WRONG_VALUE_FOR_VAR,
+    ER_CANT_CHANGE_TX_CHARACTERISTICS, ER_CANT_SET_GTID_PURGED_DUE_SETS_CONSTRAINTS,
+    ER_COLLATION_CHARSET_MISMATCH, ER_GLOBAL_VARIABLE, ER_INCORRECT_GLOBAL_LOCAL_VAR, ER_LOCAL_VARIABLE,
+    ER_UNKNOWN_CHARACTER_SET, ER_UNKNOWN_COLLATION, ER_UNKNOWN_SYSTEM_VARIABLE, ER_UNKNOWN_TIME_ZONE,
+    ER_WRONG_VALUE_FOR_VAR,
 };
 use service::{Outcome, Reply, SqlError};
 use syntax::ast::{self, Expr, ExprKind, Literal, SetItem, VarScope};
@@ -22,6 +23,7 @@ use super::{LocalSession, not_supported};
 use crate::privilege;
 use crate::status::StatementKind;
 use crate::variables::definition::known;
+use crate::variables::gtid::GtidSet;
 use crate::variables::{Access, Scope, Setting, VariableId, assign, by_name};
 
 type Result<T> = std::result::Result<T, Box<SqlError>>;
@@ -237,6 +239,9 @@ impl LocalSession {
         {
             return Err(ER_WRONG_VALUE_FOR_VAR.with(&[&definition.name, text]));
         }
+        if id == known::gtid_purged() {
+            return self.check_gtid_purged(setting, changes);
+        }
         let persist = matches!(var.scope, VarScope::Persist);
         if var.scope == VarScope::PersistOnly {
             return Err(not_supported("SET PERSIST_ONLY"));
@@ -287,6 +292,37 @@ impl LocalSession {
             return Ok(None);
         };
         Ok(Some(Change::Insert(state)))
+    }
+
+    /// SET GLOBAL gtid_purged: what a dump brings along is added to what is known. It outlives a restart.
+    fn check_gtid_purged(&self, setting: Setting, changes: &mut Vec<Change>) -> Result<()> {
+        let Setting::Text(text) = setting else { return Ok(()) };
+        let wrong = |_| ER_WRONG_VALUE_FOR_VAR.with(&[&"gtid_purged", &text]);
+        let given = GtidSet::parse(text.strip_prefix('+').unwrap_or(&text)).map_err(wrong)?;
+        if given.is_empty() {
+            return Ok(());
+        }
+        let globals = self.core.globals();
+        let known = GtidSet::parse(globals.text(known::gtid_executed())).map_err(wrong)?;
+        if text.starts_with('+') {
+            if known.intersects(&given) {
+                let why = "the added gtid set must not overlap with @@GLOBAL.GTID_EXECUTED";
+                return Err(ER_CANT_SET_GTID_PURGED_DUE_SETS_CONSTRAINTS.with(&[&why]));
+            }
+        } else if !given.contains(&known) {
+            let why = "the new value must be a superset of the old value";
+            return Err(ER_CANT_SET_GTID_PURGED_DUE_SETS_CONSTRAINTS.with(&[&why]));
+        }
+        let all = Setting::text(&known.union(&given).to_string());
+        changes.push(Change::Global(known::gtid_executed(), all.clone(), false));
+        changes.push(Change::Global(known::gtid_purged(), all, true));
+        Ok(())
+    }
+
+    /// RESET BINARY LOGS AND GTIDS.
+    pub(super) fn forget_gtids(&mut self) -> Result<()> {
+        self.carry_out(Change::Global(known::gtid_executed(), Setting::text(""), false))?;
+        self.carry_out(Change::Global(known::gtid_purged(), Setting::text(""), true))
     }
 
     fn carry_out(&mut self, change: Change) -> Result<()> {

@@ -19,8 +19,10 @@ use super::LocalSession;
 use super::listing::{LISTING_SCHEMA, LISTING_TABLE, Listing, ListingTable, text, unsigned};
 use crate::privilege;
 use crate::status::StatementKind;
+use crate::system_schemas::MYSQL_SCHEMA;
 use crate::system_schemas::columns as column_texts;
 use crate::system_schemas::rows::Cell;
+use crate::system_schemas::tables::system_table_kind;
 
 type Result<T> = std::result::Result<T, Box<SqlError>>;
 
@@ -276,7 +278,7 @@ impl LocalSession {
             if !schema.system && !privilege::sees_table(&self.account, &schema.name, &table.name) {
                 continue;
             }
-            let kind = if table.kind == TableKind::System { "SYSTEM VIEW" } else { "BASE TABLE" };
+            let kind = system_table_kind(&schema.name);
             let cells = [Cell::Text(&table.name), Cell::Text(kind)];
             listing.push(&cells[..columns.len()]);
         }
@@ -310,6 +312,9 @@ impl LocalSession {
             if table.kind == TableKind::System {
                 let mut cells = [Cell::Null; 18];
                 cells[0] = Cell::Text(&table.name);
+                if &*schema.name == MYSQL_SCHEMA {
+                    cells[1] = Cell::Text("CSV");
+                }
                 cells[2] = Cell::UInt(10);
                 listing.push(&cells);
                 continue;

@@ -8,7 +8,7 @@ use catalog::{
 use types::collation::CollationId;
 use types::{DataType, Members, TypeKind};
 
-use super::{INFORMATION_SCHEMA_ID, PERFORMANCE_SCHEMA_ID};
+use super::{INFORMATION_SCHEMA_ID, MYSQL_SCHEMA, MYSQL_SCHEMA_ID, PERFORMANCE_SCHEMA_ID};
 
 const COLUMNS: &str = include_str!("columns.tsv");
 
@@ -27,11 +27,15 @@ pub fn all() -> impl Iterator<Item = TableDefinition> {
         let (schema, name) = full_name.split_once('.').expect("columns.tsv names schema and table");
         let columns: Vec<ColumnDefinition> =
             lines().filter_map(|line| line.strip_prefix(full_name)?.strip_prefix('\t')).map(column).collect();
-        let information = schema == "information_schema";
+        let (schema_id, collation) = match schema {
+            "information_schema" => (INFORMATION_SCHEMA_ID, CollationId::UTF8MB3_GENERAL_CI),
+            MYSQL_SCHEMA => (MYSQL_SCHEMA_ID, CollationId::UTF8MB3_GENERAL_CI),
+            _ => (PERFORMANCE_SCHEMA_ID, CollationId::UTF8MB4_0900_AI_CI),
+        };
         TableDefinition {
             id: TableId(SYSTEM_TABLE_ID_MAX - number as u64),
             name: name.into(),
-            schema_id: if information { INFORMATION_SCHEMA_ID } else { PERFORMANCE_SCHEMA_ID },
+            schema_id,
             schema: schema.into(),
             kind: TableKind::System,
             column_names: NameMap::new(columns.iter().map(|column| &*column.name)),
@@ -41,12 +45,12 @@ pub fn all() -> impl Iterator<Item = TableDefinition> {
             rows_tree: TreeNumber(0),
             large_values_tree: TreeNumber(0),
             row_version: 0,
-            collation: if information {
-                CollationId::UTF8MB3_GENERAL_CI
-            } else {
-                CollationId::UTF8MB4_0900_AI_CI
+            collation,
+            comment: match full_name {
+                "mysql.general_log" => "General log".into(),
+                "mysql.slow_log" => "Slow log".into(),
+                _ => "".into(),
             },
-            comment: "".into(),
             created_micros: 0,
             options: catalog::TableOptions::default(),
             foreign_keys: Vec::new(),
@@ -65,6 +69,7 @@ fn column(line: &str) -> ColumnDefinition {
     let default = match default {
         "\\N" if nullable => ColumnDefault::Null,
         "\\N" => ColumnDefault::None,
+        "CURRENT_TIMESTAMP(6)" => ColumnDefault::CurrentTimestamp,
         text => {
             let value = match text.parse() {
                 Ok(number) if !data_type.is_string() => StoredValue::Int(number),
@@ -73,12 +78,14 @@ fn column(line: &str) -> ColumnDefinition {
             ColumnDefault::Literal { value, text: text.as_bytes().into() }
         }
     };
+    // The two columns of MySQL's that have such a default follow each change of their rows, too.
+    let on_update_now = matches!(default, ColumnDefault::CurrentTimestamp);
     ColumnDefinition {
         name: name.into(),
         data_type,
         nullable,
         default,
-        on_update_now: false,
+        on_update_now,
         auto_increment: false,
         generated: None,
         invisible: false,
@@ -111,6 +118,8 @@ fn parse_type(text: &str, collation: &str) -> DataType {
         "bigint unsigned" => DataType::integer(TypeKind::BigInt, true),
         "datetime" => DataType::datetime(0),
         "timestamp" => DataType::timestamp(u8::try_from(length()).unwrap_or(0)),
+        "time" => DataType::time(u8::try_from(length()).unwrap_or(0)),
+        "mediumblob" => DataType::text(TypeKind::MediumText, CollationId::BINARY),
         "varchar" => DataType::varchar(length(), collation),
         "varbinary" => DataType::varchar(length(), CollationId::BINARY),
         "char" => DataType::char(length(), collation),

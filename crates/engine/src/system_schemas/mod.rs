@@ -129,28 +129,39 @@ impl VirtualTable for SystemTable {
     }
 }
 
-/// Number of `information_schema`; user schemas begin above [`SYSTEM_SCHEMA_ID_MAX`].
+/// Number of `information_schema`; system schemas count down from it.
 pub const INFORMATION_SCHEMA_ID: SchemaId = SchemaId(u32::MAX);
 /// Number of `performance_schema`.
 pub const PERFORMANCE_SCHEMA_ID: SchemaId = SchemaId(u32::MAX - 1);
 
-/// Both system schemas.
+/// Number of `mysql`. ([`crate::session::listing::LISTING_SCHEMA`] has the one between.)
+pub const MYSQL_SCHEMA_ID: SchemaId = SchemaId(u32::MAX - 3);
+/// The schema of MySQL's own tables. Of those it has the two logs, always empty as with `log_output` FILE; accounts and
+/// definitions live in the dictionary. It is there because tools look for it (`mysqldump --all-databases` of 9.7 dumps
+/// nothing without it, MariaDB's wants the logs in it).
+pub const MYSQL_SCHEMA: &str = "mysql";
+
+/// The system schemas.
 #[must_use]
 pub fn schemas() -> Vec<Arc<Schema>> {
     let utf8mb3 = CollationId::UTF8MB3_GENERAL_CI;
     let mut information = Schema::new(INFORMATION_SCHEMA_ID, "information_schema", utf8mb3, true);
     let mut performance =
         Schema::new(PERFORMANCE_SCHEMA_ID, "performance_schema", CollationId::UTF8MB4_0900_AI_CI, true);
+    let mut mysql = Schema::new(MYSQL_SCHEMA_ID, MYSQL_SCHEMA, CollationId::UTF8MB4_0900_AI_CI, true);
     for definition in definition::all() {
         let definition = Arc::new(definition);
         let full_name = format!("{}.{}", definition.schema, definition.name);
         let fill = FILLS.iter().find(|(name, _)| *name == full_name).map(|(_, fill)| *fill);
         let source = Arc::new(SystemTable { definition: Arc::clone(&definition), fill });
-        let schema =
-            if definition.schema_id == INFORMATION_SCHEMA_ID { &mut information } else { &mut performance };
+        let schema = match definition.schema_id {
+            INFORMATION_SCHEMA_ID => &mut information,
+            MYSQL_SCHEMA_ID => &mut mysql,
+            _ => &mut performance,
+        };
         schema.insert(Arc::new(TableEntry { definition, source }));
     }
-    vec![Arc::new(information), Arc::new(performance)]
+    vec![Arc::new(information), Arc::new(performance), Arc::new(mysql)]
 }
 
 #[cfg(test)]

@@ -73,6 +73,15 @@ fn create_options(entry: &TableEntry) -> String {
     parts.join(" ")
 }
 
+/// `TABLE_TYPE` of a table in a system schema.
+#[must_use]
+pub fn system_table_kind(schema: &str) -> &'static str {
+    match schema {
+        "information_schema" => "SYSTEM VIEW",
+        _ => "BASE TABLE",
+    }
+}
+
 /// TABLES.
 pub fn tables(context: &VirtualContext<'_>, scan: &VirtualScan<'_>, rows: &mut Rows<'_>) {
     each_table(context, wanted(scan, 1), wanted(scan, 2), |entry| {
@@ -81,7 +90,10 @@ pub fn tables(context: &VirtualContext<'_>, scan: &VirtualScan<'_>, rows: &mut R
         if definition.kind == TableKind::System {
             let mut cells = [Cell::Null; 21];
             cells[..3].copy_from_slice(&head);
-            cells[3] = Cell::Text("SYSTEM VIEW");
+            cells[3] = Cell::Text(system_table_kind(&definition.schema));
+            if &*definition.schema == super::MYSQL_SCHEMA {
+                cells[4] = Cell::Text("CSV");
+            }
             cells[5] = Cell::UInt(10);
             for cell in &mut cells[7..13] {
                 *cell = Cell::UInt(0);

@@ -203,6 +203,8 @@ pub mod known {
         general_log,
         general_log_file,
         group_concat_max_len,
+        gtid_executed,
+        gtid_purged,
         hostname,
         identity,
         init_connect,

@@ -13,6 +13,7 @@
 
 pub mod assign;
 pub mod definition;
+pub mod gtid;
 pub mod sql_mode;
 pub mod values;
 
