@@ -67,6 +67,8 @@ const CAPABILITIES: Capabilities = Capabilities(
 const GREETING_COLLATION: u8 = 255;
 /// A thread keeps an output buffer up to this size for its next connection.
 const OUTPUT_KEPT_BYTES_MAX: usize = 256 * 1024;
+/// A packet's length is believed, and room made for all of it, when so much of it is there.
+const ROOM_PER_BYTE_ARRIVED: usize = 8;
 /// Reads from one socket before others have their turn.
 const READS_PER_TURN: usize = 16;
 /// Packets up to this size are taken without asking the session for its limit.
@@ -148,6 +150,8 @@ pub(crate) struct Connection {
     wait_position: u64,
     closing: bool,
     drained: bool,
+    /// What lies in the input begins with a packet that is whole when the input has so many bytes; 0: look.
+    input_wanted: usize,
     read_to_end: bool,
     timed_out: TimedOut,
     opened: Instant,
@@ -192,6 +196,7 @@ impl Connection {
             wait_position: 0,
             closing: false,
             drained: false,
+            input_wanted: 0,
             read_to_end: false,
             timed_out: TimedOut::No,
             opened: now,
@@ -278,7 +283,7 @@ impl Connection {
         self.drained = false;
         // A client that never stops sending gives way to others after some reads; the rest waits its turn.
         for _ in 0..READS_PER_TURN {
-            if !self.io.input.is_empty() && !self.is_stalled() {
+            if self.has_packet() && !self.is_stalled() {
                 let input = std::mem::take(&mut self.io.input);
                 let used = self.consume(&input, scratch, shared)?;
                 self.keep_rest(input, used);
@@ -313,6 +318,7 @@ impl Connection {
                         self.io.input.splice(0..0, buffer[used..bytes].iter().copied());
                     }
                 } else {
+                    self.make_room(bytes);
                     self.io.input.extend_from_slice(&buffer[..bytes]);
                 }
                 Ok(true)
@@ -327,6 +333,22 @@ impl Connection {
                 Ok(false)
             }
             Received::Closed => Err(End::Aborted),
+        }
+    }
+
+    /// Whether the input may begin with a whole packet.
+    fn has_packet(&self) -> bool {
+        !self.io.input.is_empty() && self.io.input.len() >= self.input_wanted
+    }
+
+    /// Makes room in the input for `bytes` more, and, once a good part of a long packet is there, for all of it.
+    fn make_room(&mut self, bytes: usize) {
+        let input = &mut self.io.input;
+        if input.len() + bytes > input.capacity()
+            && self.input_wanted.saturating_sub(bytes) > input.len()
+            && self.input_wanted / ROOM_PER_BYTE_ARRIVED <= input.len()
+        {
+            input.reserve_exact(self.input_wanted - input.len());
         }
     }
 
@@ -350,6 +372,7 @@ impl Connection {
     /// Executes the whole packets at the front of `bytes` and says how many bytes they took.
     fn consume(&mut self, bytes: &[u8], scratch: &mut Scratch, shared: &Shared) -> Result<usize, End> {
         let mut at = 0;
+        self.input_wanted = 0;
         while at < bytes.len() && !self.is_stalled() {
             let rest = &bytes[at..];
             if let Some(mut reader) = self.long_packet.take() {
@@ -386,6 +409,7 @@ impl Connection {
                         let error = PacketError::TooLarge { bytes: bytes_wanted, bytes_max: 0 };
                         return self.packet_error(error, scratch).map(|()| bytes.len());
                     }
+                    self.input_wanted = bytes_wanted;
                     break;
                 }
                 Incoming::Continued => {
@@ -507,7 +531,7 @@ impl Connection {
 
     /// Whether there may be input that no event will announce: received and not executed, or not yet read.
     pub(crate) fn wants_drive(&self) -> bool {
-        !self.ended && !self.is_stalled() && (!self.drained || !self.io.input.is_empty())
+        !self.ended && !self.is_stalled() && (!self.drained || self.has_packet())
     }
 
     /// Looks for timeouts and kills of a connection that nobody drives. `true` if it must end: drive it then, as what its
