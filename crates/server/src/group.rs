@@ -16,7 +16,8 @@
 //! Invariants:
 //! 1. There is one [`Core`] per group, and one thread at a time has it.
 //! 2. A connection is in its slot, or with the thread that drives it, whose slot then says `Away`.
-//! 3. Sockets are polled by edges: a connection put back after having been away from its core is driven once more, because
+//! 3. A socket is polled for room exactly while its connection is in its slot with bytes unsent.
+//! 4. Sockets are polled by edges: a connection put back after having been away from its core is driven once more, because
 //!    an edge may have come meanwhile.
 
 use std::cell::{Cell, RefCell};
@@ -430,7 +431,23 @@ impl Core {
         }
     }
 
-    fn check_in(&mut self, slot: usize, connection: Box<Connection>, next: Next, group: &Group) {
+    /// Polls for room in a socket only while something waits for it: a Unix socket says so whenever its client reads.
+    fn watch(&self, slot: usize, connection: &mut Connection) -> io::Result<()> {
+        let unsent = connection.io.has_unsent();
+        if unsent != connection.io.watches_room {
+            let interest = if unsent { Interest::READABLE | Interest::WRITABLE } else { Interest::READABLE };
+            connection.io.stream.source().reregister(self.poll.registry(), Token(slot), interest)?;
+            connection.io.watches_room = unsent;
+        }
+        Ok(())
+    }
+
+    fn check_in(&mut self, slot: usize, mut connection: Box<Connection>, mut next: Next, group: &Group) {
+        if next != Next::Closed && self.watch(slot, &mut connection).is_err() {
+            // Nobody would ever tell that it may go on.
+            connection.shut(&group.shared);
+            next = Next::Closed;
+        }
         match next {
             Next::Closed => {
                 debug_assert!(connection.is_closed());
@@ -629,11 +646,8 @@ impl Core {
         let control = Arc::new(ConnectionControl::new(shared.next_connection_id(), peer));
         let mut connection =
             Box::new(Connection::open(stream, Arc::clone(&control), shared, scratch, self.now));
-        let registered = connection.io.stream.source().register(
-            self.poll.registry(),
-            Token(slot),
-            Interest::READABLE | Interest::WRITABLE,
-        );
+        let registered =
+            connection.io.stream.source().register(self.poll.registry(), Token(slot), Interest::READABLE);
         if registered.is_err() {
             connection.shut(shared);
         }

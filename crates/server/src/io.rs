@@ -114,6 +114,8 @@ pub(crate) struct Io {
     /// Bytes for the socket that did not go out yet, from `unsent_at`.
     unsent: Vec<u8>,
     unsent_at: usize,
+    /// The poller tells when the socket takes more.
+    pub(crate) watches_room: bool,
     /// Counted since they were last taken.
     pub(crate) received_bytes: u64,
     pub(crate) sent_bytes: u64,
@@ -128,6 +130,7 @@ impl Io {
             input: Vec::new(),
             unsent: Vec::new(),
             unsent_at: 0,
+            watches_room: false,
             received_bytes: 0,
             sent_bytes: 0,
         }
