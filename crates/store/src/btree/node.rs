@@ -830,7 +830,7 @@ mod tests {
         }
         assert_eq!(dead_bytes(&left), 0, "it was compacted");
         check(&left).unwrap();
-        let left_keys: Vec<Vec<u8>> = (0..count(&left)).map(|index| super::key(&left, index)).collect();
+        let left_keys: Vec<Vec<u8>> = (0..count(&left)).map(|index| key(&left, index)).collect();
         assert_eq!(left_keys, [&b"key-01"[..], b"key-02c", b"key-03"]);
     }
 

@@ -1,1 +1,0 @@
-//! What the standard library lacks: small general tools that know no database word.
