@@ -140,7 +140,7 @@ pub fn json_value(cell: Cell<'_>, data_type: &DataType) -> Json {
 }
 
 fn to_utf8(text: Vec<u8>, charset: Charset) -> Vec<u8> {
-    if matches!(charset, Charset::Latin1) {
+    if charset.needs_conversion() {
         let mut out = Vec::with_capacity(text.len() + text.len() / 2);
         crate::charset::convert_lossy(charset, &text, Charset::Utf8mb4, &mut out);
         return out;

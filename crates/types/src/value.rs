@@ -42,6 +42,19 @@ impl Value {
         Value::Bytes { bytes: bytes.into(), collation }
     }
 
+    /// A string as a statement writes it: `text` is UTF-8, as statements are, the value is in the character set of
+    /// `collation`. What that set does not have becomes `?`.
+    #[must_use]
+    pub fn string_literal(text: &[u8], collation: CollationId) -> Value {
+        let charset = collation.charset();
+        if !charset.needs_conversion() || text.is_ascii() {
+            return Value::string(text, collation);
+        }
+        let mut bytes = Vec::with_capacity(text.len());
+        crate::charset::convert_lossy(crate::charset::Charset::Utf8mb4, text, charset, &mut bytes);
+        Value::Bytes { bytes, collation }
+    }
+
     /// NULL?
     #[must_use]
     pub fn is_null(&self) -> bool {

@@ -67,9 +67,9 @@ fn hex(bytes: &[u8]) -> String {
 fn characters(charset: Charset) -> Vec<(u32, Vec<u8>)> {
     let codes = match charset {
         Charset::Ascii => 0..0x80,
-        Charset::Binary | Charset::Latin1 => 0..0x100,
         Charset::Utf8mb3 => 0..0x1_0000,
         Charset::Utf8mb4 => 0..0x11_0000,
+        _ => 0..0x100,
     };
     let bytes = |code: u32| {
         if charset.is_single_byte() {
@@ -313,11 +313,23 @@ fn answers(collation: CollationId, a: &[u8], b: &[u8]) -> Vec<String> {
 fn conversions_of_single_bytes() {
     let Some(oracle) = Oracle::from_environment() else { return };
     let mut wrong = 0;
-    ask_all(&oracle, Charset::Latin1, "HEX(CONVERT(c USING utf8mb4))", |byte, theirs| {
-        let mut out = Vec::new();
-        types::charset::convert_lossy(Charset::Latin1, &[byte as u8], Charset::Utf8mb4, &mut out);
-        wrong += usize::from(hex(&out) != theirs);
-    });
+    for charset in Charset::ALL.into_iter().filter(|charset| charset.needs_conversion()) {
+        ask_all(&oracle, charset, "HEX(CONVERT(c USING utf8mb4))", |byte, theirs| {
+            let mut out = Vec::new();
+            types::charset::convert_lossy(charset, &[byte as u8], Charset::Utf8mb4, &mut out);
+            wrong += usize::from(hex(&out) != theirs);
+        });
+        let there_and_back = format!("HEX(CONVERT(CONVERT(c USING utf8mb4) USING {}))", charset.name());
+        ask_all(&oracle, charset, &there_and_back, |byte, theirs| {
+            let (mut utf8, mut out) = (Vec::new(), Vec::new());
+            types::charset::convert_lossy(charset, &[byte as u8], Charset::Utf8mb4, &mut utf8);
+            types::charset::convert_lossy(Charset::Utf8mb4, &utf8, charset, &mut out);
+            if hex(&out) != theirs {
+                eprintln!("{} {byte:02X}: {theirs} here {}", charset.name(), hex(&out));
+                wrong += 1;
+            }
+        });
+    }
     for target in [Charset::Latin1, Charset::Ascii, Charset::Utf8mb3] {
         let expression = format!("HEX(CONVERT(c USING {}))", target.name());
         ask_all(&oracle, Charset::Utf8mb4, &expression, |code, theirs| {

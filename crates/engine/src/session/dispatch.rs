@@ -58,14 +58,13 @@ impl LocalSession {
     /// Text in `character_set_client` as UTF-8, which is what the lexer reads.
     fn to_utf8<'s>(&self, sql: &'s [u8]) -> std::borrow::Cow<'s, [u8]> {
         use types::charset::Charset;
-        match self.settings.client_charset {
-            Charset::Latin1 if !sql.is_ascii() => {
-                let mut text = Vec::with_capacity(sql.len() + sql.len() / 8);
-                let _ = types::charset::convert_lossy(Charset::Latin1, sql, Charset::Utf8mb4, &mut text);
-                text.into()
-            }
-            _ => sql.into(),
+        let client = self.settings.client_charset;
+        if client.needs_conversion() && !sql.is_ascii() {
+            let mut text = Vec::with_capacity(sql.len() + sql.len() / 8);
+            let _ = types::charset::convert_lossy(client, sql, Charset::Utf8mb4, &mut text);
+            return text.into();
         }
+        sql.into()
     }
 
     /// Runs the first statement of `sql`; answers where the next begins, if there is one.

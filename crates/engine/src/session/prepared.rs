@@ -205,15 +205,15 @@ fn value_of(value: ParameterValue<'_>, data_type: ParameterType, collation: Coll
     }
 }
 
-/// Text parameters come in `character_set_client`; here all text is UTF-8.
-fn from_latin1<'a>(value: ValueRef<'a>, arena: &'a bumpalo::Bump) -> ValueRef<'a> {
+/// Text parameters come in `character_set_client`; here they are in the connection's.
+fn from_client<'a>(client: Charset, value: ValueRef<'a>, arena: &'a bumpalo::Bump) -> ValueRef<'a> {
     let ValueRef::Bytes { bytes, collation } = value else { return value };
     if collation == CollationId::BINARY || bytes.is_ascii() {
         return value;
     }
     let mut text = Vec::with_capacity(bytes.len() * 2);
-    // Every byte of latin1 is a character of UTF-8: nothing is lost.
-    let _ = types::charset::convert_lossy(Charset::Latin1, bytes, collation.charset(), &mut text);
+    // As in MySQL, what the connection's character set does not have becomes `?`.
+    let _ = types::charset::convert_lossy(client, bytes, collation.charset(), &mut text);
     ValueRef::Bytes { bytes: arena.alloc_slice_copy(&text), collation }
 }
 
@@ -388,7 +388,9 @@ impl LocalSession {
         request: ExecuteRequest<'v>,
     ) -> Result<(), wire::codec::Malformed> {
         let collation = self.settings.connection_collation;
-        let latin1 = self.settings.client_charset == Charset::Latin1;
+        let client = self.settings.client_charset;
+        let own = collation.charset();
+        let converts = client != own && (client.needs_conversion() || own.needs_conversion());
         let count = statement.places.len();
         values.reserve(count);
         let mut parameters = Parameters::read(
@@ -416,7 +418,7 @@ impl LocalSession {
                 }
                 None => value_of(value, declared, collation),
             };
-            values.push(if latin1 { from_latin1(value, arena) } else { value });
+            values.push(if converts { from_client(client, value, arena) } else { value });
         }
         Ok(())
     }

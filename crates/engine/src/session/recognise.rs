@@ -374,6 +374,12 @@ fn value_of<'a>(
         CellKind::NegInteger => number(NumberKind::Integer, true),
         CellKind::NegDecimal => number(NumberKind::Decimal, true),
         CellKind::NegFloat => number(NumberKind::Float, true),
+        // Text that another character set writes otherwise is no slice of the statement.
+        CellKind::String | CellKind::StringEscaped
+            if collation.charset().needs_conversion() && !text.is_ascii() =>
+        {
+            None
+        }
         CellKind::String => Some(ValueRef::Bytes { bytes: text, collation }),
         CellKind::StringEscaped => Some(ValueRef::Bytes { bytes: unescaped.next()?, collation }),
         CellKind::Default | CellKind::Hex | CellKind::Param | CellKind::Expr => None,

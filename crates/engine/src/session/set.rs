@@ -369,7 +369,7 @@ impl LocalSession {
                 digits.parse().map(Value::Int).ok().or_else(|| digits.parse().map(Value::UInt).ok())
             }
             ExprKind::Literal(Literal::String { value, charset: None }) => {
-                Some(Value::string(value, self.settings.connection_collation))
+                Some(Value::string_literal(value, self.settings.connection_collation))
             }
             _ => None,
         }

@@ -526,14 +526,13 @@ fn push_document(
 
 /// A text as UTF-8.
 pub(super) fn as_utf8<'t>(text: &'t [u8], from: &DataType) -> std::borrow::Cow<'t, [u8]> {
-    match from.collation.charset() {
-        Charset::Latin1 => {
-            let mut out = Vec::with_capacity(text.len() * 2);
-            convert_lossy(Charset::Latin1, text, Charset::Utf8mb4, &mut out);
-            out.into()
-        }
-        _ => text.into(),
+    let charset = from.collation.charset();
+    if charset.needs_conversion() && !text.is_ascii() {
+        let mut out = Vec::with_capacity(text.len() * 2);
+        convert_lossy(charset, text, Charset::Utf8mb4, &mut out);
+        return out.into();
     }
+    text.into()
 }
 
 /// CAST of a value that is not NULL.

@@ -244,12 +244,14 @@ impl<'a> Binder<'a> {
             CellKind::NegInteger => number(Kind::Integer, true)?,
             CellKind::NegDecimal => number(Kind::Decimal, true)?,
             CellKind::NegFloat => number(Kind::Float, true)?,
-            CellKind::String => Value::string(text(cell.start, cell.len), self.types.connection_collation),
+            CellKind::String => {
+                Value::string_literal(text(cell.start, cell.len), self.types.connection_collation)
+            }
             CellKind::StringEscaped => {
                 let mut bytes = Vec::with_capacity(cell.len as usize);
                 let quote = self.text[cell.start as usize - 1];
                 syntax::unescape(text(cell.start, cell.len), quote, !values.no_backslash_escapes, &mut bytes);
-                Value::string(bytes, self.types.connection_collation)
+                Value::string_literal(&bytes, self.types.connection_collation)
             }
             CellKind::Hex => Value::string(hex_bytes(text(cell.start, cell.len)), types::CollationId::BINARY),
             CellKind::Param => {

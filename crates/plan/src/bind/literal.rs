@@ -19,13 +19,10 @@ impl Binder<'_> {
             Literal::True => Expr::bool(true),
             Literal::False => Expr::bool(false),
             Literal::Number(kind, text) => Expr::literal(number(kind, text, false)?),
-            Literal::String { value, charset } => {
-                let collation = match charset {
-                    Some(name) => self.charset_collation(name)?,
-                    None => self.types.connection_collation,
-                };
-                Expr::literal(Value::string(value, collation))
-            }
+            Literal::String { value, charset } => Expr::literal(match charset {
+                Some(name) => Value::string(value, self.charset_collation(name)?),
+                None => Value::string_literal(value, self.types.connection_collation),
+            }),
             Literal::Bytes { value, charset, .. } => {
                 let collation = match charset {
                     Some(name) => self.charset_collation(name)?,
@@ -42,7 +39,7 @@ impl Binder<'_> {
                     TemporalKind::Time => DataType::time(fraction_digits(value)),
                     TemporalKind::DateTime => DataType::datetime(fraction_digits(value)),
                 };
-                let text = Expr::literal(Value::string(value, self.types.connection_collation));
+                let text = Expr::literal(Value::string_literal(value, self.types.connection_collation));
                 function::build_typed(FunctionId::Cast, vec![text], data_type, CallOption::None, &self.types)?
             }
         })

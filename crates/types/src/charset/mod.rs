@@ -1,17 +1,18 @@
 //! Character sets: which bytes are text, which code points they mean, and how to get from one set to another.
 //!
-//! Five sets: `utf8mb4`, `utf8mb3` (UTF-8 without supplementary characters), `latin1` (MySQL's name for cp1252 with
-//! its five unassigned bytes standing for the C1 controls of the same number), `ascii` and `binary` (bytes that mean
-//! nothing but themselves).
+//! `utf8mb4`, `utf8mb3` (UTF-8 without supplementary characters), `latin1` (MySQL's name for cp1252 with its five
+//! unassigned bytes standing for the C1 controls of the same number), `ascii`, `binary` (bytes that mean nothing but
+//! themselves), and MySQL's other sets of single bytes, by tables.
 //!
 //! Every function takes any bytes. Text that is not well formed in its set is never an error of the program: a byte
 //! that starts no character is reported as [`Decoded::Bad`] and counts as one character, as MySQL counts it.
 //!
-//! Read next: `utf8` (decoding), `latin1` (the cp1252 table), `convert` (from set to set),
+//! Read next: `utf8` (decoding), `latin1` (the cp1252 table), `single_byte` (the other tables), `convert` (from set to set),
 //! [`crate::collation`] (order, equality, case).
 
 mod convert;
 mod latin1;
+pub(crate) mod single_byte;
 mod utf8;
 
 pub use convert::{ConversionLoss, convert_lossy, convert_strict};
@@ -33,6 +34,48 @@ pub enum Charset {
     Utf8mb3,
     /// UTF-8 of all Unicode.
     Utf8mb4,
+    /// ARMSCII-8 Armenian.
+    Armscii8,
+    /// Windows Central European.
+    Cp1250,
+    /// Windows Cyrillic.
+    Cp1251,
+    /// Windows Arabic.
+    Cp1256,
+    /// Windows Baltic.
+    Cp1257,
+    /// DOS West European.
+    Cp850,
+    /// DOS Central European.
+    Cp852,
+    /// DOS Russian.
+    Cp866,
+    /// DEC West European.
+    Dec8,
+    /// GEOSTD8 Georgian.
+    Geostd8,
+    /// ISO 8859-7 Greek.
+    Greek,
+    /// ISO 8859-8 Hebrew.
+    Hebrew,
+    /// HP West European.
+    Hp8,
+    /// DOS Kamenicky Czech-Slovak.
+    Keybcs2,
+    /// KOI8-R Relcom Russian.
+    Koi8r,
+    /// KOI8-U Ukrainian.
+    Koi8u,
+    /// ISO 8859-2 Central European.
+    Latin2,
+    /// ISO 8859-9 Turkish.
+    Latin5,
+    /// ISO 8859-13 Baltic.
+    Latin7,
+    /// Mac Central European.
+    Macce,
+    /// Mac West European.
+    Macroman,
 }
 
 /// Bytes that are not well formed in the character set they are said to be in.
@@ -75,7 +118,54 @@ impl Decoded {
 
 impl Charset {
     /// All character sets, in the order `SHOW CHARACTER SET` lists them.
-    pub const ALL: [Self; 5] = [Self::Ascii, Self::Binary, Self::Latin1, Self::Utf8mb3, Self::Utf8mb4];
+    pub const ALL: [Self; 26] = [
+        Self::Armscii8,
+        Self::Ascii,
+        Self::Binary,
+        Self::Cp1250,
+        Self::Cp1251,
+        Self::Cp1256,
+        Self::Cp1257,
+        Self::Cp850,
+        Self::Cp852,
+        Self::Cp866,
+        Self::Dec8,
+        Self::Geostd8,
+        Self::Greek,
+        Self::Hebrew,
+        Self::Hp8,
+        Self::Keybcs2,
+        Self::Koi8r,
+        Self::Koi8u,
+        Self::Latin1,
+        Self::Latin2,
+        Self::Latin5,
+        Self::Latin7,
+        Self::Macce,
+        Self::Macroman,
+        Self::Utf8mb3,
+        Self::Utf8mb4,
+    ];
+
+    /// What there is in tables of a set that has no code of its own.
+    const fn table(self) -> &'static single_byte::Set {
+        match single_byte::position(self) {
+            Some(position) => &single_byte::SETS[position],
+            None => panic!("a set with code of its own"),
+        }
+    }
+
+    /// The code point of a byte in such a set.
+    fn table_code(self, byte: u8) -> Option<u32> {
+        single_byte::to_unicode(single_byte::position(self)?, byte)
+    }
+
+    /// Whether text in it is other bytes than in UTF-8 as soon as it is not ASCII: every set of single bytes that has
+    /// characters beyond it.
+    #[must_use]
+    pub const fn needs_conversion(self) -> bool {
+        !matches!(self, Self::Binary | Self::Ascii | Self::Utf8mb3 | Self::Utf8mb4)
+    }
 
     /// The name MySQL shows.
     #[must_use]
@@ -86,6 +176,7 @@ impl Charset {
             Self::Latin1 => "latin1",
             Self::Utf8mb3 => "utf8mb3",
             Self::Utf8mb4 => "utf8mb4",
+            _ => self.table().name,
         }
     }
 
@@ -106,6 +197,7 @@ impl Charset {
             Self::Ascii => "US ASCII",
             Self::Latin1 => "cp1252 West European",
             Self::Utf8mb3 | Self::Utf8mb4 => "UTF-8 Unicode",
+            _ => self.table().description,
         }
     }
 
@@ -118,6 +210,7 @@ impl Charset {
             Self::Latin1 => CollationId::LATIN1_SWEDISH_CI,
             Self::Utf8mb3 => CollationId::UTF8MB3_GENERAL_CI,
             Self::Utf8mb4 => CollationId::UTF8MB4_0900_AI_CI,
+            _ => self.table().default,
         }
     }
 
@@ -131,6 +224,7 @@ impl Charset {
             Self::Latin1 => CollationId::LATIN1_BIN,
             Self::Utf8mb3 => CollationId::UTF8MB3_BIN,
             Self::Utf8mb4 => CollationId::UTF8MB4_BIN,
+            _ => self.table().bin,
         }
     }
 
@@ -138,9 +232,9 @@ impl Charset {
     #[must_use]
     pub const fn max_bytes_per_char(self) -> usize {
         match self {
-            Self::Binary | Self::Ascii | Self::Latin1 => 1,
             Self::Utf8mb3 => 3,
             Self::Utf8mb4 => 4,
+            _ => 1,
         }
     }
 
@@ -156,13 +250,13 @@ impl Charset {
     /// `BadBytes` with the position of the first byte that belongs to no character.
     pub fn validate(self, bytes: &[u8]) -> Result<(), BadBytes> {
         match self {
-            Self::Binary | Self::Latin1 => Ok(()),
             Self::Ascii => match bytes.iter().position(|byte| !byte.is_ascii()) {
                 None => Ok(()),
                 Some(position) => Err(BadBytes { position }),
             },
             Self::Utf8mb3 => utf8::validate::<3>(bytes),
             Self::Utf8mb4 => utf8::validate::<4>(bytes),
+            _ => Ok(()),
         }
     }
 
@@ -180,6 +274,10 @@ impl Charset {
             Self::Latin1 => Decoded::Char { code: latin1::to_unicode(byte), bytes: 1 },
             Self::Utf8mb3 => decode_utf8::<3>(bytes),
             Self::Utf8mb4 => decode_utf8::<4>(bytes),
+            _ => match self.table_code(byte) {
+                Some(code) => Decoded::Char { code, bytes: 1 },
+                None => Decoded::Bad { byte },
+            },
         }
     }
 
@@ -189,7 +287,7 @@ impl Charset {
         match self {
             Self::Utf8mb3 => code <= 0xFFFF && encode_utf8(code, out),
             Self::Utf8mb4 => encode_utf8(code, out),
-            Self::Binary | Self::Ascii | Self::Latin1 => {
+            _ => {
                 let byte = self.single_byte(code);
                 out.extend(byte);
                 byte.is_some()
@@ -203,6 +301,7 @@ impl Charset {
             Self::Binary => u8::try_from(code).ok(),
             Self::Latin1 => latin1::from_unicode(code),
             Self::Ascii | Self::Utf8mb3 | Self::Utf8mb4 => u8::try_from(code).ok().filter(u8::is_ascii),
+            _ => single_byte::from_unicode(single_byte::position(self)?, code),
         }
     }
 
@@ -216,9 +315,9 @@ impl Charset {
     #[must_use]
     pub fn char_count(self, bytes: &[u8]) -> usize {
         match self {
-            Self::Binary | Self::Ascii | Self::Latin1 => bytes.len(),
             Self::Utf8mb3 => utf8::char_count::<3>(bytes),
             Self::Utf8mb4 => utf8::char_count::<4>(bytes),
+            _ => bytes.len(),
         }
     }
 
@@ -227,9 +326,9 @@ impl Charset {
     #[must_use]
     pub fn prefix_bytes(self, bytes: &[u8], char_count: usize) -> usize {
         match self {
-            Self::Binary | Self::Ascii | Self::Latin1 => bytes.len().min(char_count),
             Self::Utf8mb3 => utf8::prefix_bytes::<3>(bytes, char_count),
             Self::Utf8mb4 => utf8::prefix_bytes::<4>(bytes, char_count),
+            _ => bytes.len().min(char_count),
         }
     }
 

@@ -3,7 +3,7 @@
 use super::byte_tables::{LATIN1_LOWER, LATIN1_UPPER};
 use super::info::{CollationInfo, Rules};
 use super::plane::{self, Plane};
-use crate::charset::{Charset, Decoded, decode_utf8, encode_utf8};
+use crate::charset::{Charset, Decoded, decode_utf8, encode_utf8, single_byte};
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Case {
@@ -22,6 +22,10 @@ pub(super) fn map(info: &CollationInfo, case: Case, text: &[u8], out: &mut Vec<u
         }
         Charset::Utf8mb3 => map_utf8::<3>(case_plane(info, case), case, text, out),
         Charset::Utf8mb4 => map_utf8::<4>(case_plane(info, case), case, text, out),
+        charset => match single_byte::case_table(charset, case == Case::Upper) {
+            Some(table) => out.extend(text.iter().map(|&byte| table[usize::from(byte)])),
+            None => out.extend_from_slice(text),
+        },
     }
 }
 
