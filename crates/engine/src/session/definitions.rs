@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use catalog::Privileges;
-use exec::output::{ResultColumn, encode_columns};
+use exec::output::{ResultColumn, encode_columns_with_defaults};
 use service::error::{ER_BAD_DB_ERROR, ER_BAD_FIELD_ERROR, ER_NO_DB_ERROR};
 use service::{OkSummary, Outcome, Reply, SqlError};
 use syntax::ast::{AlterAction, Ident, Maintain, MaintainKind, ObjectName, Statement};
@@ -387,16 +387,20 @@ impl LocalSession {
                     )
             })
             .collect();
-        let columns = encode_columns(
-            wanted.iter().map(|column| ResultColumn {
-                schema: &definition.schema,
-                table: &definition.name,
-                original_table: &definition.name,
-                name: &column.name,
-                original_name: &column.name,
-                data_type: &column.data_type,
-                nullable: column.nullable,
-                flags: 0,
+        let defaults: Vec<Option<Vec<u8>>> = wanted.iter().map(|column| listed_default(column)).collect();
+        let columns = encode_columns_with_defaults(
+            wanted.iter().zip(&defaults).map(|(column, default)| {
+                let column = ResultColumn {
+                    schema: &definition.schema,
+                    table: &definition.name,
+                    original_table: &definition.name,
+                    name: &column.name,
+                    original_name: &column.name,
+                    data_type: &column.data_type,
+                    nullable: column.nullable,
+                    flags: 0,
+                };
+                (column, default.as_deref())
             }),
             self.settings.results_charset,
         );
@@ -406,6 +410,17 @@ impl LocalSession {
     /// The ordinal of a column by name, for LOAD DATA.
     pub(crate) fn column_of(definition: &catalog::TableDefinition, name: &str) -> Result<usize> {
         definition.column_ordinal(name).ok_or_else(|| ER_BAD_FIELD_ERROR.with(&[&name, &"field list"]))
+    }
+}
+
+/// A column's default as COM_FIELD_LIST tells it: where there is none, what a row holds before it is filled.
+fn listed_default(column: &catalog::ColumnDefinition) -> Option<Vec<u8>> {
+    use catalog::ColumnDefault;
+    match &column.default {
+        ColumnDefault::Literal { .. } => crate::system_schemas::columns::default_text(column),
+        ColumnDefault::None if !column.nullable && column.data_type.is_string() => Some(Vec::new()),
+        ColumnDefault::None if !column.nullable && !column.data_type.is_temporal() => Some(b"0".to_vec()),
+        _ => None,
     }
 }
 

@@ -32,38 +32,49 @@ pub fn encode_columns<'a>(
     columns: impl ExactSizeIterator<Item = ResultColumn<'a>>,
     results: Option<Charset>,
 ) -> EncodedColumns {
-    EncodedColumns::new(columns.map(|column| {
-        let data_type = column.data_type;
-        let has_text = (data_type.is_string() || matches!(data_type.kind, TypeKind::Enum | TypeKind::Set))
-            && data_type.collation.charset() != Charset::Binary;
-        let (collation, char_bytes) = match results {
-            Some(results) if has_text && results != Charset::Binary => {
-                (results.default_collation(), results.max_bytes_per_char())
-            }
-            _ if has_text => (data_type.collation, data_type.collation.charset().max_bytes_per_char()),
-            _ => (types::collation::CollationId::BINARY, 1),
-        };
-        let mut flags = column.flags | data_type.protocol_flags();
-        if !column.nullable {
-            flags |= column_flag::NOT_NULL;
+    EncodedColumns::new(columns.map(|column| definition_of(&column, results)))
+}
+
+/// The same for COM_FIELD_LIST, each column with the text of its default (`None`: NULL).
+#[must_use]
+pub fn encode_columns_with_defaults<'a>(
+    columns: impl ExactSizeIterator<Item = (ResultColumn<'a>, Option<&'a [u8]>)>,
+    results: Option<Charset>,
+) -> EncodedColumns {
+    EncodedColumns::with_defaults(columns.map(|(column, default)| (definition_of(&column, results), default)))
+}
+
+fn definition_of<'a>(column: &ResultColumn<'a>, results: Option<Charset>) -> ColumnDefinition<'a> {
+    let data_type = column.data_type;
+    let has_text = (data_type.is_string() || matches!(data_type.kind, TypeKind::Enum | TypeKind::Set))
+        && data_type.collation.charset() != Charset::Binary;
+    let (collation, char_bytes) = match results {
+        Some(results) if has_text && results != Charset::Binary => {
+            (results.default_collation(), results.max_bytes_per_char())
         }
-        if data_type.kind == TypeKind::Null || is_number(data_type.kind) {
-            // Numbers sort and compare as bytes do, says the protocol's flag.
-            flags |= column_flag::BINARY;
-        }
-        ColumnDefinition {
-            schema: column.schema.as_bytes(),
-            table: column.table.as_bytes(),
-            org_table: column.original_table.as_bytes(),
-            name: column.name.as_bytes(),
-            org_name: column.original_name.as_bytes(),
-            collation: collation.id(),
-            length: data_type.protocol_length(u32::try_from(char_bytes).unwrap_or(4)),
-            column_type: ColumnType::from_byte(data_type.protocol_type()).unwrap_or(ColumnType::VarString),
-            flags: ColumnFlags(flags),
-            decimals: decimals(data_type),
-        }
-    }))
+        _ if has_text => (data_type.collation, data_type.collation.charset().max_bytes_per_char()),
+        _ => (types::collation::CollationId::BINARY, 1),
+    };
+    let mut flags = column.flags | data_type.protocol_flags();
+    if !column.nullable {
+        flags |= column_flag::NOT_NULL;
+    }
+    if data_type.kind == TypeKind::Null || is_number(data_type.kind) {
+        // Numbers sort and compare as bytes do, says the protocol's flag.
+        flags |= column_flag::BINARY;
+    }
+    ColumnDefinition {
+        schema: column.schema.as_bytes(),
+        table: column.table.as_bytes(),
+        org_table: column.original_table.as_bytes(),
+        name: column.name.as_bytes(),
+        org_name: column.original_name.as_bytes(),
+        collation: collation.id(),
+        length: data_type.protocol_length(u32::try_from(char_bytes).unwrap_or(4)),
+        column_type: ColumnType::from_byte(data_type.protocol_type()).unwrap_or(ColumnType::VarString),
+        flags: ColumnFlags(flags),
+        decimals: decimals(data_type),
+    }
 }
 
 fn is_number(kind: TypeKind) -> bool {

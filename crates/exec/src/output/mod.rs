@@ -13,5 +13,5 @@ mod columns;
 mod sink;
 
 pub use cells::{CellEncoder, RowEncoder};
-pub use columns::{ResultColumn, encode_columns};
+pub use columns::{ResultColumn, encode_columns, encode_columns_with_defaults};
 pub use sink::{CollectSink, ReplySink, RowSink, value_of};
