@@ -32,7 +32,7 @@ pub enum StoreError {
     /// The tree was never made or was dropped.
     #[error("tree {0} does not exist")]
     TreeGone(TreeId),
-    /// One of the named limits of `crate::limits` was reached.
+    /// One of the limits of `docs/limits.md` was reached.
     #[error("limit reached: {0}")]
     Limit(&'static str),
     /// The pool's pages are all in use and cannot be written out.

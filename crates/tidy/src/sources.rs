@@ -58,3 +58,58 @@ fn every_file_opens_with_its_story() {
         .collect();
     assert!(wrong.is_empty(), "these files open without saying what they are for:\n{}", wrong.join("\n"));
 }
+
+#[test]
+fn limits_are_written_down_by_their_names() {
+    let document = std::fs::read_to_string(crate::root().join("docs/limits.md")).unwrap();
+    let sources: String = rust_sources()
+        .into_iter()
+        .filter(|(name, _)| name.contains("/src/") && !name.starts_with("crates/tidy/"))
+        .map(|(_, text)| text)
+        .collect();
+    let variables =
+        std::fs::read_to_string(crate::root().join("crates/engine/src/variables/system_variables.tsv"))
+            .unwrap();
+    let named = |line: &str| -> Vec<String> {
+        let first = line.split('|').nth(1).unwrap_or("");
+        first.split('`').skip(1).step_by(2).map(str::to_owned).collect()
+    };
+    let mut wrong = Vec::new();
+    let mut count = 0;
+    for name in document.lines().filter(|line| line.starts_with("| `")).flat_map(named) {
+        count += 1;
+        let known = if name.chars().any(char::is_lowercase) {
+            variables.lines().any(|line| line.split('\t').next() == Some(&name))
+        } else {
+            sources.contains(&format!("const {name}:"))
+        };
+        if !known {
+            wrong.push(format!("docs/limits.md names `{name}`, which the code does not know"));
+        }
+    }
+    assert!(count > 40, "the tables were read");
+    // A limit other crates may see is one a reader will look for.
+    for line in sources.lines().map(str::trim_start) {
+        if let Some((name, _)) = line.strip_prefix("pub const ").and_then(|rest| rest.split_once(':'))
+            && name.contains("_MAX")
+            && !document.contains(&format!("`{name}`"))
+            && !LIMITS_OF_FORMS.contains(&name)
+        {
+            wrong.push(format!("`{name}` is a limit: write it into docs/limits.md"));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// Named `_MAX` without refusing anything: forms of packets and of the log, the ends of what a type holds.
+const LIMITS_OF_FORMS: &[&str] = &[
+    "DAY_MAX",
+    "EOF_PACKET_BYTES_MAX",
+    "FRAME_PAYLOAD_BYTES_MAX",
+    "PART_BYTES_MAX",
+    "SCALE_MAX",
+    "SPARE_SEGMENTS_MAX",
+    "TEXT_BYTES_MAX",
+    "TIMESTAMP_MICROS_MAX",
+    "UNIX_TIME_MICROS_MAX",
+];
