@@ -127,7 +127,8 @@ impl Time {
     #[must_use]
     pub const fn new(negative: bool, hours: u32, minutes: u8, seconds: u8, micros: u32) -> Time {
         let seconds = hours as i64 * 3600 + minutes as i64 * 60 + seconds as i64;
-        let total = seconds * MICROS_PER_SECOND + micros as i64;
+        // 2^32 hours, which a parameter may claim to be, do not fit in microseconds.
+        let total = seconds.saturating_mul(MICROS_PER_SECOND).saturating_add(micros as i64);
         Time { micros: if negative { -total } else { total } }
     }
 
