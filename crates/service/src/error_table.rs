@@ -35,6 +35,7 @@ table! {
     1026 ER_ERROR_ON_WRITE "HY000" "Error writing file '%-.200s' (errno: %d - %s)";
     1027 ER_FILE_USED "HY000" "'%-.192s' is locked against change";
     1030 ER_GET_ERRNO "HY000" "Got error %d - '%-.192s' from storage engine";
+    1031 ER_ILLEGAL_HA "HY000" "Table storage engine for '%-.192s' doesn't have this option";
     1032 ER_KEY_NOT_FOUND "HY000" "Can't find record in '%-.192s'";
     1034 ER_NOT_KEYFILE "HY000" "Incorrect key file for table '%-.200s'; try to repair it";
     1036 ER_OPEN_AS_READONLY "HY000" "Table '%-.192s' is read only";
@@ -55,6 +56,7 @@ table! {
     1052 ER_NON_UNIQ_ERROR "23000" "Column '%-.192s' in %-.192s is ambiguous";
     1053 ER_SERVER_SHUTDOWN "08S01" "Server shutdown in progress";
     1054 ER_BAD_FIELD_ERROR "42S22" "Unknown column '%-.192s' in '%-.192s'";
+    1055 ER_WRONG_FIELD_WITH_GROUP "42000" "Expression #%u of %s is not in GROUP BY clause and contains nonaggregated column '%-.192s' which is not functionally dependent on columns in GROUP BY clause; this is incompatible with sql_mode=only_full_group_by";
     1056 ER_WRONG_GROUP_FIELD "42000" "Can't group on '%-.192s'";
     1057 ER_WRONG_SUM_SELECT "42000" "Statement has sum functions and columns in same statement";
     1058 ER_WRONG_VALUE_COUNT "21S01" "Column count doesn't match value count";
@@ -444,6 +446,7 @@ table! {
     1736 ER_TABLES_DIFFERENT_METADATA "HY000" "Tables have different definitions";
     1739 ER_WARN_INDEX_NOT_APPLICABLE "HY000" "Cannot use %-.64s access on index '%-.64s' due to type or collation conversion on field '%-.64s'";
     1746 ER_CANT_UPDATE_TABLE_IN_CREATE_TABLE_SELECT "HY000" "Can't update table '%-.192s' while '%-.192s' is being created.";
+    1747 ER_PARTITION_CLAUSE_ON_NONPARTITIONED "HY000" "PARTITION () clause on non partitioned table";
     1758 ER_DA_INVALID_CONDITION_NUMBER "35000" "Invalid condition number";
     1759 ER_INSECURE_PLAIN_TEXT "HY000" "Sending passwords in plain text without SSL/TLS is extremely insecure.";
     1761 ER_FOREIGN_DUPLICATE_KEY_WITH_CHILD_INFO "23000" "Foreign key constraint for table '%.192s', record '%-.192s' would lead to a duplicate entry in table '%.192s', key '%.192s'";

@@ -472,8 +472,7 @@ impl DataType {
             TypeKind::TinyText | TypeKind::Text | TypeKind::MediumText
                 if self.collation != CollationId::BINARY =>
             {
-                let chars = self.length / (self.collation.charset().max_bytes_per_char() as u32).max(1);
-                chars.saturating_mul(client_bytes_per_char).max(self.length)
+                self.length.saturating_mul(client_bytes_per_char)
             }
             TypeKind::Decimal => self.length + u32::from(self.scale > 0) + u32::from(!self.unsigned),
             _ => self.length,

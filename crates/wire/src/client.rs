@@ -133,7 +133,7 @@ impl ResultReader {
                 }
                 LOCAL_FILE_HEADER => Ok(Event::LocalFile(&payload[1..])),
                 _ => {
-                    let Ok(count @ 1..=65_535) = usize::try_from(Reader::new(payload).lenenc_int()?) else {
+                    let Ok(count @ 1..) = usize::try_from(Reader::new(payload).lenenc_int()?) else {
                         return malformed("column count");
                     };
                     self.state = State::Columns { left: count };

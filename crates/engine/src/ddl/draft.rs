@@ -316,6 +316,19 @@ impl Draft {
 
     /// A column of CREATE TABLE ... AS SELECT.
     pub(super) fn add_selected_column(&mut self, name: &str, data_type: DataType, nullable: bool) {
+        /// Bytes of the longest VARCHAR made of a result's column; longer ones become a TEXT or BLOB.
+        const VARCHAR_BYTES_MAX: u64 = 65_532;
+        let data_type = match data_type.kind {
+            TypeKind::Null => DataType::varchar(0, CollationId::BINARY),
+            TypeKind::Char | TypeKind::VarChar if data_type.bytes_max() > VARCHAR_BYTES_MAX => {
+                let kind = match data_type.bytes_max() {
+                    ..=0xff_ffff => TypeKind::MediumText,
+                    _ => TypeKind::LongText,
+                };
+                DataType::text(kind, data_type.collation)
+            }
+            _ => data_type,
+        };
         let explicit = data_type.is_string() && data_type.collation != self.collation;
         self.columns.push(DraftColumn {
             definition: ColumnDefinition {
@@ -335,6 +348,15 @@ impl Draft {
             origin: None,
             null_written: false,
         });
+    }
+
+    /// CREATE TABLE ... AS SELECT puts the columns of the query behind those that are only in the definition.
+    pub(super) fn put_selected_last(&mut self, selected: &[&str]) {
+        let place = |column: &DraftColumn| {
+            let name = &column.definition.name;
+            selected.iter().position(|selected| names_equal(selected, name)).map_or(0, |at| at + 1)
+        };
+        self.columns.sort_by_key(place);
     }
 
     /// Makes a key.

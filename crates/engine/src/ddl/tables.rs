@@ -149,6 +149,7 @@ pub fn create_table(
                     draft.add_selected_column(&column.name, column.data_type.clone(), column.nullable);
                 }
             }
+            draft.put_selected_last(&selected.iter().map(|column| column.name.as_str()).collect::<Vec<_>>());
             if exists {
                 return Err(e::ER_TABLE_EXISTS_ERROR.with(&[&name]));
             }

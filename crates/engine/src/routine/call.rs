@@ -163,6 +163,7 @@ impl LocalSession {
                     data_type,
                     nullable: true,
                     flags: 0,
+                    is_expression: true,
                 }
             }),
             results,

@@ -399,6 +399,7 @@ impl LocalSession {
                     data_type: &column.data_type,
                     nullable: column.nullable,
                     flags: 0,
+                    is_expression: false,
                 };
                 (column, default.as_deref())
             }),

@@ -401,7 +401,7 @@ fn without_terminator(sql: &[u8]) -> &[u8] {
 }
 
 /// SHOW WARNINGS and its kin look at the diagnostics of the statement before.
-fn keeps_diagnostics(statement: &Statement<'_>) -> bool {
+pub(super) fn keeps_diagnostics(statement: &Statement<'_>) -> bool {
     matches!(
         statement,
         Statement::Show(Show::Warnings(_) | Show::Errors(_) | Show::CountWarnings | Show::CountErrors)

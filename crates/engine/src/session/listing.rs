@@ -111,6 +111,7 @@ impl Listing {
                 data_type: &column.data_type,
                 nullable: column.nullable,
                 flags: 0,
+                is_expression: false,
             }),
             results,
         );

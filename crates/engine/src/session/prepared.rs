@@ -12,10 +12,10 @@ use std::sync::Arc;
 
 use hashbrown::HashMap;
 use service::error::{
-    ER_MALFORMED_PACKET, ER_MAX_PREPARED_STMT_COUNT_REACHED, ER_NET_PACKET_TOO_LARGE,
+    ER_EMPTY_QUERY, ER_MALFORMED_PACKET, ER_MAX_PREPARED_STMT_COUNT_REACHED, ER_UNKNOWN_ERROR,
     ER_UNKNOWN_STMT_HANDLER, ER_UNSUPPORTED_PS, ER_WRONG_ARGUMENTS,
 };
-use service::{ExecuteRequest, Outcome, Reply, SqlError, StatusFlags};
+use service::{ExecuteRequest, OkSummary, Outcome, Reply, SqlError, StatusFlags};
 use syntax::ast::{PrepareSource, Statement};
 use types::charset::Charset;
 use types::collation::CollationId;
@@ -100,6 +100,7 @@ impl PreparedStatements {
         let held: usize = statement.long_data.values().map(Vec::len).sum();
         if usize::from(parameter) >= statement.places.len()
             || held + data.len() > packet_max.saturating_mul(LONG_DATA_BYTES_MAX_FACTOR)
+            || statement.long_data.get(&parameter).map_or(0, Vec::len) + data.len() > packet_max
         {
             statement.long_data_error = true;
             return;
@@ -128,7 +129,7 @@ impl PreparedStatements {
 
 #[cold]
 fn unknown(id: &str, command: &str) -> Box<SqlError> {
-    ER_UNKNOWN_STMT_HANDLER.with(&[&id.len(), &id, &command])
+    ER_UNKNOWN_STMT_HANDLER.with(&[&id, &command])
 }
 
 /// A statement's text with the values of its parameters in it.
@@ -312,6 +313,9 @@ impl LocalSession {
         if parsed.more {
             return Err(super::dispatch::syntax_error_near(&sql[parsed.end..], sql, parsed.end));
         }
+        if matches!(parsed.statement, Statement::Empty) {
+            return Err(ER_EMPTY_QUERY.bare());
+        }
         if !can_be_prepared(&parsed.statement) {
             return Err(ER_UNSUPPORTED_PS.bare());
         }
@@ -342,7 +346,10 @@ impl LocalSession {
         if statement.long_data_error {
             statement.long_data.clear();
             statement.long_data_error = false;
-            return Err(ER_NET_PACKET_TOO_LARGE.bare());
+            return Err(ER_UNKNOWN_ERROR.saying(
+                "Parameter of prepared statement which is set through mysql_send_long_data() is longer than \
+                 'max_allowed_packet' bytes",
+            ));
         }
         let mut values = recycle(std::mem::take(&mut self.parameters));
         let long_data = std::mem::take(&mut statement.long_data);
@@ -509,7 +516,13 @@ impl LocalSession {
         let count = u32::try_from(places.len()).unwrap_or(u32::MAX);
         self.prepared.named.insert(name.to_lowercase(), (text.into(), count));
         self.core.counters.prepared_statement_count.increment();
-        self.send_ok(reply)
+        self.row_count = 0;
+        reply.ok(&OkSummary {
+            status: self.status_flags(),
+            warnings: self.diagnostics.packet_count(),
+            info: "Statement prepared",
+            ..OkSummary::default()
+        })
     }
 
     fn forget_named(&mut self, name: &str) -> bool {
@@ -568,6 +581,7 @@ fn parameter_columns(count: usize, plan: Option<&CachedPlan>) -> EncodedColumns 
             data_type,
             nullable: true,
             flags: 0,
+            is_expression: false,
         }),
         None,
     )

@@ -10,7 +10,7 @@ use service::error::{
     ER_BAD_DB_ERROR, ER_NO_DB_ERROR, ER_NO_SUCH_TABLE, ER_UNKNOWN_STORAGE_ENGINE, ER_WRONG_OBJECT,
 };
 use service::{Level, Outcome, Reply, SqlError};
-use syntax::ast::{Ident, Limit, Literal, ObjectName, Show, ShowFilter};
+use syntax::ast::{Ident, Limit, Literal, ObjectName, Show, ShowFilter, Statement};
 use types::charset::Charset;
 use types::collation::CollationId;
 use types::{DataType, TypeKind};
@@ -44,7 +44,8 @@ impl LocalSession {
     pub(super) fn show(&mut self, show: &Show<'_>, sql: &[u8], reply: &mut Reply<'_>) -> Outcome {
         self.core.counters.count(StatementKind::Show);
         let (listing, filter) = self.listing_of(show)?;
-        match filter {
+        let found_rows = self.found_rows;
+        let sent = match filter {
             ShowFilter::Where(condition) => self.send_filtered(listing, condition.span.of(sql), reply),
             ShowFilter::Like(pattern) => {
                 let mut listing = listing;
@@ -57,10 +58,15 @@ impl LocalSession {
                 listing.send(reply, self.settings.results_charset, self.status_flags(), 0)
             }
             ShowFilter::None => self.send_listing(&listing, reply),
+        };
+        if super::dispatch::keeps_diagnostics(&Statement::Show(show)) {
+            self.found_rows = found_rows;
         }
+        sent
     }
 
     pub(super) fn send_listing(&mut self, listing: &Listing, reply: &mut Reply<'_>) -> Outcome {
+        self.row_count = -1;
         self.found_rows = listing.rows.row_count as u64;
         listing.send(
             reply,
@@ -232,7 +238,8 @@ impl LocalSession {
     /// # Errors
     /// 1046, 1049, 1146, 1142.
     pub(super) fn find_table(&self, name: ObjectName<'_>) -> Result<Arc<TableEntry>> {
-        let catalog = self.core.catalog().load();
+        // A temporary table hides the one of the same name.
+        let catalog = self.catalog();
         let schema = match (name.schema, &self.database) {
             (Some(schema), _) => name_text(schema.text),
             (None, Some(current)) => current.to_string(),
@@ -241,7 +248,8 @@ impl LocalSession {
         let table = name_text(name.name.text);
         let Some(found) = catalog.schema(&schema) else { return Err(ER_BAD_DB_ERROR.with(&[&schema])) };
         let Some(entry) = found.table(&table) else { return Err(ER_NO_SUCH_TABLE.with(&[&schema, &table])) };
-        if !found.system && !privilege::sees_table(&self.account, &schema, &table) {
+        let is_own = entry.definition.kind == TableKind::Temporary;
+        if !found.system && !is_own && !privilege::sees_table(&self.account, &schema, &table) {
             privilege::require_table(&self.account, &schema, &table, Privileges::SELECT)?;
         }
         Ok(Arc::clone(entry))

@@ -24,6 +24,8 @@ pub struct ResultColumn<'a> {
     pub nullable: bool,
     /// Flags of the table's column: keys, AUTO_INCREMENT, no default.
     pub flags: u16,
+    /// Computed, and not read from a table or derived table: MySQL describes the two differently.
+    pub is_expression: bool,
 }
 
 /// Encodes the definitions of a result whose strings are sent in `results` (`None`: as they are).
@@ -49,9 +51,9 @@ fn definition_of<'a>(column: &ResultColumn<'a>, results: Option<Charset>) -> Col
     let has_text = (data_type.is_string() || matches!(data_type.kind, TypeKind::Enum | TypeKind::Set))
         && data_type.collation.charset() != Charset::Binary;
     let (collation, char_bytes) = match results {
-        Some(results) if has_text && results != Charset::Binary => {
-            (results.default_collation(), results.max_bytes_per_char())
-        }
+        // Sent as they are, and said to be bytes.
+        Some(Charset::Binary) => (types::collation::CollationId::BINARY, 1),
+        Some(results) if has_text => (results.default_collation(), results.max_bytes_per_char()),
         _ if has_text => (data_type.collation, data_type.collation.charset().max_bytes_per_char()),
         _ => (types::collation::CollationId::BINARY, 1),
     };
@@ -59,8 +61,8 @@ fn definition_of<'a>(column: &ResultColumn<'a>, results: Option<Charset>) -> Col
     if !column.nullable {
         flags |= column_flag::NOT_NULL;
     }
-    if data_type.kind == TypeKind::Null || is_number(data_type.kind) {
-        // Numbers sort and compare as bytes do, says the protocol's flag.
+    if data_type.kind == TypeKind::Null || (column.is_expression && is_number(data_type.kind)) {
+        // Numbers sort and compare as bytes do, says the protocol's flag; of a table's columns it does not.
         flags |= column_flag::BINARY;
     }
     ColumnDefinition {
@@ -70,11 +72,26 @@ fn definition_of<'a>(column: &ResultColumn<'a>, results: Option<Charset>) -> Col
         name: column.name.as_bytes(),
         org_name: column.original_name.as_bytes(),
         collation: collation.id(),
-        length: data_type.protocol_length(u32::try_from(char_bytes).unwrap_or(4)),
+        length: if has_text && matches!(results, None | Some(Charset::Binary)) && data_type.is_text_or_blob()
+        {
+            data_type.length
+        } else {
+            data_type.protocol_length(u32::try_from(char_bytes).unwrap_or(4))
+        },
         column_type: ColumnType::from_byte(data_type.protocol_type()).unwrap_or(ColumnType::VarString),
         flags: ColumnFlags(flags),
-        decimals: decimals(data_type),
+        decimals: match decimals(data_type) {
+            0 if column.is_expression && is_text(data_type) => DECIMALS_NOT_FIXED,
+            decimals => decimals,
+        },
     }
+}
+
+/// Digits after the point of what may have any number of them; MySQL says so of computed strings.
+const DECIMALS_NOT_FIXED: u8 = 31;
+
+fn is_text(data_type: &DataType) -> bool {
+    (data_type.is_string() && !data_type.is_hex_literal()) || data_type.kind == TypeKind::Json
 }
 
 fn is_number(kind: TypeKind) -> bool {

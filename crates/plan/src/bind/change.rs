@@ -437,7 +437,8 @@ impl<'a> Binder<'a> {
         let changed = &self.tables[target.0 as usize];
         let in_from = |index: usize| {
             // Mentions in the statement's own FROM are the change's own sources.
-            index == target.0 as usize || self.top_tables.contains(&TableIndex(index as u32))
+            let table = TableIndex(index as u32);
+            table == target || self.top_tables.contains(&table) || self.derived_tables.contains(&table)
         };
         for (index, table) in self.tables.iter().enumerate() {
             if !in_from(index) && table.entry.definition.id == changed.entry.definition.id {

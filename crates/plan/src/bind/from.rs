@@ -13,7 +13,7 @@ use super::{Binder, JOIN_TABLES_MAX, NamedColumns, VisibleCte, utf8};
 use crate::error::{PlanError, PlanResult};
 use crate::expr::{ColumnId, Expr};
 use crate::function::FunctionId;
-use crate::logical::{JoinKind, Logical, OutputColumn};
+use crate::logical::{JoinKind, Logical, OutputColumn, TableIndex};
 
 impl<'a> Binder<'a> {
     /// Binds FROM into the current block and gives its tree.
@@ -103,11 +103,7 @@ impl<'a> Binder<'a> {
         Ok((Logical::Scan { table: index }, self.shown_last()))
     }
 
-    fn index_hints(
-        &mut self,
-        index: crate::logical::TableIndex,
-        factor: &'a TableFactor<'a>,
-    ) -> PlanResult<()> {
+    fn index_hints(&mut self, index: TableIndex, factor: &'a TableFactor<'a>) -> PlanResult<()> {
         let table = &mut self.tables[index.0 as usize];
         let definition = table.entry.definition.clone();
         let visible =
@@ -166,7 +162,9 @@ impl<'a> Binder<'a> {
         names: &'a [Ident<'a>],
     ) -> PlanResult<(Logical, Vec<(u32, u32)>)> {
         self.check_alias(alias, None)?;
+        let before = self.tables.len();
         let bound = self.query_in(query, true)?;
+        self.derived_tables.extend((before..self.tables.len()).map(|index| TableIndex(index as u32)));
         let columns = rename(&bound.output, names)?;
         self.show_derived(alias, columns)?;
         Ok((bound.plan, self.shown_last()))

@@ -1,5 +1,7 @@
 //! Constants of the text.
 
+use std::fmt::Write as _;
+
 use syntax::ast::{Literal, NumberKind, TemporalKind};
 use types::charset::Charset;
 use types::{CollationId, DataType, Decimal, Value};
@@ -20,12 +22,12 @@ impl Binder<'_> {
             Literal::False => Expr::bool(false),
             Literal::Number(kind, text) => Expr::literal(number(kind, text, false)?),
             Literal::String { value, charset } => Expr::literal(match charset {
-                Some(name) => Value::string(value, self.charset_collation(name)?),
+                Some(name) => Value::string(value, self.introduced(name, value)?),
                 None => Value::string_literal(value, self.types.connection_collation),
             }),
             Literal::Bytes { value, charset, .. } => {
                 let collation = match charset {
-                    Some(name) => self.charset_collation(name)?,
+                    Some(name) => self.introduced(name, value)?,
                     None => CollationId::BINARY,
                 };
                 let mut literal = Expr::literal(Value::string(value, collation));
@@ -43,6 +45,22 @@ impl Binder<'_> {
                 function::build_typed(FunctionId::Cast, vec![text], data_type, CallOption::None, &self.types)?
             }
         })
+    }
+
+    /// The collation of a literal behind `_charset`, whose bytes must be characters of that set.
+    fn introduced(&self, name: &[u8], value: &[u8]) -> PlanResult<CollationId> {
+        let collation = self.charset_collation(name)?;
+        if let Err(bad) = collation.charset().validate(value) {
+            /// MySQL shows so many of the bytes from the first bad one on.
+            const BAD_BYTES_SHOWN: usize = 6;
+            let mut shown = String::new();
+            for byte in value[bad.position..].iter().take(BAD_BYTES_SHOWN) {
+                let _ = write!(shown, "{byte:02X}");
+            }
+            let name = collation.charset().name();
+            return Err(PlanError::new(1300, format!("Invalid {name} character string: '{shown}'")));
+        }
+        Ok(collation)
     }
 
     /// The default collation of a character set.

@@ -212,6 +212,8 @@ pub(crate) struct Binder<'a> {
     depth: u32,
     /// The tables of the outermost FROM of UPDATE or DELETE.
     top_tables: Vec<TableIndex>,
+    /// Tables read inside of derived tables, whose rows are found before a change begins.
+    derived_tables: Vec<TableIndex>,
 }
 
 impl<'a> Binder<'a> {
@@ -235,6 +237,7 @@ impl<'a> Binder<'a> {
             view_depth: 0,
             depth: 0,
             top_tables: Vec::new(),
+            derived_tables: Vec::new(),
         }
     }
 

@@ -262,13 +262,13 @@ impl<'a> Binder<'a> {
             }
             SelectItem::Expr { expr, alias, source } => {
                 let bound = self.expr(expr)?;
-                let name: Arc<str> = match (alias, &expr.kind) {
-                    (Some(alias), _) => utf8(alias.text).into(),
-                    (None, ast::ExprKind::Column(name)) => utf8(name.name.text).into(),
+                let name = shown_name(&match (alias, &expr.kind) {
+                    (Some(alias), _) => utf8(alias.text),
+                    (None, ast::ExprKind::Column(name)) => utf8(name.name.text),
                     (None, ast::ExprKind::Literal(ast::Literal::Null)) => "NULL".into(),
-                    (None, ast::ExprKind::Literal(ast::Literal::String { value, .. })) => utf8(value).into(),
-                    (None, _) => utf8(source.of(self.text)).trim().into(),
-                };
+                    (None, ast::ExprKind::Literal(ast::Literal::String { value, .. })) => utf8(value),
+                    (None, _) => utf8(source.of(self.text).trim_ascii()),
+                });
                 let mut column = match bound.as_column() {
                     // A column of this block keeps its number; an aggregate's too, but it is no table's column.
                     Some(id) if !self.block().outer.contains(&id) => self.output_of_column(id, &bound),
@@ -617,4 +617,11 @@ fn ref_mentions(table: &TableRef<'_>, name: &[u8]) -> bool {
         TableRef::Join(join) => ref_mentions(&join.left, name) || ref_mentions(&join.right, name),
         TableRef::List(list) => list.iter().any(|table| ref_mentions(table, name)),
     }
+}
+
+/// The name of a column of a result: MySQL cuts longer ones, such as those of a literal of 64 MB.
+fn shown_name(text: &str) -> Arc<str> {
+    const NAME_BYTES_MAX: usize = 256;
+    let end = (0..=NAME_BYTES_MAX.min(text.len())).rev().find(|&end| text.is_char_boundary(end));
+    text[..end.unwrap_or(0)].into()
 }

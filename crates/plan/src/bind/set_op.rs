@@ -118,7 +118,7 @@ impl<'a> Binder<'a> {
                     Ok(Some(expr)) => cells.push(expr),
                     Ok(None) => {
                         outcome = Err(PlanError::new(
-                            3957,
+                            3943,
                             "A VALUES clause cannot use DEFAULT values, unless used as a source in an INSERT statement.",
                         ));
                         break 'rows;

@@ -100,7 +100,8 @@ impl Builder<'_> {
         }
         let source = self.change_source(&update.source, &needed);
         let mut targets = Vec::new();
-        let mut collect_first = update.multi_table;
+        // A derived table may read what is changed.
+        let mut collect_first = update.multi_table || self.bound.tables.len() > 1;
         for &target in &update.targets {
             let table = &self.bound.tables[target.0 as usize];
             let assignments = self.assignments(&update.assignments, target, &source.columns);
