@@ -151,6 +151,12 @@ impl Connection {
         self.query(sql)?.finish()
     }
 
+    /// The answer that was begun and not read to its end, to go on with it; `None` if there is none. So a caller may ask
+    /// several connections first and read afterwards.
+    pub fn pending(&mut self) -> Option<Answer<'_>> {
+        (self.phase != Phase::Idle).then_some(Answer { connection: self })
+    }
+
     /// Prepares a statement.
     ///
     /// # Errors

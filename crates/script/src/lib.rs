@@ -12,8 +12,9 @@
 //! 2
 //! ```
 //!
-//! An empty output line is written as `(empty line)` so that it cannot end the block. [`check`] runs every
-//! block and compares; with `REWRITE_SCRIPTS=1` in the environment it writes what came out instead, and the diff
+//! Commands that are followed by an empty line and no `---` have no output yet; rewriting gives them one. An empty output line
+//! is written as `(empty line)` so that it cannot end the block. [`check`] runs every
+//! block and compares; with `INVAR_REWRITE=1` in the environment it writes what came out instead, and the diff
 //! is reviewed like code.
 
 use std::fmt::Write as _;
@@ -79,6 +80,8 @@ pub fn parse(text: &str) -> Result<(Vec<Block>, String), String> {
                 session: session.to_owned(),
                 text: command.strip_prefix(' ').unwrap_or(command).to_owned(),
             });
+        } else if line.is_empty() && !block.commands.is_empty() {
+            blocks.push(std::mem::take(&mut block));
         } else if (line.is_empty() || line.starts_with('#')) && block.commands.is_empty() {
             block.preamble.push_str(line);
             block.preamble.push('\n');
@@ -119,24 +122,40 @@ pub fn print(blocks: &[Block], tail: &str) -> String {
     text
 }
 
+/// Whether the environment asks for outputs to be written down instead of compared (`INVAR_REWRITE=1`).
+#[must_use]
+pub fn is_rewriting() -> bool {
+    std::env::var_os("INVAR_REWRITE").is_some()
+}
+
+/// An output as a block holds it.
+#[must_use]
+pub fn as_output(text: &str) -> String {
+    let lines: Vec<&str> = text
+        .trim_end_matches('\n')
+        .lines()
+        .map(|line| if line.is_empty() { "(empty line)" } else { line })
+        .collect();
+    lines.join("\n")
+}
+
 /// Runs the script at `path`: `run` answers each block's commands with what they print.
 ///
 /// # Panics
-/// If the file cannot be read, or the output differs and `REWRITE_SCRIPTS` is not set. The message shows the
+/// If the file cannot be read, or the output differs and `INVAR_REWRITE` is not set. The message shows the
 /// first differing block, expected and actual.
 pub fn check(path: &Path, mut run: impl FnMut(&Block) -> String) {
     let text = std::fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     let (mut blocks, tail) = parse(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-    let rewrite = std::env::var_os("REWRITE_SCRIPTS").is_some();
+    let rewrite = is_rewriting();
     for block in &mut blocks {
-        let output = run(block);
-        let output = output.trim_end_matches('\n').replace("\n\n", "\n(empty line)\n");
+        let output = as_output(&run(block));
         if rewrite {
             block.output = output;
         } else {
             assert!(
                 output == block.output,
-                "{}:{}: the output changed (REWRITE_SCRIPTS=1 writes it down)\n--- commands\n{}\n--- expected\n{}\n--- actual\n{}",
+                "{}:{}: the output changed (INVAR_REWRITE=1 writes it down)\n--- commands\n{}\n--- expected\n{}\n--- actual\n{}",
                 path.display(),
                 block.line,
                 block.commands.iter().map(|command| command.text.as_str()).collect::<Vec<_>>().join("\n"),
@@ -190,6 +209,10 @@ mod tests {
         assert_eq!(blocks[0].commands[0].session, "a");
         assert_eq!(blocks[0].line, 2);
         assert_eq!(print(&blocks, &tail), SCRIPT);
+        // Commands without an output yet.
+        let (blocks, _) = parse("> a\n> b\n\n# c\n> c\n").unwrap();
+        assert_eq!((blocks.len(), blocks[0].commands.len(), blocks[1].preamble.as_str()), (2, 2, "# c\n"));
+        assert_eq!(as_output("a\n\n\nb\n"), "a\n(empty line)\n(empty line)\nb");
     }
 
     #[test]

@@ -12,8 +12,8 @@ use std::sync::Arc;
 
 use hashbrown::HashMap;
 use service::error::{
-    ER_EMPTY_QUERY, ER_MALFORMED_PACKET, ER_MAX_PREPARED_STMT_COUNT_REACHED, ER_UNKNOWN_ERROR,
-    ER_UNKNOWN_STMT_HANDLER, ER_UNSUPPORTED_PS, ER_WRONG_ARGUMENTS,
+    ER_EMPTY_QUERY, ER_MALFORMED_PACKET, ER_MAX_PREPARED_STMT_COUNT_REACHED, ER_PS_MANY_PARAM,
+    ER_UNKNOWN_ERROR, ER_UNKNOWN_STMT_HANDLER, ER_UNSUPPORTED_PS, ER_WRONG_ARGUMENTS,
 };
 use service::{ExecuteRequest, OkSummary, Outcome, Reply, SqlError, StatusFlags};
 use syntax::ast::{PrepareSource, Statement};
@@ -21,7 +21,7 @@ use types::charset::Charset;
 use types::collation::CollationId;
 use types::temporal::{DateTime, Time};
 use types::{DataType, Decimal, Value, ValueRef};
-use wire::parameter::{ParameterType, ParameterValue, Parameters};
+use wire::parameter::{PARAMETER_COUNT_MAX, ParameterType, ParameterValue, Parameters};
 use wire::{ColumnType, EncodedColumns};
 
 use super::LocalSession;
@@ -315,6 +315,9 @@ impl LocalSession {
         }
         if matches!(parsed.statement, Statement::Empty) {
             return Err(ER_EMPTY_QUERY.bare());
+        }
+        if parsed.params.len() > PARAMETER_COUNT_MAX {
+            return Err(ER_PS_MANY_PARAM.bare());
         }
         if !can_be_prepared(&parsed.statement) {
             return Err(ER_UNSUPPORTED_PS.bare());

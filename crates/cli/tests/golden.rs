@@ -1,0 +1,565 @@
+//! Golden scripts: SQL through a real server over the wire, everything a client sees written beside it.
+//!
+//! A script `sql/NAME.test` (its form: crate `script`) runs in a fresh database `golden_NAME`, as default database of the
+//! unnamed session and of each other (`a> ...`), which is opened when first used. What is printed: columns with type, length
+//! and flags; rows; counts, insert ids and info; warnings; errors. A query is asked a second time as a prepared statement,
+//! and the two protocols must tell the same.
+//!
+//! | command | what |
+//! | --- | --- |
+//! | `& SQL` | sends it and does not wait for the answer: it may have to wait for another session's lock |
+//! | `&` | reads that answer |
+//! | `\connect USER PASSWORD [DATABASE]` | this session from now on; `-` for no password |
+//! | `\disconnect` | ends this session |
+//!
+//! `INVAR_REWRITE=1` writes what comes out; `INVAR_SCRIPT=NAME` runs one script. With `INVAR_ORACLE=mysql://...` the same
+//! scripts run on a MySQL 9.7: what it answers otherwise must stand in `sql/NAME.differences`, a script of the blocks that
+//! differ with MySQL's answers, each below a comment that says why. Rewriting keeps the comments.
+
+mod harness;
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use client::{Answer, Cell, Column, ColumnFlags, ColumnType, Connection, Error, Options, Param};
+use script::Block;
+
+/// Time given to a statement that is not waited for, so that it gets as far as it can; nothing depends on it.
+const SETTLE: std::time::Duration = std::time::Duration::from_millis(30);
+
+/// One side that answers scripts.
+struct World {
+    options: Options,
+    sessions: BTreeMap<String, Connection>,
+    /// Ask queries by both protocols.
+    both_protocols: bool,
+}
+
+impl World {
+    fn new(mut options: Options, database: &str, both_protocols: bool) -> World {
+        options.multi_statements = true;
+        options.local_files = true;
+        let mut connection = Connection::connect(&options).expect("the server answers");
+        for sql in [format!("DROP DATABASE IF EXISTS {database}"), format!("CREATE DATABASE {database}")] {
+            connection.run(sql.as_bytes()).expect("a fresh database");
+        }
+        options.database = Some(database.to_owned());
+        World { options, sessions: BTreeMap::new(), both_protocols }
+    }
+
+    fn run(&mut self, block: &Block) -> String {
+        let mut output = String::new();
+        for command in &block.commands {
+            let mut text = String::new();
+            self.command(&command.session, &command.text, &mut text);
+            if command.session.is_empty() {
+                output.push_str(&text);
+            } else {
+                for line in text.lines() {
+                    let _ = writeln!(output, "{}: {line}", command.session);
+                }
+            }
+        }
+        output
+    }
+
+    fn command(&mut self, session: &str, sql: &str, output: &mut String) {
+        if let Some(arguments) = sql.strip_prefix("\\connect ") {
+            let mut arguments = arguments.split(' ');
+            let mut options = self.options.clone();
+            options.user = arguments.next().unwrap_or_default().to_owned();
+            options.password =
+                arguments.next().filter(|password| *password != "-").unwrap_or_default().as_bytes().to_vec();
+            options.database = arguments.next().map(str::to_owned);
+            match Connection::connect(&options) {
+                Ok(connection) => {
+                    self.sessions.insert(session.to_owned(), ready(connection));
+                    output.push_str("ok\n");
+                }
+                Err(error) => {
+                    let _ = writeln!(output, "{error}");
+                }
+            }
+            return;
+        }
+        if sql == "\\disconnect" {
+            if let Some(connection) = self.sessions.remove(session) {
+                connection.quit();
+            }
+            output.push_str("ok\n");
+            return;
+        }
+        let options = &self.options;
+        let connection = self
+            .sessions
+            .entry(session.to_owned())
+            .or_insert_with(|| ready(Connection::connect(options).expect("the server answers")));
+        if sql == "&" {
+            match connection.pending() {
+                Some(answer) => print_answer(answer, output),
+                None => output.push_str("nothing was asked\n"),
+            }
+        } else if let Some(sql) = sql.strip_prefix("& ") {
+            if let Err(error) = connection.query(sql.as_bytes()) {
+                let _ = writeln!(output, "{error}");
+            }
+            std::thread::sleep(SETTLE);
+            return;
+        } else {
+            let mut rows = Vec::new();
+            match connection.query(sql.as_bytes()) {
+                Ok(answer) => rows = print_results(answer, output),
+                Err(error) => {
+                    let _ = writeln!(output, "{error}");
+                }
+            }
+            if self.both_protocols && is_plain_query(sql) {
+                compare_protocols(connection, sql, &rows, output);
+            }
+        }
+        print_warnings(connection, output);
+        if connection.is_broken() {
+            self.sessions.remove(session);
+        }
+    }
+}
+
+/// The files that LOAD DATA LOCAL INFILE finds, by name.
+const FILES: &[(&str, &[u8])] = &[
+    ("plain", b"1\tone\t10\n2\ttw\\to\t20\n3\t\\N\t\\N\n"),
+    ("csv", b"id,a,b\r\n10,\"ten, 10\",1\r\n11,\"say \"\"x\"\"\",2\r\n12,plain,3\r\n"),
+    ("short", b"20,a\n21,b,5,extra\n22\nx,y,z\n23,much too long for it,1"),
+    ("starting", b"xx30|a|1\nno31|b|2\nyyxx32|c|3\n"),
+    ("latin1", b"40,\xe9,1\n"),
+    ("badutf8", b"50,\xff\xfe,1\n51,ok,2\n"),
+];
+
+/// Settings in which servers may differ, made equal.
+fn ready(mut connection: Connection) -> Connection {
+    connection.set_local_file(Some(Box::new(|name| {
+        let found = FILES.iter().find(|(file, _)| *file == name);
+        let (_, bytes) = found.ok_or(std::io::Error::from(std::io::ErrorKind::NotFound))?;
+        Ok(Box::new(*bytes))
+    })));
+    connection.run(b"SET time_zone = '+00:00', timestamp = 1700000000.123456").expect("anybody may");
+    connection
+}
+
+fn print_answer(answer: Answer<'_>, output: &mut String) {
+    let _rows = print_results(answer, output);
+}
+
+/// Prints all results; the rows of the last are given back.
+fn print_results(mut answer: Answer<'_>, output: &mut String) -> Vec<String> {
+    let mut rows = Vec::new();
+    loop {
+        match answer.next_result() {
+            Ok(true) => {}
+            Ok(false) => return rows,
+            Err(error) => {
+                let _ = writeln!(output, "{error}");
+                return rows;
+            }
+        }
+        rows.clear();
+        if !answer.has_rows() {
+            print_ok(&answer, output);
+            continue;
+        }
+        let columns: Vec<String> = answer.columns().iter().map(|column| describe(&column)).collect();
+        let _ = writeln!(output, "[{}]", columns.join(" | "));
+        loop {
+            match answer.next_row() {
+                Ok(Some(row)) => {
+                    let columns = row.columns();
+                    let cells: Vec<String> =
+                        row.cells().zip(columns.iter()).map(|(cell, column)| show(cell, &column)).collect();
+                    let _ = writeln!(output, "{}", cells.join(" | "));
+                    rows.push(cells.join(" | "));
+                }
+                Ok(None) => break,
+                Err(error) => {
+                    let _ = writeln!(output, "{error}");
+                    return rows;
+                }
+            }
+        }
+    }
+}
+
+fn print_ok(answer: &Answer<'_>, output: &mut String) {
+    let summary = answer.summary();
+    output.push_str("ok");
+    if summary.affected_rows > 0 {
+        let _ = write!(output, ", {} rows", summary.affected_rows);
+    }
+    if summary.last_insert_id > 0 {
+        let _ = write!(output, ", id {}", summary.last_insert_id);
+    }
+    if !answer.info().is_empty() {
+        let _ = write!(output, ", {}", String::from_utf8_lossy(answer.info()));
+    }
+    output.push('\n');
+}
+
+/// What the server notes about the statement, the error it ended with left out.
+fn print_warnings(connection: &mut Connection, output: &mut String) {
+    if connection.is_broken() {
+        return;
+    }
+    let mut lines = Vec::new();
+    let mut read = || -> Result<(), Error> {
+        let mut answer = connection.query(b"SHOW WARNINGS")?;
+        while answer.next_result()? {
+            while let Some(row) = answer.next_row()? {
+                let [level, number, message] =
+                    [0, 1, 2].map(|at| row.cell(at).as_bytes().unwrap_or_default());
+                lines.push([level, b" ", number, b": ", message].concat());
+            }
+        }
+        Ok(())
+    };
+    if let Err(error) = read() {
+        let _ = writeln!(output, "SHOW WARNINGS: {error}");
+    }
+    for line in lines {
+        let line = String::from_utf8_lossy(&line).into_owned();
+        let (level, rest) = line.split_once(' ').unwrap_or((&line, ""));
+        let is_last_error = level == "Error"
+            && rest.split_once(": ").is_some_and(|(number, message)| {
+                output.contains(&format!("ERROR {number} ")) && output.contains(message)
+            });
+        if !is_last_error {
+            let _ = writeln!(output, "{line}");
+        }
+    }
+}
+
+fn describe(column: &Column<'_>) -> String {
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    let mut line = text(column.name);
+    if column.org_name != column.name && !column.org_name.is_empty() {
+        let _ = write!(line, "={}", text(column.org_name));
+    }
+    if !column.org_table.is_empty() {
+        let _ = write!(line, " of {}", text(column.org_table));
+        if column.org_table != column.table {
+            let _ = write!(line, " {}", text(column.table));
+        }
+    }
+    let _ = write!(line, " {:?}({}", column.column_type, column.length);
+    if column.decimals > 0 {
+        let _ = write!(line, ",{}", column.decimals);
+    }
+    line.push(')');
+    if column.collation != 63 {
+        let _ = write!(line, " c{}", column.collation);
+    }
+    for (flag, name) in [
+        (ColumnFlags::NOT_NULL, "NOT_NULL"),
+        (ColumnFlags::PRI_KEY, "PRI"),
+        (ColumnFlags::UNIQUE_KEY, "UNIQUE"),
+        (ColumnFlags::MULTIPLE_KEY, "MULTIPLE"),
+        (ColumnFlags::BLOB, "BLOB"),
+        (ColumnFlags::UNSIGNED, "UNSIGNED"),
+        (ColumnFlags::ZEROFILL, "ZEROFILL"),
+        (ColumnFlags::BINARY, "BINARY"),
+        (ColumnFlags::ENUM, "ENUM"),
+        (ColumnFlags::AUTO_INCREMENT, "AUTO"),
+        (ColumnFlags::TIMESTAMP, "TIMESTAMP"),
+        (ColumnFlags::SET, "SET"),
+        (ColumnFlags::NO_DEFAULT_VALUE, "NO_DEFAULT"),
+        (ColumnFlags::ON_UPDATE_NOW, "ON_UPDATE"),
+        (ColumnFlags::NUM, "NUM"),
+    ] {
+        if column.flags.has(flag) {
+            let _ = write!(line, " {name}");
+        }
+    }
+    line
+}
+
+fn show(cell: Cell<'_>, column: &Column<'_>) -> String {
+    let mut bytes = Vec::new();
+    if !cell.write_text(column, &mut bytes) {
+        return "NULL".to_owned();
+    }
+    let is_text = column.collation != 63 || bytes.iter().all(|byte| (b' '..=b'~').contains(byte));
+    let mut shown = String::new();
+    match std::str::from_utf8(&bytes) {
+        Ok(text) if is_text => {
+            for character in text.chars() {
+                match character {
+                    '\n' => shown.push_str("\n    "),
+                    control if control < ' ' => {
+                        let _ = write!(shown, "\\x{:02X}", control as u32);
+                    }
+                    other => shown.push(other),
+                }
+            }
+        }
+        _ => {
+            shown.push_str("0x");
+            for byte in bytes {
+                let _ = write!(shown, "{byte:02X}");
+            }
+        }
+    }
+    shown
+}
+
+/// A query that may be asked twice: no locks, no assignments, nothing that counts what was done before.
+fn is_plain_query(sql: &str) -> bool {
+    let upper = sql.to_ascii_uppercase();
+    ["SELECT", "WITH", "VALUES", "TABLE", "("].iter().any(|word| upper.starts_with(word))
+        && ![
+            ":=",
+            "?",
+            " INTO ",
+            "FOR UPDATE",
+            "FOR SHARE",
+            "ROW_COUNT",
+            "FOUND_ROWS",
+            "RAND(",
+            "UUID",
+            "SLEEP",
+            "GET_LOCK",
+            "RELEASE",
+            "CONNECTION_ID",
+            "LAST_INSERT_ID(",
+            ";",
+            "WARNING_COUNT",
+            "ERROR_COUNT",
+            "SQL_CALC",
+        ]
+        .iter()
+        .any(|word| upper.contains(word))
+}
+
+/// Prints where a prepared statement tells otherwise than the query did.
+fn compare_protocols(connection: &mut Connection, sql: &str, rows: &[String], output: &mut String) {
+    let failed = output.contains("ERROR");
+    let prepared = (|| -> Result<Vec<String>, Error> {
+        let mut statement = connection.prepare(sql.as_bytes())?;
+        let values = vec![Param::Null; statement.parameter_count()];
+        let mut lines = Vec::new();
+        {
+            let mut answer = connection.execute(&mut statement, &values)?;
+            while answer.next_result()? {
+                while let Some(row) = answer.next_row()? {
+                    let cells: Vec<String> = row
+                        .cells()
+                        .zip(row.columns().iter())
+                        .map(|(cell, column)| show_binary(cell, &column))
+                        .collect();
+                    lines.push(cells.join(" | "));
+                }
+            }
+        }
+        connection.close(statement)?;
+        Ok(lines)
+    })();
+    match prepared {
+        Ok(_) if failed => output.push_str("PREPARED: no error\n"),
+        Ok(lines) if lines == rows => {}
+        Ok(lines) => {
+            for (index, line) in
+                lines.iter().enumerate().filter(|(index, line)| rows.get(*index) != Some(line)).take(3)
+            {
+                let _ = writeln!(output, "PREPARED: row {index}: {line}");
+            }
+            if lines.len() != rows.len() {
+                let _ = writeln!(output, "PREPARED: {} rows", lines.len());
+            }
+        }
+        Err(error) if output.contains(&error.to_string()) => {}
+        Err(error) => {
+            let _ = writeln!(output, "PREPARED: {error}");
+        }
+    }
+}
+
+/// As [`show`], a prepared statement's zero-filled DECIMAL and BIT being text already.
+fn show_binary(cell: Cell<'_>, column: &Column<'_>) -> String {
+    match column.column_type {
+        ColumnType::NewDecimal | ColumnType::Bit => {
+            let flags = column.flags.without(ColumnFlags::ZEROFILL);
+            show(cell, &Column { flags, ..*column })
+        }
+        _ => show(cell, column),
+    }
+}
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/sql")
+}
+
+fn read(path: &Path) -> (Vec<Block>, String) {
+    let text = std::fs::read_to_string(path).unwrap_or_default();
+    script::parse(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+fn write(path: &Path, blocks: &[Block], tail: &str) {
+    if blocks.is_empty() {
+        let _ = std::fs::remove_file(path); // There may be none.
+    } else {
+        std::fs::write(path, script::print(blocks, tail))
+            .unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    }
+}
+
+/// Which host a client comes from and who administers differ between servers: the names in refusals are not compared.
+fn without_hosts(output: &str, administrator: &str) -> String {
+    let mut text = String::new();
+    for line in output.lines() {
+        if line.contains("denied") {
+            let line = line.replace(&format!("'{administrator}'@"), "'administrator'@");
+            text.push_str(
+                &["'127.0.0.1'", "'%'"]
+                    .iter()
+                    .fold(line, |line, host| line.replace(&format!("@{host}"), "@'localhost'")),
+            );
+        } else {
+            text.push_str(line);
+        }
+        text.push('\n');
+    }
+    text
+}
+
+fn commands(block: &Block) -> String {
+    block
+        .commands
+        .iter()
+        .map(|command| format!("{}> {}", command.session, command.text))
+        .collect::<Vec<_>>()
+        .join("\n")
+}
+
+/// Runs one script on our server and, if there is one, on MySQL; says what is wrong.
+fn check(path: &Path, oracle: Option<&Options>) -> Vec<String> {
+    let name = path.file_stem().expect("a script has a name").to_string_lossy().into_owned();
+    let database = format!("golden_{name}");
+    let mut wrong = Vec::new();
+    let (mut blocks, tail) = read(path);
+    let rewrite = script::is_rewriting();
+
+    let server = harness::Server::start(&["--skip-ssl", "--local-infile=1"]);
+    let mut ours = World::new(server.options(), &database, true);
+    for block in &mut blocks {
+        let output = script::as_output(&ours.run(block));
+        if rewrite {
+            block.output = output;
+        } else if output != block.output {
+            wrong.push(format!(
+                "{}:{}: the output changed (INVAR_REWRITE=1 writes it down)\n{}\n--- expected\n{}\n--- actual\n{output}\n",
+                path.display(),
+                block.line,
+                commands(block),
+                block.output,
+            ));
+        }
+    }
+    let ours_user = ours.options.user.clone();
+    drop(ours);
+    server.stop();
+    if rewrite {
+        write(path, &blocks, &tail);
+    }
+
+    // A difference is known by its commands; the same commands may differ more than once.
+    let differences_path = path.with_extension("differences");
+    let (listed, differences_tail) = read(&differences_path);
+    let mut reasons: BTreeMap<String, Vec<Block>> = BTreeMap::new();
+    for block in listed {
+        if !rewrite && !block.preamble.contains('#') {
+            wrong.push(format!("{}:{}: no reason is given", differences_path.display(), block.line));
+        }
+        reasons.entry(commands(&block)).or_default().push(block);
+    }
+    let Some(oracle) = oracle else {
+        for (asked, listed) in &reasons {
+            if !blocks
+                .iter()
+                .any(|block| commands(block) == *asked && listed.iter().all(|one| one.output != block.output))
+            {
+                wrong.push(format!("{}: no such difference: {asked}", differences_path.display()));
+            }
+        }
+        return wrong;
+    };
+    let mut theirs = World::new(oracle.clone(), &database, false);
+    let mut settings = Connection::connect(oracle).expect("MySQL answers");
+    settings.run(b"SET GLOBAL local_infile = ON").expect("the account may");
+    let mut differences = Vec::new();
+    for block in &blocks {
+        let output = script::as_output(&theirs.run(block));
+        if without_hosts(&output, &oracle.user) == without_hosts(&block.output, &ours_user) {
+            continue;
+        }
+        let listed = reasons
+            .get_mut(&commands(block))
+            .filter(|listed| !listed.is_empty())
+            .map(|listed| listed.remove(0));
+        let is_listed = listed.as_ref().is_some_and(|listed| listed.output == output);
+        if !rewrite && !is_listed {
+            wrong.push(format!(
+                "{}:{}: MySQL answers otherwise\n{}\n--- ours\n{}\n--- MySQL\n{output}\n",
+                path.display(),
+                block.line,
+                commands(block),
+                block.output
+            ));
+        }
+        let preamble = listed.map_or_else(String::new, |listed| listed.preamble);
+        differences.push(Block { preamble, output, ..block.clone() });
+    }
+    for (asked, left) in reasons.iter().filter(|(_, left)| !left.is_empty()) {
+        if !rewrite {
+            wrong.push(format!(
+                "{}: {} differences are gone: {asked}",
+                differences_path.display(),
+                left.len()
+            ));
+        }
+    }
+    theirs.run(&Block {
+        commands: vec![script::Command { session: String::new(), text: format!("DROP DATABASE {database}") }],
+        ..Block::default()
+    });
+    if rewrite {
+        write(&differences_path, &differences, &differences_tail);
+    }
+    wrong
+}
+
+#[test]
+fn scripts_answer_as_written() {
+    let oracle = harness::oracle();
+    let only = std::env::var("INVAR_SCRIPT").ok();
+    let paths: Vec<PathBuf> = script::files(&folder(), "test")
+        .into_iter()
+        .filter(|path| {
+            only.as_ref().is_none_or(|only| path.file_stem().is_some_and(|stem| stem == only.as_str()))
+        })
+        .collect();
+    assert!(!paths.is_empty(), "INVAR_SCRIPT names no script");
+    let next = AtomicUsize::new(0);
+    let wrong = Mutex::new(Vec::new());
+    let threads = std::thread::available_parallelism().map_or(2, usize::from);
+    std::thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(|| {
+                while let Some(path) = paths.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    let found = check(path, oracle.as_ref());
+                    wrong.lock().expect("no checker panics holding it").extend(found);
+                }
+            });
+        }
+    });
+    let wrong = wrong.into_inner().expect("no checker panics holding it");
+    assert!(wrong.is_empty(), "{} differences\n{}", wrong.len(), wrong.join("\n"));
+}

@@ -1,0 +1,117 @@
+//! A server of our own in a child process, as a user starts it, and the real MySQL that answers may be compared with.
+#![allow(dead_code, reason = "each test uses its part")]
+
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use client::{Address, Connection, Error, Options};
+
+/// How long an answer may take before a test says that the server hangs.
+pub(crate) const ANSWER_TIME_MAX: Duration = Duration::from_secs(120);
+
+/// `invar serve` in a child process with a data folder of its own.
+pub(crate) struct Server {
+    child: Child,
+    port: u16,
+    folder: tempfile::TempDir,
+}
+
+impl Server {
+    /// Starts a server that listens on a free port, with these further options. `INVAR_BINARY` names another build of it.
+    pub(crate) fn start(options: &[&str]) -> Server {
+        let folder = tempfile::tempdir().expect("a folder");
+        let binary = std::env::var_os("INVAR_BINARY").unwrap_or_else(|| env!("CARGO_BIN_EXE_invar").into());
+        let mut child = Command::new(binary)
+            .args(["serve", "--no-defaults", "--port=0", "--data-dir"])
+            .arg(folder.path().join("data"))
+            .args(options)
+            .env_remove("INVAR_ROOT_PASSWORD")
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("the server starts");
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().expect("piped")).read_line(&mut line).expect("the ready line");
+        let port = line.split(" -P ").nth(1).and_then(|rest| rest.split(' ').next()?.parse().ok());
+        let port = port.unwrap_or_else(|| panic!("no port in the ready line: {line}"));
+        Server { child, port, folder }
+    }
+
+    /// How to connect over TCP as root.
+    pub(crate) fn options(&self) -> Options {
+        let mut options = Options::new(Address::Tcp { host: "127.0.0.1".into(), port: self.port }, "root");
+        options.read_timeout = Some(ANSWER_TIME_MAX);
+        options.write_timeout = Some(ANSWER_TIME_MAX);
+        options
+    }
+
+    /// TCP port.
+    pub(crate) fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// The Unix socket.
+    pub(crate) fn socket(&self) -> std::path::PathBuf {
+        self.folder.path().join("data/mysql.sock")
+    }
+
+    /// A session of root.
+    pub(crate) fn root(&self) -> Connection {
+        Connection::connect(&self.options()).expect("root is let in")
+    }
+
+    /// Bytes of memory in use: VmRSS of the server.
+    pub(crate) fn memory_bytes(&self) -> usize {
+        self.memory("VmRSS:")
+    }
+
+    /// The most bytes of memory the server ever used: VmHWM.
+    pub(crate) fn memory_bytes_max(&self) -> usize {
+        self.memory("VmHWM:")
+    }
+
+    fn memory(&self, key: &str) -> usize {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).expect("it runs");
+        let line = status.lines().find_map(|line| line.strip_prefix(key)).expect("a process has memory");
+        line.trim().trim_end_matches(" kB").parse::<usize>().expect("a number") << 10
+    }
+
+    /// Shuts down in order; the server must say that all went well.
+    pub(crate) fn stop(mut self) {
+        let mut root = self.root();
+        root.run(b"SHUTDOWN").expect("root may");
+        let status = self.child.wait().expect("a child ends");
+        assert!(status.success(), "the server ended with {status}");
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill(); // A test failed; nothing to save.
+        let _ = self.child.wait();
+    }
+}
+
+/// The MySQL that `INVAR_ORACLE` names; says loudly what is left out without one.
+pub(crate) fn oracle() -> Option<Options> {
+    let Ok(url) = std::env::var("INVAR_ORACLE") else {
+        // Not `eprintln`: the test harness would keep it to itself.
+        let notice = "LEFT OUT: set INVAR_ORACLE=mysql://user:password@host:port to run the golden scripts on a real MySQL\n";
+        std::io::stderr().write_all(notice.as_bytes()).expect("stderr takes it");
+        return None;
+    };
+    let mut options = Options::from_url(&url).expect("INVAR_ORACLE is mysql://user:password@host:port");
+    options.read_timeout = Some(ANSWER_TIME_MAX);
+    Some(options)
+}
+
+/// Connects, and waits while the server still counts connections that are gone.
+pub(crate) fn connect(options: &Options) -> Result<Connection, Error> {
+    for _ in 0..500 {
+        match Connection::connect(options) {
+            Err(error) if error.number() == Some(1040) => std::thread::sleep(Duration::from_millis(10)),
+            done => return done,
+        }
+    }
+    Connection::connect(options)
+}
