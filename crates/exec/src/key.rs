@@ -1,5 +1,7 @@
 //! Keys: values as bytes that compare and hash as the values do, and values of expressions as ends of index ranges.
 
+use std::sync::LazyLock;
+
 use plan::physical::{RangeEnd, RangePlan};
 use table::{KeyBytesRange, Table, TimestampZone};
 use types::collation::LikePattern;
@@ -27,6 +29,9 @@ pub(crate) fn append_key(cell: Cell<'_>, data_type: &DataType, descending: bool,
         Cell::Decimal(value) => {
             out.push(1);
             value.write_key(65, 30, out);
+            if DECIMAL_LIMITS.iter().any(|limit| out.ends_with(limit)) {
+                append_large_decimal(value, out);
+            }
         }
         Cell::Bytes(bytes) => {
             out.push(1);
@@ -38,6 +43,23 @@ pub(crate) fn append_key(cell: Cell<'_>, data_type: &DataType, descending: bool,
             *byte = !*byte;
         }
     }
+}
+
+/// Keys of the largest and the smallest decimal of 65 digits with 30 of them behind the point: larger ones end there too.
+static DECIMAL_LIMITS: LazyLock<[Vec<u8>; 2]> = LazyLock::new(|| {
+    [false, true].map(|negative| {
+        let mut key = Vec::new();
+        Decimal::limit(65, 30, negative).write_key(65, 30, &mut key);
+        key
+    })
+});
+
+/// Tells apart what lies beyond the limit: integer and fraction, each by itself.
+#[cold]
+fn append_large_decimal(value: &Decimal, out: &mut Vec<u8>) {
+    let floor = value.floor();
+    floor.write_key(65, 0, out);
+    value.sub(&floor).unwrap_or(Decimal::ZERO).write_key(65, 30, out);
 }
 
 /// Appends the key of row `row` of `columns`.
@@ -384,5 +406,43 @@ fn to_decimal(cell: Cell<'_>, from: &DataType, stored: &DataType) -> Converted {
         },
         Err(_) if value.is_negative() => Converted::BelowAll,
         Err(_) => Converted::AboveAll,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A DECIMAL(65,0) has more digits before the point than the usual key has room for.
+    #[test]
+    fn keys_of_large_decimals_compare_as_they_do() {
+        let texts = [
+            &format!("-{}", "9".repeat(65)),
+            "-10000000000000000000000000000000000000000000001",
+            "-10000000000000000000000000000000000000000000000.5",
+            "-10000000000000000000000000000000000000000000000",
+            "-99999999999999999999999999999999999.9",
+            "-1",
+            "0",
+            "0.5",
+            "99999999999999999999999999999999999",
+            "99999999999999999999999999999999999.999999999999999999999999999999",
+            "100000000000000000000000000000000000",
+            "100000000000000000000000000000000000.25",
+            &"9".repeat(64),
+            &"9".repeat(65),
+        ];
+        let key = |text: &str, descending| {
+            let value = Decimal::parse(text.as_bytes()).value;
+            let mut key = Vec::new();
+            append_key(Cell::Decimal(&value), &DataType::decimal(65, 30), descending, &mut key);
+            // What follows in the row's key must not matter.
+            append_key(Cell::Int(0), &DataType::BOOL, descending, &mut key);
+            key
+        };
+        for pair in texts.windows(2) {
+            assert!(key(pair[0], false) < key(pair[1], false), "{pair:?}");
+            assert!(key(pair[0], true) > key(pair[1], true), "{pair:?} descending");
+        }
     }
 }
