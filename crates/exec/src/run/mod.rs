@@ -137,8 +137,8 @@ pub(crate) fn build<'p>(
         }
         Op::Limit { input, count, offset } => Box::new(simple::Limit::new(
             Source::new(plan, input, programs)?,
-            count.as_ref().map(|count| programs.take(std::slice::from_ref(count))).transpose()?,
-            offset.as_ref().map(|offset| programs.take(std::slice::from_ref(offset))).transpose()?,
+            count.as_ref().map(|count| RowLimit::new(count, programs)).transpose()?,
+            offset.as_ref().map(|offset| RowLimit::new(offset, programs)).transpose()?,
         )),
         Op::Append { left, right } => {
             Box::new(simple::Append::new(build(plan, left, programs)?, build(plan, right, programs)?))
@@ -208,15 +208,35 @@ pub(crate) fn no_input() -> Batch {
     Batch { columns: Vec::new(), row_count: 1 }
 }
 
-/// The value of a LIMIT: NULL and negative numbers are 0.
-pub(crate) fn limit_value(program: &Program, ctx: &mut ExecContext<'_>) -> SqlResult<u64> {
-    let mut out = [Column::new(types::Physical::Int)];
-    program.eval(&mut program.scratch(), &no_input(), &mut ctx.eval, &mut out)?;
-    Ok(match out[0].cell(0) {
-        types::Cell::Int(value) => value.max(0) as u64,
-        types::Cell::Double(value) => value.max(0.0) as u64,
-        types::Cell::Decimal(value) => value.to_u64().unwrap_or_else(|clipped| clipped.0),
-        types::Cell::Bytes(text) => types::number::parse_double(text).value.max(0.0) as u64,
-        types::Cell::Null => 0,
-    })
+/// LIMIT's count or offset.
+#[derive(Debug)]
+pub(crate) struct RowLimit {
+    program: Arc<Program>,
+    /// Its type: `18446744073709551615` says "all", -1 is none.
+    unsigned: bool,
+}
+
+impl RowLimit {
+    pub(crate) fn new(expr: &plan::expr::Expr, programs: &mut Programs<'_>) -> SqlResult<RowLimit> {
+        let program = programs.take(std::slice::from_ref(expr))?;
+        Ok(RowLimit { program, unsigned: expr.data_type.unsigned })
+    }
+
+    /// Its value in this execution.
+    ///
+    /// # Errors
+    /// 1690 for a negative number.
+    pub(crate) fn value(&self, ctx: &mut ExecContext<'_>) -> SqlResult<u64> {
+        let mut out = [Column::new(types::Physical::Int)];
+        self.program.eval(&mut self.program.scratch(), &no_input(), &mut ctx.eval, &mut out)?;
+        Ok(match out[0].cell(0) {
+            types::Cell::Int(value) if self.unsigned => value.cast_unsigned(),
+            types::Cell::Int(value) => u64::try_from(value)
+                .map_err(|_| service::error::ER_DATA_OUT_OF_RANGE.with(&[&"unsigned integer", &"EXECUTE"]))?,
+            types::Cell::Double(value) => value.max(0.0) as u64,
+            types::Cell::Decimal(value) => value.to_u64().unwrap_or_else(|clipped| clipped.0),
+            types::Cell::Bytes(text) => types::number::parse_double(text).value.max(0.0) as u64,
+            types::Cell::Null => 0,
+        })
+    }
 }

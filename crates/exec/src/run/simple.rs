@@ -7,7 +7,7 @@ use types::vector::BATCH_ROWS_MAX;
 use types::{Batch, Column};
 
 use super::kept::columns;
-use super::{BoxOperator, Operator, Source, limit_value, no_input};
+use super::{BoxOperator, Operator, RowLimit, Source, no_input};
 use crate::context::ExecContext;
 use crate::expr::{Program, Scratch, SqlResult};
 use crate::prepare::Programs;
@@ -172,18 +172,14 @@ impl Operator for Project<'_> {
 
 pub(super) struct Limit<'p> {
     input: Source<'p>,
-    count: Option<Arc<Program>>,
-    offset: Option<Arc<Program>>,
+    count: Option<RowLimit>,
+    offset: Option<RowLimit>,
     left: u64,
     skip: u64,
 }
 
 impl<'p> Limit<'p> {
-    pub(super) fn new(
-        input: Source<'p>,
-        count: Option<Arc<Program>>,
-        offset: Option<Arc<Program>>,
-    ) -> Limit<'p> {
+    pub(super) fn new(input: Source<'p>, count: Option<RowLimit>, offset: Option<RowLimit>) -> Limit<'p> {
         Limit { input, count, offset, left: 0, skip: 0 }
     }
 }
@@ -191,11 +187,11 @@ impl<'p> Limit<'p> {
 impl Operator for Limit<'_> {
     fn start(&mut self, ctx: &mut ExecContext<'_>) -> SqlResult<()> {
         self.left = match &self.count {
-            Some(count) => limit_value(count, ctx)?,
+            Some(count) => count.value(ctx)?,
             None => u64::MAX,
         };
         self.skip = match &self.offset {
-            Some(offset) => limit_value(offset, ctx)?,
+            Some(offset) => offset.value(ctx)?,
             None => 0,
         };
         if self.left > 0 {

@@ -11,7 +11,7 @@ use types::{Batch, Column, DataType, Physical};
 
 use super::kept::columns;
 use super::sorter::Sorter;
-use super::{Kept, Operator, Source, limit_value};
+use super::{Kept, Operator, RowLimit, Source};
 use crate::context::ExecContext;
 use crate::expr::{Program, Scratch, SqlResult};
 use crate::key::append_key;
@@ -26,8 +26,8 @@ pub(super) struct Sort<'p> {
     scratch: Scratch,
     values: Vec<Column>,
     types: Vec<(DataType, bool)>,
-    count: Option<Arc<Program>>,
-    offset: Option<Arc<Program>>,
+    count: Option<RowLimit>,
+    offset: Option<RowLimit>,
     shapes: Vec<Physical>,
 
     done: bool,
@@ -86,8 +86,7 @@ impl<'p> Sort<'p> {
         let types: Vec<(DataType, bool)> =
             keys.iter().map(|(expr, descending)| (expr.data_type.clone(), *descending)).collect();
         let values = columns(types.iter().map(|(data_type, _)| data_type.physical()));
-        let mut one =
-            |expr: Option<&Expr>| expr.map(|expr| programs.take(std::slice::from_ref(expr))).transpose();
+        let mut one = |expr: Option<&Expr>| expr.map(|expr| RowLimit::new(expr, programs)).transpose();
         let count = one(limit.map(|(count, _)| count))?;
         let offset = one(limit.and_then(|(_, offset)| offset))?;
         Ok(Sort {
@@ -116,11 +115,11 @@ impl<'p> Sort<'p> {
 
     fn fill(&mut self, ctx: &mut ExecContext<'_>) -> SqlResult<()> {
         let offset = match &self.offset {
-            Some(program) => limit_value(program, ctx)?,
+            Some(limit) => limit.value(ctx)?,
             None => 0,
         };
         let count = match &self.count {
-            Some(program) => limit_value(program, ctx)?,
+            Some(limit) => limit.value(ctx)?,
             None => u64::MAX,
         };
         let wanted = count.saturating_add(offset);
