@@ -255,7 +255,6 @@ fn statements_of_64_mb_and_longer_ones() {
     let mut answer = connection.query(&sql).expect("sent");
     assert!(answer.next_result().expect("it runs"));
     assert_eq!(answer.next_row().expect("a row").expect("a row").cell(0).as_u64(), Some(wanted as u64));
-    drop(answer);
     // One byte more is refused, and the connection closed.
     sql.insert(0, b' ');
     let error = connection.run(&sql).unwrap_err();
@@ -271,7 +270,6 @@ fn statements_of_64_mb_and_longer_ones() {
         connection.execute(&mut statement, &[Param::LongData, Param::Bytes(b"p")]).expect("sent");
     assert!(answer.next_result().expect("it runs"));
     assert_eq!(answer.next_row().expect("a row").expect("a row").cell(0).as_u64(), Some(63 << 20));
-    drop(answer);
     // Longer than max_allowed_packet in all: refused at the execution, the connection goes on.
     connection.reset(&mut statement).expect("reset");
     for _ in 0..70 {
@@ -288,7 +286,6 @@ fn statements_of_64_mb_and_longer_ones() {
         .expect("sent");
     assert!(answer.next_result().expect("it runs"));
     assert!(answer.next_row().expect("a row").expect("a row").cells().all(client::Cell::is_null));
-    drop(answer);
     drop(sql);
     is_alive(&server);
     assert_memory(&server, MEMORY_BYTES_MAX_LARGE);

@@ -4,7 +4,6 @@
 //!
 //! `INVAR_PRINT_SUMS=1 cargo test -p types --test collation_sums -- --nocapture` prints the lines below.
 
-use types::charset::Charset;
 use types::collation::CollationId;
 
 /// Collation number; sums of WEIGHT_STRING, UPPER, LOWER and the sort key of each character of its set in turn.
