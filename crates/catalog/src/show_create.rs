@@ -27,6 +27,28 @@ pub fn append_identifier(out: &mut Vec<u8>, name: &str) {
 /// Appends `text` as a string literal with MySQL's escapes.
 pub fn append_string(out: &mut Vec<u8>, text: &[u8]) {
     out.push(b'\'');
+    // Most pieces of most texts need no escape, and are copied whole.
+    let (pieces, rest) = text.as_chunks::<32>();
+    for piece in pieces {
+        if piece.iter().fold(false, |found, &byte| found | is_escaped(byte)) {
+            append_escaped(out, piece);
+        } else {
+            out.extend_from_slice(piece);
+        }
+    }
+    append_escaped(out, rest);
+    out.push(b'\'');
+}
+
+fn is_escaped(byte: u8) -> bool {
+    (byte == b'\'') | (byte == b'\\') | (byte == 0) | (byte == b'\n') | (byte == b'\r')
+}
+
+fn append_escaped(out: &mut Vec<u8>, text: &[u8]) {
+    if !text.iter().fold(false, |found, &byte| found | is_escaped(byte)) {
+        out.extend_from_slice(text);
+        return;
+    }
     for &byte in text {
         match byte {
             b'\'' => out.extend_from_slice(b"''"),
@@ -37,7 +59,6 @@ pub fn append_string(out: &mut Vec<u8>, text: &[u8]) {
             other => out.push(other),
         }
     }
-    out.push(b'\'');
 }
 
 fn append_number(out: &mut Vec<u8>, number: u64) {

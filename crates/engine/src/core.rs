@@ -142,6 +142,7 @@ impl Core {
         let globals = self.globals();
         self.logs.general_file().set_path(std::path::Path::new(globals.text(known::general_log_file())));
         self.logs.slow_file().set_path(std::path::Path::new(globals.text(known::slow_query_log_file())));
+        self.logs.set_statement_bytes_max(globals.unsigned(known::log_statement_max_bytes()));
         self.logs.switch_general(globals.boolean(known::general_log()));
         self.logs.switch_slow(globals.boolean(known::slow_query_log()));
         self.store.set_flush_policy(match globals.integer(known::innodb_flush_log_at_trx_commit()) {

@@ -1,32 +1,58 @@
 //! How a log line is built: one pass, straight into the buffer that is written.
 
-use super::LOGGED_STATEMENT_BYTES_MAX;
+use std::io::Write;
 
 /// Text of a statement that can write itself, parameters filled in.
 pub trait StatementText {
-    /// Appends the text.
-    fn write_to(&self, line: &mut Vec<u8>);
+    /// Does what is costly of [`StatementText::write_to`] before a log's mutex is held.
+    fn prepare(&self, bytes_max: usize);
+
+    /// Appends the text, at most `bytes_max` bytes of it and one value's end. If that is not all, answers how long the
+    /// statement is as it was sent.
+    fn write_to(&self, bytes_max: usize, line: &mut Vec<u8>) -> Option<usize>;
 }
 
 impl StatementText for [u8] {
-    fn write_to(&self, line: &mut Vec<u8>) {
-        line.extend_from_slice(self);
+    fn prepare(&self, _bytes_max: usize) {}
+
+    fn write_to(&self, bytes_max: usize, line: &mut Vec<u8>) -> Option<usize> {
+        let beginning = beginning(self, bytes_max);
+        line.extend_from_slice(beginning);
+        (beginning.len() < self.len()).then_some(self.len())
     }
 }
 
 impl StatementText for &[u8] {
-    fn write_to(&self, line: &mut Vec<u8>) {
-        line.extend_from_slice(self);
+    fn prepare(&self, _bytes_max: usize) {}
+
+    fn write_to(&self, bytes_max: usize, line: &mut Vec<u8>) -> Option<usize> {
+        (**self).write_to(bytes_max, line)
     }
 }
 
-fn write_capped(text: &dyn StatementText, line: &mut Vec<u8>) {
-    let start = line.len();
-    text.write_to(line);
-    if line.len() - start > LOGGED_STATEMENT_BYTES_MAX {
-        line.truncate(start + LOGGED_STATEMENT_BYTES_MAX);
-        line.extend_from_slice(b"...");
+/// The beginning of a text, cut between characters of UTF-8.
+pub(crate) fn beginning(text: &[u8], bytes_max: usize) -> &[u8] {
+    if text.len() <= bytes_max {
+        return text;
     }
+    let mut end = bytes_max;
+    while end > 0 && bytes_max - end < 3 && text[end] & 0xc0 == 0x80 {
+        end -= 1;
+    }
+    &text[..end]
+}
+
+fn write_bounded(text: &dyn StatementText, bytes_max: usize, line: &mut Vec<u8>) {
+    let start = line.len();
+    if let Some(whole) = text.write_to(bytes_max, line) {
+        let shown = line.len() - start;
+        print(line, format_args!("... /* {shown} bytes of a statement of {whole} */"));
+    }
+}
+
+/// Appends formatted text. A vector takes everything.
+fn print(line: &mut Vec<u8>, text: std::fmt::Arguments<'_>) {
+    let _ = line.write_fmt(text);
 }
 
 /// A line of the general log.
@@ -42,10 +68,10 @@ pub struct GeneralEvent<'a> {
 
 impl GeneralEvent<'_> {
     /// `2026-01-02T03:04:05.000006Z<tab>   12 Query<tab>SELECT 1`
-    pub fn write_to(&self, text: &dyn StatementText, line: &mut Vec<u8>) {
+    pub fn write_to(&self, text: &dyn StatementText, bytes_max: usize, line: &mut Vec<u8>) {
         write_timestamp(self.wall_micros, line);
-        line.extend_from_slice(format!("\t{:5} {}\t", self.connection_id, self.command).as_bytes());
-        write_capped(text, line);
+        print(line, format_args!("\t{:5} {}\t", self.connection_id, self.command));
+        write_bounded(text, bytes_max, line);
         line.push(b'\n');
     }
 }
@@ -79,11 +105,12 @@ pub struct SlowEvent<'a> {
 
 impl SlowEvent<'_> {
     /// The five comment and command lines and the statement, as pt-query-digest and mysqldumpslow read them.
-    pub fn write_to(&self, text: &dyn StatementText, line: &mut Vec<u8>) {
+    pub fn write_to(&self, text: &dyn StatementText, bytes_max: usize, line: &mut Vec<u8>) {
         line.extend_from_slice(b"# Time: ");
         write_timestamp(self.wall_micros, line);
-        line.extend_from_slice(
-            format!(
+        print(
+            line,
+            format_args!(
                 "\n# User@Host: {}[{}] @ {} [{}]  Id: {:5}\n# Query_time: {}.{:06}  Lock_time: {}.{:06} Rows_sent: {}  Rows_examined: {}\n",
                 self.user,
                 self.user,
@@ -96,16 +123,15 @@ impl SlowEvent<'_> {
                 self.lock_micros % 1_000_000,
                 self.rows_sent,
                 self.rows_examined
-            )
-            .as_bytes(),
+            ),
         );
         if let Some(database) = self.database {
             line.extend_from_slice(b"use ");
             line.extend_from_slice(database);
             line.extend_from_slice(b";\n");
         }
-        line.extend_from_slice(format!("SET timestamp={};\n", self.started_seconds).as_bytes());
-        write_capped(text, line);
+        print(line, format_args!("SET timestamp={};\n", self.started_seconds));
+        write_bounded(text, bytes_max, line);
         line.extend_from_slice(b";\n");
     }
 }
@@ -115,14 +141,14 @@ pub(crate) fn write_timestamp(wall_micros: i64, line: &mut Vec<u8>) {
     let (seconds, micros) = (wall_micros.div_euclid(1_000_000), wall_micros.rem_euclid(1_000_000));
     let (days, second) = (seconds.div_euclid(86_400), seconds.rem_euclid(86_400));
     let (year, month, day) = civil_from_days(days);
-    line.extend_from_slice(
-        format!(
+    print(
+        line,
+        format_args!(
             "{year:04}-{month:02}-{day:02}T{:02}:{:02}:{:02}.{micros:06}Z",
             second / 3600,
             second / 60 % 60,
             second % 60
-        )
-        .as_bytes(),
+        ),
     );
 }
 
@@ -148,7 +174,7 @@ mod tests {
     fn lines_look_as_tools_expect_them() {
         let mut line = Vec::new();
         let event = GeneralEvent { wall_micros: 1_795_229_008_713_562, connection_id: 71, command: "Query" };
-        event.write_to(&&b"select 1"[..], &mut line);
+        event.write_to(&&b"select 1"[..], 100, &mut line);
         assert_eq!(String::from_utf8(line).unwrap(), "2026-11-21T02:43:28.713562Z\t   71 Query\tselect 1\n");
 
         let mut line = Vec::new();
@@ -165,13 +191,27 @@ mod tests {
             rows_examined: 0,
             database: Some(b"sbtest"),
         };
-        event.write_to(&&b"SET NAMES utf8mb4"[..], &mut line);
+        event.write_to(&&b"SET NAMES utf8mb4"[..], 100, &mut line);
         assert_eq!(
             String::from_utf8(line).unwrap(),
             "# Time: 2026-11-21T02:43:29.028404Z\n# User@Host: peer[peer] @  [127.0.0.1]  Id:    72\n\
              # Query_time: 0.000126  Lock_time: 0.000000 Rows_sent: 0  Rows_examined: 0\nuse sbtest;\n\
              SET timestamp=1795229009;\nSET NAMES utf8mb4;\n"
         );
+    }
+
+    #[test]
+    fn a_long_statement_is_cut_between_characters_and_its_length_told() {
+        let event = GeneralEvent { wall_micros: 0, connection_id: 1, command: "Query" };
+        let shown = |bytes_max| {
+            let mut line = Vec::new();
+            event.write_to(&"SELECT 'é'".as_bytes(), bytes_max, &mut line);
+            String::from_utf8(line).unwrap().split_off("1970-01-01T00:00:00.000000Z\t    1 Query\t".len())
+        };
+        assert_eq!(shown(11), "SELECT 'é'\n");
+        assert_eq!(shown(10), "SELECT 'é... /* 10 bytes of a statement of 11 */\n");
+        assert_eq!(shown(9), "SELECT '... /* 8 bytes of a statement of 11 */\n");
+        assert_eq!(shown(1), "S... /* 1 bytes of a statement of 11 */\n");
     }
 
     #[test]

@@ -4,7 +4,8 @@
 //! two relaxed loads; with the slow log on and the statement fast enough, one comparison more. A prepared
 //! statement's parameters stay binary until then ([`StatementText::write_to`] renders them straight into the line), so
 //! the cost of logging is linear in the bytes logged, whatever the number of parameters (MySQL bug 73056 is what
-//! happens otherwise).
+//! happens otherwise). Of a long statement only the beginning is logged (`log_statement_max_bytes`), so that logging it
+//! costs little beside running it; `docs/decisions/logged-statements.md` has the reasons.
 //!
 //! Invariants:
 //! 1. Lines of one file never mix: a line is written by one call under the file's mutex.
@@ -13,18 +14,14 @@
 mod file;
 mod line;
 
-pub(crate) use line::write_timestamp;
+pub(crate) use line::{beginning, write_timestamp};
 
 pub use file::LogFile;
 pub use line::{GeneralEvent, SlowEvent, StatementText};
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use env::Env;
-
-/// The most bytes of statement text that one log line holds; the rest is cut (with `...`), so that a 1 GB
-/// statement cannot fill the disk twice.
-pub const LOGGED_STATEMENT_BYTES_MAX: usize = 64 << 20;
 
 /// Both query logs of a server, with their switches.
 #[derive(Debug)]
@@ -33,6 +30,7 @@ pub struct QueryLogs {
     slow_on: AtomicBool,
     general: LogFile,
     slow: LogFile,
+    statement_bytes_max: AtomicUsize,
 }
 
 /// What the header of a log file says about the server.
@@ -59,6 +57,7 @@ impl QueryLogs {
             slow_on: AtomicBool::new(false),
             general: LogFile::new(env.clone(), facts.clone()),
             slow: LogFile::new(env.clone(), facts.clone()),
+            statement_bytes_max: AtomicUsize::new(usize::MAX),
         }
     }
 
@@ -90,6 +89,12 @@ impl QueryLogs {
         }
     }
 
+    /// Sets how many bytes of a statement's text a log holds at most; 0: all.
+    pub fn set_statement_bytes_max(&self, bytes: u64) {
+        let bytes = if bytes == 0 { usize::MAX } else { usize::try_from(bytes).unwrap_or(usize::MAX) };
+        self.statement_bytes_max.store(bytes, Ordering::Relaxed);
+    }
+
     /// Whether any statement is to be logged before it runs.
     #[must_use]
     pub fn general_is_on(&self) -> bool {
@@ -104,14 +109,18 @@ impl QueryLogs {
 
     /// Writes one line to the general log.
     pub fn general(&self, event: &GeneralEvent<'_>, text: &dyn StatementText) {
-        if !self.general.append(|line| event.write_to(text, line)) {
+        let bytes_max = self.statement_bytes_max.load(Ordering::Relaxed);
+        text.prepare(bytes_max);
+        if !self.general.append(|line| event.write_to(text, bytes_max, line)) {
             self.general_on.store(false, Ordering::Relaxed);
         }
     }
 
     /// Writes one entry to the slow log; the caller has checked that the statement qualifies.
     pub fn slow(&self, event: &SlowEvent<'_>, text: &dyn StatementText) {
-        if !self.slow.append(|line| event.write_to(text, line)) {
+        let bytes_max = self.statement_bytes_max.load(Ordering::Relaxed);
+        text.prepare(bytes_max);
+        if !self.slow.append(|line| event.write_to(text, bytes_max, line)) {
             self.slow_on.store(false, Ordering::Relaxed);
         }
     }

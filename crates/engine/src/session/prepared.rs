@@ -8,6 +8,7 @@
 //! Limits: `max_prepared_stmt_count` statements a server (1461); [`LONG_DATA_BYTES_MAX_FACTOR`] times
 //! `max_allowed_packet` of long data a statement.
 
+use std::cell::OnceCell;
 use std::sync::Arc;
 
 use hashbrown::HashMap;
@@ -28,13 +29,15 @@ use super::LocalSession;
 use super::cursor::Cursor;
 use super::plans::CachedPlan;
 use crate::core::Core;
-use crate::log::StatementText;
+use crate::log::{StatementText, beginning};
 use crate::processes::Activity;
 use crate::status::StatementKind;
 use crate::variables::definition::known;
 
 /// Long data of all parameters of a statement may be so many times `max_allowed_packet`.
 pub const LONG_DATA_BYTES_MAX_FACTOR: usize = 2;
+/// Room beyond a rendered statement's estimated length.
+const RENDERED_SLACK_BYTES: usize = 256;
 /// A session keeps the memory of so many parameters for its next statement.
 const VALUES_KEPT: usize = 16;
 
@@ -132,23 +135,70 @@ fn unknown(id: &str, command: &str) -> Box<SqlError> {
     ER_UNKNOWN_STMT_HANDLER.with(&[&id, &command])
 }
 
-/// A statement's text with the values of its parameters in it.
+/// A statement's text with the values of its parameters in it, made once for all logs that want it.
 struct RenderedStatement<'a> {
     text: &'a [u8],
     places: &'a [u32],
     values: &'a [ValueRef<'a>],
+    rendered: OnceCell<Rendered>,
 }
 
-impl StatementText for RenderedStatement<'_> {
-    fn write_to(&self, line: &mut Vec<u8>) {
+/// The text, or its beginning, and then how long the statement is as it was sent.
+struct Rendered {
+    text: Vec<u8>,
+    whole_bytes: Option<usize>,
+}
+
+impl RenderedStatement<'_> {
+    fn render(&self, bytes_max: usize) -> Rendered {
+        let bytes_of = |value: &ValueRef<'_>| match value {
+            ValueRef::Bytes { bytes, .. } => bytes.len(),
+            _ => 0,
+        };
+        let whole = self.text.len() + self.values.iter().map(bytes_of).sum::<usize>();
+        // Quotes and a comma around most values.
+        let mut line =
+            Vec::with_capacity(bytes_max.min(whole + 3 * self.values.len()) + RENDERED_SLACK_BYTES);
         let mut from = 0;
+        let mut is_cut = false;
         for (place, value) in self.places.iter().zip(self.values) {
             let place = *place as usize;
             line.extend_from_slice(&self.text[from..place]);
-            write_literal(*value, line);
             from = place + 1;
+            let left = bytes_max.saturating_sub(line.len());
+            is_cut = left == 0;
+            if let ValueRef::Bytes { bytes, collation } = *value
+                && bytes.len() > left
+            {
+                is_cut = true;
+                let bytes = beginning(bytes, left);
+                write_literal(ValueRef::Bytes { bytes, collation }, &mut line);
+            } else if !is_cut {
+                write_literal(*value, &mut line);
+            }
+            if is_cut {
+                break;
+            }
         }
-        line.extend_from_slice(&self.text[from..]);
+        if !is_cut {
+            let left = bytes_max.saturating_sub(line.len());
+            let rest = beginning(&self.text[from..], left);
+            is_cut = rest.len() < self.text.len() - from;
+            line.extend_from_slice(rest);
+        }
+        Rendered { text: line, whole_bytes: is_cut.then_some(whole) }
+    }
+}
+
+impl StatementText for RenderedStatement<'_> {
+    fn prepare(&self, bytes_max: usize) {
+        self.rendered.get_or_init(|| self.render(bytes_max));
+    }
+
+    fn write_to(&self, bytes_max: usize, line: &mut Vec<u8>) -> Option<usize> {
+        let rendered = self.rendered.get_or_init(|| self.render(bytes_max));
+        line.extend_from_slice(&rendered.text);
+        rendered.whole_bytes
     }
 }
 
@@ -362,7 +412,7 @@ impl LocalSession {
         statement.cursor = None;
         let running = self.begin_prepared(request.statement_id, &statement.text);
         let PreparedStatement { text, places, plan, cursor, .. } = statement;
-        let rendered = RenderedStatement { text, places, values: &values };
+        let rendered = RenderedStatement { text, places, values: &values, rendered: OnceCell::new() };
         self.log_general("Execute", &rendered);
         let wants_cursor = request.flags & 7 != 0;
         let mut outcome = self.run_prepared(text, plan, &values, wants_cursor, reply);
@@ -588,4 +638,36 @@ fn parameter_columns(count: usize, plan: Option<&CachedPlan>) -> EncodedColumns 
         }),
         None,
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(bytes_max: usize) -> (String, Option<usize>) {
+        let text = b"INSERT INTO t VALUES (?, ?, ?)";
+        let collation = CollationId::UTF8MB4_0900_AI_CI;
+        let long = "it's\n".repeat(20);
+        let values =
+            [ValueRef::Int(-7), ValueRef::Bytes { bytes: long.as_bytes(), collation }, ValueRef::Null];
+        let statement =
+            RenderedStatement { text, places: &[22, 25, 28], values: &values, rendered: OnceCell::new() };
+        statement.prepare(bytes_max);
+        let mut line = Vec::new();
+        let whole = statement.write_to(bytes_max, &mut line);
+        (String::from_utf8(line).unwrap(), whole)
+    }
+
+    #[test]
+    fn a_statement_is_rendered_with_its_values_and_cut_at_the_limit() {
+        let all = format!("INSERT INTO t VALUES (-7, '{}', NULL)", "it''s\\n".repeat(20));
+        assert_eq!(shown(usize::MAX), (all.clone(), None));
+        assert_eq!(shown(all.len()), (all, None));
+        // The limit falls into the long value, before it, and behind everything but the end.
+        let whole = Some(30 + 100);
+        assert_eq!(shown(31), ("INSERT INTO t VALUES (-7, 'it''s\\n'".to_owned(), whole));
+        assert_eq!(shown(10), ("INSERT INTO t VALUES (".to_owned(), whole));
+        let (text, cut) = shown(26 + 142 + 6);
+        assert!(text.ends_with("NULL") && cut == whole, "{text}");
+    }
 }

@@ -219,6 +219,7 @@ pub mod known {
         local_infile,
         lock_wait_timeout,
         log_error,
+        log_statement_max_bytes,
         long_query_time,
         max_allowed_packet,
         max_connections,
