@@ -4,8 +4,9 @@
 //! `changes/*.sql` hold statements, one per line; `changes/*.expected` what MySQL said to them, made by
 //! `changes/ask.py`. CREATE TABLE and SET are read by the test itself: it knows the parts these scripts use.
 
+mod answers;
+
 use std::fmt::Write as _;
-use std::path::Path;
 use std::sync::Arc;
 
 use catalog::{Catalog, Schema, SchemaId, StoredValue, TableId};
@@ -239,48 +240,16 @@ impl World {
         let mut out = String::new();
         for row in rows.map_err(failed)? {
             let cells: Vec<String> =
-                row.iter().zip(&types).map(|(value, data_type)| show(value, data_type)).collect();
+                row.iter().zip(&types).map(|(value, data_type)| answers::show(value, data_type)).collect();
             writeln!(out, "{}", cells.join("\t")).expect("a String takes all");
         }
         Ok(out)
     }
 }
 
-fn show(value: &Value, data_type: &DataType) -> String {
-    if value.is_null() {
-        return "NULL".into();
-    }
-    let (from, column) = types::convert::value_column(value);
-    let shown = if matches!(value, Value::Bytes { .. }) { &from } else { data_type };
-    let mut text = Vec::new();
-    types::convert::write_text(column.cell(0), shown, &mut text);
-    String::from_utf8_lossy(&text).into_owned()
-}
-
 fn compare(name: &str) {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/changes");
-    let read = |file: String| std::fs::read_to_string(folder.join(file)).expect("the test's data");
-    let (statements, expected) = (read(format!("{name}.sql")), read(format!("{name}.expected")));
     let mut world = World::new(name == "found_rows");
-    let expected = format!("\n{expected}");
-    let mut answers = expected.split("\n> ").skip(1);
-    let mut wrong = Vec::new();
-    let mut count = 0;
-    for statement in statements.lines().filter(|line| !line.is_empty() && !line.starts_with("--")) {
-        count += 1;
-        let answer = answers.next().expect("an answer for every statement: run ask.py");
-        let (asked, wanted) = answer.split_once('\n').unwrap_or((answer, ""));
-        assert_eq!(asked, statement, "the expected file is of other statements: run ask.py");
-        let got = world.run(statement.trim_end_matches(';'), &[]);
-        if got.trim_end() != wanted.trim_end() {
-            wrong.push(format!(
-                "> {statement}\n--- MySQL\n{}\n--- ours\n{}\n",
-                wanted.trim_end(),
-                got.trim_end()
-            ));
-        }
-    }
-    assert!(wrong.is_empty(), "{} of {count} differ:\n{}", wrong.len(), wrong.join("\n"));
+    answers::compare("changes", name, |statement| world.run(statement, &[]));
 }
 
 #[test]

@@ -4,20 +4,22 @@
 //! `queries/ask.py`. Rows are tab-separated; without ORDER BY they are compared sorted. A line that starts with `--`
 //! is a comment.
 
+mod answers;
+
 use std::fmt::Write as _;
 use std::path::Path;
 use std::sync::Arc;
 
 use catalog::{Catalog, Schema, SchemaId, TableId};
 use exec::expr::{EvalContext, EvalSettings, NoSession, Warnings, sql_mode};
-use exec::output::{CollectSink, value_of};
+use exec::output::CollectSink;
 use exec::{ExecContext, Prepared, run_change, run_query};
 use fixture::Binding;
 use plan::Options;
 use plan::physical::PlanKind;
 use store::Store;
 use syntax::ast::Statement;
-use types::{DataType, Value};
+use types::DataType;
 
 struct World {
     store: Store,
@@ -103,8 +105,11 @@ impl World {
                 .rows
                 .iter()
                 .map(|row| {
-                    let cells: Vec<String> =
-                        row.iter().zip(&types).map(|(value, data_type)| show(value, data_type)).collect();
+                    let cells: Vec<String> = row
+                        .iter()
+                        .zip(&types)
+                        .map(|(value, data_type)| answers::show(value, data_type))
+                        .collect();
                     cells.join("\t")
                 })
                 .collect();
@@ -120,42 +125,9 @@ impl World {
     }
 }
 
-fn show(value: &Value, data_type: &DataType) -> String {
-    if value.is_null() {
-        return "NULL".into();
-    }
-    let (from, column) = types::convert::value_column(value);
-    let shown = if matches!(value, Value::Bytes { .. }) { &from } else { data_type };
-    let _ = value_of(column.cell(0), shown);
-    let mut text = Vec::new();
-    types::convert::write_text(column.cell(0), shown, &mut text);
-    String::from_utf8_lossy(&text).into_owned()
-}
-
 fn compare(name: &str) {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/queries");
-    let read = |file: String| std::fs::read_to_string(folder.join(file)).expect("the test's data");
-    let (statements, expected) = (read(format!("{name}.sql")), read(format!("{name}.expected")));
     let world = World::new();
-    let expected = format!("\n{expected}");
-    let mut answers = expected.split("\n> ").skip(1);
-    let mut wrong = Vec::new();
-    let mut count = 0;
-    for statement in statements.lines().filter(|line| !line.is_empty() && !line.starts_with("--")) {
-        count += 1;
-        let answer = answers.next().expect("an answer for every statement: run ask.py");
-        let (asked, wanted) = answer.split_once('\n').unwrap_or((answer, ""));
-        assert_eq!(asked, statement, "the expected file is of other statements: run ask.py");
-        let got = world.run(statement.trim_end_matches(';'));
-        if got.trim_end() != wanted.trim_end() {
-            wrong.push(format!(
-                "> {statement}\n--- MySQL\n{}\n--- ours\n{}\n",
-                wanted.trim_end(),
-                got.trim_end()
-            ));
-        }
-    }
-    assert!(wrong.is_empty(), "{} of {count} differ:\n{}", wrong.len(), wrong.join("\n"));
+    answers::compare("queries", name, |statement| world.run(statement));
 }
 
 /// The plans of `plans.sql` are those of `plans.expected`; run with `REWRITE_SCRIPTS=1` to write what they are now.

@@ -88,17 +88,8 @@ impl Connection {
             collation: Some(response.collation),
         };
         self.borrow_output(scratch);
-        let (exchange, step) = Exchange::begin(
-            &shared.authority,
-            String::from_utf8_lossy(response.user).into_owned(),
-            self.host.clone(),
-            self.io.transport(),
-            self.capabilities,
-            self.challenge,
-            response.auth_plugin,
-            response.auth_response,
-            &mut self.output,
-        );
+        let (exchange, step) =
+            self.begin_exchange(response.user, response.auth_plugin, response.auth_response, shared);
         self.connecting(Box::new(exchange), Box::new(start), step, scratch, shared)
     }
 
@@ -209,6 +200,27 @@ impl Connection {
         }
     }
 
+    /// Begins to authenticate whoever logs in, or a user that a session changes to; the output is borrowed already.
+    fn begin_exchange(
+        &mut self,
+        user: &[u8],
+        plugin: Option<&[u8]>,
+        response: &[u8],
+        shared: &Shared,
+    ) -> (Exchange, Step) {
+        Exchange::begin(
+            &shared.authority,
+            String::from_utf8_lossy(user).into_owned(),
+            self.host.clone(),
+            self.io.transport(),
+            self.capabilities,
+            self.challenge,
+            plugin,
+            response,
+            &mut self.output,
+        )
+    }
+
     pub(super) fn change_user(
         &mut self,
         change: &ChangeUser<'_>,
@@ -221,17 +233,8 @@ impl Connection {
             collation: change.collation,
         };
         self.borrow_output(scratch);
-        let (exchange, step) = Exchange::begin(
-            &shared.authority,
-            String::from_utf8_lossy(change.user).into_owned(),
-            self.host.clone(),
-            self.io.transport(),
-            self.capabilities,
-            self.challenge,
-            change.auth_plugin,
-            change.auth_response,
-            &mut self.output,
-        );
+        let (exchange, step) =
+            self.begin_exchange(change.user, change.auth_plugin, change.auth_response, shared);
         self.changing_user(Box::new(exchange), Box::new(start), step, scratch, shared)
     }
 }
