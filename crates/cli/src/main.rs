@@ -1,5 +1,6 @@
 //! Wiring only: reads the command line, opens a door.
 
+mod lab;
 mod local;
 mod options;
 mod serve;
@@ -14,7 +15,8 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 const HELP: &str = "\
 invar: a MySQL stack whose speed does not move
 
-  invar serve [options]   a MySQL-compatible database server; see invar serve --help";
+  invar serve [options]   a MySQL-compatible database server; see invar serve --help
+  invar lab ...           reproduce, compare and name slowdowns on any MySQL servers; see invar lab --help";
 
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
@@ -30,6 +32,7 @@ fn main() -> ExitCode {
                 ExitCode::FAILURE
             }
         },
+        Some("lab") => lab::run(&words[1..]),
         Some("--version" | "-V") => {
             println!("invar {}", env!("CARGO_PKG_VERSION"));
             ExitCode::SUCCESS

@@ -1,0 +1,44 @@
+//! `invar lab ...`: the command line of the lab.
+
+use std::process::ExitCode;
+
+/// What `invar lab --help` says.
+const HELP: &str = "\
+invar lab: reproduce, compare, locate and name a slowdown on any servers that speak MySQL's protocol
+
+  invar lab show FILE     the evidence of a run kept as JSON: which arms, how many blocks
+
+Exit codes: 0 no difference, 1 a regression, 2 bad use or a failed run, 3 inconclusive, 4 the servers' results differ";
+
+/// Bad use, or a run that failed.
+const EXIT_FAILED: u8 = 2;
+
+/// Runs a command of the lab.
+pub(crate) fn run(words: &[String]) -> ExitCode {
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let result = match words[..] {
+        [] | ["--help" | "-?" | "help", ..] => {
+            println!("{HELP}");
+            Ok(())
+        }
+        ["show", file] => show(file),
+        [other, ..] => Err(format!("unknown command '{other}'; see invar lab --help")),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(why) => {
+            eprintln!("invar lab: {why}");
+            ExitCode::from(EXIT_FAILED)
+        }
+    }
+}
+
+fn show(file: &str) -> Result<(), String> {
+    let text = std::fs::read_to_string(file).map_err(|error| format!("{file}: {error}"))?;
+    let run = lab::evidence::Run::from_json(&text).map_err(|why| format!("{file}: {why}"))?;
+    println!("{} on {} servers, {} blocks", run.scenario.id, run.servers.len(), run.blocks.len());
+    for (index, arm) in run.arms.iter().enumerate() {
+        println!("  {}: {} valid blocks", arm.name, run.valid_blocks(index).count());
+    }
+    Ok(())
+}
