@@ -22,3 +22,4 @@
 //! Read next: [`evidence`] (the seam between all stages).
 
 pub mod evidence;
+pub mod stats;
