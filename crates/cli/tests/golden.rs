@@ -134,6 +134,9 @@ const FILES: &[(&str, &[u8])] = &[
     ("short", b"20,a\n21,b,5,extra\n22\nx,y,z\n23,much too long for it,1"),
     ("starting", b"xx30|a|1\nno31|b|2\nyyxx32|c|3\n"),
     ("latin1", b"40,\xe9,1\n"),
+    ("fields", b"1\n2,\n3,a\n\n4,b,5\n5,c,6,7\n"),
+    ("lead", b"60,ab\xffcd,1\n"),
+    ("cut", b"60,ab\xe2\x82,1\n"),
     ("badutf8", b"50,\xff\xfe,1\n51,ok,2\n"),
 ];
 

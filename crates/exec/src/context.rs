@@ -118,6 +118,19 @@ pub struct ChangeSettings {
     pub insert_id: Option<u64>,
     /// The client counts rows found instead of rows changed (CLIENT_FOUND_ROWS).
     pub found_rows: bool,
+    /// The row comes from a file.
+    pub file_line: Option<FileLine>,
+}
+
+/// A line of a file as the one row of an INSERT (LOAD DATA). Fields it lacks give their columns what an empty row holds:
+/// NULL where that is the default, else the type's zero, a TIMESTAMP NOT NULL the statement's moment; each is warned of
+/// (1261), or refused in strict mode.
+#[derive(Clone, Copy, Debug)]
+pub struct FileLine {
+    /// Its number from 1: the row that warnings name.
+    pub number: u64,
+    /// How many parameters the line has fields for; the others are missing.
+    pub given: usize,
 }
 
 impl Default for ChangeSettings {
@@ -128,6 +141,7 @@ impl Default for ChangeSettings {
             auto_increment_offset: 1,
             insert_id: None,
             found_rows: false,
+            file_line: None,
         }
     }
 }

@@ -27,7 +27,7 @@ pub mod prepare;
 mod run;
 
 pub use change::{Changed, run_change};
-pub use context::{ChangeSettings, ExecContext, MemoryLimits, NodeCounter, SpillCounts};
+pub use context::{ChangeSettings, ExecContext, FileLine, MemoryLimits, NodeCounter, SpillCounts};
 pub use error::{store_error, write_error};
 pub use output::{ReplySink, RowSink};
 pub use prepare::Prepared;

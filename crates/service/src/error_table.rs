@@ -1,5 +1,5 @@
 //! The one table of error numbers: MySQL 9.7's name, number, SQLSTATE and message for every error we may answer, from 1002
-//! on. The texts are what a 9.7 server sends, with printf-like places for arguments; see [`crate::error`] for how they are
+//! on, and two numbers of its files. The texts are what a 9.7 server sends, with printf-like places for arguments; see [`crate::error`] for how they are
 //! filled. Sorted by number.
 
 use crate::error::Code;
@@ -17,6 +17,8 @@ macro_rules! table {
 }
 
 table! {
+    13 EE_STAT "HY000" "Can't get stat of '%s' (OS errno %d - %s)";
+    29 EE_FILENOTFOUND "HY000" "File '%s' not found (OS errno %d - %s)";
     1004 ER_CANT_CREATE_FILE "HY000" "Can't create file '%-.200s' (errno: %d - %s)";
     1005 ER_CANT_CREATE_TABLE "HY000" "Can't create table '%-.200s' (errno: %d - %s)";
     1006 ER_CANT_CREATE_DB "HY000" "Can't create database '%-.192s' (errno: %d - %s)";

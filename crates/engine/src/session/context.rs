@@ -86,6 +86,7 @@ impl LocalSession {
             auto_increment_offset: self.variables.unsigned(known::auto_increment_offset()),
             insert_id: if changes { self.next_insert_id.take() } else { None },
             found_rows: self.capabilities.has(Capabilities::FOUND_ROWS),
+            file_line: None,
         };
         let lock_wait =
             LockWait::Timeout(std::time::Duration::from_millis(self.settings.lock_wait_timeout_ms));

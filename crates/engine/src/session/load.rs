@@ -11,9 +11,10 @@ use std::path::Path;
 
 use catalog::Privileges;
 use env::disk::FileOptions;
+use exec::FileLine;
 use service::error::{
-    ER_CLIENT_LOCAL_FILES_DISABLED, ER_FILE_NOT_FOUND, ER_OPTION_PREVENTS_STATEMENT, ER_WARN_TOO_FEW_RECORDS,
-    ER_WARN_TOO_MANY_RECORDS, ER_WRONG_FIELD_TERMINATORS,
+    EE_FILENOTFOUND, EE_STAT, ER_CLIENT_LOCAL_FILES_DISABLED, ER_INVALID_CHARACTER_STRING,
+    ER_OPTION_PREVENTS_STATEMENT, ER_WARN_TOO_MANY_RECORDS, ER_WRONG_FIELD_TERMINATORS,
 };
 use service::{OkSummary, Outcome, Reply, SqlError};
 use syntax::ast::{Duplicates, LoadColumn, LoadData};
@@ -34,6 +35,9 @@ type Result<T> = std::result::Result<T, Box<SqlError>>;
 pub const LINE_BYTES_MAX: usize = 1 << 30;
 /// A server file is read in pieces of this size.
 const FILE_PIECE_BYTES: usize = 256 << 10;
+
+/// The INSERT of a LOAD DATA that goes on after errors.
+const IGNORING: &str = "INSERT IGNORE";
 
 /// How lines and fields are told apart.
 #[derive(Clone, Debug)]
@@ -276,8 +280,8 @@ impl LocalSession {
         let word = match load.duplicates {
             Duplicates::Replace => "REPLACE",
             // A client that has sent its file cannot be told to stop: LOCAL goes on after duplicates.
-            Duplicates::Ignore => "INSERT IGNORE",
-            Duplicates::Error if load.local => "INSERT IGNORE",
+            Duplicates::Ignore => IGNORING,
+            Duplicates::Error if load.local => IGNORING,
             Duplicates::Error => "INSERT",
         };
         let mut text = format!(
@@ -348,12 +352,14 @@ impl LocalSession {
             return Err(ER_OPTION_PREVENTS_STATEMENT.with(&[&"--secure-file-priv"]));
         }
         let missing = |error: &std::io::Error| {
-            let number = error.raw_os_error().unwrap_or(2);
-            ER_FILE_NOT_FOUND.with(&[&path.display(), &number, &error])
+            let code = if error.kind() == std::io::ErrorKind::NotFound { EE_STAT } else { EE_FILENOTFOUND };
+            let text = error.to_string();
+            let text = text.split(" (os error").next().unwrap_or_default();
+            code.with(&[&path.display(), &error.raw_os_error().unwrap_or(2), &text])
         };
         let (Some(folder), Some(name)) = (path.parent(), path.file_name().and_then(std::ffi::OsStr::to_str))
         else {
-            return Err(ER_FILE_NOT_FOUND.with(&[&path.display(), &2, &"No such file or directory"]));
+            return Err(EE_STAT.with(&[&path.display(), &2, &"No such file or directory"]));
         };
         let folder = self.core.env.disk.folder(folder, false).map_err(|error| missing(&error))?;
         let file = folder.open(name, FileOptions::read_only()).map_err(|error| missing(&error))?;
@@ -376,6 +382,7 @@ impl LocalSession {
         let arena = bumpalo::Bump::new();
         let parsed = syntax::parse(text, &arena, self.settings.sql_mode.for_syntax())
             .map_err(|error| super::dispatch::syntax_error(&error))?;
+        let strict = self.settings.sql_mode.is_strict() && !text.starts_with(IGNORING.as_bytes());
         let mut plan = None;
         let mut fields = Vec::new();
         let mut piece = Vec::new();
@@ -388,20 +395,19 @@ impl LocalSession {
                     continue;
                 }
                 loaded.records += 1;
-                if fields.len() > targets.len() {
-                    let warning = ER_WARN_TOO_MANY_RECORDS.warning(&[&loaded.records]);
-                    self.diagnostics.push(warning, self.settings.diagnostics_max);
-                } else if fields.len() < targets.len() {
-                    let warning = ER_WARN_TOO_FEW_RECORDS.warning(&[&loaded.records]);
-                    self.diagnostics.push(warning, self.settings.diagnostics_max);
-                }
+                let field_count = fields.len();
+                let given = targets.iter().take(field_count).filter(|target| target.is_none()).count();
+                let line = FileLine { number: loaded.records, given };
                 let mut row = Vec::with_capacity(targets.len());
                 let mut next = fields.drain(..);
                 for target in targets {
                     let value = match next.next() {
-                        Some(Some(bytes)) => Value::Bytes { bytes, collation },
-                        Some(None) => Value::Null,
-                        None => Value::string(Vec::new(), collation),
+                        Some(Some(bytes)) => {
+                            require_characters(&bytes, collation.charset())?;
+                            Value::Bytes { bytes, collation }
+                        }
+                        None if target.is_none() => Value::string(Vec::new(), collation),
+                        Some(None) | None => Value::Null,
                     };
                     match target {
                         None => row.push(value),
@@ -416,8 +422,15 @@ impl LocalSession {
                     Some(current) if self.plan_is_current(&current, &values) => current,
                     _ => self.plan_statement(&parsed.statement, text, &values)?,
                 };
-                let summary = self.run_changes(&current, &values)?;
+                let summary = self.run_file_line(&current, &values, line)?;
                 plan = Some(current);
+                if field_count > targets.len() {
+                    if strict {
+                        return Err(ER_WARN_TOO_MANY_RECORDS.with(&[&loaded.records]));
+                    }
+                    let warning = ER_WARN_TOO_MANY_RECORDS.warning(&[&loaded.records]);
+                    self.diagnostics.push(warning, self.settings.diagnostics_max);
+                }
                 if summary.affected == 0 {
                     loaded.skipped += 1;
                 } else {
@@ -434,6 +447,39 @@ impl LocalSession {
             last = !source.next(&mut piece, reply)?;
             splitter.add(if last { b"" } else { &piece });
         }
+    }
+}
+
+/// 1300 for a field that MySQL's reader finds no characters in. It looks at the bytes that begin a character and at whether
+/// the rest of three or four is there; a second byte that is none of a pair's is left to the column (1366).
+fn require_characters(bytes: &[u8], charset: Charset) -> Result<()> {
+    let longest = match charset {
+        Charset::Utf8mb4 => 4,
+        Charset::Utf8mb3 => 3,
+        _ => return Ok(()),
+    };
+    let mut rest = bytes;
+    loop {
+        let good = match std::str::from_utf8(rest) {
+            Ok(_) if longest == 4 => return Ok(()),
+            Ok(text) => match text.char_indices().find(|(_, character)| character.len_utf8() > longest) {
+                Some((at, _)) => at,
+                None => return Ok(()),
+            },
+            Err(error) => error.valid_up_to(),
+        };
+        let at = bytes.len() - rest.len() + good;
+        let mark = match bytes[at] {
+            0xC2..=0xDF => {
+                rest = &bytes[at + 1..];
+                continue;
+            }
+            0xE0..=0xEF => "?",
+            0xF0..=0xF4 if longest == 4 => "?",
+            _ => "",
+        };
+        let shown = String::from_utf8_lossy(&bytes[..at]);
+        return Err(ER_INVALID_CHARACTER_STRING.with(&[&charset.name(), &format!("{shown}{mark}")]));
     }
 }
 

@@ -295,13 +295,17 @@ impl LocalSession {
     }
 
     /// Runs a changing plan inside the statement that is under way, without answering.
-    pub(crate) fn run_changes(
+    pub(crate) fn run_file_line(
         &mut self,
         plan: &CachedPlan,
         values: &[ValueRef<'_>],
+        line: exec::FileLine,
     ) -> Result<Changed, Box<SqlError>> {
         self.lock_metadata(plan.prepared.plan())?;
-        self.with_context(plan, values, exec::run_change)
+        self.with_context(plan, values, |prepared, context| {
+            context.change.file_line = Some(line);
+            exec::run_change(prepared, context)
+        })
     }
 
     /// SELECT ... INTO @a, @b

@@ -232,8 +232,10 @@ impl<'p> Insert<'p, '_> {
         let mut passed = vec![None; if self.compiled.passes_texts { self.row.columns.len() } else { 0 }];
         let mut next_expr = 0;
         let mut at = 0;
+        let first_row = ctx.change.file_line.map_or(1, |line| line.number);
+        let given = ctx.change.file_line.map_or(usize::MAX, |line| line.given);
         for number in 0..row_count {
-            self.row_number += 1;
+            self.row_number = first_row + number as u64;
             if self.compiled.cells_read_row {
                 for &ordinal in columns {
                     self.put_constant_default(ordinal, ctx)?;
@@ -249,6 +251,10 @@ impl<'p> Insert<'p, '_> {
                 let out = &mut self.row.columns[ordinal];
                 let cell = &cells[at];
                 at += 1;
+                if matches!(cell, InsertCell::Param(parameter) if *parameter as usize >= given) {
+                    self.storing.no_field(target, out, ctx.eval.warnings)?;
+                    continue;
+                }
                 let (value, literal) = match cell {
                     InsertCell::Value(value) => (Some(ValueRef::from(value)), true),
                     InsertCell::Param(parameter) => {
@@ -354,7 +360,8 @@ impl<'p> Insert<'p, '_> {
         ctx: &mut ExecContext<'_>,
     ) -> SqlResult<()> {
         let compiled = self.compiled;
-        if self.row_number == 1 {
+        // LOAD DATA does not ask for columns it has no values for.
+        if self.row_number == 1 && ctx.change.file_line.is_none() {
             for &ordinal in &compiled.missing {
                 let column = &self.table.definition().columns[ordinal];
                 self.storing.no_default(column, &mut self.row.columns[ordinal], ctx.eval.warnings)?;

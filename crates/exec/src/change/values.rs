@@ -1,6 +1,6 @@
 //! Values on their way into columns: conversion and NOT NULL, with MySQL's warnings and errors.
 
-use catalog::{ColumnDefinition, StoredValue, TableDefinition};
+use catalog::{ColumnDefault, ColumnDefinition, StoredValue, TableDefinition};
 use service::error::{Diagnostic, Level};
 use types::convert::{self, Severity, StoreOptions};
 use types::temporal::DateTime;
@@ -191,6 +191,37 @@ impl<'a> Storing<'a> {
         warnings.push(diagnostic(Level::Warning, 1364, &message));
         out.clear();
         push_implicit(&column.data_type, out);
+        Ok(())
+    }
+
+    /// Makes `out` what a column holds that a file's line has no field for; see [`crate::FileLine`].
+    ///
+    /// # Errors
+    /// 1261 in strict mode.
+    #[cold]
+    pub(super) fn no_field(
+        &self,
+        target: Target<'_>,
+        out: &mut Column,
+        warnings: &mut Warnings,
+    ) -> SqlResult<()> {
+        let message = format!("Row {} doesn't contain data for all columns", target.row);
+        if self.strict {
+            return Err(coded(1261, &message));
+        }
+        warnings.push(diagnostic(Level::Warning, 1261, &message));
+        let column = target.column();
+        let nullable = column.nullable || target.null_allowed;
+        out.clear();
+        if column.data_type.kind == TypeKind::Timestamp && !column.nullable {
+            self.put_now(&column.data_type, out);
+        } else if nullable && !matches!(column.default, ColumnDefault::Literal { .. }) {
+            out.push_null();
+        } else if column.data_type.kind == TypeKind::Enum {
+            out.push_int(0);
+        } else {
+            push_implicit(&column.data_type, out);
+        }
         Ok(())
     }
 
