@@ -51,6 +51,8 @@ pub struct Run {
     pub stacks: Vec<StackProfile>,
     /// Where wall time went, by phases of the protocol.
     pub phases: Vec<PhaseTimes>,
+    /// The difference of the pair that the verdict is about, layer by layer.
+    pub sum: Option<SumRule>,
     /// What was changed to see whether the difference goes.
     pub interventions: Vec<Intervention>,
     /// What was ruled out, in order.
@@ -215,6 +217,8 @@ pub struct Block {
     pub round: u32,
     /// Place within its round.
     pub position: u32,
+    /// 0 for the first run, 1 for the second one that has to agree before a difference is said.
+    pub pass: u32,
     /// Since the run began.
     pub started_ns: u64,
     /// How long operations were issued and awaited.
@@ -292,6 +296,23 @@ pub struct NoiseFloor {
     pub pairs: u64,
 }
 
+/// What is said of one comparison.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum JudgementWord {
+    /// No effect worth a word can hide here.
+    NoDifference,
+    /// The arm is slower, twice seen.
+    Slower,
+    /// The arm is faster, twice seen.
+    Faster,
+    /// Seen once, and not again or not looked for again.
+    Unconfirmed,
+    /// The interval is too wide to say anything.
+    #[default]
+    TooNoisy,
+}
+
 /// One arm against another.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 #[serde(default)]
@@ -322,6 +343,10 @@ pub struct Comparison {
     pub blocks: (u64, u64),
     /// Beyond the noise floor, by every rule of `stats`.
     pub is_significant: bool,
+    /// What is said of it.
+    pub judgement: JudgementWord,
+    /// The largest effect the interval leaves room for, as a share: what "no difference" may hide.
+    pub hidden: f64,
     /// Each rule and whether it held, in words.
     pub rules: Vec<(String, bool)>,
 }
@@ -453,6 +478,38 @@ pub enum RungOutcome {
     NotMeasured,
 }
 
+/// The difference in wall time per operation between two arms, as a sum over layers and a rest.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[serde(default)]
+pub struct SumRule {
+    /// Index of the faster arm.
+    pub fast_arm: usize,
+    /// Index of the slower one.
+    pub slow_arm: usize,
+    /// Wall time per operation of the slower arm less that of the faster, with its 95 % interval.
+    pub total: SumPart,
+    /// What each layer adds.
+    pub parts: Vec<SumPart>,
+    /// `total` less the sum of `parts`.
+    pub residual_ns: f64,
+    /// The size of `residual_ns` as a share of `total`.
+    pub residual_share: f64,
+}
+
+/// One layer's share of a difference.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[serde(default)]
+pub struct SumPart {
+    /// Such as `server-cpu`, `run-queue`, `off-cpu`, `network`, `app`, `client`.
+    pub name: String,
+    /// Nanoseconds per operation.
+    pub delta_ns: f64,
+    /// 95 % interval, low end.
+    pub low_ns: f64,
+    /// High end.
+    pub high_ns: f64,
+}
+
 /// How a run ended.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
@@ -490,6 +547,14 @@ pub struct Verdict {
     pub advice: Vec<String>,
     /// 0..=1.
     pub confidence: f64,
+    /// Index of the faster arm of the pair it is about.
+    pub fast_arm: Option<usize>,
+    /// Index of the slower one.
+    pub slow_arm: Option<usize>,
+    /// What the pair is compared by.
+    pub metric: Metric,
+    /// Slower over faster, in that metric.
+    pub ratio: Option<f64>,
     /// An arm answered other rows than another.
     pub has_result_mismatch: bool,
 }

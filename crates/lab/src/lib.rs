@@ -21,5 +21,6 @@
 //!
 //! Read next: [`evidence`] (the seam between all stages).
 
+pub mod analysis;
 pub mod evidence;
 pub mod stats;
