@@ -4,6 +4,7 @@
 //! 1. The socket never blocks by itself; who must wait polls it and says so to `env::blocking`.
 //! 2. Bytes go out in the order they were given: nothing is written while older bytes are unsent.
 
+use std::cell::RefCell;
 use std::io::{self, ErrorKind, Read, Write};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
 use std::time::{Duration, Instant};
@@ -13,7 +14,7 @@ use mio::net::{TcpStream, UnixStream};
 use rustix::net::{RecvFlags, SendFlags};
 use rustls::ServerConnection;
 use service::{ConnectionControl, Kill, Transport};
-use wire::compress::{Compressor, Decompressor};
+use wire::compress::{Compressor, Decompressor, Inflater};
 
 /// Bytes read from a socket by one call.
 pub(crate) const READ_BYTES: usize = 64 * 1024;
@@ -61,7 +62,16 @@ impl Stream {
     }
 }
 
-/// rustls reads and writes through this.
+/// A socket that has nothing to read.
+struct NothingThere;
+
+impl Read for NothingThere {
+    fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
+        Err(ErrorKind::WouldBlock.into())
+    }
+}
+
+/// rustls writes through this.
 struct SocketWrite<'a>(&'a Stream);
 
 impl Write for SocketWrite<'_> {
@@ -74,12 +84,17 @@ impl Write for SocketWrite<'_> {
     }
 }
 
-/// zlib frames both ways; one counter numbers them.
+/// What zlib works with, some 350 KB: a thread's, lent to whichever connection it drives. Only a frame that has come in part
+/// keeps the part of it that inflates.
 #[derive(Debug, Default)]
 struct Zlib {
     compressor: Compressor,
-    decompressor: Decompressor,
+    inflater: Option<Inflater>,
     packed: Vec<u8>,
+}
+
+thread_local! {
+    static ZLIB: RefCell<Zlib> = RefCell::default();
 }
 
 /// What a try to read brought.
@@ -108,7 +123,8 @@ pub(crate) enum Received {
 pub(crate) struct Io {
     pub(crate) stream: Stream,
     tls: Option<Box<ServerConnection>>,
-    zlib: Option<Box<Zlib>>,
+    /// zlib frames both ways; one counter numbers them.
+    zlib: Option<Box<Decompressor>>,
     /// Plain bytes received and not yet used. Empty, and without memory, while the connection is idle.
     pub(crate) input: Vec<u8>,
     /// Bytes for the socket that did not go out yet, from `unsent_at`.
@@ -207,6 +223,8 @@ impl Io {
                 plain.resize(at + state.plaintext_bytes_to_read(), 0);
                 tls.reader().read_exact(&mut plain[at..])?;
             }
+            // rustls gives the memory of a long record back when it next wants to read, which may be in an hour.
+            let _nothing_there = tls.read_tls(&mut NothingThere);
             Ok(())
         })();
         self.tls = Some(tls);
@@ -220,26 +238,29 @@ impl Io {
                 self.input.extend_from_slice(bytes);
                 Ok(())
             }
-            Some(zlib) => zlib
-                .decompressor
-                .unpack(bytes, &mut self.input)
-                .map_err(|error| io::Error::new(ErrorKind::InvalidData, format!("{error:?}"))),
+            Some(decompressor) => ZLIB.with_borrow_mut(|zlib| {
+                decompressor.borrow_from(&mut zlib.inflater);
+                let unpacked = decompressor.unpack(bytes, &mut self.input);
+                decompressor.give_back(&mut zlib.inflater);
+                unpacked.map_err(|error| io::Error::new(ErrorKind::InvalidData, format!("{error:?}")))
+            }),
         }
     }
 
     /// Sends `plain` after all that is unsent, as far as the socket takes it without waiting; `false` if something is left.
     pub(crate) fn send(&mut self, plain: &[u8]) -> io::Result<bool> {
-        if let Some(zlib) = &mut self.zlib {
-            let mut sequence = zlib.decompressor.sequence();
-            let mut packed = std::mem::take(&mut zlib.packed);
-            packed.clear();
-            zlib.compressor.pack(plain, &mut sequence, &mut packed);
-            zlib.decompressor.set_sequence(sequence);
+        if let Some(decompressor) = &mut self.zlib {
+            let packed = ZLIB.with_borrow_mut(|zlib| {
+                let mut packed = std::mem::take(&mut zlib.packed);
+                packed.clear();
+                let mut sequence = decompressor.sequence();
+                zlib.compressor.pack(plain, &mut sequence, &mut packed);
+                decompressor.set_sequence(sequence);
+                packed
+            });
             let sent = self.send_below_zlib(&packed);
-            if packed.capacity() <= READ_BYTES
-                && let Some(zlib) = &mut self.zlib
-            {
-                zlib.packed = packed;
+            if packed.capacity() <= READ_BYTES {
+                ZLIB.with_borrow_mut(|zlib| zlib.packed = packed);
             }
             return sent;
         }

@@ -81,10 +81,15 @@ impl Compressor {
     }
 }
 
+/// zlib's window and tables, some 40 KB, needed only while a frame is inflated.
+#[derive(Debug)]
+pub struct Inflater(Decompress);
+
 /// Unpacks incoming frames.
 #[derive(Debug)]
 pub struct Decompressor {
-    zlib: Decompress,
+    /// There while a deflated frame is under way; made then, if nobody lent one.
+    inflater: Option<Inflater>,
     header: [u8; COMPRESSED_HEADER_BYTES],
     header_bytes: usize,
     content_bytes_left: usize,
@@ -98,7 +103,7 @@ pub struct Decompressor {
 impl Default for Decompressor {
     fn default() -> Decompressor {
         Decompressor {
-            zlib: Decompress::new(true),
+            inflater: None,
             header: [0; COMPRESSED_HEADER_BYTES],
             header_bytes: 0,
             content_bytes_left: 0,
@@ -129,6 +134,21 @@ impl Decompressor {
         self.header_bytes == 0
     }
 
+    /// Lends what a deflated frame will need, so that many connections share one. One that has its own leaves it.
+    pub fn borrow_from(&mut self, spare: &mut Option<Inflater>) {
+        if self.inflater.is_none() {
+            self.inflater = spare.take();
+        }
+    }
+
+    /// Gives it back, unless a deflated frame has begun and not ended.
+    pub fn give_back(&mut self, spare: &mut Option<Inflater>) {
+        let is_busy = self.is_deflated && self.header_bytes == COMPRESSED_HEADER_BYTES;
+        if !is_busy && self.inflater.is_some() {
+            *spare = self.inflater.take();
+        }
+    }
+
     /// Takes all of `input` and appends what was in it to `plain`.
     ///
     /// # Errors
@@ -153,7 +173,7 @@ impl Decompressor {
                 self.produced_bytes = 0;
                 self.ended = !self.is_deflated;
                 if self.is_deflated {
-                    self.zlib.reset(true);
+                    self.inflater.get_or_insert_with(|| Inflater(Decompress::new(true))).0.reset(true);
                 }
             }
             let take = self.content_bytes_left.min(input.len());
@@ -179,15 +199,16 @@ impl Decompressor {
         /// Bytes that one step may add: memory grows only with what really comes out.
         const STEP_BYTES: usize = 16 * 1024;
         let mut step = [0; STEP_BYTES];
+        let Some(Inflater(zlib)) = &mut self.inflater else { return Err(CompressError::Corrupt) };
         loop {
             if self.ended {
                 // Bytes after the end of the zlib stream are not content.
                 return if content.is_empty() { Ok(()) } else { Err(CompressError::Corrupt) };
             }
-            let (before_in, before_out) = (self.zlib.total_in(), self.zlib.total_out());
-            let status = self.zlib.decompress(content, &mut step, FlushDecompress::None);
-            let consumed = (self.zlib.total_in() - before_in) as usize;
-            let produced = (self.zlib.total_out() - before_out) as usize;
+            let (before_in, before_out) = (zlib.total_in(), zlib.total_out());
+            let status = zlib.decompress(content, &mut step, FlushDecompress::None);
+            let consumed = (zlib.total_in() - before_in) as usize;
+            let produced = (zlib.total_out() - before_out) as usize;
             content = &content[consumed..];
             self.produced_bytes += produced;
             if self.produced_bytes > self.plain_bytes {
