@@ -23,4 +23,6 @@
 
 pub mod analysis;
 pub mod evidence;
+pub mod host;
+pub mod server;
 pub mod stats;
