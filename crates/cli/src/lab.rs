@@ -7,6 +7,7 @@ const HELP: &str = "\
 invar lab: reproduce, compare, locate and name a slowdown on any servers that speak MySQL's protocol
 
   invar lab show FILE     the evidence of a run kept as JSON: which arms, how many blocks
+  invar lab kb list       the known causes; kb show ID prints one, kb test holds each to its example
 
 Exit codes: 0 no difference, 1 a regression, 2 bad use or a failed run, 3 inconclusive, 4 the servers' results differ";
 
@@ -22,6 +23,7 @@ pub(crate) fn run(words: &[String]) -> ExitCode {
             Ok(())
         }
         ["show", file] => show(file),
+        ["kb", ref rest @ ..] => known_causes(rest),
         [other, ..] => Err(format!("unknown command '{other}'; see invar lab --help")),
     };
     match result {
@@ -31,6 +33,12 @@ pub(crate) fn run(words: &[String]) -> ExitCode {
             ExitCode::from(EXIT_FAILED)
         }
     }
+}
+
+fn known_causes(words: &[&str]) -> Result<(), String> {
+    let (said, is_well) = lab::knowledge::command(words)?;
+    print!("{said}");
+    if is_well { Ok(()) } else { Err("the knowledge base is not as it should be".to_owned()) }
 }
 
 fn show(file: &str) -> Result<(), String> {

@@ -86,7 +86,7 @@ fn values(run: &Run, arm: usize, metric: Metric, count: Option<&str>, pass: Opti
         .filter(|block| pass.is_none_or(|pass| block.pass == pass))
         .filter_map(|block| block.value(metric, count).map(|value| (block.pass, block.round, value)))
         .collect();
-    found.sort_by(|a, b| (a.0, a.1).cmp(&(b.0, b.1)));
+    found.sort_by_key(|found| (found.0, found.1));
     found.into_iter().map(|(_, round, value)| (round, value)).collect()
 }
 

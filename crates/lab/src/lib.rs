@@ -24,5 +24,6 @@
 pub mod analysis;
 pub mod evidence;
 pub mod host;
+pub mod knowledge;
 pub mod server;
 pub mod stats;

@@ -1,0 +1,344 @@
+//! How a signature is held against a run.
+
+use super::entry::{Entry, Evidence, Kind, State, When};
+use crate::analysis::{group_of, middle};
+use crate::evidence::{Arm, Metric, Run, StackProfile};
+
+/// The two arms a question is about.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Pair {
+    /// Index of the faster arm.
+    pub fast: usize,
+    /// Index of the slower arm.
+    pub slow: usize,
+}
+
+/// What an entry's signature found in a run.
+#[derive(Clone, Debug, Default)]
+pub struct Match {
+    /// Pieces that hold, in words.
+    pub held: Vec<(Kind, String)>,
+    /// Pieces that were measured and do not fit.
+    pub refused: Vec<String>,
+    /// Pieces nobody measured.
+    pub not_measured: Vec<String>,
+    /// Kinds a match needs.
+    kinds_least: usize,
+}
+
+impl Match {
+    /// The different kinds that hold.
+    #[must_use]
+    pub fn kinds(&self) -> Vec<Kind> {
+        let mut kinds: Vec<Kind> = self.held.iter().map(|(kind, _)| *kind).collect();
+        kinds.sort_unstable();
+        kinds.dedup();
+        kinds
+    }
+
+    /// Enough kinds hold and nothing refuses.
+    #[must_use]
+    pub fn is_match(&self) -> bool {
+        self.refused.is_empty() && self.kinds().len() >= self.kinds_least.max(2)
+    }
+
+    /// A line for each piece.
+    #[must_use]
+    pub fn in_words(&self) -> String {
+        let lines = |mark: &str, texts: &[String]| {
+            texts.iter().map(|text| format!("  {mark} {text}\n")).collect::<String>()
+        };
+        let held: Vec<String> =
+            self.held.iter().map(|(kind, text)| format!("{}: {text}", kind.name())).collect();
+        lines("+", &held) + &lines("-", &self.refused) + &lines("?", &self.not_measured)
+    }
+}
+
+enum Held {
+    Yes(String),
+    No(String),
+    NotMeasured(String),
+}
+
+/// Holds an entry against a pair of arms.
+#[must_use]
+pub fn hold(entry: &Entry, run: &Run, pair: Pair) -> Match {
+    let mut matched = Match { kinds_least: entry.kinds_least, ..Match::default() };
+    let Some(slow) = run.arms.get(pair.slow) else {
+        matched.refused.push("the run has no such arm".to_owned());
+        return matched;
+    };
+    if let Some(server) = run.servers.iter().find(|server| server.name == slow.server)
+        && entry.state_of(server.flavour, &server.version) == State::Free
+    {
+        matched
+            .refused
+            .push(format!("version: {} {} is known to be free of it", server.name, server.version));
+    }
+    for evidence in &entry.evidence {
+        let (kind, what) = (evidence.kind(), evidence.in_words());
+        match held(evidence, entry, run, pair) {
+            Held::Yes(text) => matched.held.push((kind, text)),
+            Held::No(text) if !evidence.is_optional() => {
+                matched.refused.push(format!("{}: {text}; expected: {what}", kind.name()));
+            }
+            Held::No(text) | Held::NotMeasured(text) => {
+                matched.not_measured.push(format!("{}: {text}", kind.name()));
+            }
+        }
+    }
+    matched
+}
+
+fn held(evidence: &Evidence, entry: &Entry, run: &Run, pair: Pair) -> Held {
+    match evidence {
+        Evidence::Matrix { when, ratio_least, ratio_most, .. } => {
+            matrix(entry, run, pair, when, *ratio_least, *ratio_most)
+        }
+        Evidence::Growth { of, exponent_least, above_fast_by, .. } => {
+            growth(run, pair, of.as_deref(), *exponent_least, *above_fast_by)
+        }
+        Evidence::Stack { frames, share_least, single_most, .. } => {
+            stack(run, pair, frames, *share_least, *single_most)
+        }
+        Evidence::Count { names, follows, ratio_least, .. } => {
+            count(run, pair, names, follows.as_deref(), *ratio_least)
+        }
+        Evidence::Phase { commands, part, share_least, .. } => phase(run, pair, commands, part, *share_least),
+    }
+}
+
+/// What an arm costs: server CPU where it was measured, else median latency, else the value in a comparison.
+#[must_use]
+pub fn cost(run: &Run, arm: usize) -> Option<f64> {
+    middle(run, arm, Metric::ServerCpu).or_else(|| middle(run, arm, Metric::LatencyP50)).or_else(|| {
+        let found = run.comparisons.iter().find(|found| {
+            matches!(found.metric, Metric::ServerCpu | Metric::LatencyP50)
+                && [found.arm, found.base].contains(&arm)
+        })?;
+        Some(if found.arm == arm { found.arm_value } else { found.base_value })
+    })
+}
+
+/// Whether a condition holds for an arm; `None` if the run says nothing of it.
+fn holds(run: &Run, arm: &Arm, when: &When) -> Option<bool> {
+    let is_level = |level: &str| {
+        when.level.iter().any(|wanted| match wanted.strip_prefix('!') {
+            Some(unwanted) => !unwanted.eq_ignore_ascii_case(level),
+            None => wanted.eq_ignore_ascii_case(level),
+        })
+    };
+    when.axis.iter().find_map(|axis| match axis.strip_prefix('@') {
+        Some(variable) => {
+            let server = run.servers.iter().find(|server| server.name == arm.server)?;
+            server.variables.get(variable).map(|level| is_level(level))
+        }
+        None => arm.levels.get(axis).map(|level| is_level(level)),
+    })
+}
+
+fn matrix(entry: &Entry, run: &Run, pair: Pair, when: &[When], least: f64, most: Option<f64>) -> Held {
+    let (Some(slow), Some(fast)) = (cost(run, pair.slow), cost(run, pair.fast)) else {
+        return Held::NotMeasured("no cost of both arms".to_owned());
+    };
+    let ratio = slow / fast;
+    let too_much = most.is_some_and(|most| ratio > most);
+    if ratio < least || too_much {
+        return Held::No(format!("the pair differs {ratio:.2} times"));
+    }
+    if when.is_empty() {
+        return Held::Yes(format!("slower {ratio:.2} times"));
+    }
+    let slow_arm = &run.arms[pair.slow];
+    let is_affected = |arm: &Arm| {
+        run.servers
+            .iter()
+            .find(|server| server.name == arm.server)
+            .is_none_or(|server| entry.state_of(server.flavour, &server.version) != State::Free)
+    };
+    let (mut inside, mut outside) = (Vec::new(), Vec::new());
+    for (index, arm) in run.arms.iter().enumerate() {
+        if arm.scale != slow_arm.scale || arm.same_as.is_some() {
+            continue;
+        }
+        let conditions: Option<Vec<bool>> = when.iter().map(|when| holds(run, arm, when)).collect();
+        let (Some(conditions), Some(cost)) = (conditions, cost(run, index)) else {
+            return Held::NotMeasured("the matrix lacks an axis of it".to_owned());
+        };
+        let is_inside = is_affected(arm) && conditions.into_iter().all(|holds| holds);
+        if is_inside { inside.push(cost) } else { outside.push(cost) }
+    }
+    let least_inside = inside.iter().copied().fold(f64::INFINITY, f64::min);
+    let most_outside = outside.iter().copied().fold(0.0, f64::max);
+    if inside.is_empty() || outside.is_empty() {
+        return Held::NotMeasured("the matrix has no arm with, or none without, its conditions".to_owned());
+    }
+    // The slowest innocent arm and the fastest guilty one must still be well apart.
+    if least_inside >= most_outside * least.sqrt() {
+        Held::Yes(format!(
+            "slower {ratio:.2} times, in {} arms with its conditions and in none of {} without",
+            inside.len(),
+            outside.len()
+        ))
+    } else {
+        Held::No(format!(
+            "arms without its conditions are as slow ({most_outside:.0} ns) as arms with them ({least_inside:.0} ns)"
+        ))
+    }
+}
+
+fn growth(run: &Run, pair: Pair, of: Option<&str>, least: f64, above: f64) -> Held {
+    if of.is_some_and(|of| run.scenario.scale_name.as_deref() != Some(of)) {
+        return Held::NotMeasured("grown by another size".to_owned());
+    }
+    let find = |arm: usize| {
+        let group = group_of(run, arm);
+        run.growth.iter().find(|growth| growth.group == group)
+    };
+    let (Some(slow), Some(fast)) = (find(pair.slow), find(pair.fast)) else {
+        return Held::NotMeasured("fewer than four sizes".to_owned());
+    };
+    let said = format!(
+        "exponent {:.2} ({:.2} to {:.2}) against {:.2} ({:.2} to {:.2})",
+        slow.exponent,
+        slow.exponent_low,
+        slow.exponent_high,
+        fast.exponent,
+        fast.exponent_low,
+        fast.exponent_high
+    );
+    if slow.exponent >= least && slow.exponent - fast.exponent >= above {
+        Held::Yes(said)
+    } else {
+        Held::No(said)
+    }
+}
+
+/// CPU nanoseconds per operation under frames that `is_wanted` takes, and in all.
+fn cpu_under(profile: &StackProfile, is_wanted: impl Fn(&str) -> bool) -> Option<(f64, f64)> {
+    let samples: u64 = profile.folded.iter().map(|(_, count)| count).sum();
+    let total = profile
+        .cpu_ns_per_op
+        .or_else(|| (profile.operations > 0).then(|| samples as f64 / profile.operations as f64))?;
+    if samples == 0 {
+        return None;
+    }
+    let wanted: u64 =
+        profile.folded.iter().filter(|(stack, _)| is_wanted(stack)).map(|(_, count)| count).sum();
+    Some((total * wanted as f64 / samples as f64, total))
+}
+
+/// The share of the CPU that the slow arm adds which lies under any of these frames; above 1 if others shrank.
+#[must_use]
+pub fn share_of_added_cpu(run: &Run, pair: Pair, is_wanted: &dyn Fn(&str) -> bool) -> Option<f64> {
+    let profile = |arm: usize| run.stacks.iter().find(|profile| profile.arm == arm);
+    let (slow, slow_all) = cpu_under(profile(pair.slow)?, is_wanted)?;
+    let (fast, fast_all) = match profile(pair.fast) {
+        Some(profile) => cpu_under(profile, is_wanted)?,
+        None => return None,
+    };
+    (slow_all > fast_all).then(|| (slow - fast) / (slow_all - fast_all))
+}
+
+fn stack(run: &Run, pair: Pair, frames: &[String], least: f64, single_most: Option<f64>) -> Held {
+    let is_wanted = |stack: &str| {
+        stack.split(';').any(|frame| frames.iter().any(|wanted| frame.contains(wanted.as_str())))
+    };
+    let Some(share) = share_of_added_cpu(run, pair, &is_wanted) else {
+        return Held::NotMeasured("no stacks of both arms".to_owned());
+    };
+    let said = format!("{:.0} % of the added CPU under {}", share * 100.0, frames.join(", "));
+    if share < least {
+        return Held::No(said);
+    }
+    if let Some(most) = single_most
+        && let Some((frame, own)) = heaviest_leaf(run, pair)
+        && own > most
+    {
+        return Held::No(format!("{said}, but {:.0} % in {frame} alone", own * 100.0));
+    }
+    Held::Yes(said)
+}
+
+/// The function whose own time grew most, with its share of the added CPU.
+#[must_use]
+pub fn heaviest_leaf(run: &Run, pair: Pair) -> Option<(String, f64)> {
+    let slow = run.stacks.iter().find(|profile| profile.arm == pair.slow)?;
+    let mut leaves: Vec<&str> =
+        slow.folded.iter().filter_map(|(stack, _)| stack.rsplit(';').next()).collect();
+    leaves.sort_unstable();
+    leaves.dedup();
+    leaves
+        .into_iter()
+        .filter_map(|leaf| {
+            let is_leaf = |stack: &str| stack.rsplit(';').next() == Some(leaf);
+            Some((leaf.to_owned(), share_of_added_cpu(run, pair, &is_leaf)?))
+        })
+        .max_by(|a, b| a.1.total_cmp(&b.1))
+}
+
+fn count(run: &Run, pair: Pair, names: &[String], follows: Option<&str>, ratio_least: Option<f64>) -> Held {
+    let is_named = |name: &str| names.iter().any(|wanted| name.contains(wanted.as_str()));
+    let of = |arm: usize| run.counts.iter().find(|count| count.arm == arm && is_named(&count.name));
+    let Some(slow) = of(pair.slow) else {
+        return Held::NotMeasured(format!("{} was not counted", names.join(" or ")));
+    };
+    let mut said = format!("{} {:.0} times an operation", slow.name, slow.per_op);
+    if let Some(wanted) = follows {
+        match &slow.follows {
+            None => return Held::NotMeasured(format!("{said}: too few sizes to say what it follows")),
+            Some(found) if found.split(" or ").any(|found| found == wanted) => {
+                said = format!("{said}: follows {found}");
+            }
+            Some(found) => return Held::No(format!("{said}: follows {found}")),
+        }
+    }
+    if let Some(least) = ratio_least {
+        let Some(fast) = of(pair.fast) else {
+            return Held::NotMeasured(format!("{} was not counted in the fast arm", slow.name));
+        };
+        said = format!("{said}, {:.0} in the fast arm", fast.per_op);
+        if slow.per_op < least * fast.per_op.max(f64::MIN_POSITIVE) {
+            return Held::No(said);
+        }
+    }
+    Held::Yes(said)
+}
+
+fn phase(run: &Run, pair: Pair, commands: &[String], part: &str, least: f64) -> Held {
+    let sum = |arm: usize, is_wanted: &dyn Fn(&str) -> bool, only: Option<&str>| -> Option<f64> {
+        let mut of = run.phases.iter().filter(|phase| phase.arm == arm).peekable();
+        of.peek()?;
+        Some(
+            of.filter(|phase| is_wanted(&phase.command))
+                .map(|phase| {
+                    let parts = [
+                        ("think", phase.think_ns),
+                        ("upload", phase.upload_ns),
+                        ("server", phase.server_ns),
+                        ("download", phase.download_ns),
+                    ];
+                    let wanted = parts.iter().filter(|(name, _)| only.is_none_or(|only| only == *name));
+                    phase.per_op * wanted.map(|(_, ns)| ns).sum::<f64>()
+                })
+                .sum(),
+        )
+    };
+    let is_wanted = |command: &str| commands.iter().any(|wanted| wanted == command);
+    let all = |_: &str| true;
+    let (Some(slow), Some(slow_all)) = (sum(pair.slow, &is_wanted, Some(part)), sum(pair.slow, &all, None))
+    else {
+        return Held::NotMeasured("no tap".to_owned());
+    };
+    let (Some(fast), Some(fast_all)) = (sum(pair.fast, &is_wanted, Some(part)), sum(pair.fast, &all, None))
+    else {
+        return Held::NotMeasured("no tap on the fast arm".to_owned());
+    };
+    if slow_all <= fast_all {
+        return Held::No("the tap saw no added time".to_owned());
+    }
+    let share = (slow - fast) / (slow_all - fast_all);
+    let said =
+        format!("{:.0} % of the added wall time in the {part} part of {}", share * 100.0, commands.join("/"));
+    if share >= least { Held::Yes(said) } else { Held::No(said) }
+}
