@@ -380,6 +380,22 @@ impl Connection {
         }
     }
 
+    /// The stream, for a caller who goes on with the protocol himself: nothing is due on it. The session stays as it is,
+    /// prepared statements too.
+    ///
+    /// # Errors
+    /// The connection broke, or is compressed: what lies under compression is no packet.
+    pub fn into_stream(mut self) -> Result<Stream, Error> {
+        self.begin()?;
+        if self.agreement.capabilities.has(Capabilities::COMPRESS) {
+            return Err(Error::Option("the stream of a compressed connection carries no packets".into()));
+        }
+        if self.transport.has_unread() {
+            return Err(Error::Protocol("bytes nobody asked for"));
+        }
+        Ok(std::mem::replace(&mut self.transport.stream, Stream::None))
+    }
+
     /// Says goodbye.
     pub fn quit(mut self) {
         let _ = self.tell(Command::Quit); // It is gone either way.

@@ -19,11 +19,14 @@
 //! 4. The same scenario file and seed make the same bytes of data and the same schedule of operations.
 //! 5. Evidence gathered before a failure is kept.
 //!
-//! Read next: [`evidence`] (the seam between all stages).
+//! Read next: [`evidence`] (the seam between all stages), [`scenario`], [`data`], [`load`].
 
 pub mod analysis;
+pub mod data;
 pub mod evidence;
 pub mod host;
 pub mod knowledge;
+pub mod load;
+pub mod scenario;
 pub mod server;
 pub mod stats;

@@ -1,0 +1,267 @@
+//! The commands of one operation, laid out once so that sending them is copying and filling in values.
+
+use wire::command::byte;
+use wire::{ColumnType, PacketBuffer};
+
+use crate::data::fill::{Fill, FillKind, Source, Value};
+use crate::load::profile::{Prepare, Profile};
+use crate::scenario::{Op, Protocol};
+
+/// One command.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Step {
+    /// COM_QUERY of a text that never changes.
+    Fixed(usize),
+    /// COM_QUERY with values in the text.
+    Text(usize),
+    /// COM_STMT_PREPARE.
+    Prepare(usize),
+    /// COM_STMT_EXECUTE.
+    Execute(usize),
+    /// COM_STMT_CLOSE; not answered.
+    Close(usize),
+}
+
+/// A statement and where its values go.
+#[derive(Clone, Debug)]
+pub(crate) struct PlanStatement {
+    pub(crate) sql: Vec<u8>,
+    /// The text between the values: one more than there are values.
+    pieces: Vec<std::ops::Range<usize>>,
+    params: Vec<Fill>,
+}
+
+/// The commands of one operation.
+#[derive(Clone, Debug)]
+pub(crate) struct Plan {
+    pub(crate) steps: Vec<Step>,
+    pub(crate) statements: Vec<PlanStatement>,
+    /// Statements that are prepared when a connection is made.
+    pub(crate) prepared_at_start: Vec<usize>,
+    pub(crate) is_transaction: bool,
+    types_each_time: bool,
+}
+
+impl Plan {
+    /// What `profile` sends for `op`.
+    pub(crate) fn new(op: &Op, profile: &Profile) -> Plan {
+        let mut plan = Plan {
+            steps: Vec::new(),
+            statements: Vec::new(),
+            prepared_at_start: Vec::new(),
+            is_transaction: op.transaction,
+            types_each_time: profile.types_each_time,
+        };
+        if op.transaction {
+            plan.fix(profile.begin);
+        }
+        for statement in &op.statements {
+            let index = plan.statements.len();
+            let mut pieces = Vec::with_capacity(statement.placeholders.len() + 1);
+            let mut from = 0;
+            for &at in &statement.placeholders {
+                pieces.push(from..at);
+                from = at + 1;
+            }
+            pieces.push(from..statement.sql.len());
+            plan.statements.push(PlanStatement {
+                sql: statement.sql.clone().into_bytes(),
+                pieces,
+                params: statement.params.clone(),
+            });
+            let has_params = !statement.params.is_empty();
+            let is_prepared = match op.protocol {
+                Protocol::Text => false,
+                Protocol::Prepared => true,
+                // Every driver sends a statement without parameters as text unless told otherwise.
+                Protocol::Auto => has_params && profile.auto == Protocol::Prepared,
+            };
+            if is_prepared && profile.prepare == Prepare::Once {
+                plan.prepared_at_start.push(index);
+            }
+            for _ in 0..statement.repeat {
+                match (is_prepared, profile.prepare) {
+                    (true, Prepare::Once) => plan.steps.push(Step::Execute(index)),
+                    (true, Prepare::EachCall) => {
+                        plan.steps.extend([Step::Prepare(index), Step::Execute(index), Step::Close(index)]);
+                    }
+                    (false, _) => {
+                        plan.steps.push(if has_params { Step::Text(index) } else { Step::Fixed(index) });
+                    }
+                }
+            }
+        }
+        if op.transaction {
+            plan.fix(profile.commit);
+        }
+        plan
+    }
+
+    fn fix(&mut self, commands: &[&str]) {
+        for sql in commands {
+            self.steps.push(Step::Fixed(self.statements.len()));
+            self.statements.push(PlanStatement {
+                sql: sql.as_bytes().to_vec(),
+                pieces: Vec::new(),
+                params: Vec::new(),
+            });
+        }
+    }
+
+    /// Appends one command as a packet. `id` is the prepared statement's; `is_first`: its types were not sent yet.
+    #[inline]
+    pub(crate) fn put(
+        &self,
+        step: Step,
+        id: u32,
+        is_first: bool,
+        source: &mut Source,
+        mut serial: impl FnMut() -> u64,
+        out: &mut PacketBuffer,
+    ) {
+        let payload = out.begin();
+        match step {
+            Step::Fixed(index) => {
+                payload.push(byte::QUERY);
+                payload.extend_from_slice(&self.statements[index].sql);
+            }
+            Step::Prepare(index) => {
+                payload.push(byte::STMT_PREPARE);
+                payload.extend_from_slice(&self.statements[index].sql);
+            }
+            Step::Close(_) => {
+                payload.push(byte::STMT_CLOSE);
+                payload.extend_from_slice(&id.to_le_bytes());
+            }
+            Step::Text(index) => {
+                payload.push(byte::QUERY);
+                let statement = &self.statements[index];
+                let mut fills = statement.params.iter().cycle();
+                for (place, piece) in statement.pieces.iter().enumerate() {
+                    if place > 0
+                        && let Some(fill) = fills.next()
+                    {
+                        source.next(fill, &mut serial).put_literal(payload);
+                    }
+                    payload.extend_from_slice(&statement.sql[piece.clone()]);
+                }
+            }
+            Step::Execute(index) => {
+                let statement = &self.statements[index];
+                let count = statement.pieces.len().saturating_sub(1);
+                payload.push(byte::STMT_EXECUTE);
+                payload.extend_from_slice(&id.to_le_bytes());
+                payload.extend_from_slice(&[0, 1, 0, 0, 0]); // No cursor; once.
+                if count > 0 {
+                    let fills = || statement.params.iter().cycle().take(count);
+                    let bitmap = payload.len();
+                    payload.resize(bitmap + count.div_ceil(8), 0);
+                    let with_types = is_first || self.types_each_time;
+                    payload.push(u8::from(with_types));
+                    if with_types {
+                        for fill in fills() {
+                            payload.extend_from_slice(&[column_type(fill) as u8, 0]);
+                        }
+                    }
+                    for (place, fill) in fills().enumerate() {
+                        match source.next(fill, &mut serial) {
+                            Value::Null => payload[bitmap + place / 8] |= 1 << (place % 8),
+                            Value::Int(value) => payload.extend_from_slice(&value.to_le_bytes()),
+                            Value::Bare(text) | Value::Text(text) => {
+                                wire::codec::put_lenenc_bytes(payload, text);
+                            }
+                        }
+                    }
+                }
+            }
+        }
+        out.end();
+    }
+}
+
+fn column_type(fill: &Fill) -> ColumnType {
+    match fill.kind {
+        FillKind::Serial(_) | FillKind::Uniform(..) | FillKind::PreviousPlus(_) => ColumnType::LongLong,
+        FillKind::Decimal(..) => ColumnType::NewDecimal,
+        FillKind::Digits(_)
+        | FillKind::Text(_)
+        | FillKind::DateTime(_)
+        | FillKind::Pick(_)
+        | FillKind::Constant(_) => ColumnType::VarString,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scenario::Statement;
+    use wire::command::Command;
+    use wire::packet::one_packet;
+
+    fn op(protocol: Protocol) -> Op {
+        let fill = |kind| Fill { kind, null_share: 0.0 };
+        Op {
+            transaction: true,
+            protocol,
+            statements: vec![Statement {
+                sql: "INSERT INTO t VALUES (?, ?), (?, ?)".into(),
+                placeholders: vec![22, 25, 30, 33],
+                params: vec![fill(FillKind::Serial(0)), fill(FillKind::Constant("x'".into()))],
+                repeat: 2,
+            }],
+        }
+    }
+
+    fn payload(plan: &Plan, step: Step, is_first: bool) -> Vec<u8> {
+        let mut out = PacketBuffer::new();
+        let mut serial = 6;
+        plan.put(
+            step,
+            9,
+            is_first,
+            &mut Source::new(0, 0),
+            || {
+                serial += 1;
+                serial
+            },
+            &mut out,
+        );
+        one_packet(out.frames()).unwrap().0.to_vec()
+    }
+
+    #[test]
+    fn text_has_its_values_in_place() {
+        let plan = Plan::new(&op(Protocol::Text), Profile::native());
+        assert_eq!(plan.steps, [Step::Fixed(0), Step::Text(1), Step::Text(1), Step::Fixed(2)]);
+        assert_eq!(payload(&plan, Step::Fixed(0), true), b"\x03BEGIN");
+        assert_eq!(payload(&plan, Step::Text(1), true), b"\x03INSERT INTO t VALUES (7, 'x'''), (8, 'x''')");
+    }
+
+    #[test]
+    fn an_execution_is_what_the_codec_reads() {
+        let plan = Plan::new(&op(Protocol::Auto), Profile::native());
+        assert_eq!(plan.prepared_at_start, [1]);
+        let mut types = Vec::new();
+        for is_first in [true, false] {
+            let payload = payload(&plan, Step::Execute(1), is_first);
+            let Ok(Command::Execute { statement_id: 9, flags: 0, iteration_count: 1, parameters }) =
+                Command::decode(&payload)
+            else {
+                panic!("{payload:?}")
+            };
+            let mut read = wire::parameter::Parameters::read(parameters, 0, false, 4, &mut types).unwrap();
+            for want in [7, 8] {
+                assert_eq!(read.next_value(false).unwrap(), wire::parameter::ParameterValue::Int(want));
+                assert_eq!(read.next_value(false).unwrap(), wire::parameter::ParameterValue::Bytes(b"x'"));
+            }
+        }
+    }
+
+    #[test]
+    fn a_driver_that_prepares_for_each_call_closes_too() {
+        let profile = Profile { prepare: Prepare::EachCall, ..*Profile::native() };
+        let plan = Plan::new(&op(Protocol::Prepared), &profile);
+        assert_eq!(plan.steps[1..4], [Step::Prepare(1), Step::Execute(1), Step::Close(1)]);
+        assert!(plan.prepared_at_start.is_empty());
+    }
+}

@@ -1,0 +1,107 @@
+//! A file becomes work, and a wrong one says where and why.
+
+use super::*;
+
+const SMALL: &str = r##"
+id = "small"
+claim = "inserting is slow"
+[sizes]
+columns = 2
+[scale]
+rows = [4, 2]
+[[table]]
+name = "t"
+columns = [
+  { name = "id", type = "INT AUTO_INCREMENT" },
+  { name = "c#", type = "VARCHAR(20)", fill = { text = 5 }, repeat = "columns" },
+]
+keys = ["PRIMARY KEY (id)"]
+rows = "rows"
+[op]
+[[op.statement]]
+sql = "INSERT INTO t ({repeat columns: c#}) VALUES {repeat rows: (?, ?)}"
+params = [{ text = 3, repeat = "columns" }]
+[variants.one]
+statement = [{ sql = "SELECT 1" }]
+[load]
+mode = "closed"
+connections = 2
+"##;
+
+#[test]
+fn a_file_becomes_work_of_each_size() {
+    let scenario = Scenario::parse(SMALL).unwrap();
+    assert_eq!(scenario.scale_values(), [Some(2), Some(4)]);
+    assert_eq!(scenario.variants, ["op", "one"]);
+    let work = scenario.work(Some(2), "op").unwrap();
+    assert_eq!(
+        work.tables[0].create_statement(),
+        "CREATE TABLE `t` (`id` INT AUTO_INCREMENT, `c1` VARCHAR(20), `c2` VARCHAR(20), PRIMARY KEY (id)) \
+         ENGINE=InnoDB ROW_FORMAT=DYNAMIC DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci"
+    );
+    let statement = &work.op.statements[0];
+    assert_eq!(statement.sql, "INSERT INTO t (c1, c2) VALUES (?, ?), (?, ?)");
+    assert_eq!((statement.placeholders.len(), statement.params.len(), work.tables[0].rows), (4, 2, 2));
+    assert_eq!(scenario.work(Some(2), "one").unwrap().op.statements[0].sql, "SELECT 1");
+}
+
+#[test]
+fn errors_name_line_key_and_what_was_expected() {
+    let cases = [
+        ("id = \"small\"", "id = \"Not An Id\"", 2, "id", "expected small letters"),
+        ("claim = ", "clam = ", 3, "clam", "unknown field `clam`, expected one of"),
+        ("rows = [4, 2]", "rows = [4, 4]", 6, "scale", "different numbers"),
+        ("rows = [4, 2]", "rows = 7", 7, "scale.rows", "expected a sequence"),
+        (
+            "rows = \"rows\"",
+            "rows = \"rowz\"",
+            15,
+            "table.rows",
+            "unknown size 'rowz'; expected a number or one of: columns, rows",
+        ),
+        ("rows = \"rows\"", "rows = -1", 15, "table.rows", "-1 is not in 0..="),
+        ("{ text = 5 }", "{ txt = 5 }", 12, "", "unknown field `txt`"),
+        ("{ text = 5 }", "{ text = 5, digits = 5 }", 12, "", "exactly one of: serial"),
+        ("(?, ?)", "(?)", 18, "op.statement.sql", "4 '?' and 2 params"),
+        ("mode = \"closed\"", "mode = \"opened\"", 23, "load.mode", "`closed` or `open`"),
+        ("mode = \"closed\"", "mode = \"open\"", 23, "load.mode", "needs rate"),
+        ("connections = 2", "connections = 0", 24, "load.connections", "0 is not in 1..="),
+        (
+            "connections = 2",
+            "connections = 2\n[axes]\ndriver = [\"odbc\"]",
+            26,
+            "axes.driver",
+            "expected one of: native",
+        ),
+        ("[load]", "[load", 22, "load", ""),
+    ];
+    for (from, to, line, key, message) in cases {
+        assert!(SMALL.contains(from), "{from}");
+        let text = if to.contains("(?)") {
+            // An odd number of places at the larger size only would pass: check that every size is tried.
+            SMALL.replace("{repeat rows: (?, ?)}", "{repeat rows: (?)}").replace("[4, 2]", "[2, 3]")
+        } else {
+            SMALL.replacen(from, to, 1)
+        };
+        let error = Scenario::parse(&text).map(|_| ()).expect_err(to);
+        let shown = error.to_string();
+        assert!(!shown.contains('\n'), "{shown}");
+        let message = if to.contains("(?)") { "3 '?' and 2 params" } else { message };
+        assert!(error.message.contains(message), "{to}: {shown}");
+        assert_eq!(error.line, line, "{to}: {shown}");
+        if !key.is_empty() {
+            assert!(error.key.starts_with(key), "{to}: {shown}");
+        }
+    }
+}
+
+#[test]
+fn those_that_come_along_can_be_read() {
+    let mut ids = std::collections::BTreeSet::new();
+    for (name, text) in shipped::ALL {
+        let scenario = Scenario::parse(text).unwrap_or_else(|error| panic!("{name}: {error}"));
+        assert_eq!(scenario.id, *name);
+        assert!(ids.insert(scenario.id));
+    }
+    assert!(ids.len() >= 14, "{}", ids.len());
+}
