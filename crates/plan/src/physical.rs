@@ -101,6 +101,38 @@ impl Node {
     }
 }
 
+impl PhysicalPlan {
+    /// Whether an UPDATE or DELETE reads all of a table it changes: no key's range, no LIMIT (`sql_safe_updates`).
+    #[must_use]
+    pub fn changes_without_key(&self) -> bool {
+        match &self.kind {
+            PlanKind::Update(update) => {
+                update.targets.iter().any(|target| reads_all_of(&update.source, target.table))
+            }
+            PlanKind::Delete(delete) => {
+                delete.targets.iter().any(|(table, _)| reads_all_of(&delete.source, *table))
+            }
+            PlanKind::Query(_) | PlanKind::Do(_) | PlanKind::Insert(_) => false,
+        }
+    }
+}
+
+fn reads_all_of(node: &Node, table: TableIndex) -> bool {
+    match &node.op {
+        Op::Scan(scan) => {
+            let never =
+                |condition: &Expr| matches!(condition.kind, crate::ExprKind::Literal(types::Value::Int(0)));
+            scan.table == table && !scan.keyed && scan.limit.is_none() && !scan.filter.iter().any(never)
+        }
+        Op::Limit { .. } | Op::TopN { .. } => false,
+        _ => {
+            let mut found = false;
+            node.each_input(&mut |input| found = found || reads_all_of(input, table));
+            found
+        }
+    }
+}
+
 impl Node {
     /// Calls `visit` with each direct input (an `Apply`'s subquery too).
     pub fn each_input<'n>(&'n self, visit: &mut dyn FnMut(&'n Node)) {
@@ -327,6 +359,8 @@ pub struct Scan {
     pub filter: Vec<Expr>,
     /// Stop after so many rows that passed the filter (an integer constant).
     pub limit: Option<Expr>,
+    /// Some index could have been read by ranges, chosen or not.
+    pub keyed: bool,
 }
 
 /// By which way the rows of a table are reached.

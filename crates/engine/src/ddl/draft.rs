@@ -733,7 +733,7 @@ impl Draft {
                 },
             ));
         }
-        if made.len() > INDEXES_MAX + 1 {
+        if made.len() > INDEXES_MAX {
             return Err(e::ER_TOO_MANY_KEYS.with(&[&INDEXES_MAX]));
         }
         warnings.append(&mut duplicates);

@@ -137,7 +137,11 @@ impl<'a> Context<'a> {
     /// Schema and name that `name` means.
     fn resolve(&self, name: &ast::ObjectName<'_>) -> Result<(String, String)> {
         let schema = match name.schema {
-            Some(schema) => text_of(schema.text)?,
+            Some(schema) => {
+                let schema = text_of(schema.text)?;
+                check_name(schema)?;
+                schema
+            }
             None => self.database.ok_or_else(|| e::ER_NO_DB_ERROR.bare())?,
         };
         let table = text_of(name.name.text)?;

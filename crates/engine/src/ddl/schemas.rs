@@ -109,6 +109,7 @@ pub fn drop_schema(context: &mut Context<'_>, name: &ast::Ident<'_>, if_exists: 
             context.warnings.push(e::ER_DB_DROP_EXISTS.note(&[&name]));
             return Ok(Outcome::default());
         }
+        check_name(name)?;
         return Err(e::ER_DB_DROP_EXISTS.with(&[&name]));
     };
     if schema.system {

@@ -208,6 +208,9 @@ impl LocalSession {
         if !allowed.contains(Privileges::EXECUTE) {
             return Err(privilege::routine_denied(&self.account, &shown, "execute"));
         }
+        if found.is_none() && plan::bind::is_too_long(name) {
+            return Err(e::ER_TOO_LONG_IDENT.with(&[&name]));
+        }
         let definition = found.ok_or_else(|| e::ER_SP_DOES_NOT_EXIST.with(&[&"PROCEDURE", &shown]))?;
         let routine = self.compiled(definition)?;
         let expected = routine.program.parameters.len();

@@ -56,7 +56,7 @@ impl LocalSession {
     }
 
     /// Text in `character_set_client` as UTF-8, which is what the lexer reads.
-    fn to_utf8<'s>(&self, sql: &'s [u8]) -> std::borrow::Cow<'s, [u8]> {
+    pub(super) fn to_utf8<'s>(&self, sql: &'s [u8]) -> std::borrow::Cow<'s, [u8]> {
         use types::charset::Charset;
         let client = self.settings.client_charset;
         if client.needs_conversion() && !sql.is_ascii() {
@@ -122,6 +122,7 @@ impl LocalSession {
             // SET, KILL and their kin plan the expressions in them by themselves.
             self.statement_text.clear();
             self.statement_text.extend_from_slice(sql);
+            self.statement_parameters = parameters.iter().map(|value| value.to_value()).collect();
         }
         let counters = &self.core.counters;
         match *statement {

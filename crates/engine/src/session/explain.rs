@@ -14,6 +14,7 @@ use super::plans::{CachedPlan, has_plan};
 use super::{LocalSession, not_supported};
 use crate::status::StatementKind;
 use crate::system_schemas::rows::Cell;
+use crate::variables::definition::known;
 
 /// Takes rows and forgets them.
 struct Forget;
@@ -45,16 +46,22 @@ impl LocalSession {
         if !has_plan(statement) {
             return Err(not_supported("EXPLAIN of this statement"));
         }
-        let format = explain.format.map(|format| String::from_utf8_lossy(format).to_ascii_uppercase());
-        let tree = match format.as_deref() {
-            None => explain.analyze,
-            Some("TREE") => true,
-            Some("TRADITIONAL" | "TRADITIONAL_STRICT") if !explain.analyze => false,
-            Some("JSON") => return Err(not_supported("EXPLAIN FORMAT=JSON")),
-            Some("TRADITIONAL" | "TRADITIONAL_STRICT") => {
+        let format = match explain.format {
+            Some(format) => String::from_utf8_lossy(format).to_ascii_uppercase(),
+            // EXPLAIN ANALYZE without a format has no traditional one to fall back to.
+            None => match self.variables.text(known::explain_format()) {
+                "TRADITIONAL" | "TRADITIONAL_STRICT" if explain.analyze => "TREE".to_owned(),
+                format => format.to_owned(),
+            },
+        };
+        let tree = match format.as_str() {
+            "TREE" => true,
+            "TRADITIONAL" | "TRADITIONAL_STRICT" if !explain.analyze => false,
+            "JSON" => return Err(not_supported("EXPLAIN FORMAT=JSON")),
+            "TRADITIONAL" | "TRADITIONAL_STRICT" => {
                 return Err(not_supported("EXPLAIN ANALYZE with TRADITIONAL format"));
             }
-            Some(other) => return Err(service::error::ER_UNKNOWN_EXPLAIN_FORMAT.with(&[&other])),
+            other => return Err(service::error::ER_UNKNOWN_EXPLAIN_FORMAT.with(&[&other])),
         };
         let plan = self.plan_statement(statement, sql, parameters)?;
         self.require_plan_privileges(&plan)?;

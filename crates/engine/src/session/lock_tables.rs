@@ -443,6 +443,9 @@ impl LocalSession {
         let mut wanted: Vec<(Arc<MetadataLock>, MetadataMode)> = Vec::with_capacity(tables.len());
         for table in tables {
             let Some(entry) = catalog.table(&table.schema, &table.name) else {
+                if plan::bind::is_too_long(&table.name) {
+                    return Err(service::error::ER_TOO_LONG_IDENT.with(&[&table.name]));
+                }
                 return Err(ER_NO_SUCH_TABLE.with(&[&table.schema, &table.name]));
             };
             let Some(lock) = lock_of(entry) else { continue };

@@ -36,7 +36,7 @@ use std::sync::Arc;
 
 use catalog::{Account, Catalog};
 use hashbrown::HashMap;
-use service::error::{ER_BAD_DB_ERROR, ER_NO_SUCH_THREAD, ER_NOT_SUPPORTED_YET};
+use service::error::{ER_BAD_DB_ERROR, ER_NO_SUCH_THREAD, ER_NOT_SUPPORTED_YET, ER_TOO_LONG_IDENT};
 use service::{
     Capabilities, ChangeUserRequest, ConnectRequest, ConnectionControl, ExecuteRequest, OkSummary, Outcome,
     Reply, Session, SetOption, SqlError, StatusFlags,
@@ -61,6 +61,16 @@ use transaction::TransactionState;
 #[must_use]
 pub fn not_supported(what: &str) -> Box<SqlError> {
     ER_NOT_SUPPORTED_YET.with(&[&what])
+}
+
+/// 1049, or 1059 for a name that no schema can have.
+#[cold]
+pub(crate) fn no_schema(name: &str) -> Box<SqlError> {
+    if plan::bind::is_too_long(name) {
+        ER_TOO_LONG_IDENT.with(&[&name])
+    } else {
+        ER_BAD_DB_ERROR.with(&[&name])
+    }
 }
 
 /// One client's conversation with local tables.
@@ -111,6 +121,10 @@ pub struct LocalSession {
     shown_statement: u32,
     /// Text of the running statement, for expressions that are planned by themselves.
     statement_text: Vec<u8>,
+    /// Its parameters, for the same.
+    statement_parameters: Vec<Value>,
+    /// EXECUTE runs a statement of PREPARE.
+    executing_named: bool,
     /// Stored procedures: those in run, and those this session has run.
     pub(crate) routines: crate::routine::Routines,
     /// Plans of texts; away while a text is looked up.
@@ -187,6 +201,8 @@ impl LocalSession {
             parameters: Vec::new(),
             shown_statement: 0,
             statement_text: Vec::new(),
+            statement_parameters: Vec::new(),
+            executing_named: false,
             routines: crate::routine::Routines::default(),
             plan_cache: Some(Box::default()),
             arena: bumpalo::Bump::new(),
@@ -245,7 +261,7 @@ impl LocalSession {
         if !privilege::sees_schema(&self.account, name) {
             return Err(privilege::schema_denied(&self.account, name));
         }
-        let Some(schema) = catalog.schema(name) else { return Err(ER_BAD_DB_ERROR.with(&[&name])) };
+        let Some(schema) = catalog.schema(name) else { return Err(no_schema(name)) };
         self.database = Some(Arc::clone(&schema.name));
         self.process.identity.lock().database = Some(schema.name.to_string());
         self.variables.set(known::collation_database(), Setting::text(schema.collation.name()));

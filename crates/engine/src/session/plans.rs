@@ -220,6 +220,26 @@ impl plan::bind::Session for BindSession<'_> {
         Some(plan::expr::literal_type(*value))
     }
 
+    fn limit_parameter(&self, ordinal: u32) -> PlanResult<()> {
+        let value = self.parameters.and_then(|values| values.get(ordinal as usize));
+        match value {
+            Some(ValueRef::Int(number)) if *number < 0 => {
+                Err(PlanError::new(1690, "unsigned integer value is out of range in 'EXECUTE'"))
+            }
+            None | Some(ValueRef::Null | ValueRef::Int(_) | ValueRef::UInt(_)) => Ok(()),
+            // The binary protocol's texts are numbers of clients that send all as text.
+            Some(ValueRef::Bytes { .. }) if !self.session.executing_named => Ok(()),
+            Some(_) => {
+                let to = if self.session.executing_named { "EXECUTE" } else { "mysqld_stmt_execute" };
+                Err(PlanError::new(1210, format!("Incorrect arguments to {to}")))
+            }
+        }
+    }
+
+    fn client_charset(&self) -> Charset {
+        self.session.settings.client_charset
+    }
+
     fn local_variable(&self, name: &str) -> Option<(u32, DataType)> {
         self.session.routines.variable(name)
     }

@@ -314,6 +314,8 @@ impl LocalSession {
 
     /// COM_STMT_PREPARE.
     pub(crate) fn prepare_statement(&mut self, sql: &[u8], reply: &mut Reply<'_>) -> Outcome {
+        let sql = self.to_utf8(sql);
+        let sql = &*sql;
         self.core.counters.com_stmt_prepare.increment();
         let running = self.begin_statement(Activity::Prepare, sql);
         self.diagnostics.clear();
@@ -605,7 +607,10 @@ impl LocalSession {
         self.routines.using = using.iter().map(|name| name.to_ascii_lowercase()).collect();
         let values: Vec<ValueRef<'_>> = values.iter().map(ValueRef::from).collect();
         let arena = bumpalo::Bump::new();
-        self.plan_and_run(&text, &arena, &values, false, reply).map(|_| ())
+        self.executing_named = true;
+        let outcome = self.plan_and_run(&text, &arena, &values, false, reply);
+        self.executing_named = false;
+        outcome.map(|_| ())
     }
 
     /// DEALLOCATE PREPARE name

@@ -258,6 +258,9 @@ impl LocalSession {
                 Ok(None)
             }
             PlanKind::Insert(_) | PlanKind::Update(_) | PlanKind::Delete(_) => {
+                if self.settings.safe_updates && plan.prepared.plan().changes_without_key() {
+                    return Err(service::error::ER_UPDATE_WITHOUT_KEY_IN_SAFE_MODE.with(&[&""]));
+                }
                 let summary = self.with_context(plan, values, exec::run_change)?;
                 self.finish(in_transaction, reply)?;
                 self.send_changes(&summary, reply)?;
@@ -399,13 +402,26 @@ impl LocalSession {
             return Err(service::error::ER_WRONG_TYPE_FOR_VAR.with(&[&"column"]));
         }
         let text = std::mem::take(&mut self.statement_text);
-        let planned = self.plan_statement(&Statement::Query(&query), &text, &[]);
+        let parameters = std::mem::take(&mut self.statement_parameters);
+        let values: Vec<ValueRef<'_>> = parameters.iter().map(ValueRef::from).collect();
+        let computed = self.evaluate_with(&query, &text, &values);
         self.statement_text = text;
-        let plan = planned?;
+        drop(values);
+        self.statement_parameters = parameters;
+        computed
+    }
+
+    fn evaluate_with(
+        &mut self,
+        query: &syntax::ast::Query<'_>,
+        text: &[u8],
+        values: &[ValueRef<'_>],
+    ) -> Result<Value, Box<SqlError>> {
+        let plan = self.plan_statement(&Statement::Query(query), text, values)?;
         self.require_plan_privileges(&plan)?;
         let types: Vec<DataType> = plan.output_types().cloned().collect();
         let mut sink = CollectSink::new(types, 1);
-        self.with_context(&plan, &[], |prepared, context| exec::run_query(prepared, context, &mut sink))?;
+        self.with_context(&plan, values, |prepared, context| exec::run_query(prepared, context, &mut sink))?;
         Ok(sink.rows.pop().and_then(|mut row| row.pop()).unwrap_or(Value::Null))
     }
 }

@@ -75,6 +75,8 @@ pub struct Settings {
     pub lock_wait_timeout_ms: u64,
     /// `max_execution_time` in milliseconds, 0 for none.
     pub max_execution_ms: u64,
+    /// `sql_safe_updates`.
+    pub safe_updates: bool,
     /// `sql_select_limit`.
     pub select_limit: u64,
     /// `max_error_count`.
@@ -116,6 +118,7 @@ impl Settings {
             min_examined_rows: variables.unsigned(known::min_examined_row_limit()),
             lock_wait_timeout_ms: variables.unsigned(known::innodb_lock_wait_timeout()).saturating_mul(1000),
             max_execution_ms: variables.unsigned(known::max_execution_time()),
+            safe_updates: variables.boolean(known::sql_safe_updates()),
             select_limit: variables.unsigned(known::sql_select_limit()),
             diagnostics_max: usize::try_from(variables.unsigned(known::max_error_count()))
                 .unwrap_or(usize::MAX),

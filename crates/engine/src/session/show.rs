@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use catalog::{Catalog, Privileges, Schema, TableEntry, TableKind};
 use service::error::{
-    ER_BAD_DB_ERROR, ER_NO_DB_ERROR, ER_NO_SUCH_TABLE, ER_UNKNOWN_STORAGE_ENGINE, ER_WRONG_OBJECT,
+    ER_NO_DB_ERROR, ER_NO_SUCH_TABLE, ER_TOO_LONG_IDENT, ER_UNKNOWN_STORAGE_ENGINE, ER_WRONG_OBJECT,
 };
 use service::{Level, Outcome, Reply, SqlError};
 use syntax::ast::{Ident, Limit, Literal, ObjectName, Show, ShowFilter, Statement};
@@ -15,8 +15,8 @@ use types::charset::Charset;
 use types::collation::CollationId;
 use types::{DataType, TypeKind};
 
-use super::LocalSession;
 use super::listing::{LISTING_SCHEMA, LISTING_TABLE, Listing, ListingTable, text, unsigned};
+use super::{LocalSession, no_schema};
 use crate::privilege;
 use crate::status::StatementKind;
 use crate::system_schemas::MYSQL_SCHEMA;
@@ -225,7 +225,7 @@ impl LocalSession {
             (None, None) => return Err(ER_NO_DB_ERROR.bare()),
         };
         let Some(found) = catalog.schema(&name).map(Arc::clone) else {
-            return Err(ER_BAD_DB_ERROR.with(&[&name]));
+            return Err(no_schema(&name));
         };
         if !privilege::sees_schema(&self.account, &found.name) {
             return Err(privilege::schema_denied(&self.account, &name));
@@ -246,8 +246,13 @@ impl LocalSession {
             (None, None) => return Err(ER_NO_DB_ERROR.bare()),
         };
         let table = name_text(name.name.text);
-        let Some(found) = catalog.schema(&schema) else { return Err(ER_BAD_DB_ERROR.with(&[&schema])) };
-        let Some(entry) = found.table(&table) else { return Err(ER_NO_SUCH_TABLE.with(&[&schema, &table])) };
+        let Some(found) = catalog.schema(&schema) else { return Err(no_schema(&schema)) };
+        let Some(entry) = found.table(&table) else {
+            if plan::bind::is_too_long(&table) {
+                return Err(ER_TOO_LONG_IDENT.with(&[&table]));
+            }
+            return Err(ER_NO_SUCH_TABLE.with(&[&schema, &table]));
+        };
         let is_own = entry.definition.kind == TableKind::Temporary;
         if !found.system && !is_own && !privilege::sees_table(&self.account, &schema, &table) {
             privilege::require_table(&self.account, &schema, &table, Privileges::SELECT)?;

@@ -235,7 +235,8 @@ impl RowLimit {
                 .map_err(|_| service::error::ER_DATA_OUT_OF_RANGE.with(&[&"unsigned integer", &"EXECUTE"]))?,
             types::Cell::Double(value) => value.max(0.0) as u64,
             types::Cell::Decimal(value) => value.to_u64().unwrap_or_else(|clipped| clipped.0),
-            types::Cell::Bytes(text) => types::number::parse_double(text).value.max(0.0) as u64,
+            // A text is read as a signed number; a negative one says "all".
+            types::Cell::Bytes(text) => (types::number::parse_double(text).value as i64).cast_unsigned(),
             types::Cell::Null => 0,
         })
     }

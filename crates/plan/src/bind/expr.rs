@@ -547,6 +547,9 @@ impl<'a> Binder<'a> {
     fn function(&mut self, call: &'a ast::FunctionCall<'a>) -> PlanResult<Expr> {
         let name = call.name.name.text;
         let unknown = |schema: &str| {
+            if super::is_too_long(&utf8(name)) {
+                return Err(super::too_long(&utf8(name)));
+            }
             Err(PlanError::new(1305, format!("FUNCTION {schema}.{} does not exist", utf8(name))))
         };
         if let Some(schema) = call.name.schema {

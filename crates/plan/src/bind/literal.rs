@@ -1,5 +1,6 @@
 //! Constants of the text.
 
+use std::borrow::Cow;
 use std::fmt::Write as _;
 
 use syntax::ast::{Literal, NumberKind, TemporalKind};
@@ -22,7 +23,10 @@ impl Binder<'_> {
             Literal::False => Expr::bool(false),
             Literal::Number(kind, text) => Expr::literal(number(kind, text, false)?),
             Literal::String { value, charset } => Expr::literal(match charset {
-                Some(name) => Value::string(value, self.introduced(name, value)?),
+                Some(name) => {
+                    let sent = self.as_sent(value);
+                    Value::string(&*sent, self.introduced(name, &sent)?)
+                }
                 None => Value::string_literal(value, self.types.connection_collation),
             }),
             Literal::Bytes { value, charset, .. } => {
@@ -45,6 +49,20 @@ impl Binder<'_> {
                 function::build_typed(FunctionId::Cast, vec![text], data_type, CallOption::None, &self.types)?
             }
         })
+    }
+
+    /// The bytes of a literal as the client sent them: the text is UTF-8 here, whatever the client's character set.
+    fn as_sent<'t>(&mut self, value: &'t [u8]) -> Cow<'t, [u8]> {
+        let client = self.session.client_charset();
+        if value.is_ascii() || !client.needs_conversion() {
+            return Cow::Borrowed(value);
+        }
+        // Another session's character set would give other bytes.
+        self.volatile = true;
+        let mut sent = Vec::with_capacity(value.len());
+        // Every character came from that set.
+        let _ = types::charset::convert_lossy(Charset::Utf8mb4, value, client, &mut sent);
+        Cow::Owned(sent)
     }
 
     /// The collation of a literal behind `_charset`, whose bytes must be characters of that set.

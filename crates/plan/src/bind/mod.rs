@@ -21,6 +21,7 @@ use std::sync::Arc;
 
 use catalog::{Catalog, TableEntry};
 use syntax::ast::{Statement, VarScope};
+use types::charset::Charset;
 use types::{CollationId, DataType, Value};
 
 use crate::error::{PlanError, PlanResult};
@@ -79,12 +80,40 @@ pub trait Session {
         None
     }
 
+    /// Whether this parameter's value may be LIMIT's.
+    ///
+    /// # Errors
+    /// 1210 if its type may not.
+    fn limit_parameter(&self, ordinal: u32) -> PlanResult<()> {
+        let _ = ordinal;
+        Ok(())
+    }
+
+    /// `character_set_client`: behind an introducer stand the bytes that the client sent.
+    fn client_charset(&self) -> Charset {
+        Charset::Utf8mb4
+    }
+
     /// The parameter that stands for the literal at this offset of the text, if the plan is to be shared with texts
     /// that differ in it; and the type of that parameter comes from [`Session::parameter_type`].
     fn literal_parameter(&self, start: u32) -> Option<u32> {
         let _ = start;
         None
     }
+}
+
+/// Longest name of a schema, table or function, in characters.
+const NAME_CHARS_MAX: usize = 64;
+
+/// Whether no schema, table or function can have this name.
+#[must_use]
+pub fn is_too_long(name: &str) -> bool {
+    name.chars().count() > NAME_CHARS_MAX
+}
+
+#[cold]
+fn too_long(name: &str) -> Box<PlanError> {
+    PlanError::new(1059, format!("Identifier name '{name}' is too long"))
 }
 
 /// The value of a number as written.
@@ -302,6 +331,9 @@ impl<'a> Binder<'a> {
             return Ok(entry);
         }
         let Some(found) = self.catalog.schema(&schema) else {
+            if is_too_long(&schema) {
+                return Err(too_long(&schema));
+            }
             return Err(PlanError::new(1049, format!("Unknown database '{schema}'")));
         };
         match found.table(&table) {
@@ -310,6 +342,7 @@ impl<'a> Binder<'a> {
                 1109,
                 format!("Unknown table '{}' in {}", table.to_uppercase(), found.name),
             )),
+            None if is_too_long(&table) => Err(too_long(&table)),
             None => Err(PlanError::new(1146, format!("Table '{schema}.{table}' doesn't exist"))),
         }
     }

@@ -431,7 +431,10 @@ impl<'a> Binder<'a> {
 
     pub(crate) fn limit_value(&mut self, expr: &ast::Expr<'_>) -> PlanResult<Expr> {
         match &expr.kind {
-            ast::ExprKind::Param(ordinal) => Ok(self.parameter(*ordinal)),
+            ast::ExprKind::Param(ordinal) => {
+                self.session.limit_parameter(*ordinal)?;
+                Ok(self.parameter(*ordinal))
+            }
             ast::ExprKind::Literal(literal) => self.literal(literal, expr.span.start),
             ast::ExprKind::Column(column) => match self.local_variable(column.name.text) {
                 // As MySQL has it, whole numbers only.

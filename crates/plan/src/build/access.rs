@@ -76,6 +76,7 @@ impl Builder<'_> {
         let columns: Vec<usize> =
             (0..bound.entry.definition.columns.len()).filter(|&at| read.has(bound.column(at))).collect();
         let candidates = self.candidates(table, conditions, &columns, order.map(|(keys, _)| keys));
+        let keyed = candidates.iter().any(|candidate| candidate.access.ranges.is_some());
         let selectivity = self.conditions_selectivity(conditions);
         let rows = (self.table_rows(table) * selectivity).max(0.0);
         let best = self.choose(candidates, rows, order);
@@ -94,7 +95,7 @@ impl Builder<'_> {
         let left = self.conditions_selectivity(&filter);
         let filter = self.translate(&filter, &output);
         let access = self.translate_access(access, &[]);
-        let scan = Scan { table, access, columns, locator, filter, limit: None };
+        let scan = Scan { table, access, columns, locator, filter, limit: None, keyed };
         let rows = if consumed.is_empty() { rows } else { read_rows * left };
         (self.node(Op::Scan(scan), output, rows, cost), ordered)
     }
