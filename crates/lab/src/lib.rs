@@ -27,6 +27,8 @@ pub mod evidence;
 pub mod host;
 pub mod knowledge;
 pub mod load;
+pub mod report;
 pub mod scenario;
 pub mod server;
 pub mod stats;
+pub mod verdict;

@@ -1,0 +1,3 @@
+//! What a run says, for people and for programs.
+
+pub mod words;

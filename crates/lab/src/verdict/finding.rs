@@ -1,0 +1,258 @@
+//! Is the run valid, is there a difference, and between which two arms?
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::analysis::{base_of, metric_name};
+use crate::evidence::{Arm, Comparison, JudgementWord, Metric, Run};
+use crate::knowledge::signature::Pair;
+
+/// A difference between two arms.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Finding {
+    /// The two.
+    pub pair: Pair,
+    /// By what they differ.
+    pub metric: Metric,
+    /// Slow over fast, above 1.
+    pub ratio: f64,
+    /// 95 % interval, low end.
+    pub low: f64,
+    /// High end.
+    pub high: f64,
+    /// Levels of the matrix that it depends on, a sentence each.
+    pub conditions: Vec<String>,
+}
+
+/// What a first look at a run says.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Outcome {
+    /// The run cannot answer, whatever its numbers.
+    Invalid(String),
+    /// No difference.
+    None {
+        /// In one line.
+        summary: String,
+        /// A line each.
+        evidence: Vec<String>,
+    },
+    /// Neither.
+    Unclear {
+        /// In one line.
+        summary: String,
+        /// A line each.
+        evidence: Vec<String>,
+    },
+    /// A difference, twice seen.
+    Difference(Finding),
+}
+
+/// Share of an arm's blocks that may be invalid.
+const INVALID_SHARE_MOST: f64 = 0.5;
+/// Where CPU shows no difference, wall time may hide this much before the run says nothing.
+const HIDDEN_IN_WALL_MOST: f64 = 0.5;
+const MAIN: [Metric; 3] = [Metric::ServerCpu, Metric::LatencyP50, Metric::TimePerOperation];
+
+/// Why no verdict may be drawn at all.
+#[must_use]
+pub fn invalid(run: &Run) -> Option<String> {
+    if let Some(setting) = run.equalised.iter().find(|setting| setting.is_confound && !setting.is_equal) {
+        let values: Vec<String> =
+            setting.values.iter().map(|(server, value)| format!("{server}: {value}")).collect();
+        return Some(format!(
+            "the arms cannot be compared: {} differs ({}){}",
+            setting.name,
+            values.join(", "),
+            setting.reason.as_ref().map_or(String::new(), |reason| format!("; {reason}"))
+        ));
+    }
+    for (index, arm) in run.arms.iter().enumerate() {
+        let all = run.blocks.iter().filter(|block| block.arm == index).count();
+        let valid = run.valid_blocks(index).count();
+        if all > 0 && ((all - valid) as f64) > INVALID_SHARE_MOST * all as f64 {
+            let mut reasons: BTreeMap<&str, usize> = BTreeMap::new();
+            for why in run
+                .blocks
+                .iter()
+                .filter(|block| block.arm == index)
+                .filter_map(|block| block.invalid.as_deref())
+            {
+                *reasons.entry(why).or_default() += 1;
+            }
+            let why = reasons.into_iter().max_by_key(|(_, count)| *count).map_or("", |(why, _)| why);
+            return Some(format!(
+                "the run is invalid: {} of {all} blocks of {}: {why}",
+                all - valid,
+                arm.name
+            ));
+        }
+    }
+    None
+}
+
+/// Arms that should answer alike and did not.
+#[must_use]
+pub fn results_differ(run: &Run) -> bool {
+    let hashes = |arm: usize| -> BTreeSet<&str> {
+        run.blocks
+            .iter()
+            .filter(|block| block.arm == arm)
+            .filter_map(|block| block.result_hash.as_deref())
+            .collect()
+    };
+    (0..run.arms.len()).any(|arm| {
+        let Some(base) = base_of(run, arm).filter(|base| asks_alike(&run.arms[*base], &run.arms[arm])) else {
+            return false;
+        };
+        let (one, other) = (hashes(base), hashes(arm));
+        !one.is_empty() && !other.is_empty() && one != other
+    })
+}
+
+/// The same statements over the same data: the arms differ at most in server and driver.
+fn asks_alike(one: &Arm, other: &Arm) -> bool {
+    let rest = |arm: &Arm| -> Vec<(String, String)> {
+        let is_content = |axis: &str| !["server", "driver"].contains(&axis);
+        arm.levels.iter().filter(|(axis, _)| is_content(axis)).map(|(a, l)| (a.clone(), l.clone())).collect()
+    };
+    one.scale == other.scale && rest(one) == rest(other)
+}
+
+fn oriented(found: &Comparison) -> Finding {
+    let slower = found.ratio >= 1.0;
+    let (fast, slow) = if slower { (found.base, found.arm) } else { (found.arm, found.base) };
+    let turn = |ratio: f64| if slower { ratio } else { 1.0 / ratio };
+    let (one, other) = (turn(found.ci_low), turn(found.ci_high));
+    Finding {
+        pair: Pair { fast, slow },
+        metric: found.metric,
+        ratio: turn(found.ratio),
+        low: one.min(other),
+        high: one.max(other),
+        conditions: Vec::new(),
+    }
+}
+
+/// On which levels of other axes the difference between the same two servers depends.
+fn conditions(run: &Run, finding: &Finding) -> Vec<String> {
+    let (slow, fast) = (&run.arms[finding.pair.slow], &run.arms[finding.pair.fast]);
+    let mut out = Vec::new();
+    for (axis, level) in &slow.levels {
+        if axis == "server" || fast.levels.get(axis) != Some(level) {
+            continue;
+        }
+        // The same comparison with only this axis moved.
+        let elsewhere: Vec<(&String, f64)> = run
+            .comparisons
+            .iter()
+            .filter(|other| other.metric == finding.metric)
+            .filter_map(|other| {
+                let turned = oriented(other).pair;
+                let same_way = run.arms[turned.slow].server == slow.server
+                    && run.arms[turned.fast].server == fast.server;
+                let (one, two) = (&run.arms[other.arm], &run.arms[other.base]);
+                let (this_slow, this_fast) = if one.server == slow.server { (one, two) } else { (two, one) };
+                let moved = differs_in_only(slow, this_slow, axis) && differs_in_only(fast, this_fast, axis);
+                let ratio = if same_way { other.ratio.max(1.0 / other.ratio) } else { 1.0 };
+                moved.then(|| this_slow.levels.get(axis).map(|level| (level, ratio))).flatten()
+            })
+            .collect();
+        if elsewhere.is_empty() {
+            continue;
+        }
+        let alike = elsewhere.iter().all(|(_, ratio)| *ratio > 1.0 + (finding.ratio - 1.0) * 0.5);
+        let gone = elsewhere.iter().all(|(_, ratio)| *ratio < 1.0 + (finding.ratio - 1.0) * 0.25);
+        let others: Vec<String> =
+            elsewhere.iter().map(|(level, ratio)| format!("{level}: {ratio:.2}")).collect();
+        if alike {
+            out.push(format!("it does not depend on {axis} ({})", others.join(", ")));
+        } else if gone {
+            out.push(format!("only where {axis} is {level} ({})", others.join(", ")));
+        } else {
+            out.push(format!("it varies with {axis} ({level}: {:.2}, {})", finding.ratio, others.join(", ")));
+        }
+    }
+    out
+}
+
+fn differs_in_only(one: &Arm, other: &Arm, axis: &str) -> bool {
+    one.levels.get(axis) != other.levels.get(axis)
+        && one.server == other.server
+        && one
+            .levels
+            .iter()
+            .filter(|(name, _)| *name != axis)
+            .all(|(name, level)| other.levels.get(name) == Some(level))
+}
+
+/// Looks at a run.
+#[must_use]
+pub fn find(run: &Run) -> Outcome {
+    if let Some(why) = invalid(run) {
+        return Outcome::Invalid(why);
+    }
+    let main: Vec<&Comparison> =
+        run.comparisons.iter().filter(|found| MAIN.contains(&found.metric)).collect();
+    if main.is_empty() {
+        let summary = "nothing could be compared: fewer than two arms with two blocks each".to_owned();
+        return Outcome::Unclear { summary, evidence: Vec::new() };
+    }
+    let significant: Vec<&Comparison> = main.iter().filter(|found| found.is_significant).copied().collect();
+    let largest = significant.iter().max_by(|a, b| a.ratio.ln().abs().total_cmp(&b.ratio.ln().abs()));
+    if let Some(largest) = largest {
+        let chosen = significant
+            .iter()
+            .find(|other| {
+                (other.base, other.arm) == (largest.base, largest.arm) && other.metric == Metric::ServerCpu
+            })
+            .unwrap_or(largest);
+        let mut finding = oriented(chosen);
+        finding.conditions = conditions(run, &finding);
+        return Outcome::Difference(finding);
+    }
+    let evidence: Vec<String> = main
+        .iter()
+        .map(|found| {
+            format!(
+                "{} against {}, {}: {:.3} ({:.3} to {:.3})",
+                run.arms[found.arm].name,
+                run.arms[found.base].name,
+                metric_name(found.metric),
+                found.ratio,
+                found.ci_low,
+                found.ci_high
+            )
+        })
+        .collect();
+    if let Some(once) = main.iter().find(|found| found.judgement == JudgementWord::Unconfirmed) {
+        let summary = format!(
+            "{} looks {:.2} times as slow as {} in {}, but a second run did not say so: run longer",
+            run.arms[once.arm].name,
+            once.ratio,
+            run.arms[once.base].name,
+            metric_name(once.metric)
+        );
+        return Outcome::Unclear { summary, evidence };
+    }
+    let is_cpu = |found: &&&Comparison| found.metric == Metric::ServerCpu;
+    let cpu_is_still = main.iter().filter(is_cpu).count() > 0
+        && main.iter().filter(is_cpu).all(|found| found.judgement == JudgementWord::NoDifference);
+    let noisy: Vec<&&Comparison> =
+        main.iter().filter(|found| found.judgement == JudgementWord::TooNoisy).collect();
+    let most_hidden = |of: &[&&Comparison]| of.iter().map(|found| found.hidden).fold(0.0, f64::max);
+    let hidden = most_hidden(&main.iter().collect::<Vec<_>>());
+    if noisy.is_empty() || (cpu_is_still && most_hidden(&noisy) <= HIDDEN_IN_WALL_MOST) {
+        let cpu = main.iter().filter(is_cpu).map(|found| found.hidden).fold(0.0, f64::max);
+        let summary = if noisy.is_empty() {
+            format!("no difference above {:.1} %", hidden * 100.0)
+        } else {
+            format!(
+                "no difference: at most {:.1} % in server CPU; wall time, noisier, leaves room for {:.0} %",
+                cpu * 100.0,
+                hidden * 100.0
+            )
+        };
+        return Outcome::None { summary, evidence };
+    }
+    let summary = format!("too noisy: a difference of up to {:.0} % could hide here", hidden * 100.0);
+    Outcome::Unclear { summary, evidence }
+}

@@ -1,0 +1,270 @@
+//! Verdicts on made and on recorded evidence.
+
+use std::collections::BTreeMap;
+
+use super::*;
+use crate::analysis::{analyse, tests::made};
+use crate::evidence::{PhaseTimes, RungOutcome, Setting, StackProfile};
+use crate::knowledge::entries;
+
+fn concluded(mut run: Run) -> Run {
+    analyse(&mut run, 7);
+    conclude(&mut run, &entries().unwrap(), 7);
+    run
+}
+
+fn verdict(run: &Run) -> &Verdict {
+    run.verdict.as_ref().unwrap()
+}
+
+fn outcome(run: &Run, layer: &str) -> RungOutcome {
+    run.ladder.iter().find(|rung| rung.layer == layer).unwrap().outcome
+}
+
+/// `new` costs three times the CPU.
+fn slow_new(server: &str, size: u64) -> f64 {
+    size as f64 * if server == "new" { 3e4 } else { 1e4 }
+}
+
+fn stacks(run: &mut Run, frame: &str) {
+    for (arm, cpu, added) in [(0, 1e6, 0), (1, 3e6, 200)] {
+        run.stacks.push(StackProfile {
+            arm,
+            samples: 100 + added,
+            operations: 100,
+            cpu_ns_per_op: Some(cpu),
+            folded: vec![
+                ("mysqld;do_command;execute".to_owned(), 100),
+                (format!("mysqld;do_command;{frame}"), added),
+            ],
+            ..StackProfile::default()
+        });
+    }
+}
+
+#[test]
+fn a_server_against_itself_is_no_difference() {
+    let run = concluded(made(12, &[100], 3, |_, _| 1e6));
+    assert_eq!(verdict(&run).kind, VerdictKind::NoDifference, "{:?}", verdict(&run));
+    assert!(run.ladder.is_empty());
+}
+
+#[test]
+fn noise_above_the_effect_is_inconclusive() {
+    let mut run = made(6, &[100], 3, |_, _| 1e6);
+    for (index, block) in run.blocks.iter_mut().enumerate() {
+        let wild = 1.0 + 3.0 * f64::from(u32::try_from(index * 7 % 5).unwrap());
+        block.server_cpu_ns_per_op = None;
+        block.latency.p50_ns = (1e6 * wild) as u64;
+        block.duration_ns = (1e8 * wild) as u64;
+    }
+    let run = concluded(run);
+    assert_eq!(verdict(&run).kind, VerdictKind::Inconclusive);
+    assert!(verdict(&run).summary.contains("could hide"), "{}", verdict(&run).summary);
+}
+
+#[test]
+fn a_smaller_buffer_pool_forbids_a_verdict_and_is_named() {
+    let mut run = made(12, &[100], 3, slow_new);
+    run.equalised.push(Setting {
+        name: "innodb_buffer_pool_size".into(),
+        values: BTreeMap::from([("old".into(), "1G".into()), ("new".into(), "128M".into())]),
+        is_confound: true,
+        reason: Some("a restart would be needed".into()),
+        ..Setting::default()
+    });
+    let run = concluded(run);
+    assert_eq!(verdict(&run).kind, VerdictKind::Inconclusive);
+    let said = &verdict(&run).summary;
+    assert!(said.contains("innodb_buffer_pool_size") && said.contains("128M"), "{said}");
+}
+
+#[test]
+fn a_saturated_client_makes_the_run_invalid_and_not_the_server_slow() {
+    let mut run = made(12, &[100], 3, slow_new);
+    for block in run.blocks.iter_mut().filter(|block| block.arm == 1) {
+        block.invalid = Some("the client was saturated".to_owned());
+    }
+    let run = concluded(run);
+    assert_eq!(verdict(&run).kind, VerdictKind::Inconclusive);
+    assert!(verdict(&run).summary.contains("the client was saturated"));
+}
+
+#[test]
+fn without_stacks_only_the_server_is_blamed() {
+    let run = concluded(made(12, &[100], 3, slow_new));
+    let said = verdict(&run);
+    assert_eq!((said.kind, said.layer.as_deref()), (VerdictKind::Located, Some("server")), "{said:?}");
+    assert_eq!((said.fast_arm, said.slow_arm), (Some(0), Some(1)));
+    for layer in ["client", "app", "driver", "proxy", "network", "kernel"] {
+        assert_eq!(outcome(&run, layer), RungOutcome::Excluded, "{layer}: {:?}", run.ladder);
+    }
+    let sum = run.sum.as_ref().unwrap();
+    assert!(sum.residual_share < 0.2 && (sum.total.delta_ns - 2e6).abs() < 2e5, "{sum:?}");
+}
+
+#[test]
+fn the_slower_arm_is_found_on_either_side() {
+    let run = concluded(made(12, &[100], 3, |server, _| if server == "old" { 3e6 } else { 1e6 }));
+    assert_eq!((verdict(&run).fast_arm, verdict(&run).slow_arm), (Some(1), Some(0)));
+}
+
+#[test]
+fn an_unknown_mechanism_is_novel_and_a_known_one_is_explained() {
+    let mut run = made(12, &[100], 3, slow_new);
+    stacks(&mut run, "execute;frobnicate");
+    let run = concluded(run);
+    assert_eq!(verdict(&run).kind, VerdictKind::Novel, "{:?}", verdict(&run));
+    assert_eq!(verdict(&run).layer.as_deref(), Some("server-sql"));
+    assert!(verdict(&run).summary.contains("frobnicate"));
+
+    let mut run = made(12, &[100], 3, slow_new);
+    run.servers[0].version = "5.7.29".into();
+    run.servers[1].version = "9.7.4".into();
+    for server in &mut run.servers {
+        server.flavour = crate::evidence::Flavour::Mysql;
+    }
+    stacks(&mut run, "setup_fields;find_field_in_table");
+    let known = concluded(run.clone());
+    assert_eq!(verdict(&known).kind, VerdictKind::Explained, "{:?}", verdict(&known));
+    assert_eq!(verdict(&known).cause.as_deref(), Some("wide-select-names"));
+    assert!(!verdict(&known).advice.is_empty());
+
+    // The same stacks on a server known to be free of it are another cause.
+    run.servers[1].version = "5.7.40".into();
+    assert_eq!(verdict(&concluded(run)).cause, None);
+}
+
+#[test]
+fn confirmed_takes_a_change_that_helped_and_its_return_that_hurt() {
+    let mut run = made(12, &[100], 3, slow_new);
+    let change = Intervention {
+        what: "SET GLOBAL x = OFF".into(),
+        arm: 1,
+        metric: Metric::ServerCpu,
+        before: 3e6,
+        during: 1.1e6,
+        after: 2.9e6,
+        recovered: 0.95,
+        is_confirmed: true,
+    };
+    run.interventions = vec![change.clone()];
+    let said = concluded(run.clone());
+    assert_eq!(verdict(&said).kind, VerdictKind::Confirmed);
+    assert!(verdict(&said).summary.contains("SET GLOBAL x = OFF"), "{}", verdict(&said).summary);
+
+    // It helped, but the slowdown did not come back: something else changed meanwhile.
+    run.interventions = vec![Intervention { after: 1.2e6, ..change.clone() }];
+    assert_eq!(verdict(&concluded(run.clone())).kind, VerdictKind::Located);
+    // It did not help.
+    run.interventions = vec![Intervention { during: 2.8e6, recovered: 0.1, ..change.clone() }];
+    assert_eq!(verdict(&concluded(run.clone())).kind, VerdictKind::Located);
+    // It was done to the other arm.
+    run.interventions = vec![Intervention { arm: 0, ..change }];
+    assert_eq!(verdict(&concluded(run)).kind, VerdictKind::Located);
+}
+
+#[test]
+fn layers_are_blamed_by_their_own_evidence() {
+    let slow = |change: &dyn Fn(&mut crate::evidence::Block)| {
+        let mut run = made(12, &[100], 3, |_, _| 1e6);
+        for block in run.blocks.iter_mut().filter(|block| block.arm == 1) {
+            let added = 4e6;
+            for latency in [&mut block.latency, &mut block.service] {
+                latency.p50_ns += added as u64;
+                latency.mean_ns += added;
+            }
+            block.duration_ns += 400_000_000;
+            change(block);
+        }
+        run
+    };
+    let layer = |run: Run| verdict(&concluded(run)).layer.clone();
+    // A quota on the server's cores: the run queue.
+    let quota = slow(&|block| block.server_run_queue_ns_per_op = Some(4e6));
+    assert_eq!(layer(quota).as_deref(), Some("kernel"));
+    // A row lock.
+    let lock = slow(&|block| {
+        block.status_per_op.insert("Innodb_row_lock_time".into(), 4.0);
+    });
+    let mut lock = lock;
+    for block in lock.blocks.iter_mut().filter(|block| block.arm == 0) {
+        block.status_per_op.insert("Innodb_row_lock_time".into(), 0.0);
+    }
+    assert_eq!(layer(lock).as_deref(), Some("engine:row-lock"));
+    // A dropped index: more rows examined, more CPU.
+    let plan = slow(&|block| {
+        block.server_cpu_ns_per_op = block.server_cpu_ns_per_op.map(|cpu| cpu + 4e6);
+        block.status_per_op.insert("Handler_read_rnd_next".into(), 10_000.0);
+    });
+    assert_eq!(layer(plan).as_deref(), Some("server-sql:plan"));
+    // Extra round trips by the same driver.
+    let trips = slow(&|block| block.statements *= 3);
+    assert_eq!(layer(trips).as_deref(), Some("app"));
+    // Nothing measured can tell network from proxy from a wait: no layer, and that is said.
+    let unknown = concluded(slow(&|_| ()));
+    assert_eq!((verdict(&unknown).kind, &verdict(&unknown).layer), (VerdictKind::Inconclusive, &None));
+    // A tap can.
+    let phases = |think: f64, download: f64| {
+        let mut run = slow(&|_| ());
+        for (arm, factor) in [(0, 0.0), (1, 1.0)] {
+            run.phases.push(PhaseTimes {
+                arm,
+                command: "COM_QUERY".into(),
+                per_op: 1.0,
+                think_ns: think * factor,
+                upload_ns: 1e4,
+                server_ns: 1.08e6,
+                download_ns: 1e4 + download * factor,
+                ..PhaseTimes::default()
+            });
+        }
+        layer(run)
+    };
+    assert_eq!(phases(4e6, 0.0).as_deref(), Some("app"));
+    assert_eq!(phases(0.0, 4e6).as_deref(), Some("network"));
+}
+
+#[test]
+fn other_rows_are_a_mismatch_whatever_the_times() {
+    let mut run = made(12, &[100], 3, |_, _| 1e6);
+    for block in run.blocks.iter_mut().filter(|block| block.arm == 1) {
+        block.result_hash = Some("other".to_owned());
+    }
+    assert!(verdict(&concluded(run)).has_result_mismatch);
+    assert!(!verdict(&concluded(made(12, &[100], 3, |_, _| 1e6))).has_result_mismatch);
+}
+
+#[test]
+fn a_dependence_on_another_axis_is_told() {
+    // Two servers with and without prepared statements; slow in one of four cells.
+    let mut run = made(10, &[100], 3, |_, _| 1e6);
+    let with = |run: &mut Run, prep: &str, from: usize| {
+        let mut arm = run.arms[from].clone();
+        arm.name = format!("{}/prep={prep}", arm.server);
+        arm.levels.insert("prep".to_owned(), prep.to_owned());
+        run.arms.push(arm);
+        run.arms.len() - 1
+    };
+    let template = run.blocks.clone();
+    run.arms.truncate(2);
+    let cells: Vec<(usize, usize, f64)> = vec![
+        (with(&mut run, "on", 0), 0, 8.0),
+        (with(&mut run, "on", 1), 1, 1.0),
+        (with(&mut run, "off", 0), 0, 1.0),
+        (with(&mut run, "off", 1), 1, 1.0),
+    ];
+    run.arms.drain(..2);
+    run.blocks.clear();
+    for (arm, from, factor) in cells {
+        for block in template.iter().filter(|block| block.arm == from) {
+            let mut block = block.clone();
+            block.arm = arm - 2;
+            block.server_cpu_ns_per_op = block.server_cpu_ns_per_op.map(|cpu| cpu * factor);
+            run.blocks.push(block);
+        }
+    }
+    let run = concluded(run);
+    let said = verdict(&run);
+    assert!(said.evidence.iter().any(|line| line.starts_with("only where prep is on")), "{said:?}");
+}
