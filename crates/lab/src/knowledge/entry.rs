@@ -131,8 +131,9 @@ pub enum Evidence {
     },
     /// Cost of the slow arm grows like this.
     Growth {
-        /// The name of the size, if only one will do.
-        of: Option<String>,
+        /// The names of the size, if not any will do.
+        #[serde(default)]
+        of: Vec<String>,
         /// Smallest exponent of the slow arm.
         exponent_least: f64,
         /// How far it must be above the fast arm's.
@@ -225,7 +226,7 @@ impl Evidence {
             }
             Self::Growth { of, exponent_least, above_fast_by, .. } => format!(
                 "cost grows with {} to the power {exponent_least} at least, {above_fast_by} above the fast arm",
-                of.as_deref().unwrap_or("size")
+                if of.is_empty() { "size".to_owned() } else { of.join("/") }
             ),
             Self::Stack { frames, share_least, single_most, .. } => {
                 let single = single_most.map_or(String::new(), |most| {

@@ -27,7 +27,7 @@ const FILES: &[(&str, &str)] = &[
     ("mysql-bug-115555", include_str!("../../../../lab/kb/mysql-bug-115555.toml")),
     ("orm-wide-select", include_str!("../../../../lab/kb/orm-wide-select.toml")),
     ("mysql-bug-88422", include_str!("../../../../lab/kb/mysql-bug-88422.toml")),
-    ("wide-select-names", include_str!("../../../../lab/kb/wide-select-names.toml")),
+    ("wide-select-name-resolution", include_str!("../../../../lab/kb/wide-select-name-resolution.toml")),
 ];
 
 /// All entries, in the order of the list.
@@ -186,6 +186,16 @@ mod tests {
     fn every_signature_matches_its_own_example_and_no_other() {
         let (said, is_well) = test(&entries().unwrap());
         assert!(is_well, "{said}");
+    }
+
+    #[test]
+    fn the_scenario_that_replays_an_entry_is_shipped() {
+        for entry in entries().unwrap() {
+            let Some(scenario) = entry.scenario else { continue };
+            let file = format!("../../lab/scenarios/{scenario}.toml");
+            let file = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join(file);
+            assert!(file.exists(), "{}: no scenario {scenario}", entry.id);
+        }
     }
 
     #[test]

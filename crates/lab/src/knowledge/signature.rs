@@ -96,7 +96,7 @@ fn held(evidence: &Evidence, entry: &Entry, run: &Run, pair: Pair) -> Held {
             matrix(entry, run, pair, when, *ratio_least, *ratio_most)
         }
         Evidence::Growth { of, exponent_least, above_fast_by, .. } => {
-            growth(run, pair, of.as_deref(), *exponent_least, *above_fast_by)
+            growth(run, pair, of, *exponent_least, *above_fast_by)
         }
         Evidence::Stack { frames, share_least, single_most, .. } => {
             stack(run, pair, frames, *share_least, *single_most)
@@ -187,8 +187,9 @@ fn matrix(entry: &Entry, run: &Run, pair: Pair, when: &[When], least: f64, most:
     }
 }
 
-fn growth(run: &Run, pair: Pair, of: Option<&str>, least: f64, above: f64) -> Held {
-    if of.is_some_and(|of| run.scenario.scale_name.as_deref() != Some(of)) {
+fn growth(run: &Run, pair: Pair, of: &[String], least: f64, above: f64) -> Held {
+    let grown_by = run.scenario.scale_name.as_deref();
+    if !of.is_empty() && !of.iter().any(|of| Some(of.as_str()) == grown_by) {
         return Held::NotMeasured("grown by another size".to_owned());
     }
     let find = |arm: usize| {

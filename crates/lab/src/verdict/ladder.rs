@@ -187,7 +187,7 @@ fn client(facts: &Facts<'_>) -> Rung {
     rung("client", if busy < 0.9 { RungOutcome::Excluded } else { RungOutcome::Contributes }, said)
 }
 
-const TEXT_AXES: &[&str] = &["text", "select", "sql", "statement"];
+const TEXT_AXES: &[&str] = &["variant", "text", "select", "sql", "statement"];
 
 fn app(facts: &Facts<'_>) -> Rung {
     let text = TEXT_AXES.iter().find(|axis| facts.slow.levels.get(**axis) != facts.fast.levels.get(**axis));

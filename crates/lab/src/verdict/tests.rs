@@ -127,7 +127,7 @@ fn an_unknown_mechanism_is_novel_and_a_known_one_is_explained() {
     stacks(&mut run, "setup_fields;find_field_in_table");
     let known = concluded(run.clone());
     assert_eq!(verdict(&known).kind, VerdictKind::Explained, "{:?}", verdict(&known));
-    assert_eq!(verdict(&known).cause.as_deref(), Some("wide-select-names"));
+    assert_eq!(verdict(&known).cause.as_deref(), Some("wide-select-name-resolution"));
     assert!(!verdict(&known).advice.is_empty());
 
     // The same stacks on a server known to be free of it are another cause.
