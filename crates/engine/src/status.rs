@@ -117,6 +117,8 @@ pub struct Counters {
     pub plan_cache_hits: Counter,
     /// Statements that were planned anew (`Plan_cache_misses`).
     pub plan_cache_misses: Counter,
+    /// Statements of clients whose text was parsed; the others had a plan or a tree from before (`Statements_parsed`).
+    pub statements_parsed: Counter,
     /// Operators other than sorts that went to disk.
     pub created_tmp_disk_tables: Counter,
     /// Temporary files, at most one a statement.
@@ -150,6 +152,7 @@ impl Default for Counters {
             prepared_statement_count: Gauge::new(),
             plan_cache_hits: Counter::new(),
             plan_cache_misses: Counter::new(),
+            statements_parsed: Counter::new(),
             created_tmp_disk_tables: Counter::new(),
             created_tmp_files: Counter::new(),
             sort_merge_passes: Counter::new(),
@@ -202,6 +205,7 @@ impl Counters {
             ("Slow_queries", self.slow_queries.get()),
             ("Sort_merge_passes", self.sort_merge_passes.get()),
             ("Spill_bytes_written", self.spill_bytes_written.get()),
+            ("Statements_parsed", self.statements_parsed.get()),
         ];
         all.extend(StatementKind::ALL.iter().map(|(kind, name)| (*name, self.kinds[*kind as usize].get())));
         all

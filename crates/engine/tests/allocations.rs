@@ -18,6 +18,8 @@ struct Counting;
 
 thread_local! {
     static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
+    /// Bytes taken less bytes given back.
+    static HELD_BYTES: Cell<i64> = const { Cell::new(0) };
 }
 
 #[allow(unsafe_code, reason = "an allocator is unsafe by definition")]
@@ -25,17 +27,20 @@ thread_local! {
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         ALLOCATIONS.set(ALLOCATIONS.get() + 1);
+        HELD_BYTES.set(HELD_BYTES.get() + layout.size() as i64);
         // SAFETY: the caller keeps the contract of this same method.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, place: *mut u8, layout: Layout) {
+        HELD_BYTES.set(HELD_BYTES.get() - layout.size() as i64);
         // SAFETY: `place` came from `alloc` or `realloc`, which is the system's.
         unsafe { System.dealloc(place, layout) }
     }
 
     unsafe fn realloc(&self, place: *mut u8, layout: Layout, bytes: usize) -> *mut u8 {
         ALLOCATIONS.set(ALLOCATIONS.get() + 1);
+        HELD_BYTES.set(HELD_BYTES.get() + bytes as i64 - layout.size() as i64);
         // SAFETY: `place` came from `alloc` or `realloc`, which is the system's.
         unsafe { System.realloc(place, layout, bytes) }
     }
@@ -128,8 +133,12 @@ fn text(value: &str) -> Vec<u8> {
     body
 }
 
-/// A server with `t (id, name, c)` of 200 rows.
+/// A server with `t (id, name, c)` of 200 rows, and a client.
 fn with_table(test: impl FnOnce(&mut Client)) {
+    with_engine(|_, client| test(client));
+}
+
+fn with_engine(test: impl FnOnce(&Engine, &mut Client)) {
     let folder = tempfile::tempdir().expect("a folder for the test");
     let options = StartOptions { data_folder: folder.path().join("data"), ..StartOptions::default() };
     let engine = Engine::open(&env::Env::real(), &options).expect("a new folder opens");
@@ -142,7 +151,7 @@ fn with_table(test: impl FnOnce(&mut Client)) {
     for id in 0..200 {
         client.query(&format!("INSERT INTO t VALUES ({id}, 'name {id:03}', 'text {id:03}')"));
     }
-    test(&mut client);
+    test(&engine, &mut client);
     drop(client);
     engine.close().expect("the store closes");
 }
@@ -215,5 +224,82 @@ fn a_range_select_allocates_little() {
             println!("{taken} allocations: {sql}");
             assert!(taken <= most, "{taken} allocations: {sql}");
         }
+    });
+}
+
+/// BEGIN, COMMIT and ROLLBACK are parsed once: their trees stay with the prepared statement.
+#[test]
+fn a_prepared_transaction_allocates_nothing() {
+    with_table(|client| {
+        for sql in ["BEGIN", "START TRANSACTION READ ONLY", "COMMIT", "ROLLBACK AND NO CHAIN"] {
+            client.prepare(sql);
+        }
+        for (begin, end) in [(1, 3), (2, 4)] {
+            let taken = settled(100, |_| client.execute(begin, &[]) + client.execute(end, &[]));
+            assert_eq!(taken, 0);
+        }
+    });
+}
+
+/// What a session may keep of statements that were large.
+const KEPT_BYTES_MAX: i64 = 64 * 1024;
+
+/// What was large about a statement goes when the statement does: its text, its tree, its values, its rows.
+#[test]
+fn an_idle_session_holds_little() {
+    let long = "x".repeat(1_000_000);
+    let many: Vec<String> = (0..4_000).map(|number| format!("{number} + 1 AS c{number}")).collect();
+    let in_list: Vec<String> = (0..20_000).map(|number| number.to_string()).collect();
+    let texts = [
+        format!("SELECT LENGTH('{long}')"),
+        format!("SELECT /* {long} */ 1"),
+        format!("SELECT id FROM t WHERE name = '{long}'"),
+        format!("SELECT {}", many.join(", ")),
+        format!("SELECT COUNT(*) FROM t WHERE id IN ({})", in_list.join(", ")),
+        format!("SET @n = LENGTH('{long}')"),
+        format!("SHOW TABLES WHERE Tables_in_d = '{long}'"),
+        "SELECT REPEAT('x', 1000000)".to_owned(),
+        "SELECT COUNT(*) FROM (SELECT a.id, b.id j, REPEAT('y', 500) y FROM t a, t b WHERE b.id < 20 ORDER BY y, j) q"
+            .to_owned(),
+    ];
+    let mut value = vec![0, 1, 0xfd, 0, 0xfd];
+    value.extend_from_slice(&1_000_000u32.to_le_bytes()[..3]);
+    value.extend_from_slice(long.as_bytes());
+    let prepared = ["SELECT LENGTH(?)", "SET @n = LENGTH(?)", "SHOW TABLES WHERE Tables_in_d = ?"];
+    with_engine(|engine, _| {
+        let mut grown = Vec::new();
+        let mut measure = |name: &str, work: &dyn Fn(&mut Client)| {
+            let mut kept = 0;
+            // The first time what belongs to the server grows, such as the buffer of a log.
+            for _ in 0..2 {
+                let mut client = Client::connect(engine);
+                client.query("USE d");
+                client.query("SELECT 1");
+                let before = HELD_BYTES.get();
+                work(&mut client);
+                client.query("SELECT 1");
+                client.packets = PacketBuffer::new();
+                kept = HELD_BYTES.get() - before;
+            }
+            let name = &name[..name.len().min(60)];
+            println!("{kept} bytes kept of: {name}");
+            if kept > KEPT_BYTES_MAX {
+                grown.push(format!("{kept} bytes of {name}"));
+            }
+        };
+        for sql in &texts {
+            measure(sql, &|client| {
+                client.query(sql);
+            });
+        }
+        for sql in prepared {
+            measure(sql, &|client| {
+                client.prepare(sql);
+                for _ in 0..2 {
+                    client.execute(1, &value);
+                }
+            });
+        }
+        assert!(grown.is_empty(), "{grown:#?}");
     });
 }

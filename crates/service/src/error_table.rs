@@ -781,4 +781,5 @@ table! {
     4164 ER_WARN_NO_SPACE_VERSION_COMMENT "HY000" "Immediately starting the version comment after the version number is deprecated and may change behavior in a future release. Please insert a white-space character after the version number.";
     4169 ER_CTE_EXPANSION_LIMIT_EXCEEDED "HY000" "Common table expression expansion exceeded an implementation limit. Simplify the query.";
     6125 ER_FK_NO_UNIQUE_INDEX_PARENT "HY000" "Failed to add the foreign key constraint. Missing unique key for constraint '%s' in the referenced table '%s'";
+    6413 ER_DYNAMIC_PARAMETERS_DML_ONLY "HY000" "Dynamic parameters can only be used in DML statements.";
 }

@@ -32,6 +32,19 @@ pub struct DigestScratch {
     literals: Vec<Cell>,
 }
 
+impl DigestScratch {
+    /// Gives buffers back that have grown beyond `bytes_max`, each.
+    #[inline]
+    pub fn keep_at_most(&mut self, bytes_max: usize) {
+        if self.template.capacity() > bytes_max {
+            self.template = Vec::new();
+        }
+        if self.literals.capacity() * size_of::<Cell>() > bytes_max {
+            self.literals = Vec::new();
+        }
+    }
+}
+
 /// What one pass found out.
 #[derive(Clone, Copy, Debug)]
 pub struct Digested<'s> {

@@ -12,7 +12,7 @@ use syntax::ast::{AlterAction, Ident, Maintain, MaintainKind, ObjectName, Statem
 use table::Table;
 use types::charset::Charset;
 use types::collation::CollationId;
-use types::{DataType, TypeKind};
+use types::{DataType, TypeKind, ValueRef};
 
 use super::listing::{Listing, text};
 use super::show::name_text;
@@ -223,7 +223,9 @@ impl LocalSession {
         sql: &[u8],
         reply: &mut Reply<'_>,
     ) -> Outcome {
-        let planned = self.plan_statement(&Statement::Query(query), sql, &[])?;
+        let owned = std::mem::take(&mut self.statement_parameters);
+        let values: Vec<ValueRef<'_>> = owned.iter().map(ValueRef::from).collect();
+        let planned = self.plan_statement(&Statement::Query(query), sql, &values)?;
         let selected: Vec<ddl::SelectedColumn> = planned
             .prepared
             .plan()
@@ -256,7 +258,7 @@ impl LocalSession {
         let arena = bumpalo::Bump::new();
         let parsed = syntax::parse(&text, &arena, self.settings.sql_mode.for_syntax())
             .map_err(|error| super::dispatch::syntax_error(&error))?;
-        let filled = self.run_planned(&parsed.statement, &text, &[], reply);
+        let filled = self.run_planned(&parsed.statement, &text, &values, reply);
         if filled.is_err() {
             // MySQL's statement is atomic: without its rows the table must not stay.
             let temporary = if create.temporary { "TEMPORARY " } else { "" };

@@ -1,6 +1,6 @@
 //! Which statement goes where.
 
-use service::error::{ER_EMPTY_QUERY, ER_NO_SUCH_THREAD, ER_PARSE_ERROR};
+use service::error::{ER_EMPTY_QUERY, ER_PARSE_ERROR};
 use service::{Outcome, Reply, SqlError};
 use syntax::ast::{Flush, MaintainKind, Show, ShowFilter, Statement};
 use types::{Value, ValueRef};
@@ -8,7 +8,7 @@ use types::{Value, ValueRef};
 use super::plans::has_plan;
 use super::recognise::Recognised;
 use super::show::name_text;
-use super::{LocalSession, not_supported};
+use super::{LocalSession, MEMORY_KEPT_BYTES_MAX, not_supported};
 use crate::log::{GeneralEvent, SlowEvent, StatementText};
 use crate::privilege;
 use crate::processes::Activity;
@@ -37,8 +37,7 @@ impl LocalSession {
                 arena.reset();
                 outcome = self.run_first(rest, &arena, reply);
             }
-            arena.reset();
-            self.arena = arena;
+            self.put_back(arena);
             let end = match outcome {
                 Ok(end) => end,
                 Err(error) => {
@@ -52,6 +51,14 @@ impl LocalSession {
                 Some(end) => rest = &rest[end..],
                 None => return Ok(()),
             }
+        }
+    }
+
+    /// Puts the arena back for the next statement, without the memory of a long one.
+    pub(super) fn put_back(&mut self, mut arena: bumpalo::Bump) {
+        arena.reset();
+        if arena.allocated_bytes() <= MEMORY_KEPT_BYTES_MAX {
+            self.arena = arena;
         }
     }
 
@@ -79,6 +86,7 @@ impl LocalSession {
             Recognised::Keep(key) => Some(key),
             Recognised::Parse => None,
         };
+        self.core.counters.statements_parsed.increment();
         let parsed = match syntax::parse(sql, arena, self.settings.sql_mode.for_syntax()) {
             Ok(parsed) => parsed,
             Err(error) => {
@@ -178,11 +186,7 @@ impl LocalSession {
             }
             Statement::Kill { query_only, id } => {
                 counters.count(StatementKind::Kill);
-                let id = match self.evaluate(id)? {
-                    Value::Int(id) => u64::try_from(id).map_err(|_| ER_NO_SUCH_THREAD.with(&[&id]))?,
-                    Value::UInt(id) => id,
-                    _ => return Err(ER_NO_SUCH_THREAD.with(&[&0])),
-                };
+                let id = connection_of(&self.evaluate(id)?);
                 self.kill(id, query_only)?;
                 if id == self.control.connection_id {
                     self.control.check()?;
@@ -328,6 +332,10 @@ impl LocalSession {
     #[inline]
     pub(crate) fn end_statement(&mut self, running: &Running, text: &dyn StatementText) {
         self.leave_change();
+        let kept = [&mut self.key, &mut self.row, &mut self.statement_text];
+        for memory in kept.into_iter().filter(|memory| memory.capacity() > MEMORY_KEPT_BYTES_MAX) {
+            *memory = Vec::new();
+        }
         self.process.end(self.core.env.clock.wall_micros_coarse());
         if self.core.logs.slow_is_on() {
             self.end_timed(running, text);
@@ -399,6 +407,19 @@ fn without_terminator(sql: &[u8]) -> &[u8] {
         Some(end) if sql[end] == 0 => &sql[..end],
         _ => sql,
     }
+}
+
+/// The connection that KILL means: as MySQL makes an integer of the value, of which the low four bytes count.
+fn connection_of(value: &Value) -> u64 {
+    let number = match value {
+        Value::Int(number) => *number as u32,
+        Value::UInt(number) => *number as u32,
+        Value::Double(number) => number.round_ties_even() as i64 as u32,
+        Value::Decimal(number) => number.to_i64().unwrap_or_else(|limit| limit.0) as u32,
+        Value::Bytes { bytes, .. } => types::number::parse_integer_prefix(bytes).value as u32,
+        _ => 0,
+    };
+    u64::from(number)
 }
 
 /// SHOW WARNINGS and its kin look at the diagnostics of the statement before.

@@ -73,6 +73,9 @@ pub(crate) fn no_schema(name: &str) -> Box<SqlError> {
     }
 }
 
+/// A session keeps the memory that a statement used for the next, up to so much of each kind: an idle session holds little.
+pub(crate) const MEMORY_KEPT_BYTES_MAX: usize = 16 * 1024;
+
 /// One client's conversation with local tables.
 pub struct LocalSession {
     pub(crate) core: Arc<Core>,

@@ -13,8 +13,8 @@ use std::sync::Arc;
 
 use hashbrown::HashMap;
 use service::error::{
-    ER_EMPTY_QUERY, ER_MALFORMED_PACKET, ER_MAX_PREPARED_STMT_COUNT_REACHED, ER_PS_MANY_PARAM,
-    ER_UNKNOWN_ERROR, ER_UNKNOWN_STMT_HANDLER, ER_UNSUPPORTED_PS, ER_WRONG_ARGUMENTS,
+    ER_DYNAMIC_PARAMETERS_DML_ONLY, ER_EMPTY_QUERY, ER_MALFORMED_PACKET, ER_MAX_PREPARED_STMT_COUNT_REACHED,
+    ER_PS_MANY_PARAM, ER_UNKNOWN_ERROR, ER_UNKNOWN_STMT_HANDLER, ER_UNSUPPORTED_PS, ER_WRONG_ARGUMENTS,
 };
 use service::{ExecuteRequest, OkSummary, Outcome, Reply, SqlError, StatusFlags};
 use syntax::ast::{PrepareSource, Statement};
@@ -52,10 +52,20 @@ pub struct PreparedStatement {
     long_data: HashMap<u16, Vec<u8>>,
     /// Long data was sent that is too long; the next execute says so.
     long_data_error: bool,
-    /// The plan of the last run.
-    plan: Option<CachedPlan>,
+    kept: Kept,
     /// Rows that wait for COM_STMT_FETCH.
     cursor: Option<Cursor>,
+}
+
+/// What a statement keeps of a run for the next.
+#[derive(Debug, Default)]
+enum Kept {
+    #[default]
+    Nothing,
+    /// A plan, which may have to be made anew.
+    Plan(CachedPlan),
+    /// A tree that needs neither a plan nor its text, whatever the settings: BEGIN, COMMIT, ROLLBACK.
+    Tree(Statement<'static>),
 }
 
 /// All prepared statements of a session.
@@ -303,6 +313,18 @@ fn can_be_prepared(statement: &Statement<'_>) -> bool {
     )
 }
 
+/// A statement whose tree points nowhere into its text.
+fn without_text(statement: &Statement<'_>) -> Option<Statement<'static>> {
+    match *statement {
+        Statement::StartTransaction { consistent_snapshot, read_only } => {
+            Some(Statement::StartTransaction { consistent_snapshot, read_only })
+        }
+        Statement::Commit(completion) => Some(Statement::Commit(completion)),
+        Statement::Rollback(completion) => Some(Statement::Rollback(completion)),
+        _ => None,
+    }
+}
+
 impl LocalSession {
     fn require_room(&self) -> Outcome {
         let max = self.core.globals().unsigned(known::max_prepared_stmt_count());
@@ -330,10 +352,9 @@ impl LocalSession {
 
     fn prepare_now(&mut self, sql: &[u8], reply: &mut Reply<'_>) -> Outcome {
         self.require_room()?;
-        let mut arena = std::mem::take(&mut self.arena);
+        let arena = std::mem::take(&mut self.arena);
         let checked = self.check_prepare(sql, &arena);
-        arena.reset();
-        self.arena = arena;
+        self.put_back(arena);
         let (places, plan) = checked?;
         let results = self.settings.results_charset;
         let columns = plan.as_ref().map(|plan| plan.columns(results)).unwrap_or_default();
@@ -346,7 +367,7 @@ impl LocalSession {
             types: Vec::new(),
             long_data: HashMap::new(),
             long_data_error: false,
-            plan: None,
+            kept: Kept::Nothing,
             cursor: None,
         };
         self.prepared.by_id.insert(id, Some(Box::new(statement)));
@@ -360,6 +381,7 @@ impl LocalSession {
         sql: &[u8],
         arena: &bumpalo::Bump,
     ) -> Result<(Vec<u32>, Option<CachedPlan>), Box<SqlError>> {
+        self.core.counters.statements_parsed.increment();
         let parsed = syntax::parse(sql, arena, self.settings.sql_mode.for_syntax())
             .map_err(|error| super::dispatch::syntax_error(&error))?;
         if parsed.more {
@@ -373,6 +395,9 @@ impl LocalSession {
         }
         if !can_be_prepared(&parsed.statement) {
             return Err(ER_UNSUPPORTED_PS.bare());
+        }
+        if matches!(parsed.statement, Statement::Kill { .. }) && !parsed.params.is_empty() {
+            return Err(ER_DYNAMIC_PARAMETERS_DML_ONLY.bare());
         }
         let places = parsed.params.clone();
         let plan = self.plan_for_prepare(&parsed.statement, sql)?;
@@ -413,14 +438,14 @@ impl LocalSession {
             .map_err(|_| ER_MALFORMED_PACKET.bare())?;
         statement.cursor = None;
         let running = self.begin_prepared(request.statement_id, &statement.text);
-        let PreparedStatement { text, places, plan, cursor, .. } = statement;
+        let PreparedStatement { text, places, kept, cursor, .. } = statement;
         let rendered = RenderedStatement { text, places, values: &values, rendered: OnceCell::new() };
         self.log_general("Execute", &rendered);
         let wants_cursor = request.flags & 7 != 0;
-        let mut outcome = self.run_prepared(text, plan, &values, wants_cursor, reply);
+        let mut outcome = self.run_prepared(text, kept, &values, wants_cursor, reply);
         while super::lock_tables::plans_anew(&outcome) {
-            *plan = None;
-            outcome = self.run_prepared(text, plan, &values, wants_cursor, reply);
+            *kept = Kept::Nothing;
+            outcome = self.run_prepared(text, kept, &values, wants_cursor, reply);
         }
         let outcome = match outcome {
             Ok(opened) => {
@@ -488,25 +513,26 @@ impl LocalSession {
     fn run_prepared(
         &mut self,
         text: &[u8],
-        cached: &mut Option<CachedPlan>,
+        kept: &mut Kept,
         values: &[ValueRef<'_>],
         wants_cursor: bool,
         reply: &mut Reply<'_>,
     ) -> Result<Option<Cursor>, Box<SqlError>> {
-        if let Some(plan) = cached
-            && self.plan_is_current(plan, values)
-        {
-            self.diagnostics.clear();
-            self.reload_account();
-            return self.run_cached(plan, values, wants_cursor, reply);
+        match kept {
+            Kept::Plan(plan) if self.plan_is_current(plan, values) => {
+                self.diagnostics.clear();
+                self.reload_account();
+                return self.run_cached(plan, values, wants_cursor, reply);
+            }
+            Kept::Tree(tree) => return self.dispatch(tree, text, values, reply).map(|()| None),
+            Kept::Plan(_) | Kept::Nothing => {}
         }
-        *cached = None;
-        let mut arena = std::mem::take(&mut self.arena);
+        *kept = Kept::Nothing;
+        let arena = std::mem::take(&mut self.arena);
         let outcome = self.plan_and_run(text, &arena, values, wants_cursor, reply);
-        arena.reset();
-        self.arena = arena;
-        let (plan, cursor) = outcome?;
-        *cached = plan;
+        self.put_back(arena);
+        let (next, cursor) = outcome?;
+        *kept = next;
         Ok(cursor)
     }
 
@@ -517,18 +543,21 @@ impl LocalSession {
         values: &[ValueRef<'_>],
         wants_cursor: bool,
         reply: &mut Reply<'_>,
-    ) -> Result<(Option<CachedPlan>, Option<Cursor>), Box<SqlError>> {
+    ) -> Result<(Kept, Option<Cursor>), Box<SqlError>> {
+        self.core.counters.statements_parsed.increment();
         let parsed = syntax::parse(text, arena, self.settings.sql_mode.for_syntax())
             .map_err(|error| super::dispatch::syntax_error(&error))?;
         if !super::plans::has_plan(&parsed.statement) {
-            self.dispatch(&parsed.statement, text, values, reply)?;
-            return Ok((None, None));
+            let outcome = self.dispatch(&parsed.statement, text, values, reply);
+            self.statement_parameters = Vec::new(); // An idle session holds little.
+            outcome?;
+            return Ok((without_text(&parsed.statement).map_or(Kept::Nothing, Kept::Tree), None));
         }
         self.diagnostics.clear();
         self.reload_account();
         let mut plan = self.plan_statement(&parsed.statement, text, values)?;
         let cursor = self.run_cached(&mut plan, values, wants_cursor, reply)?;
-        Ok((Some(plan), cursor))
+        Ok((Kept::Plan(plan), cursor))
     }
 
     /// COM_STMT_FETCH.

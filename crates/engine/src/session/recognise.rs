@@ -24,9 +24,9 @@ use syntax::{DigestScratch, Digested};
 use types::collation::CollationId;
 use types::{TypeKind, Value, ValueRef};
 
-use super::LocalSession;
 use super::plans::CachedPlan;
 use super::prepared::recycle;
+use super::{LocalSession, MEMORY_KEPT_BYTES_MAX};
 use crate::variables::definition::known;
 use crate::variables::sql_mode::SqlModes;
 
@@ -396,6 +396,10 @@ impl LocalSession {
         // The cache leaves the session while its memory is in use.
         let Some(mut cache) = self.plan_cache.take() else { return Ok(Recognised::Parse) };
         let recognised = self.recognise(sql, &mut cache, reply);
+        cache.scratch.keep_at_most(MEMORY_KEPT_BYTES_MAX);
+        if cache.unescaped.bytes.capacity() > MEMORY_KEPT_BYTES_MAX {
+            cache.unescaped = UnescapedTexts::default();
+        }
         self.plan_cache = Some(cache);
         recognised
     }

@@ -51,11 +51,13 @@ impl LocalSession {
         text: &[u8],
         reply: &mut Reply<'_>,
     ) -> Outcome {
-        let plan = self.plan_with(statement, text, Some(&[]), catalog)?;
+        let owned = std::mem::take(&mut self.statement_parameters);
+        let values: Vec<ValueRef<'_>> = owned.iter().map(ValueRef::from).collect();
+        let plan = self.plan_with(statement, text, Some(&values), catalog)?;
         let results = self.settings.results_charset;
         reply.columns(&plan.encoded_columns(results), self.status_flags(), 0)?;
         let mut sink = ReplySink::new(reply, plan.output_types(), results, u64::MAX);
-        self.with_context_of(catalog, &plan, &[], |prepared, context| {
+        self.with_context_of(catalog, &plan, &values, |prepared, context| {
             exec::run_query(prepared, context, &mut sink)
         })?;
         self.found_rows = sink.row_count();
