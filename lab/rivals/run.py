@@ -4,7 +4,7 @@
     lab/rivals/run.py --server invar=3307:root::PID --server mysql97=23097:peer:peer:PID \\
         [--workloads point_select_ps,...] [--threads 1,16] [--rounds 3] [--seconds 5] [--rows 250000] [--out FILE]
 
-A server is NAME=PORT:USER:PASSWORD:PID (PID: a number or a file that holds it). For each workload and thread count the
+A server is NAME=PORT:USER:PASSWORD:PID (PID: a number or a file that holds it); a path instead of a port is a Unix socket. For each workload and thread count the
 servers take turns, `rounds` times; reported are the medians of queries per second and of server CPU per query (user +
 system time of the whole process, threads that ended included). Needs sysbench 1.0 with its oltp_*.lua scripts."""
 
@@ -35,6 +35,7 @@ class Server:
     def __init__(self, text):
         self.name, rest = text.split("=", 1)
         self.port, self.user, self.password, pid = rest.split(":", 3)
+        self.address = [f"--mysql-socket={self.port}"] if "/" in self.port else ["--mysql-host=127.0.0.1", f"--mysql-port={self.port}"]
         self.pid = int(open(pid).read()) if os.path.exists(pid) else int(pid)
 
     def cpu_seconds(self):
@@ -43,7 +44,7 @@ class Server:
 
 
 def sysbench(server, script, options, command):
-    arguments = ["sysbench", script, f"--mysql-host=127.0.0.1", f"--mysql-port={server.port}", f"--mysql-user={server.user}",
+    arguments = ["sysbench", script, *server.address, f"--mysql-user={server.user}",
                  f"--mysql-password={server.password}", "--mysql-db=sbtest", *options, command]
     done = subprocess.run(arguments, capture_output=True, text=True)
     if done.returncode != 0:

@@ -386,6 +386,10 @@ impl Service for Engine {
         self.core.store.sync_to(store::Csn(position)).map_err(exec::store_error)
     }
 
+    fn try_sync_inline(&self, position: u64) -> Result<bool, Box<SqlError>> {
+        self.core.store.try_sync_to(store::Csn(position)).map_err(exec::store_error)
+    }
+
     fn request_sync(&self, position: u64) {
         self.core.store.request_sync(store::Csn(position));
     }

@@ -18,6 +18,7 @@ mod connection;
 mod group;
 mod io;
 mod link;
+mod placement;
 mod secrets;
 
 use std::fmt;
@@ -35,6 +36,7 @@ pub use secrets::{TlsFiles, make_tls_files};
 
 use authenticate::{Authority, PasswordCache};
 use group::{Group, Listener};
+use placement::Placement;
 use secrets::RsaKeys;
 
 /// Connections that may wait to be accepted (`back_log`).
@@ -106,6 +108,7 @@ pub(crate) struct Shared {
     pub(crate) tls: Option<Arc<rustls::ServerConfig>>,
     /// Held by the server; weak here, as each group holds this.
     groups: OnceLock<Vec<Weak<Group>>>,
+    pub(crate) placement: Placement,
     connections: AtomicUsize,
     connection_ids: AtomicU64,
     stopping: AtomicBool,
@@ -142,9 +145,10 @@ impl Shared {
         self.groups.get()?.get(index)
     }
 
-    /// The group to give a new connection to; `None` when the server is gone.
-    pub(crate) fn emptiest_group(&self) -> Option<Arc<Group>> {
-        let groups = self.groups.get()?.iter().filter_map(Weak::upgrade);
+    /// The group with the fewest connections but for `except`; `None` when there is none or the server is gone.
+    pub(crate) fn emptiest_group(&self, except: Option<usize>) -> Option<Arc<Group>> {
+        let groups = self.groups.get()?.iter().enumerate().filter(|&(index, _)| Some(index) != except);
+        let groups = groups.filter_map(|(_, group)| group.upgrade());
         groups.min_by_key(|group| group.connection_count.load(Ordering::Relaxed))
     }
 }
@@ -257,6 +261,7 @@ impl Server {
             service,
             tls,
             groups: OnceLock::new(),
+            placement: Placement::new(group_count),
             connections: AtomicUsize::new(0),
             connection_ids: AtomicU64::new(8), // Lower numbers are for threads of the server itself, as in MySQL.
             stopping: AtomicBool::new(false),
@@ -294,6 +299,12 @@ impl Server {
     #[must_use]
     pub fn connection_count(&self) -> usize {
         self.shared.connection_count()
+    }
+
+    /// Connections of each worker group now.
+    #[must_use]
+    pub fn connections_per_group(&self) -> Vec<usize> {
+        self.groups.iter().map(|group| group.connection_count.load(Ordering::Relaxed)).collect()
     }
 
     /// Stops accepting, closes idle connections, gives running statements `time`, then kills them. Returns when all

@@ -597,6 +597,35 @@ fn commits_share_flushes_whether_the_log_is_quick_or_slow() {
 }
 
 #[test]
+fn those_who_do_little_but_commit_gather_in_one_group_and_can_be_killed_there() {
+    let world = world_with(Duration::from_micros(50));
+    let mut committers: Vec<Client> = (0..6).map(|_| root(&world)).collect();
+    let mut readers: Vec<Client> = (0..2).map(|_| root(&world)).collect();
+    assert_eq!(world.server.connections_per_group(), [4, 4]);
+    for round in 0..40 {
+        for client in &mut committers {
+            assert_eq!(client.query("COMMIT"), ["OK 0"]);
+        }
+        for client in &mut readers {
+            // A commit now and then is not enough to move.
+            let sql = if round % 5 == 0 { "COMMIT" } else { "SELECT 1" };
+            client.query(sql);
+        }
+    }
+    assert_eq!(world.server.connections_per_group(), [7, 1]);
+    // Input that was sent while the connection moved is not lost, nor is a kill.
+    let mut killer = readers.pop().expect("two of them");
+    for client in &mut committers {
+        assert_eq!(client.query("SELECT 1; SELECT 2"), ["\u{1}1", "end", "\u{1}2", "end"]);
+        assert_eq!(killer.query(&format!("KILL {}", client.connection_id)), ["OK 0"]);
+        assert!(client.is_closed());
+    }
+    world.wait_for_connections(2);
+    assert_eq!(world.server.connections_per_group(), [1, 1]);
+    world.stop();
+}
+
+#[test]
 fn stopping_lets_a_statement_end_and_kills_one_that_does_not() {
     let world = world();
     let mut ends = root(&world);

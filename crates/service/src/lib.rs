@@ -215,6 +215,13 @@ pub trait Service: Send + Sync + 'static {
     /// The log has failed; the reply must not be sent as it is.
     fn sync_inline(&self, position: u64) -> Outcome;
 
+    /// As [`sync_inline`](Self::sync_inline), but never waits for another thread that is at it: `false` then, and listeners
+    /// hear when it is done.
+    ///
+    /// # Errors
+    /// As for [`sync_inline`](Self::sync_inline).
+    fn try_sync_inline(&self, position: u64) -> Result<bool, Box<SqlError>>;
+
     /// Asks for the log to become durable up to `position` soon; listeners are told.
     fn request_sync(&self, position: u64);
 

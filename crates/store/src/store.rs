@@ -236,6 +236,15 @@ impl Store {
         self.inner.log()?.flush_inline(Lsn(position.0)).map_err(|error| self.inner.stop(&error.to_string()))
     }
 
+    /// As [`Store::sync_to`], but never waits for another's flush: `false` if one is under way. Listeners hear when it ends.
+    ///
+    /// # Errors
+    /// As for [`Store::sync_to`].
+    pub fn try_sync_to(&self, position: CommitPosition) -> Result<bool, StoreError> {
+        let log = self.inner.log()?;
+        log.try_flush_inline(Lsn(position.0)).map_err(|error| self.inner.stop(&error.to_string()))
+    }
+
     /// Asks the flusher thread to make a commit durable; listeners hear of it.
     pub fn request_sync(&self, position: CommitPosition) {
         if let Ok(log) = self.inner.log() {

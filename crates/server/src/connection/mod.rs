@@ -30,7 +30,9 @@ use wire::packet::{FRAME_PAYLOAD_BYTES_MAX, Incoming, PacketBuffer, PacketError,
 
 use crate::Shared;
 use crate::authenticate::{Exchange, new_challenge};
+use crate::group::Home;
 use crate::io::{Io, READ_BYTES, Received, Stream};
+use crate::placement::Habits;
 use handshake::SessionStart;
 
 /// What we can do, before TLS and zlib are known to be there.
@@ -139,6 +141,8 @@ enum Phase {
 pub(crate) struct Connection {
     pub(crate) io: Io,
     pub(crate) control: Arc<ConnectionControl>,
+    pub(crate) home: Arc<Home>,
+    pub(crate) habits: Habits,
     output: PacketBuffer,
     session: Option<Box<dyn Session>>,
     phase: Phase,
@@ -185,6 +189,8 @@ impl Connection {
         let mut connection = Connection {
             io: Io::new(stream),
             control,
+            home: Arc::default(),
+            habits: Habits::default(),
             output: PacketBuffer::new(),
             session: None,
             phase: Phase::Greeted,

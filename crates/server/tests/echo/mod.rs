@@ -178,6 +178,10 @@ impl Service for Handle {
         self.0.sync_inline(position)
     }
 
+    fn try_sync_inline(&self, position: u64) -> Result<bool, Box<SqlError>> {
+        self.0.sync_inline(position).map(|()| true)
+    }
+
     fn request_sync(&self, position: u64) {
         self.0.requested_syncs.fetch_add(1, Ordering::SeqCst);
         let mut asked = lock(&self.0.asked);

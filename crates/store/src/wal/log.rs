@@ -40,7 +40,7 @@ pub struct LogCounters {
     pub writes: u64,
     /// Syncs.
     pub syncs: u64,
-    /// Times a caller of [`Log::flush_inline`] found another flush under way.
+    /// Times a caller of [`Log::flush_inline`] or [`Log::try_flush_inline`] found another flush under way.
     pub waits: u64,
 }
 
@@ -66,6 +66,8 @@ struct Shared {
     durable: AtomicU64,
     /// What waits in `tail`, roughly, so that appenders can see a full buffer without the mutex.
     pending_bytes: AtomicUsize,
+    /// A flush is under way whose end the listeners have not begun to hear of. May be false too early, when two overlap.
+    flushing: AtomicBool,
     stopped: OnceLock<LogError>,
     listeners: RwLock<Vec<Arc<dyn LogListener>>>,
     /// The highest position anybody asked the flusher for.
@@ -279,6 +281,7 @@ impl Log {
             written: AtomicU64::new(end),
             durable: AtomicU64::new(end),
             pending_bytes: AtomicUsize::new(0),
+            flushing: AtomicBool::new(false),
             stopped: OnceLock::new(),
             listeners: RwLock::new(Vec::new()),
             requested: AtomicU64::new(0),
@@ -401,7 +404,16 @@ impl Log {
     /// # Errors
     /// `Stopped`: whether `position` is durable is unknown.
     pub fn flush_inline(&self, position: Lsn) -> Result<(), LogError> {
-        self.shared.flush_to(position, false)
+        self.shared.flush_to(position, false, true).map(drop)
+    }
+
+    /// As [`Log::flush_inline`], but never waits for another's flush: `false` if one is under way, of whose end the
+    /// listeners will hear; then the caller may try again.
+    ///
+    /// # Errors
+    /// `Stopped`.
+    pub fn try_flush_inline(&self, position: Lsn) -> Result<bool, LogError> {
+        self.shared.flush_to(position, false, false)
     }
 
     /// Returns when `position` is durable, whatever the policy.
@@ -409,7 +421,7 @@ impl Log {
     /// # Errors
     /// `Stopped`.
     pub fn sync_inline(&self, position: Lsn) -> Result<(), LogError> {
-        self.shared.flush_to(position, true)
+        self.shared.flush_to(position, true, true).map(drop)
     }
 
     /// Asks the flusher thread for `position`; the listeners hear when it is done. Costs two loads when the flusher is awake.
@@ -639,38 +651,40 @@ impl Shared {
         Ok(())
     }
 
-    fn flush_to(&self, position: Lsn, must_sync: bool) -> Result<(), LogError> {
+    /// False, unless `may_wait`, if another's flush is under way of which the listeners will hear.
+    fn flush_to(&self, position: Lsn, must_sync: bool, may_wait: bool) -> Result<bool, LogError> {
         loop {
             // Read anew each time: the policy may change while somebody waits.
             let policy = self.policy();
             let sync = must_sync || policy == FlushPolicy::AtCommit;
             let reached = || if must_sync { self.durable.load(Ordering::Acquire) } else { self.settled() };
             if reached() >= position.0 {
-                return Ok(());
+                return Ok(true);
             }
             self.check_stopped()?;
             assert!(position.0 <= self.end.load(Ordering::Acquire), "only what was appended can be flushed");
             let Some(mut io) = self.io.try_lock() else {
                 self.counts.waits.fetch_add(1, Ordering::Relaxed);
+                if !may_wait && self.flushing.load(Ordering::SeqCst) {
+                    return Ok(false);
+                }
                 let _guard = env::blocking::enter();
                 self.io.wait_until_released();
                 continue;
             };
             if reached() >= position.0 {
-                return Ok(());
+                return Ok(true);
             }
             let result = self.flush(&mut io, sync);
             drop(io);
             self.finish_flush(result)?;
-            assert!(
-                position <= Lsn(self.end.load(Ordering::Acquire)),
-                "only what was appended can be flushed"
-            );
         }
     }
 
     /// Tells the listeners how a flush went, outside the mutexes.
     fn finish_flush(&self, result: Result<(), LogError>) -> Result<(), LogError> {
+        // Before the listeners: whoever saw it set is sure to be told.
+        self.flushing.store(false, Ordering::SeqCst);
         result.map_err(|error| self.stop(&error))?;
         let settled = Lsn(self.settled());
         for listener in self.listeners.read().iter() {
@@ -679,7 +693,9 @@ impl Shared {
         Ok(())
     }
 
+    /// To be followed by [`Shared::finish_flush`], when the mutex is released.
     fn flush(&self, io: &mut Io, sync: bool) -> Result<(), LogError> {
+        self.flushing.store(true, Ordering::SeqCst);
         self.write_batch(io)?;
         let written = self.written.load(Ordering::Acquire);
         if sync && self.durable.load(Ordering::Acquire) < written {
