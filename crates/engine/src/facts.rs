@@ -6,7 +6,7 @@ use catalog::{Account, Privileges, VirtualContext};
 
 use crate::core::Core;
 use crate::privilege;
-use crate::processes::Activity;
+use crate::processes::{Activity, Attributes};
 use crate::variables::{Scope, Variables, definition};
 
 /// One line of the process list.
@@ -112,6 +112,20 @@ impl Facts {
             }
         });
         shown.filter(|process| all || process.user == own_user).collect()
+    }
+
+    /// Connection attributes by connection, of the connections whose entries the reader sees, or those of its own user.
+    #[must_use]
+    pub fn connection_attributes(&self, own: bool) -> Vec<(u64, Attributes)> {
+        let all = !own && self.has_global(Privileges::PROCESS);
+        let own_user = self.account.as_ref().map_or("", |account| &account.user);
+        let entries = self.core.processes.sorted();
+        let seen = entries.iter().filter_map(|entry| {
+            let identity = entry.identity.lock();
+            let is_seen = all || identity.user == own_user;
+            is_seen.then(|| (entry.control.connection_id, identity.attributes.clone()))
+        });
+        seen.collect()
     }
 
     /// Variables as SHOW VARIABLES prints them, by name.

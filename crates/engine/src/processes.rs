@@ -14,6 +14,9 @@ use service::ConnectionControl;
 /// The most bytes of a statement that the list keeps; SHOW FULL PROCESSLIST shows these, the short form 100.
 pub const STATEMENT_BYTES_KEPT_MAX: usize = 4 << 10;
 
+/// The most bytes of connection attributes that are kept of a connection (`performance_schema_session_connect_attrs_size`).
+pub const ATTRIBUTE_BYTES_KEPT_MAX: usize = 512;
+
 /// What a connection does, as the `Command` column shows it.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[repr(u8)]
@@ -59,6 +62,31 @@ pub struct Identity {
     pub host: String,
     /// Default database.
     pub database: Option<String>,
+    /// What the client told of itself (`_client_name`, `program_name`, ...), in its order.
+    pub attributes: Attributes,
+}
+
+/// Names and values of a client's attributes.
+pub type Attributes = Box<[(Box<str>, Box<str>)]>;
+
+/// A client's attributes as they are kept. Those from the first on that does not fit into
+/// [`ATTRIBUTE_BYTES_KEPT_MAX`] are left out; then `_truncated` says how many bytes are missing, as in MySQL.
+#[must_use]
+pub fn kept_attributes(sent: &[(Vec<u8>, Vec<u8>)]) -> Attributes {
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned().into_boxed_str();
+    let bytes_of = |(name, value): &(Vec<u8>, Vec<u8>)| name.len() + value.len();
+    let mut bytes = 0;
+    let fits = |attribute: &&(Vec<u8>, Vec<u8>)| {
+        bytes += bytes_of(attribute);
+        bytes <= ATTRIBUTE_BYTES_KEPT_MAX
+    };
+    let mut kept: Vec<_> =
+        sent.iter().take_while(fits).map(|(name, value)| (text(name), text(value))).collect();
+    if kept.len() < sent.len() {
+        let missing: usize = sent[kept.len()..].iter().map(bytes_of).sum();
+        kept.push(("_truncated".into(), missing.to_string().into()));
+    }
+    kept.into()
 }
 
 /// One connection.
@@ -182,5 +210,21 @@ impl ProcessList {
         let mut all: Vec<_> = self.entries.read().values().cloned().collect();
         all.sort_unstable_by_key(|entry| entry.control.connection_id);
         all
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn attributes_are_kept_up_to_a_limit() {
+        let sent = |lengths: &[usize]| -> Vec<(Vec<u8>, Vec<u8>)> {
+            lengths.iter().map(|length| (b"name".to_vec(), vec![b'v'; *length])).collect()
+        };
+        assert_eq!(kept_attributes(&sent(&[248, 256])).len(), 2);
+        let kept = kept_attributes(&sent(&[248, 257, 1]));
+        assert_eq!(kept.len(), 2);
+        assert_eq!((&*kept[1].0, &*kept[1].1), ("_truncated", "266"));
     }
 }

@@ -47,7 +47,7 @@ use types::collation::CollationId;
 use crate::core::Core;
 use crate::facts::Facts;
 use crate::privilege;
-use crate::processes::{Identity, ProcessEntry};
+use crate::processes::{Identity, ProcessEntry, kept_attributes};
 use crate::variables::definition::known;
 use crate::variables::{Setting, Variables};
 
@@ -165,6 +165,7 @@ impl LocalSession {
                 None => request.host.name.clone(),
             },
             database: None,
+            attributes: kept_attributes(&request.attributes),
         };
         let now = core.env.clock.wall_micros();
         let process = core.processes.add(Arc::clone(&request.control), identity, now);
@@ -499,6 +500,7 @@ impl Session for LocalSession {
         {
             let mut identity = self.process.identity.lock();
             identity.user.clone_from(&request.user);
+            identity.attributes = kept_attributes(&request.attributes);
             identity.database = None;
         }
         if let Some(collation) = request.collation {

@@ -6,6 +6,7 @@ use types::collation::CollationId;
 
 use super::rows::{Cell, Rows};
 use crate::facts::{Facts, Process};
+use crate::processes::Attributes;
 
 /// CHARACTER_SETS.
 pub fn character_sets(_context: &VirtualContext<'_>, _scan: &VirtualScan<'_>, rows: &mut Rows<'_>) {
@@ -87,6 +88,34 @@ pub fn performance_schema_processlist(
         let mut cells = [Cell::Text("PRIMARY"); 9];
         cells[..8].copy_from_slice(&process_cells(&process));
         rows.push(&cells);
+    }
+}
+
+/// performance_schema.session_connect_attrs.
+pub fn session_connect_attrs(context: &VirtualContext<'_>, _scan: &VirtualScan<'_>, rows: &mut Rows<'_>) {
+    attributes(&Facts::of(context).connection_attributes(false), rows);
+}
+
+/// performance_schema.session_account_connect_attrs.
+pub fn session_account_connect_attrs(
+    context: &VirtualContext<'_>,
+    _scan: &VirtualScan<'_>,
+    rows: &mut Rows<'_>,
+) {
+    attributes(&Facts::of(context).connection_attributes(true), rows);
+}
+
+fn attributes(connections: &[(u64, Attributes)], rows: &mut Rows<'_>) {
+    for (connection_id, attributes) in connections {
+        for (position, (name, value)) in attributes.iter().enumerate() {
+            let cells = [
+                Cell::UInt(*connection_id),
+                Cell::Text(name),
+                Cell::Text(value),
+                Cell::UInt(position as u64),
+            ];
+            rows.push(&cells);
+        }
     }
 }
 
