@@ -7,6 +7,8 @@ const HELP: &str = "\
 invar lab: reproduce, compare, locate and name a slowdown on any servers that speak MySQL's protocol
 
   invar lab show FILE     the evidence of a run kept as JSON: which arms, how many blocks
+  invar lab report FILE [--html FILE] [--markdown FILE]
+                          draws a kept run again; the exit code is that of its verdict
   invar lab kb list       the known causes; kb show ID prints one, kb test holds each to its example
 
 Exit codes: 0 no difference, 1 a regression, 2 bad use or a failed run, 3 inconclusive, 4 the servers' results differ";
@@ -24,6 +26,10 @@ pub(crate) fn run(words: &[String]) -> ExitCode {
         }
         ["show", file] => show(file),
         ["kb", ref rest @ ..] => known_causes(rest),
+        ["report", file, ref rest @ ..] => match report(file, rest) {
+            Ok(code) => return ExitCode::from(code),
+            Err(why) => Err(why),
+        },
         [other, ..] => Err(format!("unknown command '{other}'; see invar lab --help")),
     };
     match result {
@@ -39,6 +45,22 @@ fn known_causes(words: &[&str]) -> Result<(), String> {
     let (said, is_well) = lab::knowledge::command(words)?;
     print!("{said}");
     if is_well { Ok(()) } else { Err("the knowledge base is not as it should be".to_owned()) }
+}
+
+fn report(file: &str, options: &[&str]) -> Result<u8, String> {
+    let text = std::fs::read_to_string(file).map_err(|error| format!("{file}: {error}"))?;
+    let run = lab::evidence::Run::from_json(&text).map_err(|why| format!("{file}: {why}"))?;
+    let colour = std::io::IsTerminal::is_terminal(&std::io::stdout());
+    print!("{}", lab::report::terminal::text(&run, colour));
+    for option in options.chunks(2) {
+        let (path, text) = match option {
+            ["--html", path] => (path, lab::report::html::page(&run, &[])),
+            ["--markdown", path] => (path, lab::report::markdown::text(&run)),
+            _ => return Err(format!("'{}': expected --html FILE or --markdown FILE", option.join(" "))),
+        };
+        std::fs::write(path, text).map_err(|error| format!("{path}: {error}"))?;
+    }
+    Ok(lab::report::exit_code(&run))
 }
 
 fn show(file: &str) -> Result<(), String> {

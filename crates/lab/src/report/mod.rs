@@ -1,3 +1,185 @@
-//! What a run says, for people and for programs.
+//! What a run says, for people and for programs. Everything is made from a [`Run`] and nothing else.
+//!
+//! | for | by |
+//! | --- | --- |
+//! | a terminal | [`terminal::text`]: verdict, matrix against the noise floor, ladder; [`terminal::progress`] meanwhile |
+//! | a program | [`Run::to_json`], described by `docs/lab-run.schema.json`; [`exit_code`] |
+//! | an issue | [`markdown::text`] |
+//! | a browser | [`html::page`]: one file, nothing from the network, the JSON inside |
+//!
+//! Invariants:
+//! 1. No text of a server, a scenario or an error reaches a page unescaped.
+//! 2. A ratio is never drawn as a finding inside the noise floor.
 
+pub mod charts;
+pub mod html;
+pub mod markdown;
+pub mod svg;
+pub mod terminal;
 pub mod words;
+
+use crate::evidence::{Comparison, JudgementWord, Metric, NoiseFloor, Run, RungOutcome, VerdictKind};
+
+/// Exit code: no regression.
+pub const EXIT_NONE: u8 = 0;
+/// A regression: the judged arm is slower than its base.
+pub const EXIT_REGRESSION: u8 = 1;
+/// Bad use, or a run that failed before it could conclude.
+pub const EXIT_FAILED: u8 = 2;
+/// Inconclusive.
+pub const EXIT_INCONCLUSIVE: u8 = 3;
+/// The arms answered different rows.
+pub const EXIT_MISMATCH: u8 = 4;
+
+/// The exit code of a finished run. A difference where the base is the slower arm is no regression: 0.
+#[must_use]
+pub fn exit_code(run: &Run) -> u8 {
+    let Some(verdict) = &run.verdict else { return EXIT_FAILED };
+    if verdict.has_result_mismatch {
+        return EXIT_MISMATCH;
+    }
+    match verdict.kind {
+        VerdictKind::NoDifference => EXIT_NONE,
+        VerdictKind::Inconclusive => EXIT_INCONCLUSIVE,
+        VerdictKind::Confirmed | VerdictKind::Explained | VerdictKind::Located | VerdictKind::Novel => {
+            let base_is_slow = run
+                .comparisons
+                .iter()
+                .any(|found| Some(found.base) == verdict.slow_arm && Some(found.arm) == verdict.fast_arm);
+            if base_is_slow { EXIT_NONE } else { EXIT_REGRESSION }
+        }
+    }
+}
+
+/// A verdict in one word.
+#[must_use]
+pub fn kind_name(kind: VerdictKind) -> &'static str {
+    match kind {
+        VerdictKind::Confirmed => "confirmed",
+        VerdictKind::Explained => "explained",
+        VerdictKind::Located => "located",
+        VerdictKind::Novel => "novel",
+        VerdictKind::NoDifference => "no-difference",
+        VerdictKind::Inconclusive => "inconclusive",
+    }
+}
+
+/// A rung's outcome as a mark and in words.
+#[must_use]
+pub fn outcome_name(outcome: RungOutcome) -> (&'static str, &'static str) {
+    match outcome {
+        RungOutcome::Excluded => ("\u{2713}", "excluded"),
+        RungOutcome::Blamed => ("\u{2717}", "blamed"),
+        RungOutcome::Contributes => ("~", "contributes"),
+        RungOutcome::NotMeasured => ("?", "not measured"),
+    }
+}
+
+/// What is said of a comparison, in words.
+#[must_use]
+pub fn judgement_name(word: JudgementWord) -> &'static str {
+    match word {
+        JudgementWord::NoDifference => "no difference",
+        JudgementWord::Slower => "slower",
+        JudgementWord::Faster => "faster",
+        JudgementWord::Unconfirmed => "seen once",
+        JudgementWord::TooNoisy => "too noisy",
+    }
+}
+
+/// A cell of the matrix.
+#[derive(Clone, Copy, Debug)]
+pub struct Cell<'a> {
+    /// Index of the arm.
+    pub arm: usize,
+    /// Its middle, in the metric of the table.
+    pub value: f64,
+    /// Against its base, if it has one.
+    pub comparison: Option<&'a Comparison>,
+}
+
+/// The matrix as a table: what varies down, servers across.
+#[derive(Clone, Debug)]
+pub struct Table<'a> {
+    /// By what.
+    pub metric: Metric,
+    /// Names of the servers.
+    pub columns: Vec<String>,
+    /// Label and cells of each row.
+    pub rows: Vec<(String, Vec<Option<Cell<'a>>>)>,
+    /// The noise floor of the metric.
+    pub floor: Option<&'a NoiseFloor>,
+}
+
+/// The metric of the verdict, else server CPU where it was measured, else median latency.
+#[must_use]
+pub fn main_metric(run: &Run) -> Metric {
+    let of_verdict = run.verdict.as_ref().filter(|verdict| verdict.slow_arm.is_some());
+    of_verdict.map_or_else(
+        || {
+            let has_cpu = run.comparisons.iter().any(|found| found.metric == Metric::ServerCpu);
+            if has_cpu { Metric::ServerCpu } else { Metric::LatencyP50 }
+        },
+        |verdict| verdict.metric,
+    )
+}
+
+/// Lays the arms out.
+#[must_use]
+pub fn table(run: &Run, metric: Metric) -> Table<'_> {
+    let mut columns: Vec<String> = run.servers.iter().map(|server| server.name.clone()).collect();
+    for arm in &run.arms {
+        if !columns.contains(&arm.server) {
+            columns.push(arm.server.clone());
+        }
+    }
+    let mut rows: Vec<(String, Vec<Option<Cell<'_>>>)> = Vec::new();
+    for (index, arm) in run.arms.iter().enumerate().filter(|(_, arm)| arm.same_as.is_none()) {
+        let Some(value) = crate::analysis::middle(run, index, metric) else { continue };
+        let mut levels: Vec<String> = arm
+            .levels
+            .iter()
+            .filter(|(axis, _)| *axis != "server")
+            .map(|(axis, level)| format!("{axis}={level}"))
+            .collect();
+        if let (Some(scale), Some(name)) = (arm.scale, &run.scenario.scale_name)
+            && !arm.levels.contains_key(name)
+        {
+            levels.push(format!("{name}={scale}"));
+        }
+        let label = if levels.is_empty() { arm.driver.clone() } else { levels.join(" ") };
+        let comparison = run.comparisons.iter().find(|found| found.arm == index && found.metric == metric);
+        let cell = Cell { arm: index, value, comparison };
+        let column = columns.iter().position(|name| *name == arm.server).unwrap_or(0);
+        let place = match rows.iter().position(|(known, cells)| *known == label && cells[column].is_none()) {
+            Some(place) => place,
+            None => {
+                rows.push((label, vec![None; columns.len()]));
+                rows.len() - 1
+            }
+        };
+        rows[place].1[column] = Some(cell);
+    }
+    let floor = run.noise.iter().find(|noise| noise.metric == metric);
+    Table { metric, columns, rows, floor }
+}
+
+/// The arms worth drawing: the verdict's pair, then others of the same size, at most so many.
+#[must_use]
+pub fn arms_to_draw(run: &Run, most: usize) -> Vec<usize> {
+    let verdict = run.verdict.as_ref();
+    let pair = [verdict.and_then(|said| said.fast_arm), verdict.and_then(|said| said.slow_arm)];
+    let mut chosen: Vec<usize> = pair.into_iter().flatten().collect();
+    let largest = run.arms.iter().filter_map(|arm| arm.scale).max();
+    let scale = chosen.first().map_or(largest, |arm| run.arms[*arm].scale);
+    for (index, arm) in run.arms.iter().enumerate() {
+        if arm.scale == scale && arm.same_as.is_none() && !chosen.contains(&index) {
+            chosen.push(index);
+        }
+    }
+    chosen.truncate(most);
+    chosen
+}
+
+#[cfg(test)]
+mod tests;

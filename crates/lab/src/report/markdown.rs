@@ -1,0 +1,93 @@
+//! The report as Markdown, for an issue or a pull request.
+
+use std::fmt::Write as _;
+
+use super::words::value;
+use super::{judgement_name, kind_name, main_metric, outcome_name, table};
+use crate::analysis::metric_name;
+use crate::evidence::Run;
+
+/// Text that cannot break a table or become markup.
+fn safe(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for letter in text.chars() {
+        match letter {
+            '|' | '`' | '*' | '_' | '[' | ']' | '<' | '>' | '\\' => {
+                out.push('\\');
+                out.push(letter);
+            }
+            letter if letter.is_control() => out.push(' '),
+            letter => out.push(letter),
+        }
+    }
+    out
+}
+
+/// The whole report.
+#[must_use]
+pub fn text(run: &Run) -> String {
+    let mut out = format!("# {}\n\n{}\n", safe(&run.scenario.id), safe(&run.scenario.claim));
+    if let Some(verdict) = &run.verdict {
+        let _ = writeln!(out, "\n**{}**: {}", kind_name(verdict.kind), safe(&verdict.summary));
+        for (name, what) in [("Cause", &verdict.cause), ("Layer", &verdict.layer)] {
+            if let Some(what) = what {
+                let _ = writeln!(out, "\n{name}: {}", safe(what));
+            }
+        }
+        if !verdict.evidence.is_empty() {
+            out.push_str("\n## Evidence\n\n");
+        }
+        for line in &verdict.evidence {
+            let _ = writeln!(out, "- {}", safe(line));
+        }
+        if !verdict.advice.is_empty() {
+            out.push_str("\n## What to do\n\n");
+        }
+        for line in &verdict.advice {
+            let _ = writeln!(out, "- {}", safe(line));
+        }
+    }
+    let metric = main_metric(run);
+    let table = table(run, metric);
+    let _ = writeln!(out, "\n## Matrix: {}\n", metric_name(metric));
+    if let Some(floor) = table.floor {
+        let _ = writeln!(out, "Noise floor: {:.3} to {:.3}.\n", floor.ratio_low, floor.ratio_high);
+    }
+    let columns: Vec<String> = table.columns.iter().map(|name| safe(name)).collect();
+    let _ = writeln!(out, "| | {} |\n|{}", columns.join(" | "), " --- |".repeat(columns.len() + 1));
+    for (label, cells) in &table.rows {
+        let cells: Vec<String> = cells
+            .iter()
+            .map(|cell| {
+                cell.map_or(String::new(), |cell| match cell.comparison {
+                    None => value(metric, cell.value),
+                    Some(found) => format!(
+                        "{} ({:.2}; {:.2} to {:.2}; {})",
+                        value(metric, cell.value),
+                        found.ratio,
+                        found.ci_low,
+                        found.ci_high,
+                        judgement_name(found.judgement)
+                    ),
+                })
+            })
+            .collect();
+        let _ = writeln!(out, "| {} | {} |", safe(label), cells.join(" | "));
+    }
+    if !run.ladder.is_empty() {
+        out.push_str("\n## Ladder of exclusion\n\n| layer | | evidence |\n| --- | --- | --- |\n");
+        for rung in &run.ladder {
+            let (_, name) = outcome_name(rung.outcome);
+            let _ = writeln!(out, "| {} | {name} | {} |", safe(&rung.layer), safe(&rung.evidence));
+        }
+    }
+    for (title, lines) in [("Warnings", &run.warnings), ("Commands", &run.commands)] {
+        if !lines.is_empty() {
+            let _ = writeln!(out, "\n## {title}\n");
+        }
+        for line in lines {
+            let _ = writeln!(out, "- {}", safe(line));
+        }
+    }
+    out
+}

@@ -1,0 +1,185 @@
+//! The report for a terminal: at most 100 columns where names allow it, colour only if asked for.
+
+use std::fmt::Write as _;
+
+use super::words::{nanoseconds, value};
+use super::{Cell, kind_name, main_metric, outcome_name, table};
+use crate::analysis::metric_name;
+use crate::evidence::{JudgementWord, Run, RungOutcome, VerdictKind};
+
+struct Paint(bool);
+
+impl Paint {
+    fn red(&self, text: &str) -> String {
+        self.with("31", text)
+    }
+    fn green(&self, text: &str) -> String {
+        self.with("32", text)
+    }
+    fn yellow(&self, text: &str) -> String {
+        self.with("33", text)
+    }
+    fn faint(&self, text: &str) -> String {
+        self.with("2", text)
+    }
+    fn bold(&self, text: &str) -> String {
+        self.with("1", text)
+    }
+    fn with(&self, code: &str, text: &str) -> String {
+        if self.0 { format!("\u{1b}[{code}m{text}\u{1b}[0m") } else { text.to_owned() }
+    }
+}
+
+/// Control characters of a server's answer must not drive somebody's terminal.
+fn plain(text: &str) -> String {
+    text.chars().map(|letter| if letter.is_control() { ' ' } else { letter }).collect()
+}
+
+/// One line while a run goes on: share done, what runs, time left.
+#[must_use]
+pub fn progress(done: usize, all: usize, what: &str, spent_s: f64) -> String {
+    const WIDTH: usize = 24;
+    let share = if all == 0 { 0.0 } else { (done as f64 / all as f64).min(1.0) };
+    let filled = (share * WIDTH as f64) as usize;
+    let left = if done == 0 {
+        "time left unknown".to_owned()
+    } else {
+        let seconds = spent_s * (1.0 - share) / share.max(1e-9);
+        format!("{}:{:02} left", seconds as u64 / 60, seconds as u64 % 60)
+    };
+    format!(
+        "[{}{}] {:3.0} %  {left}  {}",
+        "#".repeat(filled),
+        ".".repeat(WIDTH - filled),
+        share * 100.0,
+        plain(what)
+    )
+}
+
+fn cell_text(cell: &Cell<'_>, metric: crate::evidence::Metric) -> String {
+    let own = value(metric, cell.value);
+    match cell.comparison {
+        None => own,
+        Some(found) => format!("{own} x{:.2}", found.ratio),
+    }
+}
+
+fn painted(paint: &Paint, cell: &Cell<'_>, text: &str) -> String {
+    match cell.comparison.map(|found| found.judgement) {
+        Some(JudgementWord::Slower) => paint.red(text),
+        Some(JudgementWord::Faster) => paint.green(text),
+        Some(JudgementWord::Unconfirmed | JudgementWord::TooNoisy) => paint.yellow(text),
+        Some(JudgementWord::NoDifference) => paint.faint(text),
+        None => text.to_owned(),
+    }
+}
+
+/// The whole report.
+#[must_use]
+pub fn text(run: &Run, colour: bool) -> String {
+    let paint = Paint(colour);
+    let mut out = String::new();
+    let _ = writeln!(out, "{}  {}", paint.bold(&plain(&run.scenario.id)), plain(&run.scenario.claim));
+    for server in &run.servers {
+        let _ =
+            writeln!(out, "  {}: {} {}", server.name, plain(&server.version), plain(&server.version_comment));
+    }
+    let metric = main_metric(run);
+    let table = table(run, metric);
+    let floor = table.floor.map_or("noise floor not measured".to_owned(), |floor| {
+        format!("noise floor x{:.3} to x{:.3}", floor.ratio_low, floor.ratio_high)
+    });
+    let _ = writeln!(out, "\n{} ({floor}; a ratio within it is no difference)", metric_name(metric));
+    let texts: Vec<Vec<String>> = table
+        .rows
+        .iter()
+        .map(|(_, cells)| {
+            cells.iter().map(|cell| cell.map_or(String::new(), |cell| cell_text(&cell, metric))).collect()
+        })
+        .collect();
+    let label_width = table.rows.iter().map(|(label, _)| label.chars().count()).max().unwrap_or(0);
+    let widths: Vec<usize> = (0..table.columns.len())
+        .map(|column| {
+            let cells = texts.iter().map(|row| row[column].chars().count());
+            cells.max().unwrap_or(0).max(table.columns[column].chars().count())
+        })
+        .collect();
+    let _ = write!(out, "  {:label_width$}", "");
+    for (name, width) in table.columns.iter().zip(&widths) {
+        let _ = write!(out, "  {name:>width$}");
+    }
+    out.push('\n');
+    for ((label, cells), row) in table.rows.iter().zip(&texts) {
+        let _ = write!(out, "  {label:label_width$}");
+        for ((cell, text), width) in cells.iter().zip(row).zip(&widths) {
+            let padded = format!("{text:>width$}");
+            let padded = cell.map_or(padded.clone(), |cell| painted(&paint, &cell, &padded));
+            let _ = write!(out, "  {padded}");
+        }
+        out.push('\n');
+    }
+    if !run.growth.is_empty() {
+        out.push_str("\nGrowth\n");
+        for growth in run.growth.iter().filter(|growth| growth.metric == metric) {
+            let _ = writeln!(
+                out,
+                "  {}: exponent {:.2} ({:.2} to {:.2})",
+                growth.group, growth.exponent, growth.exponent_low, growth.exponent_high
+            );
+        }
+    }
+    for setting in run.equalised.iter().filter(|setting| !setting.is_equal) {
+        let values: Vec<String> =
+            setting.values.iter().map(|(name, value)| format!("{name}: {}", plain(value))).collect();
+        let _ = writeln!(out, "\n{} {}: {}", paint.yellow("not equal"), setting.name, values.join(", "));
+    }
+    for warning in &run.warnings {
+        let _ = writeln!(out, "{} {}", paint.yellow("warning"), plain(warning));
+    }
+    if !run.ladder.is_empty() {
+        out.push_str("\nLadder of exclusion\n");
+        for rung in &run.ladder {
+            let (mark, name) = outcome_name(rung.outcome);
+            let line = format!("  {mark} {:10} {name:12} {}", rung.layer, plain(&rung.evidence));
+            let line = match rung.outcome {
+                RungOutcome::Blamed => paint.red(&line),
+                RungOutcome::NotMeasured => paint.faint(&line),
+                RungOutcome::Excluded | RungOutcome::Contributes => line,
+            };
+            let _ = writeln!(out, "{line}");
+        }
+    }
+    if let Some(why) = &run.incomplete {
+        let _ = writeln!(out, "\n{} {}", paint.yellow("ended early"), plain(why));
+    }
+    if let Some(verdict) = &run.verdict {
+        let name = kind_name(verdict.kind);
+        let name = match verdict.kind {
+            VerdictKind::NoDifference => paint.green(name),
+            VerdictKind::Inconclusive => paint.yellow(name),
+            _ => paint.red(name),
+        };
+        let _ = writeln!(out, "\n{}  {name}", paint.bold("Verdict"));
+        if let Some(cause) = &verdict.cause {
+            let _ = writeln!(out, "  cause  {cause}");
+        }
+        if let Some(layer) = &verdict.layer {
+            let _ = writeln!(out, "  layer  {layer}");
+        }
+        let _ = writeln!(out, "  {}", plain(&verdict.summary));
+        if verdict.has_result_mismatch {
+            let _ = writeln!(out, "  {}", paint.red("the arms answered different rows"));
+        }
+        for line in &verdict.evidence {
+            let _ = writeln!(out, "  - {}", plain(line));
+        }
+        if !verdict.advice.is_empty() {
+            out.push_str("  What to do\n");
+        }
+        for line in &verdict.advice {
+            let _ = writeln!(out, "  > {}", plain(line));
+        }
+    }
+    let _ = writeln!(out, "\n{} blocks in {}", run.blocks.len(), nanoseconds(run.duration_s * 1e9));
+    out
+}

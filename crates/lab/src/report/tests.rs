@@ -1,0 +1,255 @@
+//! The reports of a made run, read back; and the page as a real browser sees it.
+
+use std::collections::BTreeMap;
+use std::process::Command;
+
+use super::*;
+use crate::analysis::{analyse, tests::made};
+use crate::evidence::{Intervention, PhaseTimes, Run, Setting, StackProfile, Verdict};
+use crate::knowledge::entries;
+use crate::verdict::conclude;
+
+const HOSTILE: &str = "</script><script>alert(1)</script>&\"'\u{1b}[31m";
+
+/// A run with something in every place of the report.
+fn full() -> Run {
+    let mut run = made(10, &[100, 200, 400, 800], 3, |server, size| {
+        let size = size as f64;
+        if server == "old" { size * size * 60.0 } else { size * 9e3 }
+    });
+    run.scenario.id = "a-made-run".to_owned();
+    run.scenario.claim = format!("inserting is slow {HOSTILE}");
+    run.scenario.text = "id = \"a-made-run\"\n".to_owned();
+    run.servers[0].version = HOSTILE.to_owned();
+    run.warnings.push(format!("a warning {HOSTILE}"));
+    run.commands.push("invar lab run a-made-run --server old=... --server new=...".to_owned());
+    run.duration_s = 71.0;
+    for (index, block) in run.blocks.iter_mut().enumerate() {
+        let middle = block.latency.p50_ns;
+        block.latency.buckets = vec![
+            (middle * 8 / 10, 10),
+            (middle, 40),
+            (middle * 12 / 10, 35 + index as u64 % 5),
+            (middle * 2, 9),
+            (middle * 6, 1),
+        ];
+    }
+    for (name, is_equal) in [("sql_mode", true), ("innodb_flush_method", false)] {
+        run.equalised.push(Setting {
+            name: name.to_owned(),
+            values: BTreeMap::from([("old".to_owned(), "a".to_owned()), ("new".to_owned(), "b".to_owned())]),
+            is_equal,
+            ..Setting::default()
+        });
+    }
+    let (slow, fast) = (9, 10);
+    assert_eq!((run.arms[slow].server.as_str(), run.arms[slow].scale), ("old", Some(800)));
+    for (arm, server_ns) in [(slow, 38.4e6), (fast, 7.2e6)] {
+        for (command, per_op, share) in [("COM_STMT_PREPARE", 0.1, 0.02), ("COM_STMT_EXECUTE", 1.0, 1.0)] {
+            run.phases.push(PhaseTimes {
+                arm,
+                command: command.to_owned(),
+                per_op,
+                think_ns: 10e3,
+                upload_ns: 30e3,
+                server_ns: server_ns * share,
+                download_ns: 20e3,
+                ..PhaseTimes::default()
+            });
+        }
+        run.stacks.push(StackProfile {
+            arm,
+            samples: 100,
+            operations: 10,
+            cpu_ns_per_op: Some(server_ns),
+            folded: vec![
+                ("mysqld;execute;rebuild_text".to_owned(), if arm == slow { 90 } else { 10 }),
+                ("mysqld;execute;insert".to_owned(), 10),
+            ],
+            ..StackProfile::default()
+        });
+    }
+    run.interventions.push(Intervention {
+        what: "SET GLOBAL slow_query_log = OFF".to_owned(),
+        arm: slow,
+        metric: Metric::ServerCpu,
+        before: 38.4e6,
+        during: 8.0e6,
+        after: 37.9e6,
+        recovered: 0.97,
+        is_confirmed: true,
+    });
+    analyse(&mut run, 7);
+    conclude(&mut run, &entries().unwrap(), 7);
+    run
+}
+
+fn figures() -> Vec<html::Figure> {
+    vec![html::Figure {
+        title: "Flame graph of old".to_owned(),
+        svg: "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 720 60\"><rect width=\"720\" height=\"60\" fill=\"#eee\"/><text x=\"8\" y=\"34\">drawn elsewhere</text></svg>".to_owned(),
+    }]
+}
+
+#[test]
+fn exit_codes() {
+    let mut run = made(2, &[1], 1, |_, _| 1.0);
+    assert_eq!(exit_code(&run), EXIT_FAILED);
+    let mut say = |kind, has_result_mismatch| {
+        run.verdict = Some(Verdict { kind, has_result_mismatch, ..Verdict::default() });
+        exit_code(&run)
+    };
+    assert_eq!(say(VerdictKind::NoDifference, false), EXIT_NONE);
+    assert_eq!(say(VerdictKind::Located, false), EXIT_REGRESSION);
+    assert_eq!(say(VerdictKind::Inconclusive, false), EXIT_INCONCLUSIVE);
+    assert_eq!(say(VerdictKind::NoDifference, true), EXIT_MISMATCH);
+    // In the full run the base is the slow one: what is judged got faster.
+    assert_eq!(exit_code(&full()), EXIT_NONE);
+}
+
+#[test]
+fn the_terminal_shows_matrix_ladder_and_verdict_and_nothing_drives_it() {
+    let said = terminal::text(&full(), false);
+    for part in
+        ["rows=800", "noise floor x", "exponent 2.0", "Ladder of exclusion", "confirmed", "SET GLOBAL"]
+    {
+        assert!(said.contains(part), "{part} in\n{said}");
+    }
+    assert!(!said.contains('\u{1b}'), "no escape sequence of a server reaches the terminal");
+    assert!(terminal::text(&full(), true).contains("\u{1b}[31m"));
+    assert_eq!(
+        terminal::progress(25, 100, "old/rows=100", 60.0),
+        "[######..................]  25 %  3:00 left  old/rows=100"
+    );
+}
+
+#[test]
+fn markdown_keeps_its_tables_whole() {
+    let said = markdown::text(&full());
+    let table: Vec<&str> = said.lines().filter(|line| line.starts_with("| rows")).collect();
+    assert_eq!(table.len(), 4, "{said}");
+    assert!(table.iter().all(|line| line.matches(" | ").count() == 2), "{table:?}");
+    assert!(!said.contains("<script>"));
+}
+
+#[test]
+fn the_page_is_whole_and_names_nothing_outside() {
+    let run = full();
+    let page = html::page(&run, &figures());
+    for part in
+        ["Matrix", "Ladder", "Latency over time", "Distribution", "Growth with size", "Counts", "Phases"]
+    {
+        assert!(page.contains(part), "{part}");
+    }
+    for part in ["Where the difference lies", "Before and after", "Flame graph of old", "drawn elsewhere"] {
+        assert!(page.contains(part), "{part}");
+    }
+    assert!(!page.contains("<script>alert"), "text is escaped");
+    let outside = page.replace("http://www.w3.org/2000/svg", "");
+    assert!(!outside.contains("http://") && !outside.contains("https://"), "nothing comes from the network");
+    let json = page.split("id=\"run\">").nth(1).unwrap().split("</script>").next().unwrap();
+    let back = Run::from_json(json).unwrap();
+    // A float may come back one bit off; everything else is as it was.
+    assert_eq!((&back.arms, back.blocks.len(), &back.ladder), (&run.arms, run.blocks.len(), &run.ladder));
+    assert!(page.len() < 2_000_000, "{} bytes", page.len());
+}
+
+#[test]
+fn an_empty_run_and_one_with_wild_numbers_can_be_drawn() {
+    let mut run = Run::new();
+    assert!(html::page(&run, &[]).contains("no verdict"));
+    assert!(!terminal::text(&run, true).is_empty() && !markdown::text(&run).is_empty());
+    run = full();
+    for block in &mut run.blocks {
+        block.server_cpu_ns_per_op = Some(f64::NAN);
+        block.service.mean_ns = f64::INFINITY;
+        block.latency.buckets.clear();
+    }
+    analyse(&mut run, 1);
+    conclude(&mut run, &entries().unwrap(), 1);
+    let page = html::page(&run, &[]);
+    assert!(!page.contains("NaN\"") && !page.contains("inf\""), "no coordinate is no number");
+}
+
+#[test]
+fn the_schema_names_every_field_of_the_evidence() {
+    let schema: serde_json::Value =
+        serde_json::from_str(include_str!("../../../../docs/lab-run.schema.json")).unwrap();
+    let source = include_str!("../evidence.rs");
+    let mut owner = String::new();
+    let mut fields = 0;
+    for line in source.lines().take_while(|line| !line.starts_with("#[cfg(test)]")) {
+        if let Some(name) = line.strip_prefix("pub struct ") {
+            owner = name.trim_end_matches(" {").to_owned();
+        }
+        if let Some((field, _)) = line.strip_prefix("    pub ").and_then(|rest| rest.split_once(": "))
+            && !field.contains("fn ")
+        {
+            let place =
+                if owner == "Run" { &schema["properties"] } else { &schema["$defs"][&owner]["properties"] };
+            assert!(
+                place.get(field).is_some(),
+                "docs/lab-run.schema.json lacks {owner}.{field}: run lab/schema.py"
+            );
+            fields += 1;
+        }
+    }
+    assert!(fields > 100, "{fields} fields were read");
+}
+
+/// The page in a real browser: it loads, its JSON reads, its charts are there, nothing runs over the edge, and neither the
+/// console nor the network has anything to say. Left out, loudly, where no Chromium is installed.
+#[test]
+fn a_real_browser_shows_the_page() {
+    let names = ["chromium", "chromium-browser", "google-chrome"];
+    let browser = names.into_iter().find(|name| Command::new(name).arg("--version").output().is_ok());
+    let Some(browser) = browser else {
+        eprintln!("LEFT OUT: no Chromium on this machine, so nobody looked at the page of the lab");
+        return;
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let page = folder.path().join("run.html");
+    std::fs::write(&page, html::page(&full(), &figures())).unwrap();
+    let picture = folder.path().join("run.png");
+    let out = Command::new(browser)
+        .args([
+            "--headless=new",
+            "--no-sandbox",
+            "--disable-gpu",
+            "--disable-dev-shm-usage",
+            "--no-first-run",
+        ])
+        .args([
+            "--enable-logging=stderr",
+            "--window-size=1200,4800",
+            "--virtual-time-budget=3000",
+            "--dump-dom",
+        ])
+        .arg(format!("--user-data-dir={}", folder.path().join("profile").display()))
+        .arg(format!("--screenshot={}", picture.display()))
+        .arg(format!("file://{}", page.display()))
+        .output()
+        .unwrap();
+    let (dom, log) = (String::from_utf8_lossy(&out.stdout), String::from_utf8_lossy(&out.stderr));
+    let console: Vec<&str> = log.lines().filter(|line| line.contains("CONSOLE")).collect();
+    assert!(console.is_empty(), "the console says {console:?}");
+    let mark = |name: &str| {
+        dom.split(&format!("data-{name}=\""))
+            .nth(1)
+            .and_then(|rest| rest.split('"').next())
+            .unwrap_or("absent")
+    };
+    assert_eq!(mark("json"), "1", "the JSON in the page reads; the browser said: {log}");
+    assert!(mark("charts").parse::<u32>().unwrap() >= 7, "{} charts", mark("charts"));
+    assert_eq!(mark("overflow"), "0", "headings outside the window");
+    let bytes = std::fs::read(&picture).unwrap();
+    assert!(
+        bytes.starts_with(b"\x89PNG") && bytes.len() > 20_000,
+        "a picture of something: {} bytes",
+        bytes.len()
+    );
+    if let Some(keep) = std::env::var_os("INVAR_LAB_PICTURE") {
+        std::fs::copy(&picture, keep).unwrap();
+        std::fs::copy(&page, "/tmp/lab-report-page.html").unwrap();
+    }
+}
