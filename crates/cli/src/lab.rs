@@ -1,11 +1,21 @@
 //! `invar lab ...`: the command line of the lab.
 
 use std::process::ExitCode;
+use std::time::Duration;
+
+use lab::host::tool::Tools;
+use lab::server::{UnderTest, journal};
+
+use crate::signals::Signals;
 
 /// What `invar lab --help` says.
 const HELP: &str = "\
 invar lab: reproduce, compare, locate and name a slowdown on any servers that speak MySQL's protocol
 
+  invar lab doctor [--server URL]... [--json]
+                          what can be measured here and of these servers, what each missing thing costs, how to get it
+  invar lab restore --server URL
+                          puts global variables back that a run which died left changed on that server
   invar lab show FILE     the evidence of a run kept as JSON: which arms, how many blocks
   invar lab report FILE [--html FILE] [--markdown FILE]
                           draws a kept run again; the exit code is that of its verdict
@@ -15,16 +25,23 @@ Exit codes: 0 no difference, 1 a regression, 2 bad use or a failed run, 3 inconc
 
 /// Bad use, or a run that failed.
 const EXIT_FAILED: u8 = 2;
+/// Ended by Ctrl-C before the work could end by itself; as shells count it.
+const EXIT_INTERRUPTED: i32 = 130;
+/// How long the work may take to end in order.
+const ORDERLY_END_MAX: Duration = Duration::from_secs(20);
 
 /// Runs a command of the lab.
 pub(crate) fn run(words: &[String]) -> ExitCode {
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    end_on_signals();
     let result = match words[..] {
         [] | ["--help" | "-?" | "help", ..] => {
             println!("{HELP}");
             Ok(())
         }
         ["show", file] => show(file),
+        ["doctor", ref rest @ ..] => doctor(rest),
+        ["restore", "--server", url] => restore(url),
         ["kb", ref rest @ ..] => known_causes(rest),
         ["report", file, ref rest @ ..] => match report(file, rest) {
             Ok(code) => return ExitCode::from(code),
@@ -39,6 +56,72 @@ pub(crate) fn run(words: &[String]) -> ExitCode {
             ExitCode::from(EXIT_FAILED)
         }
     }
+}
+
+/// Lets Ctrl-C and SIGTERM end the work in order: what works is asked to stop, and if it does not, variables are put back
+/// from here.
+fn end_on_signals() {
+    let signals = Signals::block();
+    std::thread::spawn(move || {
+        while !signals.wait(Duration::from_secs(3600)) {}
+        if lab::interrupt::request() {
+            eprintln!("invar lab: ending; once more to end at once");
+            signals.wait(ORDERLY_END_MAX);
+        }
+        for (journal, outcome) in journal::put_back_all() {
+            match outcome {
+                Ok(outcomes) => say_outcomes(&outcomes),
+                Err(why) => eprintln!("invar lab: {}: {why}; the next run puts it back", journal.display()),
+            }
+        }
+        std::process::exit(EXIT_INTERRUPTED);
+    });
+}
+
+fn say_outcomes(outcomes: &[(String, journal::Outcome)]) {
+    for (name, outcome) in outcomes {
+        eprintln!("invar lab: {name}: {outcome}");
+    }
+}
+
+fn doctor(words: &[&str]) -> Result<(), String> {
+    let mut urls = Vec::new();
+    let mut as_json = false;
+    let mut words = words.iter();
+    while let Some(word) = words.next() {
+        match *word {
+            "--json" => as_json = true,
+            "--server" => {
+                let url = words.next().ok_or("--server needs mysql://user:password@host:port")?;
+                urls.push((*url).to_owned());
+            }
+            other => return Err(format!("doctor: unknown option '{other}'")),
+        }
+    }
+    let report = lab::host::doctor::examine(&Tools::default(), &urls);
+    if as_json {
+        println!("{}", serde_json::to_string_pretty(&report).map_err(|error| error.to_string())?);
+    } else {
+        print!("{}", report.text());
+    }
+    Ok(())
+}
+
+fn restore(url: &str) -> Result<(), String> {
+    let say = |error: &dyn std::fmt::Display| error.to_string();
+    let options = client::Options::from_url(url).map_err(|error| say(&error))?;
+    let mut connection = client::Connection::connect(&options).map_err(|error| say(&error))?;
+    let server = UnderTest::describe("server", &options, &mut connection).map_err(|error| say(&error))?;
+    let folder = journal::default_folder();
+    let outcomes = journal::recover(&folder, &server, &mut connection).map_err(|error| say(&error))?;
+    say_outcomes(&outcomes);
+    if outcomes.iter().any(|(_, outcome)| matches!(outcome, journal::Outcome::Refused(_))) {
+        return Err("not everything is put back; the journal stays".to_owned());
+    }
+    if outcomes.is_empty() {
+        println!("nothing was left changed on this server, as far as {} knows", folder.display());
+    }
+    Ok(())
 }
 
 fn known_causes(words: &[&str]) -> Result<(), String> {

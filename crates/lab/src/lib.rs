@@ -25,6 +25,7 @@ pub mod analysis;
 pub mod data;
 pub mod evidence;
 pub mod host;
+pub mod interrupt;
 pub mod knowledge;
 pub mod load;
 pub mod report;

@@ -5,11 +5,17 @@
 //! | `process` | CPU, run-queue time, faults, memory of a process and its threads |
 //! | `machine` | what the machine is; pressure and stolen time |
 //! | `locate` | the process behind an address |
+//! | `tool` | outside programs, with a time limit |
+//! | `doctor` | which of all this works here |
+//! | `elf` | names of functions in a program file |
 //!
 //! Nothing here is needed: a server elsewhere is measured through its protocol alone, and each missing figure is `None` with
 //! its reason.
 
+pub mod doctor;
+pub mod elf;
 pub mod locate;
 pub mod machine;
 pub mod process;
 mod sys;
+pub mod tool;

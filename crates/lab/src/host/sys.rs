@@ -42,3 +42,35 @@ pub(crate) fn page_bytes() -> u64 {
 pub(crate) fn core_count() -> u64 {
     configured(libc::_SC_NPROCESSORS_ONLN, 1)
 }
+/// The user we act as; 0 is root.
+pub(crate) fn effective_user() -> u32 {
+    // SAFETY: geteuid cannot fail and touches no memory of ours.
+    unsafe { libc::geteuid() }
+}
+
+/// Sends a signal to a child we started and to all it started in its group.
+pub(crate) fn signal_group(pid: u32, signal: libc::c_int) {
+    if let Ok(pid @ 2..) = libc::pid_t::try_from(pid) {
+        // SAFETY: kill touches no memory of ours. The number is of a child that we have not waited for yet, so it is nobody
+        // else's; the child leads its own group.
+        let _ = unsafe { libc::kill(-pid, signal) };
+    }
+}
+
+/// The soft limit of open files: what connections are counted against.
+pub(crate) fn open_files_max() -> Option<u64> {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: the pointer is to a limit of ours, valid for the call.
+    let answer = unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) };
+    (answer == 0).then_some(limit.rlim_cur)
+}
+
+/// Bytes free for us on the file system of a folder.
+pub(crate) fn free_bytes(folder: &std::path::Path) -> Option<u64> {
+    use std::os::unix::ffi::OsStrExt;
+    let path = std::ffi::CString::new(folder.as_os_str().as_bytes()).ok()?;
+    let mut answer = std::mem::MaybeUninit::<libc::statvfs>::zeroed();
+    // SAFETY: the path ends with a zero byte; the answer is a statvfs of ours, and all zeros is a valid one.
+    let (done, answer) = unsafe { (libc::statvfs(path.as_ptr(), answer.as_mut_ptr()), answer.assume_init()) };
+    (done == 0).then(|| answer.f_bavail * answer.f_frsize)
+}
