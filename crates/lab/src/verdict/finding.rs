@@ -137,7 +137,9 @@ fn conditions(run: &Run, finding: &Finding) -> Vec<String> {
     let (slow, fast) = (&run.arms[finding.pair.slow], &run.arms[finding.pair.fast]);
     let mut out = Vec::new();
     for (axis, level) in &slow.levels {
-        if axis == "server" || fast.levels.get(axis) != Some(level) {
+        // How it depends on the size is what growth tells.
+        let is_size = Some(axis) == run.scenario.scale_name.as_ref();
+        if axis == "server" || is_size || fast.levels.get(axis) != Some(level) {
             continue;
         }
         // The same comparison with only this axis moved.
