@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::evidence::{Comparison, CountRelation, Growth, JudgementWord, Metric, NoiseFloor, Run};
 use crate::stats::growth::{AtSize, exponent};
 use crate::stats::judge::{Judgement, Rules, Suspicion, finds, hidden, judge, machine_suspect};
-use crate::stats::ratio::{Block, RESAMPLES, TwoArms, compare};
+use crate::stats::ratio::{Block, TwoArms, compare};
 use crate::stats::relation::{Observation, follows, name_of};
 use crate::stats::{floor, ratio, summary};
 
@@ -19,6 +19,8 @@ use crate::stats::{floor, ratio, summary};
 pub const TIMES: [Metric; 4] =
     [Metric::ServerCpu, Metric::LatencyP50, Metric::TimePerOperation, Metric::LatencyP99];
 
+/// Resamples behind each interval; fewer where hundreds of runs are simulated in an unoptimised build.
+const RESAMPLES: usize = if cfg!(test) { 1_000 } else { ratio::RESAMPLES };
 /// Rounds from which the later half can stand in for a second run.
 const ROUNDS_TO_HALVE: usize = 8;
 /// Counts compared at most; the largest changes first.
