@@ -1,5 +1,7 @@
 //! `invar lab ...`: the command line of the lab.
 
+mod run;
+
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -16,6 +18,9 @@ invar lab: reproduce, compare, locate and name a slowdown on any servers that sp
                           what can be measured here and of these servers, what each missing thing costs, how to get it
   invar lab restore --server URL
                           puts global variables back that a run which died left changed on that server
+  invar lab run SCENARIO --server NAME=mysql://... [--server ...]
+                          a scenario against servers; see invar lab run --help
+  invar lab list          the scenarios that come along; list ID prints one, to make another of
   invar lab show FILE     the evidence of a run kept as JSON: which arms, how many blocks
   invar lab report FILE [--html FILE] [--markdown FILE]
                           draws a kept run again; the exit code is that of its verdict
@@ -39,6 +44,22 @@ pub(crate) fn run(words: &[String]) -> ExitCode {
             println!("{HELP}");
             Ok(())
         }
+        ["run", "--help" | "-?"] => {
+            println!("{}", run::HELP);
+            Ok(())
+        }
+        ["run", ref rest @ ..] => match run::run(rest) {
+            Ok(code) => return ExitCode::from(code),
+            Err(why) => Err(why),
+        },
+        ["list"] => list(),
+        ["list", id] => match lab::scenario::shipped::named(id) {
+            Some(text) => {
+                print!("{text}");
+                Ok(())
+            }
+            None => Err(format!("no scenario '{id}'; see invar lab list")),
+        },
         ["show", file] => show(file),
         ["doctor", ref rest @ ..] => doctor(rest),
         ["restore", "--server", url] => restore(url),
@@ -144,6 +165,14 @@ fn report(file: &str, options: &[&str]) -> Result<u8, String> {
         std::fs::write(path, text).map_err(|error| format!("{path}: {error}"))?;
     }
     Ok(lab::report::exit_code(&run))
+}
+
+fn list() -> Result<(), String> {
+    for (id, _) in lab::scenario::shipped::ALL {
+        let scenario = run::scenario(id)?;
+        println!("{id:32} {}", scenario.claim);
+    }
+    Ok(())
 }
 
 fn show(file: &str) -> Result<(), String> {

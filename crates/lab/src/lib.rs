@@ -28,6 +28,7 @@ pub mod host;
 pub mod interrupt;
 pub mod knowledge;
 pub mod load;
+pub mod matrix;
 pub mod report;
 pub mod scenario;
 pub mod server;

@@ -68,7 +68,12 @@ pub(crate) fn spread(template: &str, sizes: &BTreeMap<String, i64>) -> Result<St
 pub(crate) fn named(name: &str, sizes: &BTreeMap<String, i64>) -> Result<i64, String> {
     sizes.get(name).copied().ok_or_else(|| {
         let known: Vec<&str> = sizes.keys().map(String::as_str).collect();
-        format!("unknown size '{name}'; expected a number or one of: {}", known.join(", "))
+        let known = if known.is_empty() {
+            "the name of a size, of which this file has none".to_owned()
+        } else {
+            format!("one of: {}", known.join(", "))
+        };
+        format!("unknown size '{name}'; expected a number or {known}")
     })
 }
 

@@ -1,0 +1,347 @@
+//! `invar lab run`: a scenario against servers, with progress on stderr and the result on stdout.
+
+use std::io::{IsTerminal, Write};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use lab::matrix::cell::Choice;
+use lab::matrix::{MatrixError, Progress, Request};
+use lab::scenario::{Protocol, Scenario, shipped};
+
+/// Seconds of measuring unless told otherwise.
+const TIME_BUDGET_S: u64 = 120;
+/// Rounds at least, time permitting, and at most.
+const ROUNDS: (usize, usize) = (10, 60);
+
+/// What `invar lab run --help` says.
+pub(super) const HELP: &str = "\
+invar lab run SCENARIO --server NAME=mysql://user:password@host:port [--server ...] [options]
+
+SCENARIO is an id of `invar lab list` or a TOML file (docs/lab.md). The first server is what the others are compared with.
+
+  --time-budget S     seconds of measuring (120)
+  --rounds MIN[,MAX]  rounds of all arms, at least and at most (10,60); time permitting
+  --scale N[,N]       only these sizes            --variant NAME[,NAME]   only these variants
+  --driver NAME[,..]  as these drivers            --protocol text,prepared
+  --connections N[,N] this many connections       --no-twin               do not run the first arm twice
+  --schema NAME       schema for the data (invar_lab); made, marked and taken away again
+  --keep-data         leave the data there        --allow-global          set global variables; they are put back
+  --json FILE         keep the evidence           --html FILE, --markdown FILE   reports to look at
+  --quiet             no progress
+
+Exit codes: 0 no difference, 1 a regression, 2 bad use or a failed run, 3 inconclusive, 4 the servers' results differ";
+
+/// What the command line asks for.
+struct Asked {
+    request: Request,
+    json: Option<PathBuf>,
+    html: Option<PathBuf>,
+    markdown: Option<PathBuf>,
+    is_quiet: bool,
+}
+
+/// Runs the command; the exit code, or why it could not.
+pub(super) fn run(words: &[&str]) -> Result<u8, String> {
+    let asked = read(words)?;
+    let mut teller = Teller { is_quiet: asked.is_quiet, is_terminal: std::io::stderr().is_terminal() };
+    let run =
+        lab::matrix::run(&asked.request, &mut |progress| teller.tell(progress)).map_err(
+            |error| match error {
+                MatrixError::Use(why) => why,
+                error @ MatrixError::Server { .. } => error.to_string(),
+            },
+        )?;
+    teller.end();
+    if let Some(path) = &asked.json {
+        std::fs::write(path, run.to_json() + "\n").map_err(|error| format!("{}: {error}", path.display()))?;
+    }
+    for (path, text) in [
+        (&asked.html, lab::report::html::page as fn(&_, &[_]) -> String),
+        (&asked.markdown, |run, _| lab::report::markdown::text(run)),
+    ] {
+        if let Some(path) = path {
+            std::fs::write(path, text(&run, &[])).map_err(|error| format!("{}: {error}", path.display()))?;
+        }
+    }
+    print!("{}", lab::report::terminal::text(&run, std::io::stdout().is_terminal()));
+    if let Some(why) = &run.incomplete {
+        eprintln!("invar lab: the run ended early, what was measured is kept: {why}");
+    }
+    Ok(lab::matrix::exit_code(&run))
+}
+
+/// The scenario of an id or a file.
+pub(super) fn scenario(name: &str) -> Result<Scenario, String> {
+    if let Some(text) = shipped::named(name) {
+        return Scenario::parse(text).map_err(|error| format!("{name}: {error}"));
+    }
+    let text = std::fs::read_to_string(name)
+        .map_err(|error| format!("{name}: {error}; neither a file nor one of `invar lab list`"))?;
+    Scenario::parse(&text).map_err(|error| format!("{name}: {error}"))
+}
+
+fn read(words: &[&str]) -> Result<Asked, String> {
+    let mut words_left = words.iter().copied();
+    let mut scenario_name = None;
+    let mut servers = Vec::new();
+    let mut choice = Choice::default();
+    let mut time_budget = Duration::from_secs(TIME_BUDGET_S);
+    let mut rounds = ROUNDS;
+    let mut schema = "invar_lab".to_owned();
+    let (mut json, mut html, mut markdown) = (None, None, None);
+    let (mut allow_global, mut keep_data, mut with_twin, mut is_quiet) = (false, false, true, false);
+    let mut shown = vec!["invar lab run".to_owned()];
+    while let Some(word) = words_left.next() {
+        let (option, inline) = match word.split_once('=') {
+            Some((option, value)) if word.starts_with("--") => (option, Some(value)),
+            _ => (word, None),
+        };
+        let mut value = || {
+            inline
+                .or_else(|| words_left.next())
+                .ok_or_else(|| format!("{option} needs a value; see invar lab run --help"))
+        };
+        let told = match option {
+            "--server" => {
+                let value = value()?;
+                let (name, url) = value
+                    .split_once('=')
+                    .ok_or_else(|| format!("--server {value}: expected NAME=mysql://user@host"))?;
+                let options =
+                    client::Options::from_url(url).map_err(|error| format!("--server {name}: {error}"))?;
+                if name.is_empty() || servers.iter().any(|(other, _)| other == name) {
+                    return Err(format!("--server: '{name}' is no name of its own"));
+                }
+                let told = format!("{name}={}", lab::server::describe::url_without_password(&options));
+                servers.push((name.to_owned(), options));
+                Some(told)
+            }
+            "--time-budget" => {
+                let value = value()?;
+                let seconds = value.parse::<f64>().ok().filter(|seconds| (0.1..=1e6).contains(seconds));
+                time_budget = Duration::from_secs_f64(
+                    seconds.ok_or_else(|| format!("--time-budget {value}: expected seconds"))?,
+                );
+                Some(value.to_owned())
+            }
+            "--rounds" => {
+                let value = value()?;
+                let list = numbers::<usize>(option, value)?;
+                let (least, most) = (list[0], *list.last().unwrap_or(&list[0]));
+                if least == 0 || least > most || list.len() > 2 {
+                    return Err(format!("--rounds {value}: expected MIN or MIN,MAX"));
+                }
+                rounds = (least, if list.len() == 1 { most.max(ROUNDS.1) } else { most });
+                Some(value.to_owned())
+            }
+            "--scale" => {
+                let value = value()?;
+                choice.scale = numbers(option, value)?;
+                Some(value.to_owned())
+            }
+            "--connections" => {
+                let value = value()?;
+                choice.connections = numbers(option, value)?;
+                if choice.connections.contains(&0) {
+                    return Err("--connections: expected at least 1".to_owned());
+                }
+                Some(value.to_owned())
+            }
+            "--variant" | "--driver" | "--protocol" => {
+                let value = value()?;
+                let list: Vec<String> = value.split(',').map(str::to_owned).collect();
+                match option {
+                    "--variant" => choice.variants = list,
+                    "--driver" => choice.drivers = list,
+                    _ => {
+                        choice.protocols =
+                            list.iter().map(|name| protocol(name)).collect::<Result<_, _>>()?;
+                    }
+                }
+                Some(value.to_owned())
+            }
+            "--schema" => {
+                schema = value()?.to_owned();
+                Some(schema.clone())
+            }
+            "--json" | "--html" | "--markdown" => {
+                let path = value()?;
+                *match option {
+                    "--json" => &mut json,
+                    "--html" => &mut html,
+                    _ => &mut markdown,
+                } = Some(PathBuf::from(path));
+                Some(path.to_owned())
+            }
+            "--allow-global" => {
+                allow_global = true;
+                None
+            }
+            "--keep-data" => {
+                keep_data = true;
+                None
+            }
+            "--no-twin" => {
+                with_twin = false;
+                None
+            }
+            "--quiet" => {
+                is_quiet = true;
+                None
+            }
+            unknown if unknown.starts_with('-') => {
+                return Err(format!("unknown option {unknown}; see invar lab run --help"));
+            }
+            name if scenario_name.is_none() => {
+                scenario_name = Some(name);
+                None
+            }
+            more => return Err(format!("'{more}' is too much; see invar lab run --help")),
+        };
+        shown.push(option.to_owned());
+        shown.extend(told);
+    }
+    let name = scenario_name.ok_or("which scenario? see invar lab list")?;
+    if servers.is_empty() {
+        return Err("against which server? --server NAME=mysql://user:password@host:port".to_owned());
+    }
+    let request = Request {
+        scenario: scenario(name)?,
+        servers,
+        choice,
+        schema,
+        allow_global,
+        keep_data,
+        with_twin,
+        time_budget,
+        rounds,
+        command: shown.join(" "),
+    };
+    Ok(Asked { request, json, html, markdown, is_quiet })
+}
+
+fn numbers<T: std::str::FromStr>(option: &str, value: &str) -> Result<Vec<T>, String> {
+    value
+        .split(',')
+        .map(|one| one.parse().map_err(|_| format!("{option} {value}: '{one}' is no whole number")))
+        .collect()
+}
+
+fn protocol(name: &str) -> Result<Protocol, String> {
+    match name {
+        "text" => Ok(Protocol::Text),
+        "prepared" => Ok(Protocol::Prepared),
+        "auto" => Ok(Protocol::Auto),
+        other => Err(format!("--protocol {other}: expected text, prepared or auto")),
+    }
+}
+
+/// Says on stderr how far it is: one line written over again on a terminal, few lines in a log.
+struct Teller {
+    is_quiet: bool,
+    is_terminal: bool,
+}
+
+impl Teller {
+    fn tell(&mut self, progress: &Progress<'_>) {
+        if self.is_quiet {
+            return;
+        }
+        let mut err = std::io::stderr().lock();
+        // Who does not listen to progress misses nothing.
+        let _ = match progress {
+            Progress::Stage(what) if self.is_terminal => write!(err, "\r\x1b[K{what}"),
+            Progress::Stage(what) => writeln!(err, "{what}"),
+            Progress::Rows(done, all) if self.is_terminal => {
+                write!(err, "\r\x1b[Kloading data: {done} of {all} rows")
+            }
+            Progress::Rows(..) => Ok(()),
+            Progress::Block { round, arm, block, left } => {
+                let what = match &block.invalid {
+                    Some(why) => format!("invalid: {why}"),
+                    None => format!(
+                        "{} operations, median {}",
+                        block.operations,
+                        duration(block.latency.p50_ns as f64)
+                    ),
+                };
+                let line = format!("round {}, {arm}: {what}; at most {} s left", round + 1, left.as_secs());
+                if self.is_terminal {
+                    write!(err, "\r\x1b[K{line}")
+                } else if block.invalid.is_some() || block.position == 0 {
+                    writeln!(err, "{line}")
+                } else {
+                    Ok(())
+                }
+            }
+        };
+        let _ = err.flush();
+    }
+
+    fn end(&self) {
+        if self.is_terminal && !self.is_quiet {
+            eprint!("\r\x1b[K");
+        }
+    }
+}
+
+fn duration(ns: f64) -> String {
+    match ns {
+        ns if ns < 1e3 => format!("{ns:.0} ns"),
+        ns if ns < 1e6 => format!("{:.1} us", ns / 1e3),
+        ns if ns < 1e9 => format!("{:.2} ms", ns / 1e6),
+        ns => format!("{:.2} s", ns / 1e9),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_read_and_passwords_are_not_told() {
+        let words = [
+            "join",
+            "--server",
+            "old=mysql://root:secret@127.0.0.1:3306",
+            "--server=new=mysql://root@127.0.0.1:3307",
+            "--time-budget",
+            "2.5",
+            "--rounds",
+            "3,4",
+            "--no-twin",
+            "--json=x.json",
+            "--connections",
+            "1,8",
+        ];
+        let asked = read(&words).unwrap();
+        assert_eq!(asked.request.servers[1].0, "new");
+        assert_eq!(
+            (asked.request.rounds, asked.request.choice.connections.as_slice()),
+            ((3, 4), &[1, 8][..])
+        );
+        assert!(!asked.request.with_twin && !asked.request.allow_global);
+        assert!(!asked.request.command.contains("secret"), "{}", asked.request.command);
+        assert!(asked.request.command.contains("join --server old=mysql://root@127.0.0.1:3306"));
+    }
+
+    #[test]
+    fn what_is_wrong_is_one_line() {
+        let good = "--server=a=mysql://root@127.0.0.1";
+        for (words, want) in [
+            (vec!["join"], "against which server"),
+            (vec![good], "which scenario"),
+            (vec!["nothing-such", good], "neither a file nor"),
+            (vec!["join", "--server", "mysql://root@h"], "expected NAME="),
+            (vec!["join", "--server", "a=http://h"], "is not mysql://"),
+            (vec!["join", good, good], "no name of its own"),
+            (vec!["join", good, "--rounds", "5,2"], "expected MIN or MIN,MAX"),
+            (vec!["join", good, "--frobnicate"], "unknown option --frobnicate"),
+            (vec!["join", good, "--json"], "needs a value"),
+            (vec!["join", good, "--protocol", "quic"], "expected text, prepared or auto"),
+        ] {
+            let why = read(&words).map(|_| ()).unwrap_err();
+            assert!(why.contains(want) && !why.contains('\n'), "{words:?}: {why}");
+        }
+    }
+}

@@ -1,0 +1,215 @@
+//! The arms of a run: every combination of the levels of its axes.
+
+use std::collections::BTreeMap;
+
+use crate::evidence::Arm;
+use crate::load::profile::Profile;
+use crate::scenario::{Protocol, Scenario, ScenarioError, VARIANT_DEFAULT, Work};
+
+/// Most arms of one run.
+const ARMS_MAX: usize = 4_096;
+
+/// What the user picked of a scenario's axes; an empty list is all of it.
+#[derive(Clone, Debug, Default)]
+pub struct Choice {
+    /// Values of the scale.
+    pub scale: Vec<u64>,
+    /// Variants.
+    pub variants: Vec<String>,
+    /// Driver profiles, also ones the scenario does not name.
+    pub drivers: Vec<String>,
+    /// Protocols.
+    pub protocols: Vec<Protocol>,
+    /// Connections.
+    pub connections: Vec<u32>,
+}
+
+/// An arm with what it does.
+#[derive(Debug)]
+pub(crate) struct Cell {
+    pub(crate) arm: Arm,
+    pub(crate) server: usize,
+    pub(crate) work: Work,
+    pub(crate) profile: &'static Profile,
+    /// SQL for each of its sessions.
+    pub(crate) session: Vec<String>,
+    /// Global variables while it runs.
+    pub(crate) global: Vec<(String, String)>,
+}
+
+/// Levels of one axis: its name, and the texts.
+type Levels = (String, Vec<String>);
+
+/// All combinations, the first axis slowest; names say only what varies.
+pub(crate) fn cells(
+    scenario: &Scenario,
+    servers: &[String],
+    choice: &Choice,
+    allow_global: bool,
+) -> Result<Vec<Cell>, String> {
+    let axes = axes(scenario, choice, allow_global)?;
+    let combinations: usize = axes.iter().map(|(_, levels)| levels.len()).product();
+    if combinations.saturating_mul(servers.len()) > ARMS_MAX {
+        return Err(format!(
+            "{combinations} combinations on {} servers are too many arms; at most {ARMS_MAX}",
+            servers.len()
+        ));
+    }
+    let mut cells = Vec::new();
+    for (index, server) in servers.iter().enumerate() {
+        for combination in 0..combinations {
+            let mut left = combination;
+            let mut levels = BTreeMap::from([("server".to_owned(), server.clone())]);
+            let mut name = vec![server.clone()];
+            // From the last axis back, so that the last runs fastest.
+            let mut picked: Vec<(&str, &str)> = Vec::new();
+            for (axis, all) in axes.iter().rev() {
+                picked.push((axis, &all[left % all.len()]));
+                left /= all.len();
+            }
+            picked.reverse();
+            for (axis, level) in &picked {
+                levels.insert((*axis).to_owned(), (*level).to_owned());
+                if axes.iter().any(|(other, all)| other == axis && all.len() > 1) {
+                    name.push(match *axis {
+                        "driver" | "protocol" | "variant" => (*level).to_owned(),
+                        axis => format!("{}={level}", axis.rsplit('.').next().unwrap_or(axis)),
+                    });
+                }
+            }
+            cells.push(
+                cell(scenario, index, name.join("/"), levels, &picked).map_err(|error| error.to_string())?,
+            );
+        }
+    }
+    Ok(cells)
+}
+
+fn axes(scenario: &Scenario, choice: &Choice, allow_global: bool) -> Result<Vec<Levels>, String> {
+    let mut axes: Vec<Levels> = Vec::new();
+    let pick = |what: &str, chosen: &[String], all: &[String]| -> Result<Vec<String>, String> {
+        match chosen.iter().find(|one| !all.contains(one)) {
+            Some(unknown) => Err(format!("unknown {what} '{unknown}'; expected one of: {}", all.join(", "))),
+            None if chosen.is_empty() => Ok(all.to_vec()),
+            None => Ok(chosen.to_vec()),
+        }
+    };
+    axes.push(("variant".to_owned(), pick("variant", &choice.variants, &scenario.variants)?));
+    let drivers =
+        if choice.drivers.is_empty() { scenario.axes.driver.clone() } else { choice.drivers.clone() };
+    let names: Vec<String> = Profile::names().iter().map(|&name| name.to_owned()).collect();
+    let drivers = if drivers.is_empty() { vec!["native".to_owned()] } else { drivers };
+    axes.push(("driver".to_owned(), pick("driver", &drivers, &names)?));
+    let protocols = if choice.protocols.is_empty() { &scenario.axes.protocol } else { &choice.protocols };
+    if !protocols.is_empty() {
+        axes.push(("protocol".to_owned(), protocols.iter().map(|&one| word(one).to_owned()).collect()));
+    }
+    for (name, values) in &scenario.axes.session {
+        axes.push((format!("session.{name}"), values.clone()));
+    }
+    if allow_global {
+        for (name, values) in &scenario.axes.global {
+            axes.push((format!("global.{name}"), values.clone()));
+        }
+    }
+    let connections =
+        if choice.connections.is_empty() { &scenario.axes.connections } else { &choice.connections };
+    if !connections.is_empty() {
+        axes.push(("connections".to_owned(), connections.iter().map(ToString::to_string).collect()));
+    }
+    if let Some(scale) = &scenario.scale {
+        let chosen = if choice.scale.is_empty() { &scale.values } else { &choice.scale };
+        axes.push((scale.name.clone(), chosen.iter().map(ToString::to_string).collect()));
+    } else if !choice.scale.is_empty() {
+        return Err(format!("scenario {} has no scale", scenario.id));
+    }
+    axes.retain(|(_, levels)| !levels.is_empty());
+    Ok(axes)
+}
+
+pub(crate) fn word(protocol: Protocol) -> &'static str {
+    match protocol {
+        Protocol::Auto => "auto",
+        Protocol::Text => "text",
+        Protocol::Prepared => "prepared",
+    }
+}
+
+fn cell(
+    scenario: &Scenario,
+    server: usize,
+    name: String,
+    levels: BTreeMap<String, String>,
+    picked: &[(&str, &str)],
+) -> Result<Cell, ScenarioError> {
+    let level = |axis: &str| picked.iter().find(|(name, _)| *name == axis).map(|(_, level)| *level);
+    let scale: Option<u64> =
+        scenario.scale.as_ref().and_then(|scale| level(&scale.name)).and_then(|level| level.parse().ok());
+    let mut work = scenario.work(scale, level("variant").unwrap_or(VARIANT_DEFAULT))?;
+    if let Some(protocol) = level("protocol") {
+        work.op.protocol = match protocol {
+            "text" => Protocol::Text,
+            "prepared" => Protocol::Prepared,
+            _ => Protocol::Auto,
+        };
+    }
+    // An axis of this name is the scale where the scenario scales by connections.
+    if scenario.scale.as_ref().is_none_or(|scale| scale.name != "connections")
+        && let Some(connections) = level("connections").and_then(|level| level.parse().ok())
+    {
+        work.load.connections = connections;
+    }
+    let profile = level("driver").and_then(Profile::named).unwrap_or(Profile::native());
+    let values = |prefix: &str| -> Vec<(String, String)> {
+        let of =
+            |(axis, level): &(&str, &str)| Some((axis.strip_prefix(prefix)?.to_owned(), (*level).to_owned()));
+        picked.iter().filter_map(of).collect()
+    };
+    let session =
+        values("session.").into_iter().map(|(name, value)| format!("SET SESSION {name} = {value}")).collect();
+    let arm = Arm {
+        name,
+        server: levels["server"].clone(),
+        driver: profile.name.to_owned(),
+        levels,
+        scale,
+        connections: work.load.connections,
+        idle_connections: work.load.idle_connections,
+        same_as: None,
+    };
+    Ok(Cell { arm, server, work, profile, session, global: values("global.") })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn scenario() -> Scenario {
+        Scenario::parse(crate::scenario::shipped::named("incident-1-prepared-bulk-insert").unwrap()).unwrap()
+    }
+
+    #[test]
+    fn every_combination_is_an_arm_and_names_say_what_varies() {
+        let servers = ["old".to_owned(), "new".to_owned()];
+        let choice = Choice { scale: vec![125, 500], ..Choice::default() };
+        let found = cells(&scenario(), &servers, &choice, false).unwrap();
+        let names: Vec<&str> = found.iter().map(|cell| cell.arm.name.as_str()).collect();
+        assert_eq!(names[..3], ["old/prepared/rows=125", "old/prepared/rows=500", "old/text/rows=125"]);
+        assert_eq!(names.len(), 8);
+        assert_eq!(found[1].work.op.statements[0].placeholders.len(), 500 * 23);
+        assert_eq!(found[2].work.op.protocol, Protocol::Text);
+        assert_eq!((found[7].arm.scale, found[7].server), (Some(500), 1));
+        let with_global = cells(&scenario(), &servers, &choice, true).unwrap();
+        assert_eq!(with_global.len(), 16);
+        assert_eq!(with_global[0].global, [("slow_query_log".to_owned(), "ON".to_owned())]);
+        assert_eq!(with_global[0].arm.name, "old/prepared/slow_query_log=ON/rows=125");
+    }
+
+    #[test]
+    fn a_choice_that_is_none_says_what_there_is() {
+        let servers = ["a".to_owned()];
+        let of = |choice| cells(&scenario(), &servers, &choice, false).map(|_| ()).unwrap_err();
+        assert!(of(Choice { variants: vec!["x".into()], ..Choice::default() }).contains("one of: op"));
+        assert!(of(Choice { drivers: vec!["odbc".into()], ..Choice::default() }).contains("one of: native"));
+    }
+}

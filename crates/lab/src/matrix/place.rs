@@ -1,0 +1,83 @@
+//! Where the lab keeps its data on a server: schemas of its own, which it makes, marks, and takes away.
+//!
+//! Invariants:
+//! 1. A schema without the lab's mark is never touched.
+//! 2. Two runs never use one schema at once: a user lock named after it is held for the run.
+
+use client::{Connection, Error};
+
+use crate::server::{ask, ask_if_allowed};
+
+/// The table that marks a schema as the lab's.
+const MARK: &str = "invar_lab_mark";
+
+/// Why there is no place.
+#[derive(Debug)]
+pub(crate) enum PlaceError {
+    /// It belongs to somebody else, or the name is none.
+    Refused(String),
+    /// The server's or the connection's.
+    Server(Error),
+}
+
+impl From<Error> for PlaceError {
+    fn from(error: Error) -> PlaceError {
+        PlaceError::Server(error)
+    }
+}
+
+/// Whether a name needs no quoting tricks.
+pub(crate) fn is_name(name: &str) -> bool {
+    /// The longest name of a schema, less what the lab adds.
+    const CHARACTERS_MAX: usize = 56;
+    !name.is_empty()
+        && name.len() <= CHARACTERS_MAX
+        && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+}
+
+/// Makes `schema` anew and uses it.
+pub(crate) fn make(connection: &mut Connection, schema: &str) -> Result<(), PlaceError> {
+    let lock = ask_if_allowed(connection, &format!("SELECT GET_LOCK('invar_lab.{schema}', 0)"))?;
+    if lock.as_deref() == Some("0") {
+        return Err(PlaceError::Refused(format!(
+            "another run of the lab uses schema {schema} on this server; wait for it or give --schema NAME"
+        )));
+    }
+    remove(connection, schema)?;
+    connection.run(
+        format!("CREATE DATABASE `{schema}` DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci")
+            .as_bytes(),
+    )?;
+    connection.run(format!("USE `{schema}`").as_bytes())?;
+    connection.run(format!("CREATE TABLE `{MARK}` (made_by VARCHAR(20) PRIMARY KEY)").as_bytes())?;
+    Ok(())
+}
+
+/// Takes `schema` away if it is there and the lab's.
+pub(crate) fn remove(connection: &mut Connection, schema: &str) -> Result<(), PlaceError> {
+    if ask(connection, &format!("SHOW DATABASES LIKE '{}'", schema.replace('_', "\\_")))?.is_empty() {
+        return Ok(());
+    }
+    let tables = ask(connection, &format!("SHOW TABLES FROM `{schema}`"))?;
+    let is_marked = tables.iter().flatten().flatten().any(|name| name == MARK);
+    if !is_marked && !tables.is_empty() {
+        return Err(PlaceError::Refused(format!(
+            "schema {schema} exists and is not the lab's; give another by --schema NAME"
+        )));
+    }
+    connection.run(format!("DROP DATABASE `{schema}`").as_bytes())?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_that_could_mean_more_are_none() {
+        assert!(is_name("invar_lab") && is_name("Lab2"));
+        for name in ["", "a`b", "a b", "a.b", "a'b", &"a".repeat(57)] {
+            assert!(!is_name(name), "{name}");
+        }
+    }
+}
