@@ -236,6 +236,15 @@ impl plan::bind::Session for BindSession<'_> {
         }
     }
 
+    fn date_mode(&self) -> types::temporal::parse::DateMode {
+        let mode = self.session.settings.sql_mode;
+        types::temporal::parse::DateMode {
+            allow_invalid: mode.has(SqlModes::ALLOW_INVALID_DATES),
+            no_zero_in_date: mode.has(SqlModes::NO_ZERO_IN_DATE),
+            no_zero_date: mode.has(SqlModes::NO_ZERO_DATE),
+        }
+    }
+
     fn client_charset(&self) -> Charset {
         self.session.settings.client_charset
     }

@@ -5,12 +5,16 @@ use std::fmt::Write as _;
 
 use syntax::ast::{Literal, NumberKind, TemporalKind};
 use types::charset::Charset;
+use types::temporal::parse::{DateMode, parse_datetime, parse_time};
 use types::{CollationId, DataType, Decimal, Value};
 
 use super::{Binder, utf8};
 use crate::error::{PlanError, PlanResult};
 use crate::expr::{CallOption, Coercibility, Expr, ExprKind};
 use crate::function::{self, FunctionId};
+
+/// So much of a wrong literal is shown.
+const WRONG_TEXT_CHARS_SHOWN: usize = 128;
 
 impl Binder<'_> {
     pub(crate) fn literal(&mut self, literal: &Literal<'_>, start: u32) -> PlanResult<Expr> {
@@ -39,7 +43,17 @@ impl Binder<'_> {
                 literal.data_type.unsigned = collation == CollationId::BINARY && charset.is_none();
                 literal
             }
+            // `{d '...'}` is only a text then.
+            Literal::Temporal { kind, value }
+                if self.text.get(start as usize) == Some(&b'{')
+                    && !is_temporal(kind, value, self.session.date_mode()) =>
+            {
+                Expr::literal(Value::string_literal(value, self.types.connection_collation))
+            }
             Literal::Temporal { kind, value } => {
+                if !is_temporal(kind, value, self.session.date_mode()) {
+                    return Err(wrong_temporal(kind, value));
+                }
                 let data_type = match kind {
                     TemporalKind::Date => DataType::DATE,
                     TemporalKind::Time => DataType::time(fraction_digits(value)),
@@ -119,6 +133,31 @@ impl Binder<'_> {
         expr.coercibility = Coercibility::Literal;
         expr
     }
+}
+
+/// Whether a text is all of such a literal, by `sql_mode`'s rules for dates.
+fn is_temporal(kind: TemporalKind, text: &[u8], mode: DateMode) -> bool {
+    match kind {
+        TemporalKind::Time => {
+            parse_time(text).is_ok_and(|time| !time.truncated && !time.out_of_range && !time.from_datetime)
+        }
+        TemporalKind::Date | TemporalKind::DateTime => {
+            let has_time = kind == TemporalKind::DateTime;
+            parse_datetime(text, mode).is_ok_and(|value| !value.truncated && value.has_time == has_time)
+        }
+    }
+}
+
+/// 1525.
+#[cold]
+fn wrong_temporal(kind: TemporalKind, text: &[u8]) -> Box<PlanError> {
+    let name = match kind {
+        TemporalKind::Date => "DATE",
+        TemporalKind::Time => "TIME",
+        TemporalKind::DateTime => "DATETIME",
+    };
+    let shown: String = String::from_utf8_lossy(text).chars().take(WRONG_TEXT_CHARS_SHOWN).collect();
+    PlanError::new(1525, format!("Incorrect {name} value: '{shown}'"))
 }
 
 /// Digits after the point of a temporal text.

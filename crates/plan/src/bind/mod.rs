@@ -22,6 +22,7 @@ use std::sync::Arc;
 use catalog::{Catalog, TableEntry};
 use syntax::ast::{Statement, VarScope};
 use types::charset::Charset;
+use types::temporal::parse::DateMode;
 use types::{CollationId, DataType, Value};
 
 use crate::error::{PlanError, PlanResult};
@@ -87,6 +88,11 @@ pub trait Session {
     fn limit_parameter(&self, ordinal: u32) -> PlanResult<()> {
         let _ = ordinal;
         Ok(())
+    }
+
+    /// Which dates `sql_mode` takes in a literal.
+    fn date_mode(&self) -> DateMode {
+        DateMode::default()
     }
 
     /// `character_set_client`: behind an introducer stand the bytes that the client sent.
