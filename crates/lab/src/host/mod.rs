@@ -5,6 +5,8 @@
 //! | `process` | CPU, run-queue time, faults, memory of a process and its threads |
 //! | `machine` | what the machine is; pressure and stolen time |
 //! | `locate` | the process behind an address |
+//! | `stacks` | sampled stacks, their difference, flame graphs |
+//! | `probes` | how often functions are called |
 //! | `tool` | outside programs, with a time limit |
 //! | `doctor` | which of all this works here |
 //! | `elf` | names of functions in a program file |
@@ -16,6 +18,8 @@ pub mod doctor;
 pub mod elf;
 pub mod locate;
 pub mod machine;
+pub mod probes;
 pub mod process;
+pub mod stacks;
 mod sys;
 pub mod tool;

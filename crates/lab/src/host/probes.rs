@@ -1,0 +1,370 @@
+//! How often a server calls a function: uprobes through bpftrace, by the function's name as it stands in source.
+//!
+//! A count does not depend on how busy the machine is: 32768 calls for one row asked for is an explanation by itself. But each
+//! hit costs about 3.5 us, so counting is a pass of its own, never one that is timed, and it ends by itself after so many
+//! hits or seconds. Where it is not possible there is a reason instead ([`NotCounted`]).
+//!
+//! Names differ from build to build: parameters change, so mangled names do, and compilers make clones. A pattern is
+//! therefore matched against the names of one build ([`resolve`]):
+//!
+//! | pattern | matches |
+//! | --- | --- |
+//! | `filesort` | the function `filesort`, with any parameters, in any namespace or class |
+//! | `String::mem_realloc` | that member, in any namespace |
+//! | `row_sel_*` | all functions whose name begins so |
+
+use std::fmt;
+use std::fs;
+use std::path::Path;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde::{Deserialize, Serialize};
+
+use super::elf::Elf;
+use super::stacks::demangled;
+use super::tool::{Running, Scratch, ToolError, Tools};
+
+/// More probes than this are not set: each costs time to set and to remove.
+const PROBES_LIMIT: usize = 64;
+/// How long bpftrace may take to set them.
+const ATTACH_LIMIT: Duration = Duration::from_secs(30);
+/// For so long the number of its probes must not grow before they count as all set.
+const ATTACH_QUIET: Duration = Duration::from_millis(300);
+
+/// Functions worth counting, by the question they answer: pattern and what a call means.
+pub const CATALOGUE: &[(&str, &str)] = &[
+    ("btr_copy_externally_stored_field", "a value outside of its row was read"),
+    ("row_search_mvcc", "a row was looked for in the engine"),
+    ("row_search_for_mysql", "a row was looked for in the engine (5.6)"),
+    ("Item_param::query_val_str", "a parameter was written as text, for a log"),
+    ("Prepared_statement::insert_params", "a statement's text was rebuilt with its parameters"),
+    ("String::mem_realloc", "a string grew"),
+    ("String::replace", "a part of a string was replaced"),
+    ("find_field_in_table", "a column's name was looked for in a table"),
+    ("MVCC::clone_oldest_view", "purge looked for the oldest view (5.7 and later)"),
+    ("read_view_purge_open", "purge looked for the oldest view (5.6)"),
+    ("MVCC::view_open", "a view was opened"),
+    ("rec_init_offsets", "the offsets of a record were computed"),
+    ("mtr_t::commit", "a small change was written to the redo log's buffer"),
+    ("MDL_context::acquire_lock", "a metadata lock was taken"),
+    ("filesort", "a sort"),
+    ("btr_cur_search_to_nth_level", "a descent in a tree"),
+    ("buf_page_get_gen", "a page was looked for"),
+    ("fil_flush", "a file was synced"),
+    ("MYSQL_BIN_LOG::sync_binlog_file", "the binary log was synced"),
+];
+
+/// Why nothing was counted: a sentence for people.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct NotCounted(pub String);
+
+impl fmt::Display for NotCounted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for NotCounted {}
+
+impl From<ToolError> for NotCounted {
+    fn from(error: ToolError) -> NotCounted {
+        NotCounted(error.to_string())
+    }
+}
+
+/// A pattern and the mangled names of one build that it stands for.
+#[derive(Clone, Debug, Eq, PartialEq, Serialize, Deserialize)]
+pub struct Target {
+    /// As the user wrote it.
+    pub pattern: String,
+    /// Mangled names; none if this build has no such function, or made it part of its callers.
+    pub symbols: Vec<String>,
+}
+
+/// Finds the functions of one build. Parts that compilers moved out (`.cold`) are left out: they are entered from inside.
+#[must_use]
+pub fn resolve(elf: &Elf, patterns: &[&str]) -> Vec<Target> {
+    let mut targets: Vec<Target> = patterns
+        .iter()
+        .map(|pattern| Target { pattern: (*pattern).to_owned(), symbols: Vec::new() })
+        .collect();
+    // To demangle 80,000 names takes a second; the last word of a pattern stands in the mangled name as it is.
+    let words: Vec<&str> = patterns.iter().map(|pattern| last_word(pattern)).collect();
+    for symbol in elf.symbols().filter(|symbol| !symbol.name.contains(".cold")) {
+        let mut plain = None;
+        for (target, word) in targets.iter_mut().zip(&words) {
+            if symbol.name.contains(word)
+                && matches(&target.pattern, plain.get_or_insert_with(|| demangled(symbol.name)))
+            {
+                target.symbols.push(symbol.name.to_owned());
+            }
+        }
+    }
+    for target in &mut targets {
+        target.symbols.sort_unstable();
+        target.symbols.dedup();
+    }
+    targets
+}
+
+/// The longest stretch of letters without a star behind the last `::`.
+fn last_word(pattern: &str) -> &str {
+    let last = pattern.rsplit("::").next().unwrap_or(pattern);
+    last.split('*').max_by_key(|part| part.len()).unwrap_or(last)
+}
+
+fn matches(pattern: &str, name: &str) -> bool {
+    // In any namespace: compare with every end of the name that begins at a `::`.
+    let ends = std::iter::once(name).chain(name.match_indices("::").map(|(at, _)| &name[at + 2..]));
+    ends.into_iter().any(|end| glob(pattern, end))
+}
+
+/// `*` stands for any letters.
+fn glob(pattern: &str, text: &str) -> bool {
+    let Some((first, rest)) = pattern.split_once('*') else { return pattern == text };
+    let Some(mut text) = text.strip_prefix(first) else { return false };
+    let mut parts = rest.split('*').peekable();
+    while let Some(part) = parts.next() {
+        if parts.peek().is_none() {
+            return text.ends_with(part);
+        }
+        match text.find(part) {
+            Some(at) => text = &text[at + part.len()..],
+            None => return false,
+        }
+    }
+    true
+}
+
+/// When counting ends by itself.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Caps {
+    /// After about so many calls, of all functions together. The server was slowed by 3.5 us for each.
+    pub hits: u64,
+    /// After so many seconds.
+    pub seconds: u64,
+}
+
+impl Default for Caps {
+    fn default() -> Caps {
+        Caps { hits: 2_000_000, seconds: 60 }
+    }
+}
+
+/// What ended counting.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Ended {
+    /// The caller: the counts are whole.
+    ByCaller,
+    /// The cap on hits: the counts are of a part.
+    HitCap,
+    /// The cap on time: the counts are of a part.
+    TimeCap,
+}
+
+/// How often each pattern's functions were called.
+#[derive(Clone, Debug, Eq, PartialEq, Serialize, Deserialize)]
+pub struct Counts {
+    /// Pattern and calls, in the order asked for; `None` where this build has no such function.
+    pub calls: Vec<(String, Option<u64>)>,
+    /// Why it ended.
+    pub ended: Ended,
+}
+
+/// Counting under way.
+#[derive(Debug)]
+pub struct Counting {
+    bpftrace: Running,
+    targets: Vec<Target>,
+    _scratch: Scratch,
+}
+
+impl Counting {
+    /// Sets the probes on one process and returns when they count.
+    ///
+    /// # Errors
+    /// The reason why not: no bpftrace, no right, no such functions in this build.
+    pub fn start(
+        tools: &Tools,
+        pid: u32,
+        binary: &Path,
+        targets: &[Target],
+        caps: Caps,
+    ) -> Result<Counting, NotCounted> {
+        let why = |error: std::io::Error| NotCounted(error.to_string());
+        let probe_count: usize = targets.iter().map(|target| target.symbols.len()).sum();
+        if probe_count == 0 {
+            let names: Vec<_> = targets.iter().map(|target| target.pattern.as_str()).collect();
+            return Err(NotCounted(format!("this build exports none of {}", names.join(", "))));
+        }
+        if probe_count > PROBES_LIMIT {
+            return Err(NotCounted(format!(
+                "{probe_count} functions match; at most {PROBES_LIMIT} are counted at once"
+            )));
+        }
+        let scratch = Scratch::new().map_err(why)?;
+        // bpftrace's language has no way to write every path: a link has a plain one. Probes go by the file, not its name.
+        let link = scratch.path().join("server");
+        std::os::unix::fs::symlink(binary, &link).map_err(why)?;
+        let script = script(&link.to_string_lossy(), pid, targets, caps);
+        let file = scratch.path().join("count.bt");
+        fs::write(&file, script).map_err(why)?;
+        let bpftrace = tools.start("bpftrace", &["-q", "-f", "json", &file.to_string_lossy()])?;
+        let mut counting = Counting { bpftrace, targets: targets.to_vec(), _scratch: scratch };
+        counting.wait_until_set(probe_count)?;
+        Ok(counting)
+    }
+
+    /// bpftrace does not say when all probes are set; each has an open descriptor.
+    fn wait_until_set(&mut self, probe_count: usize) -> Result<(), NotCounted> {
+        let start = Instant::now();
+        let folder = format!("/proc/{}/fd", self.bpftrace.pid());
+        let (mut seen, mut since) = (0, Instant::now());
+        loop {
+            let is_probe = |entry: &fs::DirEntry| {
+                fs::read_link(entry.path())
+                    .is_ok_and(|target| target.to_string_lossy().contains("perf_event"))
+            };
+            let count = fs::read_dir(&folder).map_or(0, |entries| entries.flatten().filter(is_probe).count());
+            if count != seen {
+                (seen, since) = (count, Instant::now());
+            }
+            if count >= probe_count && since.elapsed() >= ATTACH_QUIET {
+                return Ok(());
+            }
+            if self.bpftrace.has_ended().map_err(NotCounted::from)? {
+                return Err(NotCounted(
+                    "bpftrace could not set its probes; `invar lab doctor` says more".to_owned(),
+                ));
+            }
+            if start.elapsed() > ATTACH_LIMIT {
+                return Err(NotCounted(format!(
+                    "bpftrace set {seen} of {probe_count} probes in {} s",
+                    ATTACH_LIMIT.as_secs()
+                )));
+            }
+            thread::sleep(Duration::from_millis(10));
+        }
+    }
+
+    /// Takes the probes away and returns the counts.
+    ///
+    /// # Errors
+    /// bpftrace did not end, or said nothing that can be read.
+    pub fn finish(self) -> Result<Counts, NotCounted> {
+        let words = self.bpftrace.stop()?;
+        parse_counts(&words.output, &self.targets)
+            .ok_or_else(|| NotCounted(format!("bpftrace gave no counts: {}", words.first_line())))
+    }
+}
+
+/// The program. The process is named in each probe: the file may be that of other servers too.
+fn script(binary: &str, pid: u32, targets: &[Target], caps: Caps) -> String {
+    use std::fmt::Write;
+    let Caps { hits, seconds } = caps;
+    let mut script = String::from("BEGIN { @hits = (uint64)0; }\n");
+    for (index, target) in targets.iter().enumerate().filter(|(_, target)| !target.symbols.is_empty()) {
+        let probes: Vec<String> =
+            target.symbols.iter().map(|symbol| format!("uprobe:{binary}:\"{symbol}\"")).collect();
+        let _ = writeln!(
+            script,
+            "{} /pid == {pid}/ {{ @calls[{index}] = count(); @hits++; if (@hits == (uint64){hits}) {{ printf(\"hit cap\\n\"); exit(); }} }}",
+            probes.join(",\n")
+        );
+    }
+    let _ = writeln!(script, "interval:s:{seconds} {{ printf(\"time cap\\n\"); exit(); }}");
+    script
+}
+
+/// Reads what bpftrace prints at its end with `-f json`: one object a line.
+fn parse_counts(text: &str, targets: &[Target]) -> Option<Counts> {
+    let objects = || text.lines().filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok());
+    // The map of hits is there even if nothing was called: it tells an end from a failure.
+    objects().find(|object| object["data"].get("@hits").is_some())?;
+    let said = |word: &str| {
+        objects().any(|object| object["data"].as_str().is_some_and(|text| text.starts_with(word)))
+    };
+    let ended = if said("hit cap") {
+        Ended::HitCap
+    } else if said("time cap") {
+        Ended::TimeCap
+    } else {
+        Ended::ByCaller
+    };
+    let counts = objects().find_map(|object| object["data"].get("@calls").cloned());
+    let calls = targets.iter().enumerate().map(|(index, target)| {
+        let count = counts.as_ref().and_then(|counts| counts.get(index.to_string())?.as_u64()).unwrap_or(0);
+        (target.pattern.clone(), (!target.symbols.is_empty()).then_some(count))
+    });
+    Some(Counts { calls: calls.collect(), ended })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn patterns_match_names_in_any_namespace() {
+        assert!(matches("filesort", "filesort") && matches("filesort", "ns::filesort"));
+        assert!(!matches("filesort", "filesort_free") && !matches("sort", "filesort"));
+        assert!(matches("String::mem_realloc", "String::mem_realloc"));
+        assert!(!matches("String::mem_realloc", "MyString::mem_realloc"));
+        assert!(matches("row_sel_*", "row_sel_get_clust_rec") && matches("*_mvcc", "row_search_mvcc"));
+        assert!(matches("a*b*c", "a1b2c") && !matches("a*b*c", "a1c2b"));
+        assert_eq!((last_word("String::mem_realloc"), last_word("row_sel_*")), ("mem_realloc", "row_sel_"));
+    }
+
+    fn targets() -> Vec<Target> {
+        let target = |pattern: &str, symbols: &[&str]| Target {
+            pattern: pattern.to_owned(),
+            symbols: symbols.iter().map(|symbol| (*symbol).to_owned()).collect(),
+        };
+        vec![
+            target("filesort", &["_Z8filesortP3THD"]),
+            target("gone", &[]),
+            target("x::y", &["_ZN1x1yEv", "_ZN1x1yEi"]),
+        ]
+    }
+
+    #[test]
+    fn the_program_names_its_process_and_its_caps() {
+        let script = script("/tmp/s/server", 42, &targets(), Caps { hits: 1000, seconds: 5 });
+        assert!(
+            script.contains(
+                "uprobe:/tmp/s/server:\"_ZN1x1yEv\",\nuprobe:/tmp/s/server:\"_ZN1x1yEi\" /pid == 42/"
+            ),
+            "{script}"
+        );
+        assert!(script.contains("@calls[2] = count()") && !script.contains("@calls[1]"), "{script}");
+        assert!(script.contains("(uint64)1000") && script.contains("interval:s:5"), "{script}");
+    }
+
+    #[test]
+    fn counts_are_read_with_what_ended_them() {
+        let text = "{\"type\": \"attached_probes\", \"data\": {\"probes\": 4}}\n\
+                    {\"type\": \"printf\", \"data\": \"hit cap\\n\"}\n\
+                    {\"type\": \"map\", \"data\": {\"@calls\": {\"0\": 3, \"2\": 997}}}\n\
+                    {\"type\": \"map\", \"data\": {\"@hits\": 1000}}\n";
+        let counts = parse_counts(text, &targets()).unwrap();
+        let expected =
+            [("filesort".to_owned(), Some(3)), ("gone".to_owned(), None), ("x::y".to_owned(), Some(997))];
+        assert_eq!((counts.calls.as_slice(), counts.ended), (&expected[..], Ended::HitCap));
+        let nothing_called =
+            parse_counts("{\"type\": \"map\", \"data\": {\"@hits\": 0}}\n", &targets()).unwrap();
+        assert_eq!((nothing_called.calls[0].1, nothing_called.ended), (Some(0), Ended::ByCaller));
+        assert_eq!(parse_counts("Attaching failed\n", &targets()), None);
+    }
+
+    #[test]
+    fn names_of_the_own_program_are_resolved() {
+        let elf = Elf::open(&std::env::current_exe().unwrap()).unwrap();
+        let found = resolve(&elf, &["probes::resolve", "no_such_function_anywhere"]);
+        assert!(!found[0].symbols.is_empty(), "{found:?}");
+        assert!(found[1].symbols.is_empty());
+        let pid = std::process::id();
+        let none = Counting::start(&Tools::default(), pid, Path::new("/x"), &found[1..], Caps::default());
+        assert!(none.unwrap_err().0.contains("exports none of no_such_function_anywhere"));
+    }
+}
