@@ -46,7 +46,7 @@ fn without_angles(name: &str) -> String {
     let mut previous = ' ';
     for letter in name.chars() {
         match letter {
-            '<' if !short.ends_with("operator") && !(depth == 0 && short.ends_with("operator<")) => {
+            '<' if !(short.ends_with("operator") || depth == 0 && short.ends_with("operator<")) => {
                 if depth == 0 {
                     short.push_str("<..>");
                 }
