@@ -150,6 +150,8 @@ struct RenderedStatement<'a> {
     text: &'a [u8],
     places: &'a [u32],
     values: &'a [ValueRef<'a>],
+    /// What the client sent for them. Adding them up would read each value once more.
+    value_bytes: usize,
     rendered: OnceCell<Rendered>,
 }
 
@@ -161,11 +163,7 @@ struct Rendered {
 
 impl RenderedStatement<'_> {
     fn render(&self, bytes_max: usize) -> Rendered {
-        let bytes_of = |value: &ValueRef<'_>| match value {
-            ValueRef::Bytes { bytes, .. } => bytes.len(),
-            _ => 0,
-        };
-        let whole = self.text.len() + self.values.iter().map(bytes_of).sum::<usize>();
+        let whole = self.text.len() + self.value_bytes;
         // Quotes and a comma around most values.
         let mut line =
             Vec::with_capacity(bytes_max.min(whole + 3 * self.values.len()) + RENDERED_SLACK_BYTES);
@@ -439,7 +437,9 @@ impl LocalSession {
         statement.cursor = None;
         let running = self.begin_prepared(request.statement_id, &statement.text);
         let PreparedStatement { text, places, kept, cursor, .. } = statement;
-        let rendered = RenderedStatement { text, places, values: &values, rendered: OnceCell::new() };
+        let value_bytes = request.parameters.len() + long_data.values().map(Vec::len).sum::<usize>();
+        let rendered =
+            RenderedStatement { text, places, values: &values, value_bytes, rendered: OnceCell::new() };
         self.log_general("Execute", &rendered);
         let wants_cursor = request.flags & 7 != 0;
         let mut outcome = self.run_prepared(text, kept, &values, wants_cursor, reply);
@@ -684,8 +684,13 @@ mod tests {
         let long = "it's\n".repeat(20);
         let values =
             [ValueRef::Int(-7), ValueRef::Bytes { bytes: long.as_bytes(), collation }, ValueRef::Null];
-        let statement =
-            RenderedStatement { text, places: &[22, 25, 28], values: &values, rendered: OnceCell::new() };
+        let statement = RenderedStatement {
+            text,
+            places: &[22, 25, 28],
+            values: &values,
+            value_bytes: 100,
+            rendered: OnceCell::new(),
+        };
         statement.prepare(bytes_max);
         let mut line = Vec::new();
         let whole = statement.write_to(bytes_max, &mut line);
