@@ -61,7 +61,7 @@ impl World {
         let start = Instant::now();
         while self.server.connection_count() != count {
             assert!(
-                start.elapsed() < Duration::from_secs(10),
+                start.elapsed() < Duration::from_secs(60),
                 "{} connections",
                 self.server.connection_count()
             );
@@ -88,7 +88,7 @@ impl Client {
     /// Reads the greeting only.
     fn greeted(address: SocketAddr, capabilities: Capabilities) -> Client {
         let stream = TcpStream::connect(address).expect("listening");
-        stream.set_read_timeout(Some(Duration::from_secs(10))).expect("a timeout");
+        stream.set_read_timeout(Some(Duration::from_secs(60))).expect("a timeout");
         let mut client = Client {
             stream,
             capabilities,
