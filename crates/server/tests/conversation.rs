@@ -597,6 +597,30 @@ fn commits_share_flushes_whether_the_log_is_quick_or_slow() {
 }
 
 #[test]
+fn a_command_sent_while_the_log_is_waited_for_is_answered_too() {
+    let world = world_with(Duration::from_millis(300));
+    let mut client = root(&world);
+    let send = |client: &mut Client, sql: &[u8]| {
+        let mut payload = Vec::new();
+        Command::Query(sql).encode(&mut payload);
+        client.sequence = 0;
+        client.send(&payload);
+    };
+    // With others in its group that do not wait, and after one slow flush, the log's own thread flushes.
+    let _idle = [root(&world), root(&world), root(&world)];
+    for _ in 0..3 {
+        send(&mut client, b"COMMIT");
+        std::thread::sleep(Duration::from_millis(100));
+        send(&mut client, b"SELECT 1");
+        client.sequence = 1;
+        assert_eq!(client.answer(ResultReader::query(CAPABILITIES)), ["OK 0"]);
+        client.sequence = 1;
+        assert_eq!(client.answer(ResultReader::query(CAPABILITIES)), ["\u{1}1", "end"]);
+    }
+    world.stop();
+}
+
+#[test]
 fn those_who_do_little_but_commit_gather_in_one_group_and_can_be_killed_there() {
     let world = world_with(Duration::from_micros(50));
     let mut committers: Vec<Client> = (0..6).map(|_| root(&world)).collect();

@@ -285,7 +285,9 @@ impl Store {
     /// Why the store no longer writes, if it does not.
     #[must_use]
     pub fn stopped(&self) -> Option<Arc<str>> {
-        self.inner.stopped.get().cloned()
+        // The log may have failed on its own thread, where no caller could tell the store.
+        let log_stopped = || self.inner.log().ok()?.stopped().map(|error| Arc::from(error.to_string()));
+        self.inner.stopped.get().cloned().or_else(log_stopped)
     }
 
     /// Figures.

@@ -268,6 +268,8 @@ impl Connection {
 
     fn run(&mut self, scratch: &mut Scratch, shared: &Shared) -> Result<(), End> {
         if self.wait_position != 0 {
+            // The event that led here is gone; what it told of is read when the answer has left.
+            self.drained = false;
             return Ok(());
         }
         if self.control.kill_state() == Kill::Connection && !self.closing {
@@ -533,6 +535,7 @@ impl Connection {
     /// The client may have closed behind what it sent, which no further event would tell: a short read is then not the end.
     pub(crate) fn expect_end(&mut self) {
         self.read_to_end = true;
+        self.drained = false;
     }
 
     /// Whether there may be input that no event will announce: received and not executed, or not yet read.

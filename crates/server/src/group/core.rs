@@ -246,7 +246,9 @@ impl Core {
         } else {
             self.ask_for_sync(group);
         }
-        if !is_done && service.durable_position() < last && service.log_failure().is_none() {
+        // If some of them are durable already, their flush may be the one that was asked for: then ask anew first.
+        let first = self.waiting.iter().map(|&(position, _)| position).min().unwrap_or(last);
+        if !is_done && service.durable_position() < first && service.log_failure().is_none() {
             self.poll(self.next_sweep.saturating_duration_since(self.now), group, scratch);
         }
         self.release(group, scratch);

@@ -209,7 +209,8 @@ impl Group {
 
     /// Closes who was accepted and not yet greeted, or moved here too late, because the server stops.
     pub(crate) fn drop_arrivals(&self) {
-        for mut connection in lock(&self.moved).drain(..) {
+        let moved = std::mem::take(&mut *lock(&self.moved));
+        for mut connection in moved {
             connection.shut(&self.shared);
             self.connection_count.fetch_sub(1, Ordering::Relaxed);
             self.shared.connection_closed();

@@ -595,14 +595,20 @@ impl Shared {
         self.stopped.get().map_or(Ok(()), |error| Err(error.clone()))
     }
 
-    /// Stops the log for good. Returns the error to answer with.
+    /// Notes why the log has stopped; the first reason stays.
     #[cold]
-    fn stop(&self, cause: &LogError) -> LogError {
+    fn note_stopped(&self, cause: &LogError) -> LogError {
         let why = match cause {
             LogError::Stopped { why } => Arc::clone(why),
             other => Arc::from(other.to_string()),
         };
-        let error = self.stopped.get_or_init(|| LogError::Stopped { why }).clone();
+        self.stopped.get_or_init(|| LogError::Stopped { why }).clone()
+    }
+
+    /// Stops the log for good. Returns the error to answer with.
+    #[cold]
+    fn stop(&self, cause: &LogError) -> LogError {
+        let error = self.note_stopped(cause);
         // Whoever appends now has checked before; after this line nobody appends any more.
         drop(self.tail.lock());
         for listener in self.listeners.read().iter() {
@@ -628,6 +634,7 @@ impl Shared {
             return Ok(());
         }
         self.write_batch(&mut io).map_err(|error| {
+            self.note_stopped(&error); // While the mutex is held, as in `flush`.
             drop(io);
             self.stop(&error)
         })
@@ -683,8 +690,6 @@ impl Shared {
 
     /// Tells the listeners how a flush went, outside the mutexes.
     fn finish_flush(&self, result: Result<(), LogError>) -> Result<(), LogError> {
-        // Before the listeners: whoever saw it set is sure to be told.
-        self.flushing.store(false, Ordering::SeqCst);
         result.map_err(|error| self.stop(&error))?;
         let settled = Lsn(self.settled());
         for listener in self.listeners.read().iter() {
@@ -696,6 +701,17 @@ impl Shared {
     /// To be followed by [`Shared::finish_flush`], when the mutex is released.
     fn flush(&self, io: &mut Io, sync: bool) -> Result<(), LogError> {
         self.flushing.store(true, Ordering::SeqCst);
+        let result = self.write_and_sync(io, sync);
+        if let Err(error) = &result {
+            // While the mutex is held: nobody may flush after this and call durable what was lost here.
+            self.note_stopped(error);
+        }
+        // Before the listeners: whoever saw it set is sure to be told.
+        self.flushing.store(false, Ordering::SeqCst);
+        result
+    }
+
+    fn write_and_sync(&self, io: &mut Io, sync: bool) -> Result<(), LogError> {
         self.write_batch(io)?;
         let written = self.written.load(Ordering::Acquire);
         if sync && self.durable.load(Ordering::Acquire) < written {
