@@ -2,15 +2,13 @@
 //!
 //! A counting allocator is the whole test: time depends on the machine, the number of allocations does not.
 
+mod root;
+
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
-use std::sync::Arc;
 
 use engine::engine::{Engine, StartOptions};
-use service::{
-    Capabilities, ClientHost, ConnectRequest, ConnectionControl, Discard, ExecuteRequest, Outcome, Reply,
-    RowFormat, Service, Session, Transport,
-};
+use service::{Capabilities, Discard, ExecuteRequest, Outcome, Reply, RowFormat, Session};
 use wire::packet::PacketBuffer;
 
 /// Counts what the thread that asks allocates; threads of the store do as they please.
@@ -57,21 +55,7 @@ struct Client {
 
 impl Client {
     fn connect(engine: &Engine) -> Client {
-        let host = ClientHost { name: "localhost".to_owned(), address: None };
-        let account = engine.find_account("root", &host).expect("root is there from the start");
-        let request = ConnectRequest {
-            control: Arc::new(ConnectionControl::new(9, None)),
-            account,
-            user: "root".to_owned(),
-            host,
-            database: None,
-            attributes: Vec::new(),
-            capabilities: CAPABILITIES,
-            collation: 255,
-            transport: Transport::Unix,
-            tls: None,
-        };
-        Client { session: engine.connect(request).expect("root may connect"), packets: PacketBuffer::new() }
+        Client { session: root::connect(engine, CAPABILITIES), packets: PacketBuffer::new() }
     }
 
     /// Lets the session answer; gives the allocations it took.

@@ -1,12 +1,9 @@
 //! Prepared statements of the binary protocol: cursors, values in statements without a plan, what is parsed how often.
 
-use std::sync::Arc;
+mod root;
 
 use engine::engine::{Engine, StartOptions};
-use service::{
-    Capabilities, ClientHost, ConnectRequest, ConnectionControl, Discard, ExecuteRequest, Outcome, Reply,
-    RowFormat, Service, Session, StatusFlags, Transport,
-};
+use service::{Capabilities, Discard, ExecuteRequest, Outcome, Reply, RowFormat, Session, StatusFlags};
 use wire::client::{Event, ResultReader, text_row};
 use wire::packet::{Incoming, PacketBuffer, next_packet};
 use wire::parameter::{self, ParameterValue};
@@ -25,21 +22,7 @@ struct Client {
 
 impl Client {
     fn connect(engine: &Engine) -> Client {
-        let host = ClientHost { name: "localhost".to_owned(), address: None };
-        let account = engine.find_account("root", &host).expect("root is there from the start");
-        let request = ConnectRequest {
-            control: Arc::new(ConnectionControl::new(1, None)),
-            account,
-            user: "root".to_owned(),
-            host,
-            database: None,
-            attributes: Vec::new(),
-            capabilities: CAPABILITIES,
-            collation: 255,
-            transport: Transport::Unix,
-            tls: None,
-        };
-        Client { session: engine.connect(request).expect("root may connect") }
+        Client { session: root::connect(engine, CAPABILITIES) }
     }
 
     /// Lets the session answer; a line for each thing that comes back.

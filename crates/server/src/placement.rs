@@ -72,11 +72,13 @@ impl Placement {
         Placement { group_count, load: AtomicU32::new(0), to_send_away: AtomicUsize::new(0) }
     }
 
-    /// Notes what a group used of a core's time in the last interval.
-    pub(crate) fn note_load(&self, group: usize, cpu: Duration, wall: Duration, connection_count: usize) {
-        if group != COMMITTERS || self.group_count < 2 || wall.is_zero() {
-            return;
-        }
+    /// Whether a group is to measure its load: the others' decides nothing.
+    pub(crate) fn asks_load_of(&self, group: usize) -> bool {
+        group == COMMITTERS && self.group_count > 1
+    }
+
+    /// Notes what the first group used of a core's time in the last interval, which is not empty.
+    pub(crate) fn note_load(&self, cpu: Duration, wall: Duration, connection_count: usize) {
         let per_mille = u32::try_from(cpu.as_nanos() * 1000 / wall.as_nanos()).unwrap_or(1000);
         self.load.store(per_mille, Ordering::Relaxed);
         let count = if per_mille > SENDS_AWAY_ABOVE { connection_count / SENT_AWAY_ONE_IN } else { 0 };
@@ -134,16 +136,19 @@ mod tests {
     fn a_busy_first_group_takes_nobody_in_and_sends_some_away_for_a_while() {
         let placement = Placement::new(4);
         let now = Instant::now();
-        placement.note_load(0, INTERVAL * 8 / 10, INTERVAL, 40);
+        placement.note_load(INTERVAL * 8 / 10, INTERVAL, 40);
         assert_eq!(placement.after_commit(1, &mut committer(), now), Move::Stay);
         assert_eq!(placement.after_commit(0, &mut committer(), now), Move::Stay);
-        placement.note_load(0, INTERVAL, INTERVAL, 40);
+        placement.note_load(INTERVAL, INTERVAL, 40);
         let mut sent = committer();
         assert_eq!(placement.after_commit(0, &mut sent, now), Move::ToEmptiest);
         let more = (0..40).filter(|_| placement.after_commit(0, &mut committer(), now) != Move::Stay).count();
         assert_eq!(more, 9, "a quarter of forty, one gone before");
-        placement.note_load(0, INTERVAL / 10, INTERVAL, 30);
-        placement.note_load(3, INTERVAL, INTERVAL, 30); // The others' load says nothing about the first.
+        placement.note_load(INTERVAL / 10, INTERVAL, 30);
+        assert!(
+            placement.asks_load_of(0) && !placement.asks_load_of(3),
+            "the others' load says nothing about the first"
+        );
         assert_eq!(placement.after_commit(2, &mut sent, now), Move::Stay);
         assert_eq!(placement.after_commit(2, &mut sent, now + AWAY_MIN), Move::ToCommitters);
     }

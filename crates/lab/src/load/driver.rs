@@ -5,6 +5,7 @@ use std::os::fd::AsRawFd;
 use std::sync::atomic::AtomicU64;
 use std::time::{Duration, Instant};
 
+use mio::event::Event;
 use mio::unix::SourceFd;
 use mio::{Events, Interest, Poll, Token};
 use rustix::time::{
@@ -172,6 +173,19 @@ impl Run<'_, '_> {
         }
     }
 
+    /// Sends and receives what a socket is ready for; how and when its operation ended, if it did.
+    fn ended(&mut self, event: &Event) -> Result<Option<(Progress, u64)>, LoadError> {
+        let index = event.token().0;
+        if event.is_writable() {
+            self.driver.connections[index].flush()?;
+        }
+        if !event.is_readable() || !self.driver.connections[index].is_busy {
+            return Ok(None);
+        }
+        let progress = self.receive(index)?;
+        Ok((progress != Progress::Waiting).then(|| (progress, self.now_ns())))
+    }
+
     fn closed(&mut self) -> Result<(), LoadError> {
         let mut poll = self.poll()?;
         let mut events = Events::with_capacity(EVENTS);
@@ -187,17 +201,7 @@ impl Run<'_, '_> {
             Self::wait(&mut poll, &mut events)?;
             for event in &events {
                 let index = event.token().0;
-                if event.is_writable() {
-                    self.driver.connections[index].flush()?;
-                }
-                if !event.is_readable() || !self.driver.connections[index].is_busy {
-                    continue;
-                }
-                let progress = self.receive(index)?;
-                if progress == Progress::Waiting {
-                    continue;
-                }
-                let now = self.now_ns();
+                let Some((progress, now)) = self.ended(event)? else { continue };
                 if progress == Progress::Done {
                     self.seen.operations += 1;
                     self.seen.service.record(now - self.driver.connections[index].sent_ns);
@@ -267,17 +271,7 @@ impl Run<'_, '_> {
                     continue;
                 }
                 let index = event.token().0;
-                if event.is_writable() {
-                    self.driver.connections[index].flush()?;
-                }
-                if !event.is_readable() || !self.driver.connections[index].is_busy {
-                    continue;
-                }
-                let progress = self.receive(index)?;
-                if progress == Progress::Waiting {
-                    continue;
-                }
-                let now = self.now_ns();
+                let Some((progress, now)) = self.ended(event)? else { continue };
                 if progress == Progress::Done {
                     let connection = &self.driver.connections[index];
                     self.seen.operations += 1;

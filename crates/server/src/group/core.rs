@@ -177,7 +177,7 @@ impl Core {
         }
         let shared = &group.shared;
         let durable = shared.service.durable_position();
-        let failure = if self.waiting.iter().any(|&(position, _)| position > durable) {
+        let failure = if self.positions().any(|position| position > durable) {
             shared.service.log_failure()
         } else {
             None
@@ -209,6 +209,11 @@ impl Core {
         }
     }
 
+    /// What the answers wait for.
+    fn positions(&self) -> impl Iterator<Item = u64> + '_ {
+        self.waiting.iter().map(|&(position, _)| position)
+    }
+
     fn note_sync_time(&mut self, time: Duration) {
         self.sync_time = if self.sync_time.is_zero() { time } else { (self.sync_time * 7 + time) / 8 };
     }
@@ -228,7 +233,7 @@ impl Core {
     /// Nothing to do but to wait for the log: flushes it here, or leaves that to others and polls until it moved.
     fn flush_log(&mut self, group: &Group, scratch: &mut Scratch) {
         let service = &group.shared.service;
-        let Some(last) = self.waiting.iter().map(|&(position, _)| position).max() else { return };
+        let Some(last) = self.positions().max() else { return };
         let all_wait = self.waiting.len() >= group.connection_count.load(Ordering::Relaxed);
         self.gathering = None;
         let mut is_done = false;
@@ -247,7 +252,7 @@ impl Core {
             self.ask_for_sync(group);
         }
         // If some of them are durable already, their flush may be the one that was asked for: then ask anew first.
-        let first = self.waiting.iter().map(|&(position, _)| position).min().unwrap_or(last);
+        let first = self.positions().min().unwrap_or(last);
         if !is_done && service.durable_position() < first && service.log_failure().is_none() {
             self.poll(self.next_sweep.saturating_duration_since(self.now), group, scratch);
         }
@@ -256,7 +261,7 @@ impl Core {
 
     /// Lets the log's thread flush for all who wait here, unless it is at it already.
     fn ask_for_sync(&mut self, group: &Group) {
-        let Some(last) = self.waiting.iter().map(|&(position, _)| position).max() else { return };
+        let Some(last) = self.positions().max() else { return };
         group.wants_durable.store(true, Ordering::SeqCst);
         if self.sync_asked.is_none() {
             self.sync_asked = Some((last, Instant::now()));
@@ -267,7 +272,7 @@ impl Core {
     /// Tells the placement what this group uses of a core.
     fn note_load(&mut self, group: &Group) {
         let wall = self.now.saturating_duration_since(self.load_noted.0);
-        if wall < LOAD_INTERVAL {
+        if wall < LOAD_INTERVAL || !group.shared.placement.asks_load_of(group.index) {
             return;
         }
         let (_, thread, before) = self.load_noted;
@@ -276,7 +281,7 @@ impl Core {
         // An interval in which the core changed threads is nobody's measure.
         if thread == Some(this_thread) {
             let count = group.connection_count.load(Ordering::Relaxed);
-            group.shared.placement.note_load(group.index, cpu.saturating_sub(before), wall, count);
+            group.shared.placement.note_load(cpu.saturating_sub(before), wall, count);
         }
         self.load_noted = (self.now, Some(this_thread), cpu);
     }
