@@ -327,7 +327,9 @@ impl Rounds<'_> {
             if self.data_of(server, work).is_some() {
                 continue;
             }
-            let count = self.data.iter().filter(|data| data.server == server).count();
+            // A server that has two names here keeps a schema for each.
+            let identity = |server: usize| &self.subjects[server].under_test.identity;
+            let count = self.data.iter().filter(|data| identity(data.server) == identity(server)).count();
             let schema = match count {
                 0 => self.request.schema.clone(),
                 more => format!("{}_{}", self.request.schema, more + 1),
