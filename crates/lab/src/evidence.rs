@@ -51,6 +51,8 @@ pub struct Run {
     pub stacks: Vec<StackProfile>,
     /// Where wall time went, by phases of the protocol.
     pub phases: Vec<PhaseTimes>,
+    /// What lies between client and server, and what the servers say of their own time.
+    pub paths: Vec<PathTimes>,
     /// The difference of the pair that the verdict is about, layer by layer.
     pub sum: Option<SumRule>,
     /// What was changed to see whether the difference goes.
@@ -427,6 +429,26 @@ pub struct PhaseTimes {
     pub bytes_up: f64,
     /// Bytes of the answer.
     pub bytes_down: f64,
+}
+
+/// The way to one arm's server, and the server's own account of its time while a tap watched.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[serde(default)]
+pub struct PathTimes {
+    /// Index of the arm.
+    pub arm: usize,
+    /// Round trip of COM_PING, median: what a command costs that asks for nothing.
+    pub ping_ns: f64,
+    /// Wall time of statements by the server's own clock (performance_schema), per operation.
+    pub statement_ns: Option<f64>,
+    /// Of these waiting for locks, by the same.
+    pub lock_ns: Option<f64>,
+    /// Syncs of files and the like, by the same; all threads of the server.
+    pub sync_ns: Option<f64>,
+    /// Time that a CPU quota kept the server from running, per operation.
+    pub throttled_ns: Option<f64>,
+    /// The program that holds the server's listening socket and is not the server.
+    pub forwarder: Option<String>,
 }
 
 /// Something that was changed to see whether the difference goes.

@@ -33,4 +33,5 @@ pub mod report;
 pub mod scenario;
 pub mod server;
 pub mod stats;
+pub mod tap;
 pub mod verdict;

@@ -53,7 +53,7 @@ pub fn locate(address: &Address, pid_file: Option<&str>) -> Result<Located, Stri
         }
         (Some(holder), named) => {
             let name = program_of(holder);
-            if FORWARDERS.contains(&name.as_str()) {
+            if FORWARDERS.contains(&name.as_str()) || is_tap(holder) {
                 return match named {
                     Some(pid) if is_server(pid) => {
                         Ok(located(pid, "named by the pid file; the socket is forwarded"))
@@ -62,6 +62,9 @@ pub fn locate(address: &Address, pid_file: Option<&str>) -> Result<Located, Stri
                         "the socket is held by {name} (process {holder}), which forwards to somewhere else"
                     )),
                 };
+            }
+            if let Some(pid) = named.filter(|pid| !is_server(holder) && is_server(*pid)) {
+                return Ok(located(pid, "named by the pid file; the socket is forwarded"));
             }
             Ok(located(holder, "holds the listening socket"))
         }
@@ -72,6 +75,28 @@ pub fn locate(address: &Address, pid_file: Option<&str>) -> Result<Located, Stri
         }
         (None, _) => Err(refused.unwrap_or_else(|| "no process was found".to_owned())),
     }
+}
+
+/// The program that holds the listening socket of `address` and is not the server `pid_file` names: a proxy, a tunnel. Only
+/// what runs on this machine can be seen.
+#[must_use]
+pub fn forwarder(address: &Address, pid_file: Option<&str>) -> Option<String> {
+    let holder = holder_of(&socket_inodes(address).ok()?)?;
+    let named = pid_file.and_then(|path| process_of_pid_file(path, Some(holder)));
+    let name = program_of(holder);
+    let is_other = match named {
+        Some(named) if named == holder => false,
+        Some(named) => !is_server(holder) && is_server(named),
+        None => false,
+    };
+    (is_other || is_tap(holder) || FORWARDERS.contains(&name.as_str())).then_some(name)
+}
+
+/// Our own tap hands on and is no server, though its program can be one.
+fn is_tap(pid: u32) -> bool {
+    let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    let mut words = line.split(|byte| *byte == 0).skip(1);
+    words.next() == Some(b"lab") && words.next() == Some(b"tap")
 }
 
 /// Whether an address is this machine.
