@@ -1,6 +1,7 @@
 //! `invar lab ...`: the command line of the lab.
 
 mod run;
+mod tap;
 
 use std::process::ExitCode;
 use std::time::Duration;
@@ -24,6 +25,7 @@ invar lab: reproduce, compare, locate and name a slowdown on any servers that sp
   invar lab show FILE     the evidence of a run kept as JSON: which arms, how many blocks
   invar lab report FILE [--html FILE] [--markdown FILE]
                           draws a kept run again; the exit code is that of its verdict
+  invar lab tap --to URL  stands between any client and a server and says where the time of each command went; tap --help
   invar lab kb list       the known causes; kb show ID prints one, kb test holds each to its example
 
 Exit codes: 0 no difference, 1 a regression, 2 bad use or a failed run, 3 inconclusive, 4 the servers' results differ";
@@ -52,6 +54,11 @@ pub(crate) fn run(words: &[String]) -> ExitCode {
             Ok(code) => return ExitCode::from(code),
             Err(why) => Err(why),
         },
+        ["tap", "--help" | "-?"] => {
+            println!("{}", tap::HELP);
+            Ok(())
+        }
+        ["tap", ref rest @ ..] => tap::run(rest),
         ["list"] => list(),
         ["list", id] => match lab::scenario::shipped::named(id) {
             Some(text) => {

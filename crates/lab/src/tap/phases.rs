@@ -2,7 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use serde::Serialize;
+
 use crate::evidence::PhaseTimes;
+use crate::report::words::nanoseconds;
 
 /// One command as the tap saw it; nanoseconds since the tap's start.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
@@ -24,7 +27,7 @@ pub struct Seen {
 }
 
 /// Commands of one kind, added up.
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq, Serialize)]
 pub struct Totals {
     /// How many.
     pub count: u64,
@@ -43,7 +46,7 @@ pub struct Totals {
 }
 
 /// What a tap saw in one stretch of time.
-#[derive(Clone, Debug, Default, Eq, PartialEq)]
+#[derive(Clone, Debug, Default, Eq, PartialEq, Serialize)]
 pub struct Phases {
     /// By kind: `COM_STMT_EXECUTE`, `COM_QUERY`, `COM_QUERY SET` and so on; `(login)`, `(inside TLS)`.
     pub commands: BTreeMap<&'static str, Totals>,
@@ -52,6 +55,7 @@ pub struct Phases {
     /// Connections that the server did not take, and why the last of them.
     pub refused: (u64, Option<String>),
     /// Think time before this does not count.
+    #[serde(skip)]
     since_ns: u64,
 }
 
@@ -100,6 +104,42 @@ impl Phases {
     #[must_use]
     pub fn command_count(&self) -> u64 {
         self.commands.iter().filter(|(kind, _)| **kind != LOGIN).map(|(_, totals)| totals.count).sum()
+    }
+
+    /// Sums by kind of command, on one line.
+    #[must_use]
+    pub fn to_json(&self) -> String {
+        // Maps have text keys and there is no fallible Serialize here, so this cannot fail.
+        serde_json::to_string(self).unwrap_or_default()
+    }
+
+    /// Means by kind of command, for people.
+    #[must_use]
+    pub fn table(&self) -> String {
+        let (refused, why) = &self.refused;
+        let mut out = format!("{} connections made", self.connections);
+        if *refused > 0 {
+            let why = why.as_deref().unwrap_or("unknown");
+            out.push_str(&format!(", {refused} not taken by the server: {why}"));
+        }
+        out.push_str(&format!(
+            "\n{:24} {:>9} {:>10} {:>10} {:>10} {:>10} {:>9} {:>9}",
+            "command", "count", "think", "upload", "server", "download", "bytes up", "down"
+        ));
+        for (kind, totals) in self.commands.iter().filter(|(_, totals)| totals.count > 0) {
+            let mean = |sum: u64| nanoseconds(sum as f64 / totals.count as f64);
+            out.push_str(&format!(
+                "\n{kind:24} {:>9} {:>10} {:>10} {:>10} {:>10} {:>9} {:>9}",
+                totals.count,
+                mean(totals.think_ns),
+                mean(totals.upload_ns),
+                mean(totals.server_ns),
+                mean(totals.download_ns),
+                totals.bytes_up / totals.count,
+                totals.bytes_down / totals.count
+            ));
+        }
+        out
     }
 
     /// The form the evidence keeps: means for each kind, counts per operation. Empty without operations.
@@ -169,6 +209,8 @@ mod tests {
         assert_eq!(next.commands["COM_QUERY"].think_ns, 30);
         next.merge(&whole);
         assert_eq!((next.command_count(), next.commands["COM_QUERY"].count), (3, 2));
+        assert!(next.table().lines().any(|line| line.starts_with("COM_STMT_CLOSE") && line.contains(" 1 ")));
+        assert!(next.to_json().contains("\"COM_QUERY\":{\"count\":2,"), "{}", next.to_json());
         let per_op = next.per_operation(4, 4);
         assert_eq!((per_op[0].arm, per_op[0].per_op, per_op[0].think_ns), (4, 0.5, 115.0));
         assert_eq!(next.per_operation(0, 0), vec![]);

@@ -481,6 +481,8 @@ impl Pair {
 
     /// Writes what the socket takes, and shows the conversation what went to the client.
     fn send(&mut self, way: Way, bytes: &[u8], shared: &Shared) -> io::Result<usize> {
+        // Before they are written: whom they wake may take this core at once.
+        let now_ns = shared.now_ns();
         let mut sent = 0;
         while sent < bytes.len() {
             match self.to(way).write(&bytes[sent..]) {
@@ -492,7 +494,7 @@ impl Pair {
             }
         }
         if way == Way::Down && sent > 0 {
-            self.conversation.server_bytes(&bytes[..sent], shared.now_ns(), &mut shared.phases());
+            self.conversation.server_bytes(&bytes[..sent], now_ns, &mut shared.phases());
         }
         Ok(sent)
     }

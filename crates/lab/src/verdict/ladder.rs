@@ -1,7 +1,7 @@
 //! The ladder of exclusion: from the client down to the kernel, what each layer's evidence says of a difference.
 
 use super::finding::Finding;
-use super::sum::share;
+use super::sum::{self, share};
 use crate::evidence::{Arm, Block, Metric, Run, Rung, RungOutcome};
 use crate::knowledge::signature::{Pair, share_of_added_cpu};
 use crate::report::words::nanoseconds;
@@ -73,11 +73,16 @@ fn by_share(layer: &str, share: f64, what: &str) -> Rung {
     rung(layer, outcome, said)
 }
 
-/// A status counter's difference between the arms, per operation.
+/// A status counter's difference between the arms, per operation. A counter that did not move is not among a block's: it is
+/// missing in both arms or it is 0.
 fn counter(run: &Run, pair: Pair, name: &str) -> Option<f64> {
     let of = |arm: usize| {
-        let values: Vec<f64> =
-            run.valid_blocks(arm).filter_map(|block| block.status_per_op.get(name).copied()).collect();
+        let counted = |block: &&Block| !block.status_per_op.is_empty();
+        let values: Vec<f64> = run
+            .valid_blocks(arm)
+            .filter(counted)
+            .map(|block| block.status_per_op.get(name).copied().unwrap_or(0.0))
+            .collect();
         median(&values)
     };
     Some(of(pair.slow)? - of(pair.fast)?)
@@ -105,6 +110,11 @@ struct Facts<'a> {
     network: Option<f64>,
     think: Option<f64>,
     off_cpu: Option<f64>,
+    throttled: Option<f64>,
+    proxy: Option<f64>,
+    round_trips: Option<f64>,
+    /// Commands of an operation, slow and fast.
+    commands: (f64, f64),
     commands_alike: bool,
     bytes_alike: bool,
 }
@@ -119,8 +129,11 @@ impl Facts<'_> {
 fn facts<'a>(run: &'a Run, found: &Finding) -> Facts<'a> {
     let pair = found.pair;
     let commands = |arm| {
-        middle(run, arm, &|block| {
-            if block.operations == 0 { 0.0 } else { block.statements as f64 / block.operations as f64 }
+        // A tap sees what real drivers send, and they do not say.
+        sum::commands_per_op(run, arm).unwrap_or_else(|| {
+            middle(run, arm, &|block| {
+                if block.operations == 0 { 0.0 } else { block.statements as f64 / block.operations as f64 }
+            })
         })
     };
     let up = |arm| middle(run, arm, &|block| block.bytes_up_per_op);
@@ -134,6 +147,10 @@ fn facts<'a>(run: &'a Run, found: &Finding) -> Facts<'a> {
         network: None,
         think: None,
         off_cpu: None,
+        throttled: None,
+        proxy: None,
+        round_trips: None,
+        commands: (commands(pair.slow), commands(pair.fast)),
         commands_alike: alike(commands(pair.slow), commands(pair.fast)),
         bytes_alike: alike(up(pair.slow), up(pair.fast)),
     };
@@ -142,6 +159,9 @@ fn facts<'a>(run: &'a Run, found: &Finding) -> Facts<'a> {
     facts.network = facts.part("network");
     facts.think = facts.part("app");
     facts.off_cpu = facts.part("off-cpu");
+    facts.throttled = facts.part("throttled");
+    facts.proxy = facts.part("proxy");
+    facts.round_trips = facts.part("round-trips");
     facts
 }
 
@@ -204,11 +224,18 @@ fn app(facts: &Facts<'_>) -> Rung {
     if facts.run.valid_blocks(facts.pair.slow).next().is_none() {
         return rung("app", RungOutcome::NotMeasured, "no blocks recorded".to_owned());
     }
-    if !facts.commands_alike && same_driver {
+    let (is, was) = facts.commands;
+    if let Some(share) = facts.round_trips
+        && share > EXCLUDED_MOST
+        && same_driver
+    {
+        return by_share("app", share, &format!("{is:.1} commands per operation instead of {was:.1}"));
+    }
+    if !facts.commands_alike && same_driver && facts.round_trips.is_none() {
         return rung(
             "app",
             RungOutcome::Blamed,
-            "another number of commands per operation, by the same driver".to_owned(),
+            format!("{is:.1} commands per operation instead of {was:.1}, by the same driver"),
         );
     }
     if facts.commands_alike && facts.bytes_alike {
@@ -252,6 +279,16 @@ fn driver(facts: &Facts<'_>, found: &Finding) -> Rung {
 fn proxy(facts: &Facts<'_>) -> Rung {
     let of = |arm: &Arm| arm.levels.get("proxy").cloned().unwrap_or_else(|| "none".to_owned());
     let (slow, fast) = (of(facts.slow), of(facts.fast));
+    if let Some(share) = facts.proxy
+        && (share > EXCLUDED_MOST || slow == fast)
+    {
+        let who = sum::forwarder(facts.run, facts.pair)
+            .map_or_else(String::new, |name| format!("; {name} holds the server's socket"));
+        let what = format!(
+            "statements wait between the tap and the server's own clock, beyond what a ping waits{who}"
+        );
+        return by_share("proxy", share, &what);
+    }
     if facts.run.arms.iter().all(|arm| of(arm) == "none") {
         return rung(
             "proxy",
@@ -275,7 +312,10 @@ fn proxy(facts: &Facts<'_>) -> Rung {
 
 fn network(facts: &Facts<'_>) -> Rung {
     if let Some(network) = facts.network {
-        return by_share("network", network, "upload and download");
+        let ping = sum::ping_delta(facts.run, facts.pair).map_or_else(String::new, |delta| {
+            format!(", and pings that take {} more", nanoseconds(delta.max(0.0)))
+        });
+        return by_share("network", network, &format!("upload and download{ping}"));
     }
     if let Some(cpu) = facts.cpu
         && cpu + facts.queue.unwrap_or(0.0) >= 1.0 - EXCLUDED_MOST
@@ -308,6 +348,12 @@ fn server(facts: &Facts<'_>) -> (Rung, Rung, Option<&'static str>) {
         );
     }
     let cpu = facts.cpu.unwrap_or(0.0);
+    let sync = sum::own_delta(run, facts.pair, &|path| path.sync_ns).unwrap_or(0.0);
+    if total > 0.0 && sync >= BLAMED_LEAST * total && cpu < BLAMED_LEAST {
+        let said = format!("syncs of files: {} of {} per operation", nanoseconds(sync), nanoseconds(total));
+        let sql = rung("server-sql", RungOutcome::Excluded, "its CPU does not account for it".to_owned());
+        return (sql, rung("engine", RungOutcome::Blamed, said), Some("sync"));
+    }
     let syncs = ["Innodb_os_log_fsyncs", "Innodb_data_fsyncs"]
         .iter()
         .filter_map(|name| counter(run, facts.pair, name))
@@ -321,11 +367,9 @@ fn server(facts: &Facts<'_>) -> (Rung, Rung, Option<&'static str>) {
         let said = format!("server CPU: {:.0} % of the difference", cpu * 100.0);
         let outcome = if cpu <= EXCLUDED_MOST { RungOutcome::Excluded } else { RungOutcome::Contributes };
         let engine = match facts.off_cpu {
-            Some(off) if off >= BLAMED_LEAST => rung(
-                "engine",
-                RungOutcome::Blamed,
-                format!("the server waits off its cores for {:.0} % of the difference", off * 100.0),
-            ),
+            Some(off) if off > EXCLUDED_MOST => {
+                by_share("engine", off, "the server waits off its cores, for no lock and no sync it counts")
+            }
             // Without a tap a wait in the server looks as a wait before it.
             None => {
                 rung("engine", RungOutcome::NotMeasured, format!("{said}; waits off the cores need the tap"))
@@ -339,6 +383,10 @@ fn server(facts: &Facts<'_>) -> (Rung, Rung, Option<&'static str>) {
         let engine = rung("engine", RungOutcome::Contributes, "it reads what the plan asks for".to_owned());
         return (rung("server-sql", RungOutcome::Blamed, said), engine, Some("plan"));
     }
+    if let Some((part, said)) = spilled(facts) {
+        let engine = rung("engine", RungOutcome::Contributes, "it may hold what spills".to_owned());
+        return (rung("server-sql", RungOutcome::Blamed, said), engine, Some(part));
+    }
     let plan = if is > 0.0 && alike(is, was) { "; rows examined are alike" } else { "" };
     match share_of_added_cpu(run, facts.pair, &is_in_engine) {
         Some(engine) => {
@@ -346,8 +394,14 @@ fn server(facts: &Facts<'_>) -> (Rung, Rung, Option<&'static str>) {
             (sql, by_share("engine", cpu * engine, "server CPU below the handler interface"), None)
         }
         None => {
+            let changed = variables_of(facts, &|_| true);
+            let changed = if changed.is_empty() {
+                String::new()
+            } else {
+                format!("; variables differ: {}", changed.join(", "))
+            };
             let said = format!(
-                "server CPU: {:.0} % of the difference{plan}; no stacks tell which half",
+                "server CPU: {:.0} % of the difference{plan}; no stacks tell which half{changed}",
                 cpu * 100.0
             );
             (
@@ -359,7 +413,50 @@ fn server(facts: &Facts<'_>) -> (Rung, Rung, Option<&'static str>) {
     }
 }
 
+/// Variables that differ between the two servers, with both values.
+fn variables_of(facts: &Facts<'_>, is_wanted: &dyn Fn(&str) -> bool) -> Vec<String> {
+    let (slow, fast) = (&facts.slow.server, &facts.fast.server);
+    let differing =
+        facts.run.equalised.iter().filter(|setting| !setting.is_equal && is_wanted(&setting.name));
+    differing
+        .filter_map(|setting| {
+            let (is, was) = (setting.values.get(slow)?, setting.values.get(fast)?);
+            (is != was).then(|| format!("{} = {is} instead of {was}", setting.name))
+        })
+        .collect()
+}
+
+/// Work of the SQL layer that no longer fits into memory, by its counters, with the variables that say how much may.
+fn spilled(facts: &Facts<'_>) -> Option<(&'static str, String)> {
+    const KINDS: [(&str, &str, &str, &[&str]); 2] = [
+        ("Sort_merge_passes", "sort", "merge passes of sorts", &["sort_buffer_size", "max_sort_length"]),
+        (
+            "Created_tmp_disk_tables",
+            "temporary-table",
+            "temporary tables on disk",
+            &[
+                "tmp_table_size",
+                "max_heap_table_size",
+                "internal_tmp_mem_storage_engine",
+                "temptable_max_ram",
+            ],
+        ),
+    ];
+    KINDS.into_iter().find_map(|(name, part, what, variables)| {
+        let more = counter(facts.run, facts.pair, name).filter(|more| *more >= 0.5)?;
+        let why = variables_of(facts, &|variable| variables.contains(&variable));
+        let why = if why.is_empty() { String::new() } else { format!("; {}", why.join(", ")) };
+        Some((part, format!("{more:.1} more {what} per operation{why}")))
+    })
+}
+
 fn kernel(facts: &Facts<'_>) -> Rung {
+    if let Some(throttled) = facts.throttled
+        && throttled > EXCLUDED_MOST
+    {
+        let all = throttled + facts.queue.unwrap_or(0.0).max(0.0);
+        return by_share("kernel", all, "a CPU quota holds the server back, and waiting for a core");
+    }
     match facts.queue {
         Some(queue) => by_share("kernel", queue, "waiting for a core"),
         None if facts.cpu.is_some_and(|cpu| cpu >= 1.0 - EXCLUDED_MOST) => {

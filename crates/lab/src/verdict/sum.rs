@@ -1,10 +1,12 @@
 //! The sum rule: the difference in wall time must be the sum of the differences of its layers, and a rest.
 //!
-//! Wall time of an operation = client + think + upload + server + download, and the server's part = on a core + waiting for
-//! a core + waiting for something else. The last is known only where a tap saw the server's part; without one it is in the
-//! rest, together with network and proxy. A rest above a fifth of the difference means that something was not seen.
+//! Wall time of an operation = client + think + upload + server + download, and the server's part as a tap sees it = on a core
+//! + waiting for a core + waiting for something else in the server + the way there and back. Without a tap, waits and ways are
+//! in the rest. With one, the server's own clock of its statements (`performance_schema`) tells waits inside the server from
+//! the way; and on the way COM_PING tells a slow link, where a ping is as slow, from a proxy, which works on statements.
+//! A rest above a fifth of the difference means that something was not seen.
 
-use crate::evidence::{Block, PhaseTimes, Run, SumPart, SumRule};
+use crate::evidence::{Block, PathTimes, PhaseTimes, Run, SumPart, SumRule};
 use crate::knowledge::signature::Pair;
 use crate::stats::seeded::Seeded;
 use crate::stats::summary::{median, quantile_of_sorted, sorted};
@@ -47,11 +49,142 @@ fn fixed(name: &str, delta_ns: f64) -> SumPart {
     SumPart { name: name.to_owned(), delta_ns, low_ns: delta_ns, high_ns: delta_ns }
 }
 
-/// Sums something over the commands of one operation of an arm; `None` without a tap.
-fn over_phases(run: &Run, arm: usize, of: &dyn Fn(&PhaseTimes) -> f64) -> Option<f64> {
+/// Commands of an operation in numbers that differ by less are the same commands.
+const COMMANDS_ALIKE: f64 = 0.02;
+
+/// Two arms as taps before their servers saw them: what one adds to an operation, nanoseconds.
+struct Tapped {
+    /// Commands that the other does not send, whole.
+    round_trips: f64,
+    /// Of these the server's part.
+    round_trips_server: f64,
+    think: f64,
+    server: f64,
+    transfer: f64,
+    /// Commands of an operation of the slower arm.
+    commands: f64,
+}
+
+/// The phases of one kind of command in one arm; zeros where the arm does not send it.
+fn phase_of(run: &Run, arm: usize, command: &str) -> PhaseTimes {
+    let found = run.phases.iter().find(|phase| phase.arm == arm && phase.command == command);
+    found.cloned().unwrap_or_default()
+}
+
+/// How many commands an operation of an arm sends; `None` without a tap.
+#[must_use]
+pub fn commands_per_op(run: &Run, arm: usize) -> Option<f64> {
     let mut phases = run.phases.iter().filter(|phase| phase.arm == arm).peekable();
     phases.peek()?;
-    Some(phases.map(|phase| phase.per_op * of(phase)).sum())
+    Some(phases.map(|phase| phase.per_op).sum())
+}
+
+fn tapped(run: &Run, pair: Pair) -> Option<Tapped> {
+    let (slow, fast) = (commands_per_op(run, pair.slow)?, commands_per_op(run, pair.fast)?);
+    let are_alike = (slow - fast).abs() <= COMMANDS_ALIKE * slow.max(fast);
+    let mut kinds: Vec<&str> = run
+        .phases
+        .iter()
+        .filter(|phase| phase.arm == pair.slow || phase.arm == pair.fast)
+        .map(|phase| phase.command.as_str())
+        .collect();
+    kinds.sort_unstable();
+    kinds.dedup();
+    let mut sum = Tapped {
+        round_trips: 0.0,
+        round_trips_server: 0.0,
+        think: 0.0,
+        server: 0.0,
+        transfer: 0.0,
+        commands: slow,
+    };
+    for kind in kinds {
+        let (is, was) = (phase_of(run, pair.slow, kind), phase_of(run, pair.fast, kind));
+        let (mut slow_count, mut fast_count) = (is.per_op, was.per_op);
+        if !are_alike {
+            let more = slow_count - fast_count;
+            let one = if more > 0.0 { &is } else { &was };
+            let whole = one.think_ns + one.upload_ns + one.server_ns + one.download_ns;
+            sum.round_trips += more * whole;
+            sum.round_trips_server += more * one.server_ns;
+            slow_count = slow_count.min(fast_count);
+            fast_count = slow_count;
+        }
+        let added = |of: &dyn Fn(&PhaseTimes) -> f64| slow_count * of(&is) - fast_count * of(&was);
+        sum.think += added(&|phase| phase.think_ns);
+        sum.server += added(&|phase| phase.server_ns);
+        sum.transfer += added(&|phase| phase.upload_ns + phase.download_ns);
+    }
+    Some(sum)
+}
+
+fn path_of(run: &Run, arm: usize) -> Option<&PathTimes> {
+    run.paths.iter().find(|path| path.arm == arm)
+}
+
+/// What the slower arm's ping takes more, nanoseconds.
+#[must_use]
+pub fn ping_delta(run: &Run, pair: Pair) -> Option<f64> {
+    Some(path_of(run, pair.slow)?.ping_ns - path_of(run, pair.fast)?.ping_ns)
+}
+
+/// What the slower server's own account has more of something, nanoseconds per operation.
+#[must_use]
+pub fn own_delta(run: &Run, pair: Pair, of: &dyn Fn(&PathTimes) -> Option<f64>) -> Option<f64> {
+    Some(of(path_of(run, pair.slow)?)? - of(path_of(run, pair.fast)?)?)
+}
+
+/// The program between the lab and the slower arm's server, if one is seen.
+#[must_use]
+pub fn forwarder(run: &Run, pair: Pair) -> Option<&str> {
+    path_of(run, pair.slow)?.forwarder.as_deref()
+}
+
+/// Splits what taps saw. `busy_ns` is what the server's process was on its cores or waiting for one, in addition.
+fn tapped_parts(run: &Run, pair: Pair, sum: &Tapped, busy_ns: f64, client_ns: f64) -> Vec<SumPart> {
+    // Work for added commands is told by `server-cpu` already.
+    let busy_extra = busy_ns.clamp(0.0, sum.round_trips_server.max(0.0));
+    let busy = busy_ns - busy_extra;
+    // A server that sends while it works is on its cores during the download.
+    let mut wait = sum.server - busy;
+    let mut transfer = sum.transfer;
+    if wait < 0.0 && transfer > 0.0 {
+        let worked = transfer.min(-wait);
+        transfer -= worked;
+        wait += worked;
+    }
+    let throttled = own_delta(run, pair, &|path| path.throttled_ns).unwrap_or(0.0).clamp(0.0, wait.max(0.0));
+    wait -= throttled;
+    let ping = ping_delta(run, pair).unwrap_or(0.0) * sum.commands;
+    let own = own_delta(run, pair, &|path| path.statement_ns);
+    let (link, proxy, off_cpu) = match own {
+        Some(own) if wait > 0.0 => {
+            let inside = (own - busy_ns - throttled).clamp(0.0, wait);
+            let link = ping.clamp(0.0, wait - inside);
+            (link, wait - inside - link, inside)
+        }
+        // The server has no clock of its own. What a ping does not explain is the server's where nothing stands between.
+        None if wait > 0.0 => {
+            let link = ping.clamp(0.0, wait);
+            match forwarder(run, pair) {
+                Some(_) => (link, wait - link, 0.0),
+                None => (link, 0.0, wait - link),
+            }
+        }
+        _ => (0.0, 0.0, wait),
+    };
+    let mut parts = vec![fixed("off-cpu", off_cpu)];
+    if throttled > 0.0 {
+        parts.push(fixed("throttled", throttled));
+    }
+    parts.push(fixed("network", link + transfer));
+    parts.push(fixed("proxy", proxy));
+    // The client's own work is a part of what the tap takes for thinking.
+    parts.push(fixed("app", sum.think - client_ns.clamp(0.0, sum.think.max(0.0))));
+    if sum.round_trips != 0.0 {
+        parts.push(fixed("round-trips", sum.round_trips - busy_extra));
+    }
+    parts
 }
 
 /// Splits the difference of a pair. `None` if wall times of both were not measured in the same rounds.
@@ -62,23 +195,20 @@ pub fn of(run: &Run, pair: Pair, seed: u64) -> Option<SumRule> {
     let mut parts = Vec::new();
     let cpu = part(run, pair, "server-cpu", &|block| block.server_cpu_ns_per_op, seed);
     let queue = part(run, pair, "run-queue", &|block| block.server_run_queue_ns_per_op, seed);
-    let between = |of: &dyn Fn(&PhaseTimes) -> f64| {
-        Some(over_phases(run, pair.slow, of)? - over_phases(run, pair.fast, of)?)
-    };
-    if let Some(server) = between(&|phase| phase.server_ns)
-        && let (Some(cpu), Some(queue)) = (&cpu, &queue)
-    {
-        parts.push(fixed("off-cpu", server - cpu.delta_ns - queue.delta_ns));
-    } else if let Some(server) = between(&|phase| phase.server_ns)
-        && cpu.is_none()
-    {
-        parts.push(fixed("server", server));
+    let client = part(run, pair, "client", &|block| Some(block.client_cpu_ns_per_op), seed);
+    if let Some(sum) = tapped(run, pair) {
+        let delta = |part: &Option<SumPart>| part.as_ref().map_or(0.0, |part| part.delta_ns);
+        parts = tapped_parts(run, pair, &sum, delta(&cpu) + delta(&queue), delta(&client));
+        if cpu.is_none() && own_delta(run, pair, &|path| path.statement_ns).is_none() {
+            // Neither the kernel's clock nor the server's: on a core or off it is not known.
+            for part in parts.iter_mut().filter(|part| part.name == "off-cpu") {
+                "server".clone_into(&mut part.name);
+            }
+        }
     }
     parts.extend(cpu);
     parts.extend(queue);
-    parts.extend(between(&|phase| phase.upload_ns + phase.download_ns).map(|delta| fixed("network", delta)));
-    parts.extend(between(&|phase| phase.think_ns).map(|delta| fixed("app", delta)));
-    parts.extend(part(run, pair, "client", &|block| Some(block.client_cpu_ns_per_op), seed));
+    parts.extend(client);
     let residual_ns = total.delta_ns - parts.iter().map(|part| part.delta_ns).sum::<f64>();
     let residual_share = if total.delta_ns == 0.0 { 0.0 } else { residual_ns.abs() / total.delta_ns.abs() };
     Some(SumRule { fast_arm: pair.fast, slow_arm: pair.slow, total, parts, residual_ns, residual_share })

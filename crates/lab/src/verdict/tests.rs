@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::*;
 use crate::analysis::{analyse, tests::made};
-use crate::evidence::{PhaseTimes, RungOutcome, Setting, StackProfile};
+use crate::evidence::{PathTimes, PhaseTimes, RungOutcome, Setting, StackProfile};
 use crate::knowledge::entries;
 
 fn concluded(mut run: Run) -> Run {
@@ -223,6 +223,124 @@ fn layers_are_blamed_by_their_own_evidence() {
     };
     assert_eq!(phases(4e6, 0.0).as_deref(), Some("app"));
     assert_eq!(phases(0.0, 4e6).as_deref(), Some("network"));
+}
+
+/// Arm 1 takes `added_ns` longer than arm 0; a tap saw it in the server's phase, and a ping takes 50 us on either way.
+fn tapped(
+    added_ns: f64,
+    block: &dyn Fn(&mut crate::evidence::Block),
+    phase: &dyn Fn(&mut PhaseTimes),
+    path: &dyn Fn(&mut PathTimes),
+) -> Run {
+    let mut run = made(12, &[100], 3, |_, _| 1e6);
+    for slow in run.blocks.iter_mut().filter(|block| block.arm == 1) {
+        for latency in [&mut slow.latency, &mut slow.service] {
+            latency.p50_ns += added_ns as u64;
+            latency.mean_ns += added_ns;
+        }
+        slow.duration_ns += 400_000_000;
+        block(slow);
+    }
+    for arm in [0, 1] {
+        let added = if arm == 1 { added_ns } else { 0.0 };
+        let mut times = PhaseTimes {
+            arm,
+            command: "COM_QUERY".into(),
+            per_op: 1.0,
+            think_ns: 2e4,
+            server_ns: 1.08e6 + added,
+            ..PhaseTimes::default()
+        };
+        let mut way = PathTimes {
+            arm,
+            ping_ns: 5e4,
+            statement_ns: Some(1.02e6),
+            sync_ns: Some(0.0),
+            throttled_ns: Some(0.0),
+            ..PathTimes::default()
+        };
+        if arm == 1 {
+            phase(&mut times);
+            path(&mut way);
+        }
+        run.phases.push(times);
+        run.paths.push(way);
+    }
+    run
+}
+
+#[test]
+fn waits_are_told_apart_by_pings_and_the_servers_own_clock() {
+    let as_is = |_: &mut crate::evidence::Block| ();
+    let same = |_: &mut PhaseTimes| ();
+    let layer = |run: &Run| verdict(run).layer.clone();
+    let inside = |path: &mut PathTimes| path.statement_ns = Some(5.02e6);
+
+    let link = concluded(tapped(4e6, &as_is, &same, &|path| path.ping_ns += 4e6));
+    assert_eq!(layer(&link).as_deref(), Some("network"), "{:?}", link.ladder);
+    let proxy = concluded(tapped(4e6, &as_is, &same, &|path| path.forwarder = Some("haproxy".into())));
+    assert_eq!(layer(&proxy).as_deref(), Some("proxy"), "{:?}", proxy.ladder);
+    assert!(proxy.ladder.iter().any(|rung| rung.layer == "proxy" && rung.evidence.contains("haproxy")));
+    let wait = concluded(tapped(4e6, &as_is, &same, &inside));
+    assert_eq!(layer(&wait).as_deref(), Some("engine"), "{:?}", wait.ladder);
+    assert!(wait.sum.as_ref().unwrap().residual_share < 0.05, "{:?}", wait.sum);
+    let sync = concluded(tapped(4e6, &as_is, &same, &|path| {
+        inside(path);
+        path.sync_ns = Some(3.9e6);
+    }));
+    assert_eq!(layer(&sync).as_deref(), Some("engine:sync"));
+    let quota = concluded(tapped(4e6, &as_is, &same, &|path| {
+        inside(path);
+        path.throttled_ns = Some(3.8e6);
+    }));
+    assert_eq!(layer(&quota).as_deref(), Some("kernel"), "{:?}", quota.ladder);
+    // A server without such a clock: what stands in front of it may be to blame, what does not cannot.
+    let mut silent = tapped(4e6, &as_is, &same, &|_| ());
+    for path in &mut silent.paths {
+        path.statement_ns = None;
+    }
+    assert_eq!(layer(&concluded(silent.clone())).as_deref(), Some("engine"));
+    silent.paths[1].forwarder = Some("haproxy".to_owned());
+    assert_eq!(layer(&concluded(silent)).as_deref(), Some("proxy"));
+}
+
+#[test]
+fn added_commands_are_the_applications_and_work_while_sending_is_the_servers() {
+    let trips =
+        concluded(tapped(4e6, &|_| (), &|phase| (phase.per_op, phase.server_ns) = (4.0, 1.28e6), &|_| ()));
+    assert_eq!(verdict(&trips).layer.as_deref(), Some("app"), "{:?}", trips.ladder);
+    assert!(trips.ladder[1].evidence.contains("4.0 commands per operation instead of 1.0"));
+    // Rows that are made while the first of them travel: a long download, and the server on its cores.
+    let scan = concluded(tapped(
+        4e6,
+        &|block| block.server_cpu_ns_per_op = block.server_cpu_ns_per_op.map(|cpu| cpu + 4e6),
+        &|phase| (phase.server_ns, phase.download_ns) = (1.08e6, 4e6),
+        &|path| path.statement_ns = Some(5.02e6),
+    ));
+    assert_eq!(verdict(&scan).layer.as_deref(), Some("server"), "{:?}", scan.ladder);
+    assert_eq!(outcome(&scan, "network"), RungOutcome::Excluded);
+}
+
+#[test]
+fn a_changed_variable_is_named_where_its_counter_moved() {
+    let mut run = tapped(
+        4e6,
+        &|block| {
+            block.server_cpu_ns_per_op = block.server_cpu_ns_per_op.map(|cpu| cpu + 4e6);
+            block.status_per_op.insert("Sort_merge_passes".into(), 3.0);
+        },
+        &|_| (),
+        &|path| path.statement_ns = Some(5.02e6),
+    );
+    run.equalised.push(Setting {
+        name: "sort_buffer_size".into(),
+        values: BTreeMap::from([("old".into(), "262144".into()), ("new".into(), "32768".into())]),
+        ..Setting::default()
+    });
+    let run = concluded(run);
+    assert_eq!(verdict(&run).layer.as_deref(), Some("server-sql:sort"), "{:?}", run.ladder);
+    let said = verdict(&run).evidence.join("\n");
+    assert!(said.contains("sort_buffer_size = 32768 instead of 262144"), "{said}");
 }
 
 #[test]
