@@ -75,8 +75,9 @@ def row(bench):
     began = time.monotonic()
     while len(done) < given.runs and time.monotonic() - began < given.limit_s:
         found = one(bench, len(done), given.seconds)
-        if found["exit_code"] is not None and found["exit_code"] < 0:
-            break  # Ended from outside: not a run.
+        if found["exit_code"] not in (0, 1, 3):
+            bench.note(f"stopped: run {found['number']} did not come to its end, exit code {found['exit_code']}: {found['error']}")
+            break  # It is no run, and is done again next time.
         done.append(found)
         with open(path, "a") as file:
             file.write(json.dumps(found) + "\n")
@@ -90,9 +91,6 @@ def row(bench):
         bench.note(f"{scenario}: {len(some)} runs, {sum(run['kind'] == 'no-difference' for run in some)} no-difference, {sum(run in alarms for run in some)} false alarms")
     for run in alarms:
         bench.note(f"false alarm in run {run['number']} ({run['scenario']}, load {run['has_load']}): {run['summary']}")
-    for run in done:
-        if run not in ended:
-            bench.note(f"run {run['number']} failed, exit code {run['exit_code']}: {run['error']}")
     if ended:
         bench.note(f"false alarms {len(alarms)} of {len(ended)}; the share is below {100 * upper(len(alarms), len(ended)):.1f} % with 95 % confidence")
         bench.note(f"a run took {sum(run['seconds'] for run in ended) / len(ended):.1f} s on average")

@@ -111,6 +111,8 @@ pub(crate) struct LoadConnection {
     has_failed: bool,
     pub(crate) source: Source,
     pub(crate) is_busy: bool,
+    /// The driver's event queue was asked to tell when it can be written.
+    pub(crate) is_watched_for_room: bool,
     /// When the operation in flight was meant to begin.
     pub(crate) intended_ns: u64,
     /// When it did.
@@ -161,6 +163,7 @@ impl LoadConnection {
             has_failed: false,
             source,
             is_busy: false,
+            is_watched_for_room: false,
             intended_ns: 0,
             sent_ns: 0,
             row_hash: None,
@@ -169,6 +172,12 @@ impl LoadConnection {
 
     pub(crate) fn fd(&self) -> RawFd {
         self.fd
+    }
+
+    /// Something waits for the socket to have room.
+    #[inline]
+    pub(crate) fn has_unsent(&self) -> bool {
+        self.written < self.output.len()
     }
 
     /// Whether reads wait (with a limit) or not at all.

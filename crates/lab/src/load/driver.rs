@@ -49,6 +49,8 @@ pub(crate) struct Seen {
     pub(crate) tally: Tally,
     /// CPU of this thread.
     pub(crate) cpu_ns: u64,
+    /// How long it was ready to run and had no core; 0 where the kernel does not say.
+    pub(crate) run_queue_ns: u64,
     /// From the first operation to the end of the last.
     pub(crate) wall_ns: u64,
 }
@@ -68,9 +70,15 @@ pub(crate) fn thread_cpu_ns() -> u64 {
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
+/// How long this thread was ready to run and had no core, nanoseconds (`/proc/PID/schedstat`, second number).
+fn thread_run_queue_ns() -> Option<u64> {
+    std::fs::read_to_string("/proc/thread-self/schedstat").ok()?.split(' ').nth(1)?.parse().ok()
+}
+
 impl Driver<'_> {
     /// Runs a stretch. Server errors are counted; what breaks a connection ends it.
     pub(crate) fn run(&mut self, task: Task) -> Result<Seen, LoadError> {
+        let run_queue_before = thread_run_queue_ns();
         let cpu_before = thread_cpu_ns();
         let origin = Instant::now();
         let mut run = Run {
@@ -91,6 +99,9 @@ impl Driver<'_> {
         let mut seen = run.seen;
         seen.wall_ns = ns(origin.elapsed());
         seen.cpu_ns = thread_cpu_ns() - cpu_before;
+        seen.run_queue_ns = thread_run_queue_ns()
+            .zip(run_queue_before)
+            .map_or(0, |(after, before)| after.saturating_sub(before));
         Ok(seen)
     }
 }
@@ -155,13 +166,30 @@ impl Run<'_, '_> {
             let poll = Poll::new()?;
             for (index, connection) in self.driver.connections.iter_mut().enumerate() {
                 connection.set_blocking(false)?;
+                // Whether it can be written is asked only while something waits to be: on a Unix socket every command the
+                // server takes up would be an event else.
+                connection.is_watched_for_room = false;
                 let fd = connection.fd();
-                let interest = Interest::READABLE | Interest::WRITABLE;
-                poll.registry().register(&mut SourceFd(&fd), Token(index), interest)?;
+                poll.registry().register(&mut SourceFd(&fd), Token(index), Interest::READABLE)?;
             }
             Ok(poll)
         })();
         result.map_err(|error: std::io::Error| LoadError::Local(format!("epoll: {error}")))
+    }
+
+    /// After something was sent: lets the kernel tell when there is room for what it did not take.
+    #[inline]
+    fn watch(&mut self, poll: &Poll, index: usize) -> Result<(), LoadError> {
+        let connection = &mut self.driver.connections[index];
+        let is_needed = connection.has_unsent();
+        if is_needed == connection.is_watched_for_room {
+            return Ok(());
+        }
+        connection.is_watched_for_room = is_needed;
+        let interest = if is_needed { Interest::READABLE | Interest::WRITABLE } else { Interest::READABLE };
+        poll.registry()
+            .reregister(&mut SourceFd(&connection.fd()), Token(index), interest)
+            .map_err(|error| LoadError::Local(format!("epoll: {error}")))
     }
 
     fn wait(poll: &mut Poll, events: &mut Events) -> Result<(), LoadError> {
@@ -174,15 +202,17 @@ impl Run<'_, '_> {
     }
 
     /// Sends and receives what a socket is ready for; how and when its operation ended, if it did.
-    fn ended(&mut self, event: &Event) -> Result<Option<(Progress, u64)>, LoadError> {
+    fn ended(&mut self, poll: &Poll, event: &Event) -> Result<Option<(Progress, u64)>, LoadError> {
         let index = event.token().0;
-        if event.is_writable() {
+        if self.driver.connections[index].has_unsent() {
             self.driver.connections[index].flush()?;
+            self.watch(poll, index)?;
         }
         if !event.is_readable() || !self.driver.connections[index].is_busy {
             return Ok(None);
         }
         let progress = self.receive(index)?;
+        self.watch(poll, index)?;
         Ok((progress != Progress::Waiting).then(|| (progress, self.now_ns())))
     }
 
@@ -194,6 +224,7 @@ impl Run<'_, '_> {
             let now = self.now_ns();
             if self.may_begin(now) {
                 self.begin(index, now, now)?;
+                self.watch(&poll, index)?;
                 active += 1;
             }
         }
@@ -201,13 +232,14 @@ impl Run<'_, '_> {
             Self::wait(&mut poll, &mut events)?;
             for event in &events {
                 let index = event.token().0;
-                let Some((progress, now)) = self.ended(event)? else { continue };
+                let Some((progress, now)) = self.ended(&poll, event)? else { continue };
                 if progress == Progress::Done {
                     self.seen.operations += 1;
                     self.seen.service.record(now - self.driver.connections[index].sent_ns);
                 }
                 if self.may_begin(now) {
                     self.begin(index, now, now)?;
+                    self.watch(&poll, index)?;
                 } else {
                     active -= 1;
                 }
@@ -240,6 +272,7 @@ impl Run<'_, '_> {
                 self.seen.lag.record(now - intended);
                 if let Some(index) = free.pop() {
                     self.begin(index, intended, self.now_ns())?;
+                    self.watch(&poll, index)?;
                 } else if all + waiting.len() < in_flight_max.max(all) {
                     waiting.push_back(intended);
                 } else {
@@ -271,7 +304,7 @@ impl Run<'_, '_> {
                     continue;
                 }
                 let index = event.token().0;
-                let Some((progress, now)) = self.ended(event)? else { continue };
+                let Some((progress, now)) = self.ended(&poll, event)? else { continue };
                 if progress == Progress::Done {
                     let connection = &self.driver.connections[index];
                     self.seen.operations += 1;
@@ -279,7 +312,10 @@ impl Run<'_, '_> {
                     self.seen.service.record(now - connection.sent_ns);
                 }
                 match waiting.pop_front() {
-                    Some(intended) => self.begin(index, intended, now)?,
+                    Some(intended) => {
+                        self.begin(index, intended, now)?;
+                        self.watch(&poll, index)?;
+                    }
                     None => free.push(index),
                 }
             }
