@@ -4,10 +4,13 @@ use std::collections::BTreeMap;
 
 use crate::evidence::Arm;
 use crate::load::profile::Profile;
-use crate::scenario::{Protocol, Scenario, ScenarioError, VARIANT_DEFAULT, Work};
+use crate::matrix::design::{self, Fraction};
+use crate::scenario::{Design, Protocol, Scenario, ScenarioError, VARIANT_DEFAULT, Work};
 
 /// Most arms of one run.
 const ARMS_MAX: usize = 4_096;
+/// Most combinations that a fraction is taken of.
+const COMBINATIONS_MAX: usize = 1 << 20;
 
 /// What the user picked of a scenario's axes; an empty list is all of it.
 #[derive(Clone, Debug, Default)]
@@ -48,16 +51,24 @@ pub(crate) fn cells(
     allow_global: bool,
 ) -> Result<Vec<Cell>, String> {
     let axes = axes(scenario, choice, allow_global)?;
-    let combinations: usize = axes.iter().map(|(_, levels)| levels.len()).product();
-    if combinations.saturating_mul(servers.len()) > ARMS_MAX {
+    let part = Part::new(scenario, &axes)?;
+    let combinations: usize = axes
+        .iter()
+        .try_fold(1, |all: usize, (_, levels)| all.checked_mul(levels.len()))
+        .unwrap_or(usize::MAX);
+    if combinations > COMBINATIONS_MAX {
+        return Err(format!("{combinations} combinations are too many; at most {COMBINATIONS_MAX}"));
+    }
+    let running = (0..combinations).filter(|&combination| part.has(&axes, combination)).count();
+    if running.saturating_mul(servers.len()) > ARMS_MAX {
         return Err(format!(
-            "{combinations} combinations on {} servers are too many arms; at most {ARMS_MAX}",
+            "{running} combinations on {} servers are too many arms; at most {ARMS_MAX}",
             servers.len()
         ));
     }
     let mut cells = Vec::new();
     for (index, server) in servers.iter().enumerate() {
-        for combination in 0..combinations {
+        for combination in (0..combinations).filter(|&combination| part.has(&axes, combination)) {
             let mut left = combination;
             let mut levels = BTreeMap::from([("server".to_owned(), server.clone())]);
             let mut name = vec![server.clone()];
@@ -83,6 +94,84 @@ pub(crate) fn cells(
         }
     }
     Ok(cells)
+}
+
+/// What a design that leaves combinations out cannot tell, a line each; nothing for a full one.
+pub(crate) fn limits_of_design(
+    scenario: &Scenario,
+    choice: &Choice,
+    allow_global: bool,
+) -> Result<Vec<String>, String> {
+    let axes = axes(scenario, choice, allow_global)?;
+    let part = Part::new(scenario, &axes)?;
+    let Some(resolution) = part.fraction.as_ref().and_then(Fraction::resolution) else {
+        return Ok(Vec::new());
+    };
+    let names: Vec<&str> = part.places.iter().map(|&place| axes[place].0.as_str()).collect();
+    let effect = |bits: u32| -> String {
+        let of: Vec<&str> =
+            names.iter().enumerate().filter(|(bit, _)| bits >> bit & 1 == 1).map(|(_, name)| *name).collect();
+        of.join(" x ")
+    };
+    let combinations = 1usize << names.len();
+    let running = (0..combinations as u32).filter(|&levels| part.has_levels(levels)).count();
+    let mut lines = vec![format!(
+        "fractional design: {running} of {combinations} combinations of {} run, resolution {resolution}",
+        names.join(", ")
+    )];
+    for group in part.fraction.iter().flat_map(Fraction::aliases) {
+        let group: Vec<String> = group.into_iter().map(effect).collect();
+        lines.push(format!("cannot be told apart by this design: {}", group.join(" = ")));
+    }
+    Ok(lines)
+}
+
+/// Which combinations run.
+struct Part {
+    /// Of the axes with two levels.
+    fraction: Option<Fraction>,
+    /// Places of these axes among all.
+    places: Vec<usize>,
+}
+
+impl Part {
+    fn new(scenario: &Scenario, axes: &[Levels]) -> Result<Part, String> {
+        let Design::Fractional { resolution } = scenario.axes.design else {
+            return Ok(Part { fraction: None, places: Vec::new() });
+        };
+        let is_scale = |name: &str| scenario.scale.as_ref().is_some_and(|scale| scale.name == name);
+        let places: Vec<usize> = axes
+            .iter()
+            .enumerate()
+            .filter(|(_, (name, levels))| levels.len() == 2 && !is_scale(name))
+            .map(|(place, _)| place)
+            .collect();
+        if places.len() > design::AXES_MAX {
+            return Err(format!(
+                "{} axes of two levels; a fractional design takes at most {}",
+                places.len(),
+                design::AXES_MAX
+            ));
+        }
+        Ok(Part { fraction: Some(Fraction::new(places.len(), resolution)), places })
+    }
+
+    fn has_levels(&self, levels: u32) -> bool {
+        self.fraction.as_ref().is_none_or(|fraction| fraction.has(levels))
+    }
+
+    /// Whether combination number `combination` runs; the last axis is fastest.
+    fn has(&self, axes: &[Levels], combination: usize) -> bool {
+        let mut left = combination;
+        let mut levels = 0;
+        for (place, (_, all)) in axes.iter().enumerate().rev() {
+            if let Some(bit) = self.places.iter().position(|&other| other == place) {
+                levels |= ((left % all.len()) as u32) << bit;
+            }
+            left /= all.len();
+        }
+        self.has_levels(levels)
+    }
 }
 
 fn axes(scenario: &Scenario, choice: &Choice, allow_global: bool) -> Result<Vec<Levels>, String> {
@@ -203,6 +292,42 @@ mod tests {
         assert_eq!(with_global.len(), 16);
         assert_eq!(with_global[0].global, [("slow_query_log".to_owned(), "ON".to_owned())]);
         assert_eq!(with_global[0].arm.name, "old/prepared/slow_query_log=ON/rows=125");
+    }
+
+    #[test]
+    fn a_fraction_runs_the_same_part_on_every_server_and_says_what_it_mixes() {
+        let mut scenario = scenario();
+        scenario.axes.session = [
+            ("sort_buffer_size".to_owned(), vec!["32768".to_owned(), "262144".to_owned()]),
+            ("sql_select_limit".to_owned(), vec!["1".to_owned(), "10".to_owned()]),
+        ]
+        .into();
+        let servers = ["old".to_owned(), "new".to_owned()];
+        let full = cells(&scenario, &servers, &Choice::default(), true).unwrap().len();
+        scenario.axes.design = Design::Fractional { resolution: 4 };
+        // Protocol, two session variables and a global one: half of 16, at four sizes, on two servers.
+        let some = cells(&scenario, &servers, &Choice::default(), true).unwrap();
+        assert_eq!((full, some.len()), (128, 64));
+        let levels = |server: &str| -> Vec<BTreeMap<String, String>> {
+            let mut found: Vec<_> = some
+                .iter()
+                .filter(|cell| cell.arm.server == server)
+                .map(|cell| cell.arm.levels.clone())
+                .collect();
+            found.iter_mut().for_each(|levels| drop(levels.remove("server")));
+            found
+        };
+        assert_eq!(levels("old"), levels("new"), "each arm has its counterpart");
+        let lines = limits_of_design(&scenario, &Choice::default(), true).unwrap();
+        assert!(lines[0].contains("8 of 16 combinations") && lines[0].ends_with("resolution 4"), "{lines:?}");
+        assert!(
+            lines[1].contains(
+                "protocol x session.sort_buffer_size = session.sql_select_limit x global.slow_query_log"
+            ),
+            "{lines:?}"
+        );
+        // Too few axes for a fraction of this resolution: all run, and nothing is mixed.
+        assert!(limits_of_design(&scenario, &Choice::default(), false).unwrap().is_empty());
     }
 
     #[test]

@@ -14,9 +14,10 @@
 //! 3. Data lies in schemas of the lab's own (`place`); global variables are changed only if the request allows it, through the
 //!    journal.
 //!
-//! Read next: [`cell`] (which arms), `place` (where the data is).
+//! Read next: [`cell`] (which arms), `design` (fractions of all combinations), `place` (where the data is).
 
 pub mod cell;
+mod design;
 mod place;
 
 use std::collections::BTreeMap;
@@ -135,6 +136,10 @@ pub fn run(request: &Request, hear: &mut dyn FnMut(&Progress<'_>)) -> Result<Run
         let list: Vec<&str> = request.scenario.axes.global.keys().map(String::as_str).collect();
         run.warnings.push(format!("not varied without --allow-global: {}", list.join(", ")));
     }
+    run.warnings.extend(
+        cell::limits_of_design(&request.scenario, &request.choice, request.allow_global)
+            .map_err(MatrixError::Use)?,
+    );
     hear(&Progress::Stage("asking the servers what they are"));
     let mut subjects = Vec::new();
     for (name, options) in &request.servers {
@@ -389,7 +394,12 @@ impl Rounds<'_> {
                     self.run.blocks.push(block);
                 }
             }
-            match rule.look(&self.so_far(), began.elapsed().as_secs_f64()) {
+            let so_far = self.so_far();
+            // With nothing to compare there is nothing to wait for but the least.
+            if so_far.is_empty() && round as usize + 1 >= self.request.rounds.0 {
+                break;
+            }
+            match rule.look(&so_far, began.elapsed().as_secs_f64()) {
                 Stop::No => {}
                 Stop::NarrowEnough | Stop::Spent => break,
             }

@@ -150,6 +150,8 @@ pub(crate) struct FileLoad {
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct FileAxes {
+    pub(crate) design: Option<Spanned<String>>,
+    pub(crate) resolution: Option<Spanned<i64>>,
     pub(crate) driver: Vec<Spanned<String>>,
     pub(crate) protocol: Vec<Protocol>,
     pub(crate) connections: Vec<u32>,

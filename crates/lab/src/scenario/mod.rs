@@ -29,6 +29,8 @@ const PREPARED_PARAMETERS_MAX: usize = 65_535;
 const CONNECTIONS_MAX: i64 = 20_000;
 /// Length of a block that names none.
 const BLOCK_MS_DEFAULT: i64 = 1_000;
+/// Of a fractional design: main effects are clear of interactions of two.
+const RESOLUTION_DEFAULT: i64 = 4;
 /// The name of the variant that is the `[op]` itself.
 pub const VARIANT_DEFAULT: &str = "op";
 
@@ -71,9 +73,24 @@ pub struct Scale {
     pub values: Vec<u64>,
 }
 
+/// Which combinations of the axes run.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum Design {
+    /// All.
+    #[default]
+    Full,
+    /// Of axes with two levels, besides servers and the scale, a regular fraction.
+    Fractional {
+        /// No shorter effects than this many axes are mixed into the mean: 3, 4 or 5.
+        resolution: u32,
+    },
+}
+
 /// What is varied.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Axes {
+    /// Which combinations run.
+    pub design: Design,
     /// Driver profiles; empty: the native one.
     pub driver: Vec<String>,
     /// Protocols; empty: as the operation says.
@@ -243,7 +260,34 @@ impl Scenario {
                 return Err(fail(driver.span(), message));
             }
         }
+        let design = match (&file.axes.design, &file.axes.resolution) {
+            (None, None) => Design::Full,
+            (None, Some(resolution)) => {
+                return Err(fail(resolution.span(), "a resolution goes with design = \"fractional\"".into()));
+            }
+            (Some(design), resolution) => match (design.get_ref().as_str(), resolution) {
+                ("full", None) => Design::Full,
+                ("full", Some(resolution)) => {
+                    return Err(fail(resolution.span(), "a full design has no resolution".into()));
+                }
+                ("fractional", resolution) => {
+                    let number = resolution.as_ref().map_or(RESOLUTION_DEFAULT, |found| *found.get_ref());
+                    match u32::try_from(number).ok().filter(|number| (3..=5).contains(number)) {
+                        Some(resolution) => Design::Fractional { resolution },
+                        None => {
+                            let span = resolution.as_ref().map_or(design.span(), Spanned::span);
+                            return Err(fail(span, format!("resolution {number}; expected 3, 4 or 5")));
+                        }
+                    }
+                }
+                (other, _) => {
+                    let message = format!("design '{other}'; expected \"full\" or \"fractional\"");
+                    return Err(fail(design.span(), message));
+                }
+            },
+        };
         let axes = Axes {
+            design,
             driver: file.axes.driver.iter().map(|driver| driver.get_ref().clone()).collect(),
             protocol: file.axes.protocol.clone(),
             connections: file.axes.connections.clone(),

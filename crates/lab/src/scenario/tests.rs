@@ -73,6 +73,27 @@ fn errors_name_line_key_and_what_was_expected() {
             "axes.driver",
             "expected one of: native",
         ),
+        (
+            "connections = 2",
+            "connections = 2\n[axes]\ndesign = \"half\"",
+            26,
+            "axes.design",
+            "expected \"full\" or \"fractional\"",
+        ),
+        (
+            "connections = 2",
+            "connections = 2\n[axes]\ndesign = \"fractional\"\nresolution = 9",
+            27,
+            "axes.resolution",
+            "resolution 9; expected 3, 4 or 5",
+        ),
+        (
+            "connections = 2",
+            "connections = 2\n[axes]\nresolution = 4",
+            26,
+            "axes.resolution",
+            "goes with design",
+        ),
         ("[load]", "[load", 22, "load", ""),
     ];
     for (from, to, line, key, message) in cases {
