@@ -1,5 +1,6 @@
 //! `invar lab ...`: the command line of the lab.
 
+mod bench;
 mod run;
 mod tap;
 
@@ -21,6 +22,8 @@ invar lab: reproduce, compare, locate and name a slowdown on any servers that sp
                           puts global variables back that a run which died left changed on that server
   invar lab run SCENARIO --server NAME=mysql://... [--server ...]
                           a scenario against servers; see invar lab run --help
+  invar lab bench --server NAME=mysql://... [--server ...] [--history FILE] [--page FILE]
+                          a fixed set on a server and its rivals, kept as a history; see invar lab bench --help
   invar lab list          the scenarios that come along; list ID prints one, to make another of
   invar lab show FILE     the evidence of a run kept as JSON: which arms, how many blocks
   invar lab report FILE [--html FILE] [--markdown FILE]
@@ -59,6 +62,14 @@ pub(crate) fn run(words: &[String]) -> ExitCode {
             Ok(())
         }
         ["tap", ref rest @ ..] => tap::run(rest),
+        ["bench", "--help" | "-?"] => {
+            println!("{}", bench::HELP);
+            Ok(())
+        }
+        ["bench", ref rest @ ..] => match bench::run(rest) {
+            Ok(code) => return ExitCode::from(code),
+            Err(why) => Err(why),
+        },
         ["list"] => list(),
         ["list", id] => match lab::scenario::shipped::named(id) {
             Some(text) => {

@@ -148,3 +148,41 @@ fn what_goes_wrong_is_one_line_and_keeps_the_evidence() {
     let run = evidence(&json);
     assert!(run.incomplete.is_some_and(|why| why.contains("server good")) && run.blocks.len() >= 2);
 }
+
+#[test]
+fn a_bench_appends_to_its_history_and_draws_it() {
+    let (one, two) = (Server::start(&["--skip-ssl"]), Server::start(&["--skip-ssl"]));
+    let folder = tempfile::tempdir().expect("a folder");
+    let (history, page) = (folder.path().join("history.jsonl"), folder.path().join("history.html"));
+    let bench = |more: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_invar"));
+        command
+            .args(["lab", "bench", "--quiet", "--commit=abc", "--history"])
+            .arg(&history)
+            .arg("--page")
+            .arg(&page);
+        command.args(more).output().expect("it runs")
+    };
+    for run in 1..=2 {
+        let out =
+            bench(&[&option("ours", &one), &option("theirs", &two), "--only=insert", "--time-budget=1.5"]);
+        let said = String::from_utf8_lossy(&out.stdout);
+        // One of two alike may come out slower by chance in a run this short.
+        assert!(matches!(out.status.code(), Some(0 | 1)), "{said}{}", String::from_utf8_lossy(&out.stderr));
+        assert!(said.contains("insert/1 ") && said.contains("insert/16 "), "{said}");
+        let (rows, bad) = lab::bench::row::read(&history).expect("the history is there");
+        assert_eq!((rows.len(), bad.len()), (run, 0));
+        let row = &rows[run - 1];
+        assert_eq!((row.commit.as_str(), row.figures.len(), row.incomplete.len()), ("abc", 4, 0));
+        assert!(row.figures.iter().all(|figure| figure.cpu_us.is_some_and(|us| us > 0.0)), "{row:?}");
+        assert_eq!(
+            (row.set.as_str(), row.machine.as_str()),
+            (rows[0].set.as_str(), rows[0].machine.as_str())
+        );
+        assert_eq!(row.servers[0].configuration, rows[0].servers[0].configuration);
+    }
+    let drawn = std::fs::read_to_string(&page).expect("the page is there");
+    assert!(drawn.contains("2 runs drawn") && drawn.contains("insert/16"), "{drawn}");
+    std::fs::remove_file(&page).expect("it is there");
+    assert!(bench(&[]).status.success() && page.exists(), "drawn again without a run");
+}

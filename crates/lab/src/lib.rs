@@ -22,6 +22,7 @@
 //! Read next: [`evidence`] (the seam between all stages), [`scenario`], [`data`], [`load`].
 
 pub mod analysis;
+pub mod bench;
 pub mod data;
 pub mod evidence;
 pub mod host;

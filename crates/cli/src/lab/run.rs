@@ -1,7 +1,7 @@
 //! `invar lab run`: a scenario against servers, with progress on stderr and the result on stdout.
 
 use std::io::{IsTerminal, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use lab::matrix::cell::Choice;
@@ -43,6 +43,10 @@ struct Asked {
 /// Runs the command; the exit code, or why it could not.
 pub(super) fn run(words: &[&str]) -> Result<u8, String> {
     let asked = read(words)?;
+    let files = [&asked.json, &asked.html, &asked.markdown];
+    for path in files.into_iter().flatten() {
+        check_writable(path)?;
+    }
     let mut teller = Teller { is_quiet: asked.is_quiet, is_terminal: std::io::stderr().is_terminal() };
     let run =
         lab::matrix::run(&asked.request, &mut |progress| teller.tell(progress)).map_err(
@@ -52,22 +56,39 @@ pub(super) fn run(words: &[&str]) -> Result<u8, String> {
             },
         )?;
     teller.end();
-    if let Some(path) = &asked.json {
-        std::fs::write(path, run.to_json() + "\n").map_err(|error| format!("{}: {error}", path.display()))?;
-    }
-    for (path, text) in [
-        (&asked.html, lab::report::html::page as fn(&_, &[_]) -> String),
-        (&asked.markdown, |run, _| lab::report::markdown::text(run)),
-    ] {
-        if let Some(path) = path {
-            std::fs::write(path, text(&run, &[])).map_err(|error| format!("{}: {error}", path.display()))?;
-        }
-    }
+    // What was found is shown even where it cannot be kept.
     print!("{}", lab::report::terminal::text(&run, std::io::stdout().is_terminal()));
     if let Some(why) = &run.incomplete {
         eprintln!("invar lab: the run ended early, what was measured is kept: {why}");
     }
+    if let Some(path) = &asked.json {
+        save(path, &(run.to_json() + "\n"))?;
+    }
+    if let Some(path) = &asked.html {
+        save(path, &lab::report::html::page(&run, &[]))?;
+    }
+    if let Some(path) = &asked.markdown {
+        save(path, &lab::report::markdown::text(&run))?;
+    }
     Ok(lab::matrix::exit_code(&run))
+}
+
+/// Whether a result can be kept there: better known before minutes of measuring than after. What is there stays.
+pub(super) fn check_writable(path: &Path) -> Result<(), String> {
+    let opened = std::fs::OpenOptions::new().create(true).append(true).open(path);
+    opened.map(|_| ()).map_err(|error| format!("{}: {error}", path.display()))
+}
+
+/// Writes a result; where that fails, into the folder for temporary files, and the error says so.
+pub(super) fn save(path: &Path, text: &str) -> Result<(), String> {
+    let Err(error) = std::fs::write(path, text) else { return Ok(()) };
+    let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or("json");
+    let rescue = std::env::temp_dir().join(format!("invar-lab-{}.{extension}", std::process::id()));
+    let kept = match std::fs::write(&rescue, text) {
+        Ok(()) => format!("it is kept in {} instead", rescue.display()),
+        Err(other) => format!("nor could it be kept in {}: {other}", rescue.display()),
+    };
+    Err(format!("{}: {error}; {kept}", path.display()))
 }
 
 /// The scenario of an id or a file.
@@ -103,25 +124,17 @@ fn read(words: &[&str]) -> Result<Asked, String> {
         };
         let told = match option {
             "--server" => {
-                let value = value()?;
-                let (name, url) = value
-                    .split_once('=')
-                    .ok_or_else(|| format!("--server {value}: expected NAME=mysql://user@host"))?;
-                let options =
-                    client::Options::from_url(url).map_err(|error| format!("--server {name}: {error}"))?;
-                if name.is_empty() || servers.iter().any(|(other, _)| other == name) {
+                let (name, options) = server(value()?)?;
+                if servers.iter().any(|(other, _)| *other == name) {
                     return Err(format!("--server: '{name}' is no name of its own"));
                 }
                 let told = format!("{name}={}", lab::server::describe::url_without_password(&options));
-                servers.push((name.to_owned(), options));
+                servers.push((name, options));
                 Some(told)
             }
             "--time-budget" => {
                 let value = value()?;
-                let seconds = value.parse::<f64>().ok().filter(|seconds| (0.1..=1e6).contains(seconds));
-                time_budget = Duration::from_secs_f64(
-                    seconds.ok_or_else(|| format!("--time-budget {value}: expected seconds"))?,
-                );
+                time_budget = self::time_budget(value)?;
                 Some(value.to_owned())
             }
             "--rounds" => {
@@ -218,6 +231,22 @@ fn read(words: &[&str]) -> Result<Asked, String> {
         command: shown.join(" "),
     };
     Ok(Asked { request, json, html, markdown, is_quiet })
+}
+
+/// `NAME=mysql://...`
+pub(super) fn server(value: &str) -> Result<(String, client::Options), String> {
+    let (name, url) =
+        value.split_once('=').ok_or_else(|| format!("--server {value}: expected NAME=mysql://user@host"))?;
+    let options = client::Options::from_url(url).map_err(|error| format!("--server {name}: {error}"))?;
+    if name.is_empty() {
+        return Err(format!("--server {value}: expected a name before the first ="));
+    }
+    Ok((name.to_owned(), options))
+}
+
+pub(super) fn time_budget(value: &str) -> Result<Duration, String> {
+    let seconds = value.parse::<f64>().ok().filter(|seconds| (0.1..=1e6).contains(seconds));
+    seconds.map(Duration::from_secs_f64).ok_or_else(|| format!("--time-budget {value}: expected seconds"))
 }
 
 fn numbers<T: std::str::FromStr>(option: &str, value: &str) -> Result<Vec<T>, String> {

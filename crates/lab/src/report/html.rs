@@ -20,7 +20,8 @@ pub struct Figure {
 /// Above this many bytes the page leaves stacks and distributions out of the JSON it holds, and says so.
 const JSON_BYTES_IN_PAGE: usize = 1_200_000;
 
-const STYLE: &str = "
+/// The look of every page of the lab.
+pub(crate) const STYLE: &str = "
 :root{color-scheme:light;--ink:#222;--faint:#666;--line:#ddd;--card:#fff;--page:#f4f5f7}
 *{box-sizing:border-box}
 body{margin:0;background:var(--page);color:var(--ink);font:15px/1.5 system-ui,-apple-system,'Segoe UI',sans-serif}

@@ -1,0 +1,275 @@
+//! `invar lab bench`: one fixed set of work on a server and its rivals, a row for the history, and a page that draws it.
+
+use std::fmt::Write as _;
+use std::io::{IsTerminal, Write};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use lab::bench::row::{self, Row};
+use lab::bench::{Asked, SET, page};
+use lab::evidence::Metric;
+use lab::matrix::Progress;
+use lab::report::judgement_name;
+use lab::report::words::digits;
+
+/// Seconds for the whole set unless told otherwise.
+const TIME_BUDGET_S: u64 = 600;
+/// The judged server is slower than a rival in something, beyond noise.
+const EXIT_SLOWER: u8 = 1;
+/// Parts of the set could not be measured.
+const EXIT_INCOMPLETE: u8 = 2;
+
+/// What `invar lab bench --help` says.
+pub(super) const HELP: &str = "\
+invar lab bench --server NAME=mysql://user:password@host:port [--server ...] [options]
+
+Runs a fixed set on each server in turn: point-select (prepared, text), read-only, read-write, insert and update-index with 1 and
+16 connections, the five incidents, and one load over 1 to 256 connections. The first server is judged against the others.
+
+  --time-budget S   seconds for all of it, loading included (600)
+  --only ID[,ID]    only these parts
+  --history FILE    appends the run as a line of JSON
+  --page FILE       draws the history (or, without one, this run) as HTML; alone, without servers, it draws and runs nothing
+  --json FILE       the run alone
+  --commit ID       what the judged server was built from (asked of git in this folder)
+  --schema NAME     schema for the data (invar_lab); made, marked and taken away again
+  --quiet           no progress
+
+Exit codes: 0 slower in nothing, 1 slower than a rival in something, 2 bad use, or parts of the set are missing";
+
+struct Options {
+    asked: Asked,
+    history: Option<PathBuf>,
+    page: Option<PathBuf>,
+    json: Option<PathBuf>,
+    is_quiet: bool,
+}
+
+/// Runs the command; the exit code, or why it could not.
+pub(super) fn run(words: &[&str]) -> Result<u8, String> {
+    let options = read(words)?;
+    let file = |path: &Path, error: std::io::Error| format!("{}: {error}", path.display());
+    if options.asked.servers.is_empty() {
+        let (Some(history), Some(drawn)) = (&options.history, &options.page) else {
+            return Err("against which servers? --server NAME=mysql://user:password@host:port".to_owned());
+        };
+        let rows = history_of(history)?;
+        std::fs::write(drawn, page::page(&rows)).map_err(|error| file(drawn, error))?;
+        return Ok(0);
+    }
+    for path in [&options.history, &options.page, &options.json].into_iter().flatten() {
+        super::run::check_writable(path)?;
+    }
+    let is_terminal = std::io::stderr().is_terminal();
+    let row = lab::bench::run(&options.asked, &mut |part, progress| {
+        if !options.is_quiet {
+            tell(part, progress, is_terminal);
+        }
+    })
+    .map_err(|error| error.to_string())?;
+    if is_terminal && !options.is_quiet {
+        eprint!("\r\x1b[K");
+    }
+    // What was measured is shown even where a file cannot be written.
+    print!("{}", text(&row));
+    let keep = |path: &Path, written: std::io::Result<()>| written.map_err(|error| file(path, error));
+    let json = options.json.as_deref().map_or(Ok(()), |path| {
+        let text = serde_json::to_string_pretty(&row).map_err(|error| error.to_string())?;
+        super::run::save(path, &(text + "\n"))
+    });
+    let history = options.history.as_deref().map_or(Ok(()), |path| keep(path, row::append(path, &row)));
+    if let Some(drawn) = &options.page {
+        let rows = match &options.history {
+            Some(history) => history_of(history)?,
+            None => vec![row.clone()],
+        };
+        keep(drawn, std::fs::write(drawn, page::page(&rows)))?;
+    }
+    json.and(history)?;
+    Ok(match () {
+        () if !row.incomplete.is_empty() => EXIT_INCOMPLETE,
+        () if row.is_slower_somewhere() => EXIT_SLOWER,
+        () => 0,
+    })
+}
+
+fn history_of(path: &Path) -> Result<Vec<Row>, String> {
+    let (rows, bad) = row::read(path).map_err(|error| format!("{}: {error}", path.display()))?;
+    for line in bad {
+        eprintln!("invar lab: {}: line {line} is no row of this version and is left out", path.display());
+    }
+    Ok(rows)
+}
+
+fn read(words: &[&str]) -> Result<Options, String> {
+    let mut words = words.iter().copied();
+    let mut options = Options {
+        asked: Asked {
+            servers: Vec::new(),
+            only: Vec::new(),
+            time_budget: Duration::from_secs(TIME_BUDGET_S),
+            schema: "invar_lab".to_owned(),
+            commit: String::new(),
+        },
+        history: None,
+        page: None,
+        json: None,
+        is_quiet: false,
+    };
+    while let Some(word) = words.next() {
+        let (option, inline) = match word.split_once('=') {
+            Some((option, value)) if word.starts_with("--") => (option, Some(value)),
+            _ => (word, None),
+        };
+        let mut value = || {
+            inline
+                .or_else(|| words.next())
+                .ok_or_else(|| format!("{option} needs a value; see invar lab bench --help"))
+        };
+        let asked = &mut options.asked;
+        match option {
+            "--server" => {
+                let server = super::run::server(value()?)?;
+                if asked.servers.iter().any(|(name, _)| *name == server.0) {
+                    return Err(format!("--server: '{}' is no name of its own", server.0));
+                }
+                asked.servers.push(server);
+            }
+            "--time-budget" => asked.time_budget = super::run::time_budget(value()?)?,
+            "--only" => {
+                asked.only = value()?.split(',').map(str::to_owned).collect();
+                let is_part = |name: &String| SET.iter().any(|part| part.scenario == name);
+                if let Some(unknown) = asked.only.iter().find(|name| !is_part(name)) {
+                    let all: Vec<&str> = SET.iter().map(|part| part.scenario).collect();
+                    return Err(format!("--only: '{unknown}' is none of: {}", all.join(", ")));
+                }
+            }
+            "--history" => options.history = Some(PathBuf::from(value()?)),
+            "--page" => options.page = Some(PathBuf::from(value()?)),
+            "--json" => options.json = Some(PathBuf::from(value()?)),
+            "--commit" => value()?.clone_into(&mut asked.commit),
+            "--schema" => value()?.clone_into(&mut asked.schema),
+            "--quiet" => options.is_quiet = true,
+            unknown => return Err(format!("unknown option {unknown}; see invar lab bench --help")),
+        }
+    }
+    if options.asked.commit.is_empty() {
+        options.asked.commit = commit();
+    }
+    Ok(options)
+}
+
+/// The commit of this folder; with a `+` if files differ from it.
+fn commit() -> String {
+    let git = |words: &[&str]| {
+        let out = std::process::Command::new("git").args(words).output().ok()?;
+        out.status.success().then(|| String::from_utf8_lossy(&out.stdout).trim().to_owned())
+    };
+    match git(&["rev-parse", "--short=12", "HEAD"]) {
+        Some(commit) => {
+            let is_changed =
+                git(&["status", "--porcelain", "-uno"]).is_none_or(|changes| !changes.is_empty());
+            if is_changed { commit + "+" } else { commit }
+        }
+        None => "unknown".to_owned(),
+    }
+}
+
+fn tell(part: &str, progress: &Progress<'_>, is_terminal: bool) {
+    let mut err = std::io::stderr().lock();
+    // Progress that nobody can read is no reason to stop.
+    let _ = match progress {
+        Progress::Stage(what) if is_terminal => write!(err, "\r\x1b[K{part}: {what}"),
+        Progress::Stage(what) => writeln!(err, "{part}: {what}"),
+        Progress::Rows(done, all) if is_terminal => write!(err, "\r\x1b[K{part}: {done} of {all} rows"),
+        Progress::Block { round, arm, left, .. } if is_terminal => {
+            write!(err, "\r\x1b[K{part}: round {}, {} s left  {arm}", round + 1, left.as_secs())
+        }
+        Progress::Rows(..) | Progress::Block { .. } => Ok(()),
+    };
+    let _ = err.flush();
+}
+
+/// The run as a table: CPU per operation of each server, and the judged one over each rival.
+fn text(row: &Row) -> String {
+    let mut out = String::new();
+    let Some((judged, rivals)) = row.servers.split_first() else { return out };
+    for server in &row.servers {
+        let _ = writeln!(out, "{}: {}", server.name, server.version);
+    }
+    let _ = write!(
+        out,
+        "\nus per operation, CPU of the server and median latency; ratio: {} over it\n\n",
+        judged.name
+    );
+    let mut whats: Vec<&str> = row.figures.iter().map(|figure| figure.what.as_str()).collect();
+    whats.dedup();
+    let mut seen: Vec<&str> = Vec::new();
+    for what in whats {
+        if seen.contains(&what) {
+            continue;
+        }
+        seen.push(what);
+        let _ = write!(out, "{what:38}");
+        for server in &row.servers {
+            let found = row.figure(what, &server.name);
+            let shown = |value: Option<f64>| value.map_or("-".to_owned(), digits);
+            let _ = write!(
+                out,
+                "  {:>9} {:>9}",
+                shown(found.and_then(|found| found.cpu_us)),
+                shown(found.and_then(|found| found.p50_us))
+            );
+        }
+        for rival in rivals {
+            let best = [Metric::ServerCpu, Metric::LatencyP50]
+                .into_iter()
+                .find_map(|metric| row.ratio(what, &rival.name, metric));
+            if let Some(found) = best {
+                let _ = write!(
+                    out,
+                    "  x{:.2} ({:.2}-{:.2}) {}",
+                    found.ratio,
+                    found.low,
+                    found.high,
+                    judgement_name(found.word)
+                );
+            }
+        }
+        out.push('\n');
+    }
+    for why in &row.incomplete {
+        let _ = writeln!(out, "missing: {why}");
+    }
+    let _ = writeln!(out, "\n{} parts in {:.0} s", seen.len(), row.duration_s);
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_read() {
+        let words = [
+            "--server",
+            "ours=mysql://root@127.0.0.1:3306",
+            "--server=theirs=mysql://root@127.0.0.1:3307",
+            "--only=insert,scan",
+        ];
+        assert!(read(&words).map(|_| ()).unwrap_err().contains("'scan' is none of: point-select"));
+        let words = [words[0], words[1], words[2], "--only=insert", "--time-budget=30", "--commit", "abc"];
+        let options = read(&words).unwrap();
+        assert_eq!(options.asked.servers[0].0, "ours");
+        assert_eq!((options.asked.commit.as_str(), options.asked.time_budget.as_secs()), ("abc", 30));
+        for (words, want) in [
+            (vec!["--frobnicate"], "unknown option"),
+            (vec!["--page"], "needs a value"),
+            (vec!["--server", "x"], "expected NAME="),
+        ] {
+            let why = read(&words).map(|_| ()).unwrap_err();
+            assert!(why.contains(want), "{why}");
+        }
+        assert!(run(&[]).unwrap_err().contains("against which servers"));
+    }
+}
