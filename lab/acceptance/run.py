@@ -104,21 +104,24 @@ class Bench:
     def lab(self, *words, servers=(), options=(), env=None, seconds_max=COMMAND_SECONDS_MAX, with_html=True, keep=True):
         """Runs `invar lab WORDS --server ... OPTIONS --json FILE [--html FILE]`.
 
-        servers: names as given to run.py, or (name in the run, URL) pairs. keep=False leaves the evidence out of ROW.json."""
+        It runs in the project's root, so paths of scenarios can begin with lab/. servers: names as given to run.py, or (name in the
+        run, URL) pairs. keep=False leaves the evidence out of ROW.json."""
         command = [self.invar, "lab", *words]
         for server in servers:
             name, url = server if isinstance(server, tuple) else (server, self.urls[server])
             command += ["--server", f"{name}={url}"]
         command += list(options)
         json_file = self.path(".last.json")
+        shown = lambda path: os.path.relpath(path, ROOT) if path.startswith(ROOT + os.sep) else path
         if words and words[0] == "run":
-            command += ["--quiet", "--json", json_file]
+            command += ["--quiet", "--json", shown(json_file)]
             if with_html:
-                command += ["--html", self.path(".html")]
+                command += ["--html", shown(self.path(".html"))]
         if os.path.exists(json_file):
             os.remove(json_file)
         started = time.monotonic()
-        child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**os.environ, **(env or {})})
+        child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=ROOT,
+                                 env={**os.environ, **(env or {})})
         try:
             out, err = child.communicate(timeout=seconds_max)
             exit_code = child.returncode
@@ -136,7 +139,8 @@ class Bench:
             with open(json_file) as file:
                 evidence = json.load(file)
             os.remove(json_file)
-        ran = Ran([without_passwords(word) for word in command], exit_code, seconds, out, err, evidence)
+        told = ["invar", *(shown(without_passwords(word)) for word in command[1:])]
+        ran = Ran(told, exit_code, seconds, out, err, evidence)
         if keep:
             self.ran.append(ran)
         return ran
@@ -271,10 +275,11 @@ def summary(out):
             continue
         verdict = kept.get("verdict") or {}
         said = ", ".join(str(verdict[key]) for key in ("kind", "cause", "layer") if verdict.get(key)) or "see the text"
+        time_to_verdict = f"{kept['time_to_verdict_s']} s" if kept["time_to_verdict_s"] else ""
         failed = [check["what"] for check in kept["checks"] if not check["holds"]]
         result = "passed" if kept["passed"] else "FAILED: " + "; ".join(failed)
         servers = ", ".join(f"{name} = {version}" for name, version in kept["servers"].items())
-        lines.append(f"| [{name}]({name}.txt) | {cell(result)} | {cell(must)} | {cell(said)} | {kept['time_to_verdict_s']} s | {cell(servers)} | {kept['commit']} |")
+        lines.append(f"| [{name}]({name}.txt) | {cell(result)} | {cell(must)} | {cell(said)} | {time_to_verdict} | {cell(servers)} | {kept['commit']} |")
     with open(os.path.join(out, "README.md"), "w") as file:
         file.write("\n".join(lines) + "\n")
 
@@ -294,6 +299,7 @@ def main():
     parser.add_argument("--summary", action="store_true")
     given = parser.parse_args(words)
     given.extra = extra
+    given.invar, given.out = os.path.abspath(given.invar), os.path.abspath(given.out)
     if given.list:
         for name in names():
             module = load(name)

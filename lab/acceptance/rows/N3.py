@@ -1,14 +1,11 @@
 """N3: a client that cannot keep up. What it sees says nothing about the servers: the run is invalid, and says so."""
 
-import os
-
 MUST = "inconclusive: every block invalid because the client was saturated or late; no comparison of the servers is made"
 SERVERS = ["same"]
 
 
 def row(bench):
-    scenario = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "heavy-client.toml")
-    run = bench.lab("run", scenario, servers=[("a", bench.url("same")), ("b", bench.url("same"))], options=["--time-budget", "20", "--rounds", "3,5"])
+    run = bench.lab("run", "lab/acceptance/heavy-client.toml", servers=[("a", bench.url("same")), ("b", bench.url("same"))], options=["--time-budget", "20", "--rounds", "3,5"])
     blocks = run.evidence.get("blocks", [])
     reasons = sorted({(block.get("invalid") or "valid").split(":")[0] for block in blocks})
     bench.check("blocks were measured", blocks, len(blocks))

@@ -24,7 +24,7 @@ pub(super) const HELP: &str = "\
 invar lab bench --server NAME=mysql://user:password@host:port [--server ...] [options]
 
 Runs a fixed set on each server in turn: point-select (prepared, text), read-only, read-write, insert and update-index with 1 and
-16 connections, the five incidents, and one load over 1 to 256 connections. The first server is judged against the others.
+16 connections, the five incidents, and one load over 1 to 128 connections. The first server is judged against the others.
 
   --time-budget S   seconds for all of it, loading included (600)
   --only ID[,ID]    only these parts
