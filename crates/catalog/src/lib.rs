@@ -19,6 +19,7 @@
 mod account;
 mod definition;
 mod name;
+mod references;
 mod routine;
 mod show_create;
 mod snapshot;
@@ -34,6 +35,7 @@ pub use definition::{
     TableDefinition, TableId, TableKind, TableOptions, TreeNumber,
 };
 pub use name::{NameMap, fold_name, names_equal};
+pub use references::{Edge, ForeignKeyGraph, Node, Reference, References, leading_index, unique_index};
 pub use routine::{DataAccess, RoutineDefinition, RoutineId, RoutineKind, Routines, show_create_routine};
 pub use show_create::{
     append_identifier, append_string, column_clause, column_type_text, show_create_schema, show_create_table,

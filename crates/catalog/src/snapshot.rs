@@ -9,6 +9,7 @@ use types::collation::CollationId;
 
 use crate::account::Accounts;
 use crate::definition::{SchemaId, TableDefinition, TableKind};
+use crate::references::References;
 use crate::routine::Routines;
 use crate::source::TableSource;
 
@@ -100,6 +101,8 @@ pub struct Catalog {
     /// `SET PERSIST`: variable name to text.
     pub persisted_variables: Arc<HashMap<Box<str>, Box<str>, foldhash::fast::FixedState>>,
     schemas: HashMap<Box<str>, Arc<Schema>, foldhash::fast::FixedState>,
+    /// Who refers to whom, as of the moment the snapshot was published.
+    references: Arc<References>,
     /// System schemas by folded name to real name.
     system_names: HashMap<Box<str>, Box<str>, foldhash::fast::FixedState>,
 }
@@ -120,6 +123,7 @@ impl Catalog {
             routines: Arc::default(),
             persisted_variables: Arc::default(),
             schemas: HashMap::default(),
+            references: Arc::default(),
             system_names: HashMap::default(),
         }
     }
@@ -169,6 +173,20 @@ impl Catalog {
         schemas
     }
 
+    /// The foreign keys of a published snapshot. The same value as long as no table concerned changes.
+    #[must_use]
+    pub fn references(&self) -> &Arc<References> {
+        &self.references
+    }
+
+    /// Finds the ends of all foreign keys anew.
+    pub fn find_references(&mut self) {
+        let found = References::of(self);
+        if !found.same(&self.references) {
+            self.references = Arc::new(found);
+        }
+    }
+
     /// Every base table, in no order.
     pub fn base_tables(&self) -> impl Iterator<Item = &Arc<TableEntry>> {
         self.schemas
@@ -190,7 +208,8 @@ pub struct CatalogHandle {
 impl CatalogHandle {
     /// Starts with `catalog`.
     #[must_use]
-    pub fn new(catalog: Catalog) -> Self {
+    pub fn new(mut catalog: Catalog) -> Self {
+        catalog.find_references();
         Self { version: AtomicU64::new(catalog.version), current: ArcSwap::from_pointee(catalog) }
     }
 
@@ -215,8 +234,9 @@ impl CatalogHandle {
     }
 
     /// Replaces the snapshot. Invariant 2: the caller, alone at this moment, has raised the version.
-    pub fn publish(&self, catalog: Catalog) {
+    pub fn publish(&self, mut catalog: Catalog) {
         assert!(catalog.version > self.current.load().version, "a published snapshot has a higher version");
+        catalog.find_references();
         let version = catalog.version;
         self.current.store(Arc::new(catalog));
         self.version.store(version, Ordering::Release);

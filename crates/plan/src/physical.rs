@@ -12,7 +12,7 @@
 
 use std::sync::Arc;
 
-use catalog::{LockWait, TableEntry};
+use catalog::{ForeignKeyGraph, LockWait, References, TableEntry};
 pub use syntax::ast::SetOp;
 use types::{DataType, Physical};
 
@@ -48,6 +48,10 @@ pub struct PhysicalPlan {
     pub calc_found_rows: bool,
     /// Catalog version it was bound with.
     pub catalog_version: u64,
+    /// The foreign keys of that catalog.
+    pub references: Arc<References>,
+    /// What the change may reach through foreign keys.
+    pub foreign_keys: Option<Arc<ForeignKeyGraph>>,
 }
 
 /// A table of a plan.
@@ -74,6 +78,21 @@ pub enum PlanKind {
     Delete(Box<DeletePlan>),
     /// DO.
     Do(Node),
+}
+
+impl PlanKind {
+    /// The tables whose rows the statement changes.
+    pub fn changed_tables(&self) -> impl Iterator<Item = TableIndex> {
+        let (one, updated, deleted) = match self {
+            PlanKind::Insert(insert) => (Some(insert.table), [].as_slice(), [].as_slice()),
+            PlanKind::Update(update) => (None, update.targets.as_slice(), [].as_slice()),
+            PlanKind::Delete(delete) => (None, [].as_slice(), delete.targets.as_slice()),
+            PlanKind::Query(_) | PlanKind::Do(_) => (None, [].as_slice(), [].as_slice()),
+        };
+        one.into_iter()
+            .chain(updated.iter().map(|target| target.table))
+            .chain(deleted.iter().map(|target| target.0))
+    }
 }
 
 /// An operator.

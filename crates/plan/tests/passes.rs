@@ -118,7 +118,7 @@ fn no_switch_changes_the_output() {
                 };
                 let mut bound = all.clone();
                 plan::passes::run(&mut bound, switches);
-                let plan = plan::build::build(bound, &plan::Options { switches, catalog_version: 1 });
+                let plan = plan::build::build(bound, &plan::Options { switches, ..plan::Options::default() });
                 let columns: Vec<_> = plan.output.iter().map(|column| column.id).collect();
                 let wanted: Vec<_> = all.output.iter().map(|column| column.id).collect();
                 assert_eq!(columns, wanted, "{}", command.text);

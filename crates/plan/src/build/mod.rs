@@ -12,7 +12,9 @@ mod change;
 mod estimate;
 mod join;
 
-use catalog::Catalog;
+use std::sync::Arc;
+
+use catalog::{Catalog, References};
 use types::{CollationId, DataType};
 
 use crate::expr::{ColumnId, Expr, ExprKind, SubqueryKind};
@@ -21,19 +23,25 @@ use crate::passes::{self, Switches};
 use crate::physical::{Aggregate, ApplyKind, Node, Op, PhysicalPlan, PlanKind, PlanTable};
 
 /// What the optimizer may be told.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Options {
     /// Logical passes.
     pub switches: Switches,
     /// Version of the catalog the statement was bound with.
     pub catalog_version: u64,
+    /// Its foreign keys.
+    pub references: Arc<References>,
 }
 
 impl Options {
     /// All passes, for the statement bound with this snapshot.
     #[must_use]
     pub fn new(catalog: &Catalog) -> Options {
-        Options { switches: Switches::default(), catalog_version: catalog.version }
+        Options {
+            switches: Switches::default(),
+            catalog_version: catalog.version,
+            references: Arc::clone(catalog.references()),
+        }
     }
 }
 
@@ -63,6 +71,8 @@ pub fn build(mut bound: Bound, options: &Options) -> PhysicalPlan {
         BoundKind::Delete(delete) => PlanKind::Delete(Box::new(builder.delete(delete))),
     };
     let (outer_slots, node_count) = (builder.outer_slots, builder.node_count);
+    let changed: Vec<_> = kind.changed_tables().map(|table| &bound.tables[table.0 as usize].entry).collect();
+    let foreign_keys = options.references.graph(&changed);
     PhysicalPlan {
         kind,
         tables: bound
@@ -85,6 +95,8 @@ pub fn build(mut bound: Bound, options: &Options) -> PhysicalPlan {
         volatile: bound.volatile,
         calc_found_rows: bound.calc_found_rows,
         catalog_version: options.catalog_version,
+        references: Arc::clone(&options.references),
+        foreign_keys,
     }
 }
 
