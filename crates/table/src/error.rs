@@ -22,6 +22,8 @@ pub enum WriteError {
         /// Ordinal of the index.
         index: usize,
     },
+    /// A foreign key does not allow the change.
+    ForeignKey(Box<ForeignKeyViolation>),
     /// The AUTO_INCREMENT counter is at its end. 1467 (HY000).
     AutoIncrementExhausted,
     /// The store failed.
@@ -39,6 +41,60 @@ pub struct DuplicateKey {
     pub value: String,
     /// `table.index` as 1062 prints it.
     pub key: String,
+}
+
+/// How a foreign key was violated. `constraint` is what MySQL prints between parentheses:
+/// `` `schema`.`child`, CONSTRAINT `name` FOREIGN KEY (`x`) REFERENCES `parent` (`id`) ON DELETE CASCADE``.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum ForeignKeyViolation {
+    /// The row names a parent that is not there. 1452 (23000).
+    NoParent {
+        /// The constraint.
+        constraint: String,
+    },
+    /// Rows of a child stand in the way of a change of their parent. 1451 (23000).
+    HasChildren {
+        /// The constraint.
+        constraint: String,
+    },
+    /// ON UPDATE CASCADE or SET NULL would give a child's row a key that another one has. 1761 (23000).
+    DuplicateInChild {
+        /// Name of the parent.
+        parent: String,
+        /// The key's values.
+        record: String,
+        /// Name of the child.
+        child: String,
+        /// Name of its index.
+        key: String,
+    },
+    /// A cascade of more than [`crate::foreign_key::CASCADE_DEPTH_MAX`] levels. 3008 (HY000).
+    TooDeep,
+}
+
+impl fmt::Display for ForeignKeyViolation {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoParent { constraint } => write!(
+                formatter,
+                "Cannot add or update a child row: a foreign key constraint fails ({constraint})"
+            ),
+            Self::HasChildren { constraint } => write!(
+                formatter,
+                "Cannot delete or update a parent row: a foreign key constraint fails ({constraint})"
+            ),
+            Self::DuplicateInChild { parent, record, child, key } => write!(
+                formatter,
+                "Foreign key constraint for table '{parent}', record '{record}' would lead to a duplicate entry in \
+                 table '{child}', key '{key}'"
+            ),
+            Self::TooDeep => write!(
+                formatter,
+                "Foreign key cascade delete/update exceeds max depth of {}.",
+                crate::foreign_key::CASCADE_DEPTH_MAX
+            ),
+        }
+    }
 }
 
 impl fmt::Display for WriteError {
@@ -64,6 +120,7 @@ impl fmt::Display for WriteError {
                     store::KEY_BYTES_MAX
                 )
             }
+            Self::ForeignKey(violation) => violation.fmt(formatter),
             Self::AutoIncrementExhausted => {
                 formatter.write_str("Failed to read auto-increment value from storage engine")
             }

@@ -1,7 +1,7 @@
 //! Rows over bytes: codecs, index upkeep, large values, statistics, and the dictionary of definitions.
 //!
 //! Read [`codec`] first: how a value, a row and a key look as bytes; then [`Table`], which keeps a table's trees in
-//! step; then [`dictionary`], which keeps the definitions.
+//! step, and [`foreign_key`], which keeps tables in step with each other; then [`dictionary`], which keeps the definitions.
 
 mod auto_increment;
 pub mod codec;
@@ -9,6 +9,7 @@ pub mod dictionary;
 mod encoding;
 mod entry;
 mod error;
+pub mod foreign_key;
 mod large;
 mod metadata_lock;
 mod print;
@@ -22,7 +23,8 @@ mod zone;
 use std::time::Duration;
 
 pub use auto_increment::{AutoIncrement, auto_increment_limit, first_of_series};
-pub use error::{DuplicateKey, WriteError};
+pub use error::{DuplicateKey, ForeignKeyViolation, WriteError};
+pub use foreign_key::ForeignKeys;
 pub use metadata_lock::{MetadataLock, MetadataLockError, MetadataMode, Patience};
 pub use print::print_cell;
 pub use read::{ScanRequest, TableScan};

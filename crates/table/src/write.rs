@@ -74,7 +74,7 @@ struct BodyScratch {
 
 /// A row's cells, with the memory that decimals and fetched values need.
 #[derive(Default)]
-struct Materialized {
+pub(crate) struct Materialized {
     decimals: Vec<Decimal>,
     fetched: Vec<Vec<u8>>,
     /// Per column: which decimal or fetched value, or `u32::MAX`.
@@ -83,7 +83,7 @@ struct Materialized {
 
 impl Materialized {
     /// Reads what cells of `view` cannot borrow. `fetch(ordinal)`: whether an external value is needed whole.
-    fn read(
+    pub(crate) fn read(
         table: &Table,
         view: &RowView<'_>,
         from: ReadFrom<'_>,
@@ -117,7 +117,7 @@ impl Materialized {
     }
 
     /// Column `ordinal` of the row. A value that stands among the large ones and was not fetched gives its prefix.
-    fn cell<'a>(
+    pub(crate) fn cell<'a>(
         &'a self,
         table: &Table,
         view: &RowView<'a>,
@@ -644,14 +644,14 @@ impl Table {
 
 /// An index entry's record.
 #[derive(Debug, Default)]
-struct EntryBytes {
-    key: Vec<u8>,
+pub(crate) struct EntryBytes {
+    pub(crate) key: Vec<u8>,
     value: Vec<u8>,
 }
 
 impl EntryBytes {
     /// Becomes the entry of index `index` for the row with these cells.
-    fn write<'a>(
+    pub(crate) fn write<'a>(
         &mut self,
         table: &Table,
         index: usize,
