@@ -89,10 +89,10 @@ impl MetadataLocks {
         }
     }
 
-    /// Whether this lock is held alone.
+    /// Whether this lock is held in any mode.
     #[must_use]
-    pub fn holds_alone(&self, lock: &Arc<MetadataLock>) -> bool {
-        self.held.iter().any(|(held, mode)| *mode == MetadataMode::Alone && Arc::ptr_eq(held, lock))
+    pub fn holds(&self, lock: &Arc<MetadataLock>) -> bool {
+        self.held.iter().any(|(held, _)| Arc::ptr_eq(held, lock))
     }
 
     /// How many are held: a mark for [`MetadataLocks::release_to`].

@@ -216,8 +216,10 @@ pub fn routine_denied(account: &Account, routine: &str, verb: &str) -> Box<SqlEr
     ER_PROCACCESS_DENIED_ERROR.with(&[&verb, &account.user, &account.host, &routine])
 }
 
+/// 1142 for a table, named as given.
 #[cold]
-fn table_denied(account: &Account, table: &str, missing: Privileges) -> Box<SqlError> {
+#[must_use]
+pub fn table_denied(account: &Account, table: &str, missing: Privileges) -> Box<SqlError> {
     ER_TABLEACCESS_DENIED_ERROR.with(&[&name_of(missing), &account.user, &account.host, &table])
 }
 

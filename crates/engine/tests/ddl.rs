@@ -60,6 +60,7 @@ impl Session {
             server_collation: CollationId::UTF8MB4_0900_AI_CI,
             literal_charset: Charset::Utf8mb4,
             foreign_key_checks: true,
+            restrict_foreign_keys: true,
             patience: table::Patience::of(Duration::from_millis(20)),
             locked_tables: &engine::metadata::MetadataLocks::default(),
             now_micros: 1_700_000_000_123_456,

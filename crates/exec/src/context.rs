@@ -116,6 +116,8 @@ pub struct ChangeSettings {
     pub auto_increment_offset: u64,
     /// SET INSERT_ID: the number the next row gets.
     pub insert_id: Option<u64>,
+    /// `foreign_key_checks`.
+    pub foreign_key_checks: bool,
     /// The client counts rows found instead of rows changed (CLIENT_FOUND_ROWS).
     pub found_rows: bool,
     /// The row comes from a file.
@@ -140,6 +142,7 @@ impl Default for ChangeSettings {
             auto_increment_increment: 1,
             auto_increment_offset: 1,
             insert_id: None,
+            foreign_key_checks: true,
             found_rows: false,
             file_line: None,
         }

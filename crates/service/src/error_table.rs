@@ -184,6 +184,7 @@ table! {
     1211 ER_NO_PERMISSION_TO_CREATE_USER "42000" "'%-.48s'@'%-.64s' is not allowed to create new users";
     1213 ER_LOCK_DEADLOCK "40001" "Deadlock found when trying to get lock; try restarting transaction";
     1214 ER_TABLE_CANT_HANDLE_FT "HY000" "The used table type doesn't support FULLTEXT indexes";
+    1215 ER_CANNOT_ADD_FOREIGN "HY000" "Cannot add foreign key constraint";
     1216 ER_NO_REFERENCED_ROW "23000" "Cannot add or update a child row: a foreign key constraint fails";
     1217 ER_ROW_IS_REFERENCED "23000" "Cannot delete or update a parent row: a foreign key constraint fails";
     1220 ER_ERROR_WHEN_EXECUTING_COMMAND "HY000" "Error when executing command %s: %-.128s";
@@ -780,6 +781,7 @@ table! {
     4163 ER_USER_LOCK_OVERLONG_NAME "42000" "User-level lock name '%-.192s' should not exceed %d characters.";
     4164 ER_WARN_NO_SPACE_VERSION_COMMENT "HY000" "Immediately starting the version comment after the version number is deprecated and may change behavior in a future release. Please insert a white-space character after the version number.";
     4169 ER_CTE_EXPANSION_LIMIT_EXCEEDED "HY000" "Common table expression expansion exceeded an implementation limit. Simplify the query.";
+    6124 ER_WARN_DEPRECATED_NON_STANDARD_FK "HY000" "Foreign key '%s' refers to non-unique key or partial key. This is deprecated and will be removed in a future release.";
     6125 ER_FK_NO_UNIQUE_INDEX_PARENT "HY000" "Failed to add the foreign key constraint. Missing unique key for constraint '%s' in the referenced table '%s'";
     6413 ER_DYNAMIC_PARAMETERS_DML_ONLY "HY000" "Dynamic parameters can only be used in DML statements.";
 }

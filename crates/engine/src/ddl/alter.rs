@@ -30,7 +30,8 @@ use types::{Cell, CollationId, Column, DataType, Physical, TypeKind};
 use super::column_type::{charset_warning, resolve_collation};
 use super::definitions::trees_of;
 use super::draft::Draft;
-use super::tables::{find, follow_rename, lock_all, rename_generated_constraints, template};
+use super::foreign_key;
+use super::tables::{find, lock_all, rename_generated_constraints, template};
 use super::{Change, Context, Outcome, Result, Settings, check_index_name, defaults, sql_mode_bits, text_of};
 
 /// How the statement may be carried out (ALGORITHM=).
@@ -78,7 +79,7 @@ fn alter(
     let (schema, name) = context.resolve(name)?;
     let catalog = context.temporary.overlay(&context.definitions.catalog().load());
     let entry = find(&catalog, &schema, &name)?;
-    let _locks = lock_all(std::slice::from_ref(&entry), context)?;
+    let _locks = lock_all(&concerned(&catalog, &entry, actions)?, context)?;
     let mut change = context.definitions.begin();
     let base = Arc::new(change.catalog.clone());
     let catalog = context.temporary.overlay(&base);
@@ -89,6 +90,24 @@ fn alter(
     let result = edit(context, &catalog, &old, actions, &mut warnings);
     *context.warnings = warnings;
     let Edited { draft, mut table, rebuild_asked, rename } = result?;
+    if old.kind == TableKind::Base {
+        let mapping: Vec<Option<usize>> = draft.columns.iter().map(|column| column.origin).collect();
+        foreign_key::check_altered(&old, &table, &mapping, &context.settings(&base))?;
+    }
+    let adds_keys = foreign_key::adds_keys(&old, &table);
+    let checks_rows = context.foreign_key_checks && adds_keys;
+    let asked = match algorithm {
+        Algorithm::Instant => Some(("ALGORITHM=INSTANT", "ALGORITHM=COPY/INPLACE")),
+        Algorithm::Inplace if checks_rows => Some(("ALGORITHM=INPLACE", "ALGORITHM=COPY")),
+        _ => None,
+    };
+    if let Some((asked, instead)) = asked.filter(|_| adds_keys) {
+        if checks_rows {
+            let reason = "Adding foreign keys needs foreign_key_checks=OFF";
+            return Err(e::ER_ALTER_OPERATION_NOT_SUPPORTED_REASON.with(&[&asked, &reason, &instead]));
+        }
+        return Err(e::ER_ALTER_OPERATION_NOT_SUPPORTED.with(&[&asked, &instead]));
+    }
     if let Some((new_schema, new_name)) = &rename {
         let target = catalog.schema(new_schema).ok_or_else(|| e::ER_BAD_DB_ERROR.with(&[new_schema]))?;
         if (new_schema.as_str(), new_name.as_str()) != (&*old.schema, &*old.name)
@@ -139,13 +158,23 @@ fn alter(
         Some(copy(context, &mut change, &source, &mut table, &mapping)?)
     };
 
-    let table = Arc::new(table);
+    let mut checked = None;
+    if checks_rows {
+        checked = Some(foreign_key::check_rows(context, &mut change, &Arc::new(table.clone()), &old)?);
+    }
     if rename.is_some() && old.kind == TableKind::Base {
         if let Some(from) = change.catalog.schema_mut(&old.schema) {
             from.remove(&old.name);
         }
-        follow_rename(&mut change, &old.schema, &old.name, &table)?;
+        foreign_key::check_awaited(&base, &table, &context.settings(&base), false)?;
+        for key in &table.foreign_keys {
+            foreign_key::check_name_is_free(&base, &table, &key.name)?;
+        }
     }
+    if old.kind == TableKind::Base {
+        foreign_key::follow_altered(&mut change, &old, &mut table, &mapping)?;
+    }
+    let table = Arc::new(table);
     if in_place {
         change.put_altered(Arc::clone(&table), &entry)?;
     } else {
@@ -168,7 +197,7 @@ fn alter(
         })
     });
     let counted = converts || loses_key || algorithm == Algorithm::Copy || old.kind == TableKind::Temporary;
-    let affected_rows = if counted { copied } else { 0 };
+    let affected_rows = if counted { copied } else { checked.unwrap_or(0) };
     // A temporary table's counter is in no tree.
     let counter = counter.filter(|_| table.kind == TableKind::Temporary);
     if let Some(next) = draft.auto_increment.or(counter) {
@@ -180,6 +209,28 @@ fn alter(
         info: format!("Records: {affected_rows}  Duplicates: 0  Warnings: {warning_count}"),
         position,
     })
+}
+
+/// The tables that nobody else may be at work on: the table, the parents of new foreign keys, and the children whose keys
+/// follow a new name.
+fn concerned(
+    catalog: &catalog::Catalog,
+    entry: &Arc<TableEntry>,
+    actions: &[A<'_>],
+) -> Result<Vec<Arc<TableEntry>>> {
+    let mut tables = vec![Arc::clone(entry)];
+    if entry.definition.kind != TableKind::Base {
+        return Ok(tables);
+    }
+    let renames =
+        |action: &A<'_>| matches!(action, A::ChangeColumn(..) | A::RenameColumn(..) | A::RenameTable(_));
+    if actions.iter().any(renames) {
+        tables.extend(foreign_key::children(catalog, &entry.definition));
+    }
+    for references in foreign_key::references_of_actions(actions) {
+        tables.extend(foreign_key::parent_of(catalog, &entry.definition.schema, references)?);
+    }
+    Ok(tables)
 }
 
 fn parse_algorithm(algorithm: Option<&[u8]>, lock: Option<&[u8]>) -> Result<Algorithm> {
@@ -248,6 +299,14 @@ fn edit(
     if editor.draft.columns.is_empty() {
         return Err(e::ER_CANT_REMOVE_ALL_FIELDS.bare());
     }
+    for name in &editor.dropped_columns {
+        let uses =
+            |key: &&super::draft::DraftForeignKey| key.columns.iter().any(|column| names_equal(column, name));
+        if let Some(key) = editor.draft.foreign_keys.iter().find(uses) {
+            let key = key.name.as_deref().unwrap_or_default();
+            return Err(e::ER_FK_COLUMN_CANNOT_DROP.with(&[name, &key]));
+        }
+    }
     let template = TableDefinition {
         row_version: old.row_version,
         ..template(old.id, old.schema_id, old.kind, old.created_micros)
@@ -286,15 +345,6 @@ impl Editor<'_> {
             A::DropColumn(name) => {
                 let name = text_of(name.text)?;
                 let position = self.draft.column_position(name).ok_or_else(|| missing(name))?;
-                if let Some(key) = self
-                    .draft
-                    .foreign_keys
-                    .iter()
-                    .find(|key| key.columns.iter().any(|column| names_equal(column, name)))
-                {
-                    let key_name = key.name.clone().unwrap_or_default();
-                    return Err(e::ER_FK_COLUMN_CANNOT_DROP.with(&[&name, &key_name]));
-                }
                 self.draft.columns.remove(position);
                 self.dropped_columns.push(name.to_owned());
                 for key in &mut self.draft.keys {
@@ -313,7 +363,6 @@ impl Editor<'_> {
             A::DropIndex(name) => {
                 let name = text_of(name.text)?;
                 let position = self.key_position(name).ok_or_else(|| missing(name))?;
-                self.check_not_needed(position, name)?;
                 self.draft.keys.remove(position);
             }
             A::DropForeignKey(name) => {
@@ -349,26 +398,6 @@ impl Editor<'_> {
             .keys
             .iter()
             .position(|key| key.name.as_deref().is_some_and(|other| names_equal(other, name)))
-    }
-
-    /// An index that a foreign key of this table leans on stays, unless another one serves.
-    fn check_not_needed(&self, position: usize, name: &str) -> Result<()> {
-        let serves = |key: &super::draft::DraftKey, columns: &[Arc<str>]| {
-            key.parts.len() >= columns.len()
-                && columns.iter().zip(&key.parts).all(|(column, part)| names_equal(column, &part.column))
-        };
-        for foreign in &self.draft.foreign_keys {
-            let others = self
-                .draft
-                .keys
-                .iter()
-                .enumerate()
-                .any(|(other, key)| other != position && serves(key, &foreign.columns));
-            if serves(&self.draft.keys[position], &foreign.columns) && !others {
-                return Err(e::ER_DROP_INDEX_FK.with(&[&name]));
-            }
-        }
-        Ok(())
     }
 
     fn drop_foreign_key(&mut self, name: &str) -> bool {

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use catalog::{
     CheckConstraint, ColumnDefault, ColumnDefinition, ForeignKey, ForeignKeyAction, GeneratedColumn,
     IndexAlgorithm, IndexDefinition, IndexKind, IndexPart, NameMap, RowFormatOption, StoredValue,
-    TableDefinition, TableOptions, TreeNumber, fold_name, names_equal,
+    TableDefinition, TableKind, TableOptions, TreeNumber, fold_name, names_equal,
 };
 use service::error as e;
 use service::error::{Diagnostic, SqlError};
@@ -16,7 +16,7 @@ use syntax::ast;
 use types::{CollationId, DataType, TypeKind};
 
 use super::column_type::{charset_warning, column_type, resolve_collation};
-use super::{Settings, check_column_name, check_index_name, defaults, text_of};
+use super::{Settings, check_column_name, check_index_name, defaults, foreign_key, text_of};
 
 type Result<T> = std::result::Result<T, Box<SqlError>>;
 
@@ -78,7 +78,7 @@ pub(super) struct DraftForeignKey {
     on_delete: ForeignKeyAction,
     on_update: ForeignKeyAction,
     /// Checked when the table was made.
-    existing: bool,
+    pub(super) existing: bool,
 }
 
 /// A CHECK of a draft.
@@ -422,6 +422,9 @@ impl Draft {
     pub(super) fn add_foreign_key(&mut self, key: &ast::ForeignKey<'_>) -> Result<()> {
         let mut columns = Vec::new();
         for part in key_parts(key.columns)? {
+            if part.prefix_length.is_some() {
+                return Err(e::ER_CANNOT_ADD_FOREIGN.bare());
+            }
             columns.push(part.column);
         }
         let name =
@@ -650,7 +653,7 @@ impl Draft {
         };
         table.index_names();
         table.checks = self.named_checks(&table)?;
-        table.foreign_keys = self.named_foreign_keys(&table, settings)?;
+        table.foreign_keys = self.named_foreign_keys(&table, settings, warnings)?;
         Ok(table)
     }
 
@@ -741,11 +744,15 @@ impl Draft {
         Ok(made.into_iter().map(|(_, index)| index).collect())
     }
 
-    /// Whether another key starts with the columns of the foreign key's own key at `position`.
+    /// Whether another key starts with the columns of the foreign key's own key at `position`. Of several made for foreign
+    /// keys the longest stays, the first of equals.
     fn serves_foreign_key(&self, position: usize) -> bool {
         let wanted = &self.keys[position].parts;
         self.keys.iter().enumerate().any(|(other_position, other)| {
-            (!other.for_foreign_key || other_position < position)
+            let stays = !other.for_foreign_key
+                || other_position < position
+                || other_position > position && other.parts.len() > wanted.len();
+            stays
                 && other.parts.len() >= wanted.len()
                 && wanted
                     .iter()
@@ -796,12 +803,22 @@ impl Draft {
         &self,
         table: &TableDefinition,
         settings: &Settings<'_>,
+        warnings: &mut Vec<Diagnostic>,
     ) -> Result<Vec<ForeignKey>> {
+        // The keys the table has had so far: their names stay taken until the statement is done.
+        let before = match table.kind {
+            TableKind::Base => settings
+                .catalog
+                .table(&self.schema, &self.name)
+                .filter(|entry| entry.definition.id == table.id)
+                .map(|entry| Arc::clone(&entry.definition)),
+            _ => None,
+        };
+        let before: &[ForeignKey] = before.as_ref().map_or(&[], |before| &before.foreign_keys);
         let prefix = format!("{}_ibfk_", self.name);
-        let mut next = self
-            .foreign_keys
+        let mut next = before
             .iter()
-            .filter_map(|key| key.name.as_deref()?.strip_prefix(&prefix)?.parse::<u32>().ok())
+            .filter_map(|key| key.name.strip_prefix(&prefix)?.parse::<u32>().ok())
             .max()
             .unwrap_or(0)
             + 1;
@@ -814,9 +831,6 @@ impl Draft {
                     format!("{prefix}{}", next - 1).into()
                 }
             };
-            if keys.iter().any(|other| names_equal(&other.name, &name)) {
-                return Err(e::ER_FK_DUP_NAME.with(&[&name]));
-            }
             let mut columns = Vec::new();
             for column in &key.columns {
                 let ordinal = table
@@ -824,21 +838,94 @@ impl Draft {
                     .ok_or_else(|| e::ER_KEY_COLUMN_DOES_NOT_EXITS.with(&[column]))?;
                 columns.push(ordinal);
             }
+            let mut parent_columns = key.parent_columns.clone();
+            if parent_columns.is_empty() {
+                parent_columns = self.parent_primary_key(key, table, settings)?;
+            }
+            if columns.len() != parent_columns.len() {
+                let shown = key.name.as_deref().unwrap_or("foreign key without name");
+                return Err(
+                    e::ER_WRONG_FK_DEF.with(&[&shown, &"Key reference and table reference don't match"])
+                );
+            }
             let made = ForeignKey {
                 name,
                 columns,
                 parent_schema: Arc::clone(&key.parent_schema),
                 parent_table: Arc::clone(&key.parent_table),
-                parent_columns: key.parent_columns.clone(),
+                parent_columns,
                 on_delete: key.on_delete,
                 on_update: key.on_update,
             };
             if !key.existing {
-                check_foreign_key(&made, table, settings)?;
+                let taken = keys.iter().chain(before).any(|other| names_equal(&other.name, &made.name));
+                if taken || self.is_explicit_later(&made.name, keys.len()) {
+                    return Err(e::ER_FK_DUP_NAME.with(&[&made.name]));
+                }
+                foreign_key::check_name_is_free(settings.catalog, table, &made.name)?;
+                self.check_checks(&made, table, settings)?;
+                foreign_key::check_new(&made, table, settings, warnings)?;
             }
             keys.push(made);
         }
         Ok(keys)
+    }
+
+    /// Whether a key behind the one at `position` was given this name.
+    fn is_explicit_later(&self, name: &str, position: usize) -> bool {
+        self.foreign_keys
+            .iter()
+            .skip(position + 1)
+            .any(|key| key.name.as_deref().is_some_and(|other| names_equal(other, name)))
+    }
+
+    /// The columns that REFERENCES without columns means.
+    fn parent_primary_key(
+        &self,
+        key: &DraftForeignKey,
+        table: &TableDefinition,
+        settings: &Settings<'_>,
+    ) -> Result<Vec<Arc<str>>> {
+        let names = |parent: &TableDefinition| -> Vec<Arc<str>> {
+            let parts = parent.primary_key().map_or(&[][..], |index| &index.parts);
+            parts.iter().map(|part| Arc::clone(&parent.columns[part.column].name)).collect()
+        };
+        if key.parent_schema == table.schema && key.parent_table == table.name {
+            return Ok(names(table));
+        }
+        match foreign_key::base_table(settings.catalog, &key.parent_schema, &key.parent_table) {
+            Some(parent) => Ok(names(&parent.definition)),
+            None => Err(e::ER_FK_CANNOT_OPEN_PARENT.with(&[&key.parent_table])),
+        }
+    }
+
+    /// No CHECK may look at a column that a foreign key writes into.
+    fn check_checks(&self, key: &ForeignKey, table: &TableDefinition, settings: &Settings<'_>) -> Result<()> {
+        if !foreign_key::writes_columns(key) {
+            return Ok(());
+        }
+        for (draft, check) in self.checks.iter().zip(&table.checks) {
+            let arena = bumpalo::Bump::new();
+            let mut named = draft.columns.clone();
+            if named.is_empty()
+                && let Ok(expr) =
+                    syntax::parse_expr(check.expression.as_bytes(), &arena, syntax::SqlMode::default())
+            {
+                let settings = Settings { text: check.expression.as_bytes(), ..*settings };
+                named = super::expression::canonical(&expr, &settings)?.1;
+            }
+            for &column in &key.columns {
+                let name = &table.columns[column].name;
+                if named.iter().any(|other| names_equal(other, name)) {
+                    return Err(e::ER_CHECK_CONSTRAINT_CLAUSE_USING_FK_REFER_ACTION_COLUMN.with(&[
+                        name,
+                        &check.name,
+                        &key.name,
+                    ]));
+                }
+            }
+        }
+        Ok(())
     }
 }
 
@@ -1008,63 +1095,6 @@ fn free_name(name: &Arc<str>, taken: &[Arc<str>]) -> Arc<str> {
         .map(|number: u32| format!("{name}_{number}"))
         .find(|candidate| is_free(candidate))
         .map_or_else(|| Arc::clone(name), Arc::from)
-}
-
-fn check_foreign_key(key: &ForeignKey, table: &TableDefinition, settings: &Settings<'_>) -> Result<()> {
-    if let Some(&column) = key.columns.iter().find(|&&column| {
-        !table.columns[column].nullable
-            && (key.on_delete == ForeignKeyAction::SetNull || key.on_update == ForeignKeyAction::SetNull)
-    }) {
-        return Err(e::ER_FK_COLUMN_NOT_NULL.with(&[&table.columns[column].name, &key.name]));
-    }
-    let itself = key.parent_schema == table.schema && key.parent_table == table.name;
-    let entry;
-    let parent: &TableDefinition = if itself {
-        table
-    } else {
-        match settings.catalog.table(&key.parent_schema, &key.parent_table) {
-            Some(found) => {
-                entry = Arc::clone(found);
-                &entry.definition
-            }
-            None if !settings.foreign_key_checks => return Ok(()),
-            None => return Err(e::ER_FK_CANNOT_OPEN_PARENT.with(&[&key.parent_table])),
-        }
-    };
-    if key.columns.len() != key.parent_columns.len() {
-        return Err(e::ER_WRONG_FK_DEF.with(&[&key.name, &"Key reference and table reference don't match"]));
-    }
-    let mut parent_columns = Vec::new();
-    for (name, &column) in key.parent_columns.iter().zip(&key.columns) {
-        let ordinal = parent
-            .column_ordinal(name)
-            .ok_or_else(|| e::ER_FK_NO_COLUMN_PARENT.with(&[name, &key.name, &key.parent_table]))?;
-        let (one, two) = (&table.columns[column].data_type, &parent.columns[ordinal].data_type);
-        let compatible = one.kind == two.kind
-            && one.unsigned == two.unsigned
-            && one.collation == two.collation
-            && (one.is_string() || one.scale == two.scale);
-        if !compatible && settings.foreign_key_checks {
-            return Err(e::ER_FK_INCOMPATIBLE_COLUMNS.with(&[&table.columns[column].name, name, &key.name]));
-        }
-        parent_columns.push(ordinal);
-    }
-    let unique = parent.indexes.iter().any(|index| {
-        index.is_unique()
-            && index.parts.len() == parent_columns.len()
-            && index.parts.iter().zip(&parent_columns).all(|(part, &column)| part.column == column)
-    });
-    if !unique && settings.foreign_key_checks {
-        return Err(unlisted(
-            6125,
-            format!(
-                "Failed to add the foreign key constraint. Missing unique key for constraint '{}' in the referenced \
-                 table '{}'",
-                key.name, key.parent_table
-            ),
-        ));
-    }
-    Ok(())
 }
 
 /// ENGINE=: every engine of MySQL that keeps rows is ours under another name.

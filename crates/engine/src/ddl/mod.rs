@@ -5,6 +5,7 @@
 //! lock of every table concerned is held exclusively: nobody sees a definition whose trees do not exist.
 //!
 //! - `column_type`, `defaults`, `draft`: from the syntax tree to a checked definition
+//! - `foreign_key`: whether both ends of a key fit, and what a change of one end means to the other
 //! - [`create_table`], [`drop_tables`], [`truncate_table`], [`rename_tables`], [`create_schema`]...: the statements
 //! - [`alter_table`]: in place where only the definition changes, else by a copy
 //! - [`TemporaryTables`]: what one session alone sees
@@ -18,6 +19,7 @@ mod defaults;
 mod definitions;
 mod draft;
 mod expression;
+mod foreign_key;
 mod schemas;
 mod tables;
 mod temporary;
@@ -34,6 +36,7 @@ use types::temporal::zone::TimeZone;
 pub use alter::{alter_table, create_index, drop_index};
 pub(crate) use column_type::local_type;
 pub use definitions::{Change, Definitions, OpenDefinitionsError};
+pub(crate) use foreign_key::{references_of_actions, references_of_elements};
 pub use schemas::{alter_schema, create_schema, drop_schema};
 pub use tables::{SelectedColumn, create_table, drop_tables, rename_tables, truncate_table};
 pub use temporary::TemporaryTables;
@@ -75,6 +78,8 @@ pub struct Context<'a> {
     pub literal_charset: Charset,
     /// `foreign_key_checks`.
     pub foreign_key_checks: bool,
+    /// `restrict_fk_on_non_standard_key`: foreign keys refer to whole unique keys only.
+    pub restrict_foreign_keys: bool,
     /// `lock_wait_timeout` and KILL.
     pub patience: table::Patience<'a>,
     /// What LOCK TABLES has locked for this session.
@@ -107,6 +112,7 @@ pub(crate) struct Settings<'a> {
     pub(crate) server_collation: CollationId,
     pub(crate) literal_charset: Charset,
     pub(crate) foreign_key_checks: bool,
+    pub(crate) restrict_foreign_keys: bool,
     pub(crate) zone: &'a TimeZone,
     pub(crate) text: &'a [u8],
 }
@@ -129,6 +135,7 @@ impl<'a> Context<'a> {
             server_collation: self.server_collation,
             literal_charset: self.literal_charset,
             foreign_key_checks: self.foreign_key_checks,
+            restrict_foreign_keys: self.restrict_foreign_keys,
             zone: self.zone,
             text: self.text,
         }

@@ -8,7 +8,7 @@ use syntax::ast;
 use types::CollationId;
 
 use super::column_type::{charset_warning, resolve_collation};
-use super::tables::lock_all;
+use super::tables::{check_not_parent, lock_all};
 use super::{Context, Outcome, Result, check_name, text_of};
 
 fn collation_of(
@@ -122,6 +122,11 @@ pub fn drop_schema(context: &mut Context<'_>, name: &ast::Ident<'_>, if_exists: 
     let unchanged = change.catalog.schema(name).is_some_and(|now| now.table_count() == tables.len());
     if !unchanged {
         return Err(e::ER_LOCK_WAIT_TIMEOUT.bare());
+    }
+    if context.foreign_key_checks {
+        for table in &tables {
+            check_not_parent(&change.catalog, &table.definition, &tables)?;
+        }
     }
     let id = schema.id;
     for table in &tables {

@@ -12,8 +12,9 @@ use types::DataType;
 
 use super::definitions::trees_of;
 use super::draft::Draft;
+use super::foreign_key::{self, Renamed};
 use super::{Context, Outcome, Result};
-use crate::metadata::{lock_error, lock_of};
+use crate::metadata::{MetadataLocks, lock_of};
 
 /// A column of the query of CREATE TABLE ... AS SELECT.
 #[derive(Clone, Debug)]
@@ -26,35 +27,24 @@ pub struct SelectedColumn {
     pub nullable: bool,
 }
 
-/// Metadata locks held exclusively; given back when dropped.
-pub(super) struct ExclusiveLocks(Vec<Arc<MetadataLock>>);
-
-impl Drop for ExclusiveLocks {
-    fn drop(&mut self) {
-        for lock in &self.0 {
-            lock.unlock(MetadataMode::Alone);
-        }
-    }
-}
-
-/// Locks tables exclusively, in the order of their numbers, so that two statements cannot wait for each other. Those that
-/// the session has locked with LOCK TABLES are left as they are.
+/// Locks tables exclusively, all together: nothing is held while one is waited for, since a statement at work may wait for
+/// one of them by a foreign key while it holds another. Those that the session has locked with LOCK TABLES are left as they
+/// are. Dropping what is answered gives the locks back.
 ///
 /// # Errors
 /// 1205, 1317.
-pub(super) fn lock_all(tables: &[Arc<TableEntry>], context: &Context<'_>) -> Result<ExclusiveLocks> {
+pub(super) fn lock_all(tables: &[Arc<TableEntry>], context: &Context<'_>) -> Result<MetadataLocks> {
     let mut sorted: Vec<_> = tables.iter().collect();
     sorted.sort_unstable_by_key(|entry| entry.definition.id);
     sorted.dedup_by_key(|entry| entry.definition.id);
-    let mut held = ExclusiveLocks(Vec::with_capacity(sorted.len()));
-    for entry in sorted {
-        let Some(lock) = lock_of(entry) else { continue };
-        if context.locked_tables.holds_alone(lock) {
-            continue;
-        }
-        lock.lock(MetadataMode::Alone, context.patience).map_err(lock_error)?;
-        held.0.push(Arc::clone(lock));
-    }
+    let wanted: Vec<(Arc<MetadataLock>, MetadataMode)> = sorted
+        .into_iter()
+        .filter_map(|entry| lock_of(entry))
+        .filter(|lock| !context.locked_tables.holds(lock))
+        .map(|lock| (Arc::clone(lock), MetadataMode::Alone))
+        .collect();
+    let mut held = MetadataLocks::default();
+    held.lock_together(&wanted, context.patience)?;
     Ok(held)
 }
 
@@ -101,6 +91,7 @@ pub fn create_table(
     if statement.partitioning.is_some() {
         return Err(e::ER_NOT_SUPPORTED_YET.with(&[&"PARTITION BY"]));
     }
+    let _locks = lock_all(&parents_of_new(context, statement, &schema_name)?, context)?;
     let mut change = context.definitions.begin();
     let base = Arc::new(change.catalog.clone());
     let Some(schema) = base.schema(&schema_name) else {
@@ -143,6 +134,9 @@ pub fn create_table(
             for element in statement.elements {
                 draft.add_element(element, &settings, &mut warnings)?;
             }
+            if !selected.is_empty() && !draft.foreign_keys.is_empty() {
+                return Err(e::ER_FOREIGN_KEY_WITH_ATOMIC_CREATE_SELECT.bare());
+            }
             for column in selected {
                 if draft.column_position(&column.name).is_none() {
                     super::check_column_name(&column.name)?;
@@ -161,6 +155,7 @@ pub fn create_table(
     if exists {
         return Err(e::ER_TABLE_EXISTS_ERROR.with(&[&name]));
     }
+    foreign_key::check_awaited(&base, &table, &context.settings(&base), true)?;
     // Rows of a new table are all of its first layout.
     table.row_version = 0;
     for column in &mut table.columns {
@@ -185,6 +180,23 @@ pub fn create_table(
         }
     }
     Ok((Outcome { position, ..Outcome::default() }, true))
+}
+
+/// The parents of the foreign keys of a new table. Nobody may be at work on their rows who does not know of the key.
+fn parents_of_new(
+    context: &Context<'_>,
+    statement: &ast::CreateTable<'_>,
+    schema: &str,
+) -> Result<Vec<Arc<TableEntry>>> {
+    let mut tables = Vec::new();
+    if statement.temporary {
+        return Ok(tables);
+    }
+    let catalog = context.definitions.catalog().load();
+    for references in foreign_key::references_of_elements(statement.elements) {
+        tables.extend(foreign_key::parent_of(&catalog, schema, references)?);
+    }
+    Ok(tables)
 }
 
 /// The table `schema.name`.
@@ -235,16 +247,16 @@ pub fn drop_tables(context: &mut Context<'_>, statement: &ast::DropTable<'_>) ->
     for name in &unknown {
         context.warnings.push(e::ER_BAD_TABLE_ERROR.note(&[name]));
     }
-    if context.foreign_key_checks {
-        for entry in &base {
-            check_not_parent(&catalog, &entry.definition, &base)?;
-        }
-    }
     if base.is_empty() && temporary.is_empty() {
         return Ok(Outcome::default());
     }
     let _locks = lock_all(&base, context)?;
     let mut change = context.definitions.begin();
+    if context.foreign_key_checks {
+        for entry in &base {
+            check_not_parent(&change.catalog, &entry.definition, &base)?;
+        }
+    }
     for entry in &base {
         let now = find(&change.catalog, &entry.definition.schema, &entry.definition.name)
             .map_err(|_| e::ER_BAD_TABLE_ERROR.with(&[&qualified(&entry.definition)]))?;
@@ -264,22 +276,32 @@ fn qualified(table: &TableDefinition) -> String {
 }
 
 /// A table that others refer to cannot go unless they go too.
-fn check_not_parent(catalog: &Catalog, table: &TableDefinition, going: &[Arc<TableEntry>]) -> Result<()> {
-    for child in catalog.base_tables() {
-        if going.iter().any(|entry| entry.definition.id == child.definition.id) {
-            continue;
-        }
-        for key in &child.definition.foreign_keys {
-            if key.parent_schema == table.schema && key.parent_table == table.name {
-                return Err(e::ER_FK_CANNOT_DROP_PARENT.with(&[
-                    &table.name,
-                    &key.name,
-                    &child.definition.name,
-                ]));
-            }
-        }
+pub(super) fn check_not_parent(
+    catalog: &Catalog,
+    table: &TableDefinition,
+    going: &[Arc<TableEntry>],
+) -> Result<()> {
+    let stays = |child: &TableDefinition| !going.iter().any(|entry| entry.definition.id == child.id);
+    match catalog.references().of_parent(table.id).find(|reference| stays(&reference.child.definition)) {
+        Some(reference) => Err(e::ER_FK_CANNOT_DROP_PARENT.with(&[
+            &table.name,
+            &reference.definition().name,
+            &reference.child.definition.name,
+        ])),
+        None => Ok(()),
     }
-    Ok(())
+}
+
+/// A table that others refer to cannot be emptied at a stroke.
+fn check_no_children(catalog: &Catalog, table: &TableDefinition) -> Result<()> {
+    let mut references = catalog.references().of_parent(table.id);
+    let Some(reference) = references.find(|reference| reference.child.definition.id != table.id) else {
+        return Ok(());
+    };
+    let child = &reference.child.definition;
+    let key = &reference.definition().name;
+    let text = format!("`{}`.`{}`, CONSTRAINT `{key}`", child.schema, child.name);
+    Err(e::ER_TRUNCATE_ILLEGAL_FK.with(&[&text]))
 }
 
 /// TRUNCATE TABLE: new empty trees in place of the old ones.
@@ -294,24 +316,13 @@ pub fn truncate_table(context: &mut Context<'_>, name: &ast::ObjectName<'_>) -> 
         return Ok(Outcome::default());
     }
     let entry = find(&catalog, &schema, &name)?;
-    if context.foreign_key_checks
-        && let Some((child, key)) = catalog.base_tables().find_map(|child| {
-            let key = child.definition.foreign_keys.iter().find(|key| {
-                *key.parent_schema == *schema
-                    && *key.parent_table == *name
-                    && child.definition.id != entry.definition.id
-            })?;
-            Some((Arc::clone(child), key.clone()))
-        })
-    {
-        let text =
-            format!("`{}`.`{}`, CONSTRAINT `{}`", child.definition.schema, child.definition.name, key.name);
-        return Err(e::ER_TRUNCATE_ILLEGAL_FK.with(&[&text]));
-    }
     let _locks = lock_all(std::slice::from_ref(&entry), context)?;
     let mut change = context.definitions.begin();
     let overlaid = context.temporary.overlay(&Arc::new(change.catalog.clone()));
     let entry = find(&overlaid, &schema, &name)?;
+    if context.foreign_key_checks {
+        check_no_children(&change.catalog, &entry.definition)?;
+    }
     let mut table = (*entry.definition).clone();
     change.drop_trees(&trees_of(&table))?;
     table.rows_tree = TreeNumber(0);
@@ -346,8 +357,13 @@ pub fn rename_tables(
         names.push((context.resolve(from)?, context.resolve(to)?));
     }
     let catalog = context.definitions.catalog().load();
-    let concerned: Vec<Arc<TableEntry>> =
+    let mut concerned: Vec<Arc<TableEntry>> =
         names.iter().filter_map(|((schema, name), _)| catalog.table(schema, name).cloned()).collect();
+    for ((schema, name), _) in &names {
+        if let Some(entry) = catalog.table(schema, name) {
+            concerned.extend(foreign_key::children(&catalog, &entry.definition));
+        }
+    }
     let _locks = lock_all(&concerned, context)?;
     let mut change = context.definitions.begin();
     // Pair after pair over the names alone, as the statement's later pairs may use names the earlier ones freed.
@@ -377,17 +393,29 @@ pub fn rename_tables(
         }
         moved.push((entry, new_schema.clone(), new_name.clone()));
     }
+    let renamed: Vec<Renamed> = moved
+        .iter()
+        .map(|(entry, schema, name)| Renamed {
+            from: (Arc::clone(&entry.definition.schema), Arc::clone(&entry.definition.name)),
+            to: (schema.as_str().into(), name.as_str().into()),
+        })
+        .collect();
+    let ids: Vec<TableId> = moved.iter().map(|(entry, ..)| entry.definition.id).collect();
     for (entry, schema, name) in moved {
         let mut table = (*entry.definition).clone();
-        let (old_schema, old_name) = (Arc::clone(&table.schema), Arc::clone(&table.name));
+        let old_name = Arc::clone(&table.name);
         table.schema_id = change.catalog.schema(&schema).map_or(table.schema_id, |schema| schema.id);
         table.schema = schema.as_str().into();
         table.name = name.as_str().into();
         rename_generated_constraints(&mut table, &old_name);
-        let renamed = Arc::new(table);
-        change.put_altered(Arc::clone(&renamed), &entry)?;
-        follow_rename(&mut change, &old_schema, &old_name, &renamed)?;
+        foreign_key::follow_names(&mut table, &renamed);
+        for key in &table.foreign_keys {
+            foreign_key::check_name_is_free(&change.catalog, &table, &key.name)?;
+        }
+        foreign_key::check_awaited(&change.catalog, &table, &context.settings(&change.catalog), false)?;
+        change.put_altered(Arc::new(table), &entry)?;
     }
+    foreign_key::follow_rename(&mut change, &renamed, &ids)?;
     let (position, _) = change.commit()?;
     Ok(Outcome { position, ..Outcome::default() })
 }
@@ -409,37 +437,4 @@ pub(super) fn rename_generated_constraints(table: &mut TableDefinition, old_name
             check.name = name;
         }
     }
-}
-
-/// Foreign keys of other tables follow the table they refer to.
-pub(super) fn follow_rename(
-    change: &mut super::Change<'_>,
-    old_schema: &str,
-    old_name: &str,
-    renamed: &TableDefinition,
-) -> Result<()> {
-    let children: Vec<Arc<TableEntry>> = change
-        .catalog
-        .base_tables()
-        .filter(|child| {
-            child.definition.id != renamed.id
-                && child
-                    .definition
-                    .foreign_keys
-                    .iter()
-                    .any(|key| *key.parent_schema == *old_schema && *key.parent_table == *old_name)
-        })
-        .cloned()
-        .collect();
-    for child in children {
-        let mut table = (*child.definition).clone();
-        for key in &mut table.foreign_keys {
-            if *key.parent_schema == *old_schema && *key.parent_table == *old_name {
-                key.parent_schema = Arc::clone(&renamed.schema);
-                key.parent_table = Arc::clone(&renamed.name);
-            }
-        }
-        change.put_altered(Arc::new(table), &child)?;
-    }
-    Ok(())
 }

@@ -85,6 +85,7 @@ impl LocalSession {
             auto_increment_increment: self.variables.unsigned(known::auto_increment_increment()),
             auto_increment_offset: self.variables.unsigned(known::auto_increment_offset()),
             insert_id: if changes { self.next_insert_id.take() } else { None },
+            foreign_key_checks: self.variables.boolean(known::foreign_key_checks()),
             found_rows: self.capabilities.has(Capabilities::FOUND_ROWS),
             file_line: None,
         };

@@ -8,7 +8,7 @@ use catalog::Privileges;
 use exec::output::{ResultColumn, encode_columns_with_defaults};
 use service::error::{ER_BAD_DB_ERROR, ER_BAD_FIELD_ERROR, ER_NO_DB_ERROR};
 use service::{OkSummary, Outcome, Reply, SqlError};
-use syntax::ast::{AlterAction, Ident, Maintain, MaintainKind, ObjectName, Statement};
+use syntax::ast::{AlterAction, Ident, Maintain, MaintainKind, ObjectName, References, Statement};
 use table::Table;
 use types::charset::Charset;
 use types::collation::CollationId;
@@ -41,6 +41,20 @@ impl LocalSession {
         privilege::require_table(&self.account, &schema, &table, wanted)
     }
 
+    /// A foreign key of `table` needs REFERENCES on its parent.
+    fn require_references(&self, table: &ObjectName<'_>, references: &References<'_>) -> Outcome {
+        let schema = match references.table.schema {
+            Some(schema) => name_text(schema.text),
+            None => self.named(table)?.0,
+        };
+        let parent = name_text(references.table.name.text);
+        if privilege::on_table(&self.account, &schema, &parent).contains(Privileges::REFERENCES) {
+            return Ok(());
+        }
+        let shown = format!("{schema}.{parent}");
+        Err(privilege::table_denied(&self.account, &shown, Privileges::REFERENCES))
+    }
+
     /// Counts a statement and checks what its account may do.
     fn admit(&self, statement: &Statement<'_>) -> Outcome {
         let counters = &self.core.counters;
@@ -69,7 +83,9 @@ impl LocalSession {
                     let (schema, _) = self.named(&create.name)?;
                     privilege::require_schema(&self.account, &schema, Privileges::CREATE_TEMPORARY_TABLES)
                 } else {
-                    self.require_on(&create.name, Privileges::CREATE)
+                    self.require_on(&create.name, Privileges::CREATE)?;
+                    ddl::references_of_elements(create.elements)
+                        .try_for_each(|references| self.require_references(&create.name, references))
                 }
             }
             Statement::AlterTable(alter) => {
@@ -81,7 +97,9 @@ impl LocalSession {
                         self.require_on(to, Privileges::CREATE | Privileges::INSERT)?;
                     }
                 }
-                Ok(())
+                ddl::references_of_actions(alter.actions)
+                    .into_iter()
+                    .try_for_each(|references| self.require_references(&alter.table, references))
             }
             Statement::DropTable(drop) => {
                 counters.count(StatementKind::DropTable);
@@ -204,6 +222,7 @@ impl LocalSession {
                 .unwrap_or(CollationId::UTF8MB4_0900_AI_CI),
             literal_charset: self.settings.connection_collation.charset(),
             foreign_key_checks: self.variables.boolean(known::foreign_key_checks()),
+            restrict_foreign_keys: self.variables.boolean(known::restrict_fk_on_non_standard_key()),
             patience,
             locked_tables: self.locks.metadata(),
             now_micros: core.env.clock.wall_micros(),

@@ -114,6 +114,11 @@ fn alias_of<'a>(table: &LockTable<'a>) -> &'a [u8] {
     table.alias.map_or(table.name.name.text, |alias| alias.text)
 }
 
+#[cold]
+fn plan_is_stale() -> Box<SqlError> {
+    Box::new(SqlError { number: PLANS_ANEW, ..*ER_NEED_REPREPARE.bare() })
+}
+
 fn not_locked(name: &str) -> Box<SqlError> {
     ER_TABLE_NOT_LOCKED.with(&[&name])
 }
@@ -194,7 +199,8 @@ impl LocalSession {
                     .any(|(table, needed, _)| table.0 as usize == index && *needed != NeededPrivilege::Select)
         };
         if self.locks.active {
-            return self.require_locked(plan, writes);
+            self.require_locked(plan, writes)?;
+            return self.lock_related(plan);
         }
         let time = Duration::from_secs(self.variables.unsigned(known::lock_wait_timeout()));
         let control = &self.control;
@@ -203,13 +209,18 @@ impl LocalSession {
             let mode = if writes(index) { MetadataMode::Write } else { MetadataMode::Read };
             self.transaction.metadata.lock(&mention.entry, mode, patience)?;
         }
+        self.lock_related(plan)?;
         let catalog = self.core.catalog().peek();
         if catalog.version != plan.catalog_version {
+            let changes = plan.kind.changed_tables().next().is_some();
+            if changes && !Arc::ptr_eq(catalog.references(), &plan.references) {
+                return Err(plan_is_stale());
+            }
             for mention in plan.tables.iter().filter(|mention| lock_of(&mention.entry).is_some()) {
                 let definition = &mention.entry.definition;
                 let now = catalog.table(&definition.schema, &definition.name);
                 if now.is_none_or(|now| !Arc::ptr_eq(&now.definition, definition)) {
-                    return Err(Box::new(SqlError { number: PLANS_ANEW, ..*ER_NEED_REPREPARE.bare() }));
+                    return Err(plan_is_stale());
                 }
             }
         }
@@ -218,6 +229,25 @@ impl LocalSession {
 
     /// Every mention of a table must find a lock of its own that has its alias.
     #[cold]
+    /// Takes the metadata locks of the tables that foreign keys lead the statement to.
+    fn lock_related(&mut self, plan: &PhysicalPlan) -> Outcome {
+        let Some(graph) = &plan.foreign_keys else { return Ok(()) };
+        if !self.variables.boolean(known::foreign_key_checks()) {
+            return Ok(());
+        }
+        let time = Duration::from_secs(self.variables.unsigned(known::lock_wait_timeout()));
+        let control = &self.control;
+        let patience = Patience { time, killed: &|| control.is_killed() };
+        for node in &graph.nodes {
+            if lock_of(&node.table).is_some_and(|lock| self.locks.locks.holds(lock)) {
+                continue;
+            }
+            let mode = if node.written { MetadataMode::Write } else { MetadataMode::Read };
+            self.transaction.metadata.lock(&node.table, mode, patience)?;
+        }
+        Ok(())
+    }
+
     fn require_locked(&self, plan: &PhysicalPlan, writes: impl Fn(usize) -> bool) -> Outcome {
         let mut used = vec![false; self.locks.tables.len()];
         for (index, mention) in plan.tables.iter().enumerate() {

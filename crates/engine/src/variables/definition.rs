@@ -239,6 +239,7 @@ pub mod known {
         rand_seed1,
         rand_seed2,
         read_only,
+        restrict_fk_on_non_standard_key,
         secure_file_priv,
         server_uuid,
         slow_query_log,

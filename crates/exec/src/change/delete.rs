@@ -1,16 +1,14 @@
 //! DELETE: rows come from the source with their locators, locked.
 
-use std::sync::Arc;
-
 use plan::physical::{DeletePlan, PhysicalPlan};
-use table::Table;
+use table::WriteError;
 use types::{Batch, Cell, Physical};
 
+use super::foreign_key::{self, Writer, violated};
 use super::{Changed, failed, write};
 use crate::context::ExecContext;
 use crate::expr::SqlResult;
 use crate::prepare::Programs;
-use crate::run::scan::local_table;
 use crate::run::{Keep, KeepCursor, Source};
 
 /// What of a DELETE does not depend on the execution.
@@ -19,6 +17,7 @@ pub(crate) struct Compiled {
     /// The statement reads several tables: all rows are found before the first goes, since the source must not miss what
     /// its own statement took away.
     collect_first: bool,
+    foreign_keys: foreign_key::Compiled,
 }
 
 impl Compiled {
@@ -28,7 +27,8 @@ impl Compiled {
         programs: &mut Programs<'_>,
     ) -> SqlResult<Compiled> {
         drop(Source::new(plan, &delete.source, programs)?);
-        Ok(Compiled { collect_first: plan.tables.len() > 1 })
+        let foreign_keys = foreign_key::Compiled::new(plan);
+        Ok(Compiled { collect_first: plan.tables.len() > 1, foreign_keys })
     }
 }
 
@@ -43,7 +43,7 @@ pub(super) fn run(
     let mut source = Source::new(plan, &delete.source, programs)?;
     let mut targets = Vec::with_capacity(delete.targets.len());
     for &(table, position) in &delete.targets {
-        targets.push((local_table(plan, table)?, position as usize));
+        targets.push((compiled.foreign_keys.writer(plan, table, ctx)?, position as usize));
     }
     let mut changed = Changed::default();
     source.start(ctx)?;
@@ -69,7 +69,7 @@ pub(super) fn run(
             let mut cursor = KeepCursor::default();
             while let Some(batch) = cursor.next(&found)? {
                 each_locator(batch, 0, |locator| {
-                    changed.affected += u64::from(delete_row(table, locator, ctx)?);
+                    changed.affected += u64::from(delete_row(table, delete.ignore, locator, ctx)?);
                     Ok(())
                 })?;
                 ctx.check()?;
@@ -83,7 +83,7 @@ pub(super) fn run(
         std::mem::swap(&mut batch, &mut source.batch);
         for (table, position) in &targets {
             each_locator(&batch, *position, |locator| {
-                changed.affected += u64::from(delete_row(table, locator, ctx)?);
+                changed.affected += u64::from(delete_row(table, delete.ignore, locator, ctx)?);
                 Ok(())
             })?;
         }
@@ -106,8 +106,15 @@ fn each_locator(
     Ok(())
 }
 
-/// Deletes a row; false if it is gone already, as when a join gives it again.
-fn delete_row(table: &Arc<Table>, locator: &[u8], ctx: &mut ExecContext<'_>) -> SqlResult<bool> {
-    write(ctx, |transaction, context| table.delete(transaction, locator, context))?
-        .map_err(|error| failed(&error))
+/// Deletes a row; false if it is gone already, as when a join gives it again or a cascade came before, or if a foreign key
+/// keeps it and the statement ignores that.
+fn delete_row(table: &Writer, ignore: bool, locator: &[u8], ctx: &mut ExecContext<'_>) -> SqlResult<bool> {
+    match write(ctx, |transaction, context| table.delete(transaction, locator, context))? {
+        Ok(deleted) => Ok(deleted),
+        Err(WriteError::ForeignKey(violation)) => {
+            violated(violation, ignore, ctx.eval.warnings)?;
+            Ok(false)
+        }
+        Err(error) => Err(failed(&error)),
+    }
 }

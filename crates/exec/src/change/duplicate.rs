@@ -10,6 +10,7 @@ use table::{DuplicateKey, Table, Updated, WriteError};
 use types::vector::BytesColumn;
 use types::{Batch, Cell, Column};
 
+use super::foreign_key::violated;
 use super::insert::Insert;
 use super::rules::{self, Computed};
 use super::values::Target;
@@ -106,6 +107,17 @@ impl Insert<'_, '_> {
         })?
         .map_err(|error| failed(&error))?;
         if !matches!(locked, Locked::Row(())) {
+            return Ok(None);
+        }
+        if self.writer.has_children() {
+            // Their foreign keys must see the row go, unless it comes back with the same key.
+            let new: Vec<Cell<'_>> = self.row.columns.iter().map(|column| column.cell(0)).collect();
+            let writer = &self.writer;
+            let gone = write(ctx, |transaction, context| {
+                writer.delete_replaced(transaction, &duplicate.locator, &new, context)
+            })?
+            .map_err(|error| failed(&error))?;
+            self.counts.deleted += u64::from(gone);
             return Ok(None);
         }
         let last_unique = definition.indexes.iter().rposition(catalog::IndexDefinition::is_unique);
@@ -223,7 +235,8 @@ impl Insert<'_, '_> {
         let Some(locator) = (!locators.is_empty()).then(|| locators.get(0)) else {
             return Err(internal("a locked row without a locator"));
         };
-        match write(ctx, |transaction, context| table.update(transaction, locator, &changes, context))? {
+        let writer = &self.writer;
+        match write(ctx, |transaction, context| writer.update(transaction, locator, &changes, context))? {
             Ok(Updated::Changed) => {
                 self.counts.copied += 1;
                 self.counts.updated += 1;
@@ -242,6 +255,10 @@ impl Insert<'_, '_> {
             Ok(Updated::Absent) => Ok(None),
             Err(WriteError::DuplicateKey(duplicate)) if self.plan.ignore => {
                 warn_duplicate(&duplicate, ctx.eval.warnings);
+                Ok(Some(false))
+            }
+            Err(WriteError::ForeignKey(violation)) => {
+                violated(violation, self.plan.ignore, ctx.eval.warnings)?;
                 Ok(Some(false))
             }
             Err(error) => Err(failed(&error)),

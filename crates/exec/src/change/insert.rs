@@ -11,6 +11,7 @@ use plan::physical::{InsertPlan, InsertSource, PhysicalPlan};
 use table::{RowScratch, Table, WriteError};
 use types::{Batch, Cell, Column, DataType, ValueRef};
 
+use super::foreign_key::{self, Writer, violated};
 use super::numbers::{Number, Numbers};
 use super::rules::{self, Computed, Rules, Running, RunningRules};
 use super::values::{Storing, Target};
@@ -33,7 +34,7 @@ pub(crate) struct Compiled {
     cells: Vec<(usize, Computed)>,
     /// Some cell reads the row being built: its columns hold their defaults before they are written.
     cells_read_row: bool,
-    /// No expression and no other row reads the row being built: a text that is stored as it is need not be put into it.
+    /// No expression, no foreign key and no other row reads the row being built: a text that is stored as it is need not be put into it.
     passes_texts: bool,
     /// Columns not written.
     unwritten: Vec<usize>,
@@ -44,6 +45,7 @@ pub(crate) struct Compiled {
     /// Is the column AUTO_INCREMENT (NULL makes a number), by ordinal?
     numbered: Option<usize>,
     pub(super) on_duplicate: Option<duplicate::Compiled>,
+    foreign_keys: foreign_key::Compiled,
 }
 
 impl Compiled {
@@ -72,6 +74,7 @@ impl Compiled {
             }
             InsertSource::Query(node) => drop(Source::new(plan, node, programs)?),
         }
+        let foreign_keys = foreign_key::Compiled::new(plan);
         let width = definition.columns.len();
         let unwritten: Vec<usize> = (0..width).filter(|at| !insert.columns.contains(at)).collect();
         let missing = unwritten.iter().copied().filter(|&at| rules::has_no_default(definition, at)).collect();
@@ -82,6 +85,7 @@ impl Compiled {
             passes_texts: !cells_read_row
                 && !insert.replace
                 && insert.on_duplicate.is_empty()
+                && !foreign_keys.any()
                 && rules.generated.is_empty()
                 && rules.checks.is_empty()
                 && expression_defaults.is_empty(),
@@ -93,6 +97,7 @@ impl Compiled {
             expression_defaults,
             numbered: definition.auto_increment_column(),
             on_duplicate: duplicate::Compiled::new(insert)?,
+            foreign_keys,
         })
     }
 }
@@ -106,6 +111,7 @@ pub(super) struct Insert<'p, 's> {
     pub(super) plan: &'p InsertPlan,
     pub(super) compiled: &'p Compiled,
     pub(super) table: Arc<Table>,
+    pub(super) writer: Writer,
     pub(super) storing: Storing<'s>,
     pub(super) running: RunningRules,
     cells_running: Vec<Running>,
@@ -114,6 +120,10 @@ pub(super) struct Insert<'p, 's> {
     /// The row's cells on their way to the table, empty between rows.
     cells: Vec<Cell<'static>>,
     scratch: RowScratch,
+    /// Memory for keys of parents.
+    parent_key: Vec<u8>,
+    /// The AUTO_INCREMENT column is in a foreign key: it must have its number before the key is checked.
+    number_is_key: bool,
     pub(super) numbers: Option<Numbers>,
     pub(super) on_duplicate: Option<duplicate::Running>,
     /// Number of the row, from 1.
@@ -146,7 +156,8 @@ pub(super) fn run(
     programs: &mut Programs<'_>,
     ctx: &mut ExecContext<'_>,
 ) -> SqlResult<Changed> {
-    let table = local_table(plan, insert.table)?;
+    let writer = compiled.foreign_keys.writer(plan, insert.table, ctx)?;
+    let table = Arc::clone(&writer.table);
     let several = !matches!(insert.rows, InsertSource::Values { row_count: 0 | 1, .. });
     let definition = Arc::clone(table.definition());
     let shapes = || definition.columns.iter().map(|column| column.data_type.physical());
@@ -161,6 +172,11 @@ pub(super) fn run(
         row,
         cells: Vec::with_capacity(definition.columns.len()),
         scratch: RowScratch::default(),
+        parent_key: Vec::new(),
+        number_is_key: compiled
+            .numbered
+            .is_some_and(|ordinal| definition.foreign_keys.iter().any(|key| key.columns.contains(&ordinal))),
+        writer,
         numbers: compiled.numbered.map(|ordinal| Numbers::new(ordinal, &ctx.change)),
         on_duplicate: compiled.on_duplicate.as_ref().map(|compiled| compiled.running(&table)),
         row_number: 0,
@@ -390,13 +406,22 @@ impl<'p> Insert<'p, '_> {
         {
             return check_violated(name, self.plan.ignore, ctx.eval.warnings);
         }
-        self.counts.records += 1;
+        if self.writer.checks_rows() && !self.number_is_key && !self.has_parents(ctx)? {
+            return Ok(());
+        }
         let mut number = None;
         if let Some(numbers) = &mut self.numbers {
             let ordinal = numbers.ordinal;
             let column = &mut self.row.columns[ordinal];
             number = Some(numbers.fill(&self.table, column, rows_left).map_err(|error| failed(&error))?);
         }
+        if self.writer.checks_rows() && self.number_is_key && !self.has_parents(ctx)? {
+            if let (Some(numbers), Some(number)) = (&mut self.numbers, number) {
+                numbers.give_back(number);
+            }
+            return Ok(());
+        }
+        self.counts.records += 1;
         let written = self.write_row(selected, passed, ctx)?;
         if let (Some(numbers), Some(number)) = (&mut self.numbers, number) {
             if written {
@@ -437,6 +462,24 @@ impl<'p> Insert<'p, '_> {
         };
         let out = &mut self.row.columns[ordinal];
         self.storing.put(target, value, &rule.data_type, out, ctx.eval.warnings)
+    }
+
+    /// Checks the row's foreign keys. False: one is violated, which the statement ignores.
+    fn has_parents(&mut self, ctx: &mut ExecContext<'_>) -> SqlResult<bool> {
+        let mut cells = recycle(std::mem::take(&mut self.cells));
+        cells.extend(self.row.columns.iter().map(|column| column.cell(0)));
+        let (writer, key) = (&self.writer, &mut self.parent_key);
+        let outcome =
+            write(ctx, |transaction, context| writer.check_insert(transaction, &cells, context, key))?;
+        self.cells = recycle(cells);
+        match outcome {
+            Ok(()) => Ok(true),
+            Err(WriteError::ForeignKey(violation)) => {
+                violated(violation, self.plan.ignore, ctx.eval.warnings)?;
+                Ok(false)
+            }
+            Err(error) => Err(failed(&error)),
+        }
     }
 
     /// Writes the row, or does with its duplicates what the statement says. Answers whether the row was inserted.

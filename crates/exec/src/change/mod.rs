@@ -10,13 +10,12 @@
 //! 2. Once warm, a row of literals or parameters is built without an allocation.
 //! 3. On an error the rows written so far stay: the caller undoes the statement with a savepoint taken before it.
 //!
-//! Foreign keys are not enforced yet.
-//!
 //! Read next: `values` (conversion, NULL checks), `rules` (defaults, CHECK), `numbers` (AUTO_INCREMENT), `insert`,
-//! `duplicate` (REPLACE, ON DUPLICATE KEY UPDATE), `update`, `delete`.
+//! `duplicate` (REPLACE, ON DUPLICATE KEY UPDATE), `update`, `delete`, `foreign_key` (the way to the table).
 
 mod delete;
 mod duplicate;
+mod foreign_key;
 mod insert;
 mod numbers;
 mod rules;

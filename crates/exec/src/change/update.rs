@@ -1,12 +1,11 @@
 //! UPDATE: rows come from the source with their locators, locked; assignments go from left to right.
 
-use std::sync::Arc;
-
 use plan::physical::{PhysicalPlan, UpdatePlan, UpdateTarget};
-use table::{Table, Updated, WriteError};
+use table::{Updated, WriteError};
 use types::vector::BytesColumn;
 use types::{Batch, Cell, Column};
 
+use super::foreign_key::{self, Writer, violated};
 use super::rules::{self, Computed, Rules, RunningRules};
 use super::values::{Storing, Target as ColumnTarget};
 use super::{Changed, check_violated, failed, warn_duplicate, write};
@@ -14,13 +13,13 @@ use crate::context::ExecContext;
 use crate::error::internal;
 use crate::expr::SqlResult;
 use crate::prepare::Programs;
-use crate::run::scan::local_table;
 use crate::run::{Keep, KeepCursor, Source, Unseen};
 
 /// What of an UPDATE does not depend on the execution.
 #[derive(Debug)]
 pub(crate) struct Compiled {
     targets: Vec<CompiledTarget>,
+    foreign_keys: foreign_key::Compiled,
 }
 
 #[derive(Debug)]
@@ -58,7 +57,7 @@ impl Compiled {
             .iter()
             .map(|target| CompiledTarget::new(plan, target))
             .collect::<SqlResult<_>>()?;
-        Ok(Compiled { targets })
+        Ok(Compiled { targets, foreign_keys: foreign_key::Compiled::new(plan) })
     }
 }
 
@@ -114,7 +113,7 @@ impl CompiledTarget {
 struct Target<'p> {
     plan: &'p UpdateTarget,
     compiled: &'p CompiledTarget,
-    table: Arc<Table>,
+    writer: Writer,
     running: RunningRules,
     programs: Vec<Option<rules::Running>>,
     /// Rows changed already, where a join may give a row several times; `None` where none does.
@@ -142,11 +141,12 @@ pub(super) fn run(
     // A join may give a row several times; one table's own rows come once.
     let several = update.collect_first && plan.tables.len() > 1;
     let mut targets = Vec::with_capacity(update.targets.len());
+    let compiled_keys = &compiled.foreign_keys;
     for (target, compiled) in update.targets.iter().zip(&compiled.targets) {
         targets.push(Target {
             plan: target,
             compiled,
-            table: local_table(plan, target.table)?,
+            writer: compiled_keys.writer(plan, target.table, ctx)?,
             running: compiled.rules.running(),
             programs: compiled
                 .assignments
@@ -260,7 +260,7 @@ impl Target<'_> {
         ctx: &mut ExecContext<'_>,
     ) -> SqlResult<bool> {
         let compiled = self.compiled;
-        let definition = self.table.definition();
+        let definition = self.writer.table.definition();
         for (assign, program) in compiled.assignments.iter().zip(&mut self.programs) {
             let ordinal = assign.ordinal;
             let target = ColumnTarget { definition, ordinal, row: number, null_allowed: false };
@@ -315,21 +315,26 @@ impl Target<'_> {
             .filter(|&&(_, position)| differs(position, input))
             .map(|&(ordinal, position)| (ordinal, input.columns[position].cell(0)))
             .collect();
-        let table = &self.table;
-        match write(ctx, |transaction, context| table.update(transaction, locator, &changes, context))? {
+        let writer = &self.writer;
+        match write(ctx, |transaction, context| writer.update(transaction, locator, &changes, context))? {
             Ok(Updated::Changed) => {
                 if let Some(position) = compiled.numbered
                     && let Cell::Int(value) = input.columns[position].cell(0)
                     && value > 0
                 {
-                    let counter = self.table.auto_increment();
-                    counter.observe(self.table.store(), value as u64).map_err(|error| failed(&error))?;
+                    let table = &self.writer.table;
+                    let counter = table.auto_increment();
+                    counter.observe(table.store(), value as u64).map_err(|error| failed(&error))?;
                 }
                 Ok(true)
             }
             Ok(Updated::Same | Updated::Absent) => Ok(false),
             Err(WriteError::DuplicateKey(duplicate)) if ignore => {
                 warn_duplicate(&duplicate, ctx.eval.warnings);
+                Ok(false)
+            }
+            Err(WriteError::ForeignKey(violation)) => {
+                violated(violation, ignore, ctx.eval.warnings)?;
                 Ok(false)
             }
             Err(error) => Err(failed(&error)),
