@@ -206,7 +206,13 @@ pub fn read(path: &Path) -> io::Result<(Vec<Row>, Vec<usize>)> {
     let (mut rows, mut bad) = (Vec::new(), Vec::new());
     for (index, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
         match serde_json::from_str::<Row>(line) {
-            Ok(row) if (1..=SCHEMA_VERSION).contains(&row.schema_version) => rows.push(row),
+            // A JSON array would be read as the fields in order.
+            Ok(row)
+                if line.trim_start().starts_with('{')
+                    && (1..=SCHEMA_VERSION).contains(&row.schema_version) =>
+            {
+                rows.push(row);
+            }
             _ => bad.push(index + 1),
         }
     }
