@@ -156,6 +156,12 @@ fn facts<'a>(run: &'a Run, found: &Finding) -> Facts<'a> {
     };
     facts.cpu = facts.part("server-cpu").or((found.metric == Metric::ServerCpu).then_some(1.0));
     facts.queue = facts.part("run-queue");
+    // On a crowded machine a server that works more waits more: that much of the queue is its work's, not the kernel's.
+    if let (Some(cpu), Some(queue)) = (facts.cpu, facts.queue) {
+        let follows = queue_of_work(run, pair).clamp(0.0, queue.max(0.0));
+        facts.queue = Some(queue - follows);
+        facts.cpu = Some(cpu + follows);
+    }
     facts.network = facts.part("network");
     facts.think = facts.part("app");
     facts.off_cpu = facts.part("off-cpu");
@@ -163,6 +169,17 @@ fn facts<'a>(run: &'a Run, found: &Finding) -> Facts<'a> {
     facts.proxy = facts.part("proxy");
     facts.round_trips = facts.part("round-trips");
     facts
+}
+
+/// The share of the difference that the run queue grew by because CPU did: as much a nanosecond of CPU as in the fast arm.
+fn queue_of_work(run: &Run, pair: Pair) -> f64 {
+    let of = |arm, metric| {
+        let values: Vec<f64> = run.valid_blocks(arm).filter_map(|block| block.value(metric, None)).collect();
+        median(&values).unwrap_or(0.0)
+    };
+    let (is, was) = (of(pair.slow, Metric::ServerCpu), of(pair.fast, Metric::ServerCpu));
+    let total = run.sum.as_ref().map_or(0.0, |sum| sum.total.delta_ns);
+    if was <= 0.0 || total <= 0.0 { 0.0 } else { of(pair.fast, Metric::RunQueue) * (is / was - 1.0) / total }
 }
 
 /// Climbs: fills a rung for each layer and says which one is blamed.
@@ -428,8 +445,14 @@ fn variables_of(facts: &Facts<'_>, is_wanted: &dyn Fn(&str) -> bool) -> Vec<Stri
 
 /// Work of the SQL layer that no longer fits into memory, by its counters, with the variables that say how much may.
 fn spilled(facts: &Facts<'_>) -> Option<(&'static str, String)> {
-    const KINDS: [(&str, &str, &str, &[&str]); 2] = [
+    const KINDS: [(&str, &str, &str, &[&str]); 3] = [
         ("Sort_merge_passes", "sort", "merge passes of sorts", &["sort_buffer_size", "max_sort_length"]),
+        (
+            "Count_hit_tmp_table_size",
+            "temporary-table",
+            "temporary tables beyond their memory",
+            &["tmp_table_size", "temptable_max_ram"],
+        ),
         (
             "Created_tmp_disk_tables",
             "temporary-table",

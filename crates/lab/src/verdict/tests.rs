@@ -322,6 +322,26 @@ fn added_commands_are_the_applications_and_work_while_sending_is_the_servers() {
 }
 
 #[test]
+fn on_a_crowded_machine_more_work_waits_more_and_stays_the_servers() {
+    let mut run = tapped(
+        16e6,
+        &|block| {
+            block.server_cpu_ns_per_op = block.server_cpu_ns_per_op.map(|cpu| cpu * 5.0);
+            block.server_run_queue_ns_per_op = Some(1.5e7);
+            block.status_per_op.insert("Handler_read_rnd_next".into(), 10_000.0);
+        },
+        &|_| (),
+        &|path| path.statement_ns = Some(1.7e7),
+    );
+    for block in run.blocks.iter_mut().filter(|block| block.arm == 0) {
+        block.server_run_queue_ns_per_op = Some(3e6);
+    }
+    let run = concluded(run);
+    assert_eq!(verdict(&run).layer.as_deref(), Some("server-sql:plan"), "{:?}", run.ladder);
+    assert_eq!(outcome(&run, "kernel"), RungOutcome::Excluded);
+}
+
+#[test]
 fn a_changed_variable_is_named_where_its_counter_moved() {
     let mut run = tapped(
         4e6,
