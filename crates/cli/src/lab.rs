@@ -25,6 +25,7 @@ invar lab: reproduce, compare, locate and name a slowdown on any servers that sp
   invar lab bench --server NAME=mysql://... [--server ...] [--history FILE] [--page FILE]
                           a fixed set on a server and its rivals, kept as a history; see invar lab bench --help
   invar lab list          the scenarios that come along; list ID prints one, to make another of
+  invar lab drivers       profiles of drivers, and which real drivers can be run here
   invar lab show FILE     the evidence of a run kept as JSON: which arms, how many blocks
   invar lab report FILE [--html FILE] [--markdown FILE]
                           draws a kept run again; the exit code is that of its verdict
@@ -39,6 +40,22 @@ const EXIT_FAILED: u8 = 2;
 const EXIT_INTERRUPTED: i32 = 130;
 /// How long the work may take to end in order.
 const ORDERLY_END_MAX: Duration = Duration::from_secs(20);
+
+/// Profiles, and each real driver with its version or what it lacks.
+fn drivers() {
+    println!("profiles: our own client sends what these drivers send");
+    for profile in lab::load::profile::Profile::all() {
+        println!("  {:<24} {}", profile.name, profile.about);
+    }
+    println!("real drivers: each runs in a process of its own");
+    let shims = lab::load::shim::Shims::new();
+    for real in lab::load::shim::Real::all() {
+        match shims.version(real) {
+            Ok(version) => println!("  {:<24} {version}", real.name),
+            Err(why) => println!("  {:<24} not here: {why}", real.name),
+        }
+    }
+}
 
 /// Runs a command of the lab.
 pub(crate) fn run(words: &[String]) -> ExitCode {
@@ -71,6 +88,10 @@ pub(crate) fn run(words: &[String]) -> ExitCode {
             Err(why) => Err(why),
         },
         ["list"] => list(),
+        ["drivers"] => {
+            drivers();
+            Ok(())
+        }
         ["list", id] => match lab::scenario::shipped::named(id) {
             Some(text) => {
                 print!("{text}");

@@ -5,6 +5,7 @@ use std::io::{self, Read};
 
 use wire::client::{Event, ResultReader};
 use wire::command::Command;
+use wire::parameter::PARAMETER_COUNT_AVAILABLE;
 use wire::{Capabilities, StatusFlags};
 
 use crate::answer::{Answer, Summary};
@@ -233,10 +234,12 @@ impl Connection {
         flags: u8,
     ) -> Result<(), Error> {
         self.begin()?;
+        let with_attributes = self.agreement.capabilities.has(Capabilities::QUERY_ATTRIBUTES);
+        let flags = if with_attributes { flags | PARAMETER_COUNT_AVAILABLE } else { flags };
         let out = self.transport.output.begin();
         Command::Execute { statement_id: statement.id, flags, iteration_count: 1, parameters: &[] }
             .encode(out);
-        if let Err(error) = statement.put_parameters(values, out) {
+        if let Err(error) = statement.put_parameters(values, with_attributes, out) {
             self.transport.output.abandon();
             return Err(error);
         }
@@ -381,15 +384,12 @@ impl Connection {
     }
 
     /// The stream, for a caller who goes on with the protocol himself: nothing is due on it. The session stays as it is,
-    /// prepared statements too.
+    /// prepared statements too. With COMPRESS in [`capabilities`](Self::capabilities) it carries compressed packets.
     ///
     /// # Errors
-    /// The connection broke, or is compressed: what lies under compression is no packet.
+    /// The connection broke.
     pub fn into_stream(mut self) -> Result<Stream, Error> {
         self.begin()?;
-        if self.agreement.capabilities.has(Capabilities::COMPRESS) {
-            return Err(Error::Option("the stream of a compressed connection carries no packets".into()));
-        }
         if self.transport.has_unread() {
             return Err(Error::Protocol("bytes nobody asked for"));
         }
@@ -458,7 +458,15 @@ impl Connection {
     /// Sends a command that is answered.
     fn ask(&mut self, command: Command<'_>, is_binary: bool) -> Result<(), Error> {
         self.begin()?;
-        command.encode(self.transport.output.begin());
+        let out = self.transport.output.begin();
+        match command {
+            Command::Query(sql) if self.agreement.capabilities.has(Capabilities::QUERY_ATTRIBUTES) => {
+                // No attributes, in one set, as the protocol has it.
+                out.extend_from_slice(&[wire::command::byte::QUERY, 0, 1]);
+                out.extend_from_slice(sql);
+            }
+            command => command.encode(out),
+        }
         self.transport.output.end();
         self.send(is_binary)
     }

@@ -48,6 +48,7 @@ fn wanted(options: &Options) -> Capabilities {
         .set(Capabilities::FOUND_ROWS, options.found_rows)
         .set(Capabilities::LOCAL_FILES, options.local_files)
         .set(Capabilities::SESSION_TRACK, options.session_track)
+        .set(Capabilities::QUERY_ATTRIBUTES, options.query_attributes)
         .set(Capabilities::DEPRECATE_EOF, options.deprecate_eof)
         .set(Capabilities::COMPRESS, options.compress)
         .set(Capabilities::SSL, !matches!(options.tls, Tls::Off))

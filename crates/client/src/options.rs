@@ -66,6 +66,8 @@ pub struct Options {
     pub local_files: bool,
     /// Ask for changes of session state in OK packets.
     pub session_track: bool,
+    /// Agree on query attributes, as newer drivers do; this client sends the count of none.
+    pub query_attributes: bool,
     /// Leave out the EOF packets of old. Off only to test a server.
     pub deprecate_eof: bool,
     /// Ask for the server's RSA key where a password would have to go over an open connection. Without it such a login
@@ -100,6 +102,7 @@ impl Options {
             found_rows: false,
             local_files: false,
             session_track: false,
+            query_attributes: false,
             deprecate_eof: true,
             get_server_public_key: true,
             packet_bytes_max: PACKET_BYTES_MAX,

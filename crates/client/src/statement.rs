@@ -1,5 +1,6 @@
 //! A prepared statement: its number, and what was sent for it before and need not be sent again.
 
+use wire::codec::put_lenenc_int;
 use wire::parameter::{ParameterType, ParameterValue};
 
 use crate::error::Error;
@@ -57,10 +58,14 @@ impl Statement {
     pub(crate) fn put_parameters(
         &mut self,
         values: &[ParameterValue<'_>],
+        with_attributes: bool,
         out: &mut Vec<u8>,
     ) -> Result<(), Error> {
         if values.len() != self.parameter_count {
             return Err(Error::Parameters { wanted: self.parameter_count, given: values.len() });
+        }
+        if with_attributes {
+            put_lenenc_int(out, values.len() as u64);
         }
         if values.is_empty() {
             return Ok(());
@@ -81,6 +86,9 @@ impl Statement {
             for value in values {
                 let kind = value.kind();
                 out.extend_from_slice(&[kind.column_type as u8, if kind.unsigned { 0x80 } else { 0 }]);
+                if with_attributes {
+                    out.push(0); // No name.
+                }
                 self.kinds.push(kind);
             }
         }

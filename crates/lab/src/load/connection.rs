@@ -11,17 +11,16 @@
 
 use std::collections::BTreeMap;
 use std::io::{ErrorKind, Read, Write};
-use std::os::fd::{AsRawFd, RawFd};
+use std::os::fd::RawFd;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
 
-use client::Stream;
 use wire::client::{Event, ResultReader};
 use wire::packet::{Incoming, PacketReader, next_packet};
 use wire::{Capabilities, PacketBuffer};
 
 use crate::data::fill::Source;
-use crate::load::plan::{Plan, Step};
+use crate::load::carrier::Carrier;
+use crate::load::plan::{Form, Plan, Step};
 use crate::load::{LoadError, SILENCE_MAX};
 
 /// Room for answers to begin with.
@@ -92,10 +91,11 @@ impl RowHash {
 /// A connection under load.
 #[derive(Debug)]
 pub(crate) struct LoadConnection {
-    stream: Stream,
+    stream: Carrier,
     fd: RawFd,
     is_blocking: bool,
     capabilities: Capabilities,
+    with_attributes: bool,
     input: Vec<u8>,
     start: usize,
     end: usize,
@@ -135,20 +135,14 @@ impl LoadConnection {
         }
         let capabilities = connection.capabilities();
         let stream = connection.into_stream().map_err(LoadError::Connect)?;
-        let fd = match &stream {
-            Stream::Tcp(stream) => stream.as_raw_fd(),
-            Stream::Unix(stream) => stream.as_raw_fd(),
-            Stream::Tls(_) | Stream::None => {
-                return Err(LoadError::Connect(client::Error::Option(
-                    "the load driver speaks no TLS".into(),
-                )));
-            }
-        };
+        let stream = Carrier::new(stream, capabilities.has(Capabilities::COMPRESS));
+        let fd = stream.fd().ok_or_else(|| LoadError::lost("the connection broke after login"))?;
         Ok(LoadConnection {
             stream,
             fd,
             is_blocking: true,
             capabilities,
+            with_attributes: capabilities.has(Capabilities::QUERY_ATTRIBUTES),
             input: vec![0; INPUT_BYTES],
             start: 0,
             end: 0,
@@ -177,26 +171,13 @@ impl LoadConnection {
     /// Something waits for the socket to have room.
     #[inline]
     pub(crate) fn has_unsent(&self) -> bool {
-        self.written < self.output.len()
+        self.written < self.output.len() || self.stream.has_unsent()
     }
 
     /// Whether reads wait (with a limit) or not at all.
     pub(crate) fn set_blocking(&mut self, is_blocking: bool) -> std::io::Result<()> {
         self.is_blocking = is_blocking;
-        let timeout: Option<Duration> = is_blocking.then_some(SILENCE_MAX);
-        match &self.stream {
-            Stream::Tcp(stream) => {
-                stream.set_nonblocking(!is_blocking)?;
-                stream.set_read_timeout(timeout)?;
-                stream.set_write_timeout(timeout)
-            }
-            Stream::Unix(stream) => {
-                stream.set_nonblocking(!is_blocking)?;
-                stream.set_read_timeout(timeout)?;
-                stream.set_write_timeout(timeout)
-            }
-            Stream::Tls(_) | Stream::None => Ok(()),
-        }
+        self.stream.set_blocking(is_blocking.then_some(SILENCE_MAX))
     }
 
     /// Sends the first command of an operation.
@@ -241,15 +222,17 @@ impl LoadConnection {
         | Step::Text(index)
         | Step::Prepare(index)
         | Step::Execute(index)
+        | Step::Reset(index)
         | Step::Close(index)) = step;
         let is_first = !self.is_typed[index];
         self.output.set_sequence(0);
         let next = || serial.fetch_add(1, Ordering::Relaxed);
-        plan.put(step, self.ids[index], is_first, &mut self.source, next, &mut self.output);
+        let form = Form { id: self.ids[index], is_first, with_attributes: self.with_attributes };
+        plan.put(step, form, &mut self.source, next, &mut self.output);
         match step {
             Step::Execute(_) => self.is_typed[index] = true,
             Step::Prepare(_) => self.is_typed[index] = false,
-            Step::Fixed(_) | Step::Text(_) | Step::Close(_) => {}
+            Step::Fixed(_) | Step::Text(_) | Step::Reset(_) | Step::Close(_) => {}
         }
         self.reader = match step {
             Step::Prepare(_) => ResultReader::prepare(self.capabilities),
@@ -271,7 +254,13 @@ impl LoadConnection {
         }
         self.output.clear_frames();
         self.written = 0;
-        Ok(())
+        if self.stream.is_plain() {
+            return Ok(());
+        }
+        match self.stream.flush() {
+            Err(error) if error.kind() == ErrorKind::WouldBlock && !self.is_blocking => Ok(()),
+            done => done.map_err(|error| LoadError::lost(&error.to_string())),
+        }
     }
 
     /// Reads what is there, and sends what follows from it.
@@ -319,7 +308,7 @@ impl LoadConnection {
                 }
             }
             // A read that left room emptied the socket: what comes later raises a new event.
-            if bytes < room && !self.is_blocking {
+            if bytes < room && !self.is_blocking && self.stream.is_plain() {
                 return Ok(Progress::Waiting);
             }
         }
@@ -415,7 +404,8 @@ impl LoadConnection {
         self.step = plan.steps.len();
         if plan.is_transaction {
             self.output.set_sequence(0);
-            self.output.put(b"\x03ROLLBACK");
+            let rollback: &[u8] = if self.with_attributes { b"\x03\0\x01ROLLBACK" } else { b"\x03ROLLBACK" };
+            self.output.put(rollback);
             self.reader = ResultReader::query(self.capabilities);
         }
         tally.bytes_up += self.output.len() as u64;

@@ -53,6 +53,9 @@ pub(crate) struct Seen {
     pub(crate) run_queue_ns: u64,
     /// From the first operation to the end of the last.
     pub(crate) wall_ns: u64,
+    /// CPU of the busiest thread, and `serial` numbers used, where somebody else's client counts them.
+    pub(crate) busiest_ns: u64,
+    pub(crate) serials: u64,
 }
 
 /// A thread's connections.

@@ -36,6 +36,11 @@ impl Latencies {
         self.0.saturating_record(ns);
     }
 
+    /// Counts one value so many times.
+    pub fn record_many(&mut self, ns: u64, count: u64) {
+        self.0.saturating_record_n(ns, count);
+    }
+
     /// Adds another's.
     pub fn add(&mut self, other: &Latencies) {
         self.0 += &other.0;

@@ -8,15 +8,20 @@
 //! The client watches itself: the CPU of its threads and how late it noticed an arrival. A client that could not keep up
 //! makes a block invalid ([`judge`]), never a server slow.
 //!
-//! Read next: [`profile`] (what drivers send), `plan` (an operation as commands), `connection` (one connection), `driver`
-//! (one thread).
+//! Read next: [`profile`] (what drivers send), [`shim`] (real drivers), [`faith`] (whether the first are like the second),
+//! `plan` (an operation as commands), `connection` (one connection), `driver` (one thread).
 
+mod carrier;
 mod connection;
 mod driver;
+pub mod faith;
+#[cfg(test)]
+mod golden;
 pub mod histogram;
 mod plan;
 pub mod profile;
 pub mod schedule;
+pub mod shim;
 
 use std::fmt;
 use std::sync::Barrier;
@@ -30,8 +35,9 @@ use crate::evidence::Block;
 use crate::load::connection::{LoadConnection, RowHash, Tally};
 use crate::load::driver::{Driver, Seen, Task};
 use crate::load::plan::Plan;
-use crate::load::profile::Profile;
-use crate::scenario::{Mode, Work};
+use crate::load::profile::{Prepare, Profile};
+use crate::load::shim::{Real, RealFleet, Shims};
+use crate::scenario::{Mode, Protocol, Work};
 
 /// A server that sends nothing for so long while an answer is due is taken for dead.
 pub(crate) const SILENCE_MAX: Duration = Duration::from_secs(120);
@@ -64,6 +70,53 @@ pub enum LoadError {
     Silent,
     /// This machine refused something.
     Local(String),
+    /// A real driver cannot do this, or its toolchain is missing.
+    Driver {
+        /// Its name.
+        driver: &'static str,
+        /// In words.
+        why: String,
+    },
+}
+
+/// Who sends an arm's commands.
+#[derive(Clone, Copy, Debug)]
+pub enum Sender {
+    /// Our own client, like this profile.
+    Like(&'static Profile),
+    /// A real driver.
+    Real(&'static Real),
+}
+
+impl Sender {
+    /// Our own client, as itself.
+    #[must_use]
+    pub fn native() -> Sender {
+        Sender::Like(Profile::native())
+    }
+
+    /// The driver of this name: a profile's, or `real-` and more.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Sender> {
+        Profile::named(name).map(Sender::Like).or_else(|| Real::named(name).map(Sender::Real))
+    }
+
+    /// All names.
+    #[must_use]
+    pub fn names() -> Vec<&'static str> {
+        let mut names = Profile::names();
+        names.extend(Real::all().iter().map(|real| real.name));
+        names
+    }
+
+    /// Its name.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Sender::Like(profile) => profile.name,
+            Sender::Real(real) => real.name,
+        }
+    }
 }
 
 impl LoadError {
@@ -91,6 +144,7 @@ impl fmt::Display for LoadError {
                 write!(f, "the server did not answer within {} s", SILENCE_MAX.as_secs())
             }
             LoadError::Local(why) => f.write_str(why),
+            LoadError::Driver { driver, why } => write!(f, "driver {driver}: {why}"),
         }
     }
 }
@@ -113,8 +167,10 @@ pub struct Spec<'a> {
     pub options: &'a Options,
     /// What.
     pub work: &'a Work,
-    /// As which driver.
-    pub profile: &'a Profile,
+    /// As which driver, or by which.
+    pub sender: Sender,
+    /// Real drivers' processes.
+    pub shims: &'a Shims,
     /// More SQL on every connection, such as the arm's session variables.
     pub session: &'a [String],
     /// Seed of the parameters.
@@ -131,9 +187,15 @@ pub struct Spec<'a> {
 #[derive(Debug)]
 pub struct Fleet<'a> {
     spec: Spec<'a>,
-    plan: Plan,
-    connections: Vec<LoadConnection>,
+    hands: Hands<'a>,
     idle: Vec<Connection>,
+}
+
+/// Who holds the connections.
+#[derive(Debug)]
+enum Hands<'a> {
+    Native { plan: Plan, connections: Vec<LoadConnection> },
+    Real(RealFleet<'a>),
 }
 
 impl<'a> Fleet<'a> {
@@ -144,7 +206,6 @@ impl<'a> Fleet<'a> {
     pub fn open(spec: Spec<'a>) -> Result<Fleet<'a>, LoadError> {
         let load = &spec.work.load;
         raise_descriptor_limit();
-        let plan = Plan::new(&spec.work.op, spec.profile);
         let mut idle = Vec::new();
         for _ in 0..load.idle_connections {
             let mut connection = Connection::connect(spec.options).map_err(LoadError::Connect)?;
@@ -153,11 +214,25 @@ impl<'a> Fleet<'a> {
             }
             idle.push(connection);
         }
+        let profile = match spec.sender {
+            Sender::Like(profile) => profile,
+            Sender::Real(real) => {
+                let hands = Hands::Real(RealFleet::open(&spec, real)?);
+                return Ok(Fleet { spec, hands, idle });
+            }
+        };
+        if spec.work.op.protocol == Protocol::Prepared && profile.prepare == Prepare::Never {
+            let why = "it cannot prepare statements at the server".to_owned();
+            return Err(LoadError::Driver { driver: profile.name, why });
+        }
+        let plan = Plan::new(&spec.work.op, profile);
+        let mut options = spec.options.clone();
+        profile.put_login(&mut options);
         let mut connections = Vec::new();
         for index in 0..u64::from(load.connections) {
-            let mut connection = Connection::connect(spec.options).map_err(LoadError::Connect)?;
-            for sql in spec.profile.connect {
-                run(&mut connection, sql)?;
+            let mut connection = Connection::connect(&options).map_err(LoadError::Connect)?;
+            for sql in profile.connect(connection.server_version()) {
+                run(&mut connection, &sql)?;
             }
             for sql in spec.work.session.iter().chain(spec.session) {
                 run(&mut connection, sql)?;
@@ -171,24 +246,28 @@ impl<'a> Fleet<'a> {
             first.row_hash =
                 Some(RowHash { hash: 0xcbf2_9ce4_8422_2325, operations_left: HASHED_OPERATIONS });
         }
-        Ok(Fleet { spec, plan, connections, idle })
+        Ok(Fleet { spec, hands: Hands::Native { plan, connections }, idle })
     }
 
     /// Warms up, then runs the block; `at` is called right before and right after what is measured.
     ///
     /// # Errors
     /// The server went away or said nothing.
-    pub fn run(mut self, at: &mut dyn FnMut(Moment)) -> Result<Block, LoadError> {
+    pub fn run(self, at: &mut dyn FnMut(Moment)) -> Result<Block, LoadError> {
         let load = &self.spec.work.load;
-        let threads = usize::try_from(load.threads).unwrap_or(1).clamp(1, self.connections.len().max(1));
+        let (plan, connections) = match self.hands {
+            Hands::Native { plan, connections } => (plan, connections),
+            Hands::Real(fleet) => return fleet.run(&self.spec, at),
+        };
+        let threads = usize::try_from(load.threads).unwrap_or(1).clamp(1, connections.len().max(1));
         let mut shares: Vec<Vec<LoadConnection>> = (0..threads).map(|_| Vec::new()).collect();
-        for (index, connection) in std::mem::take(&mut self.connections).into_iter().enumerate() {
+        for (index, connection) in connections.into_iter().enumerate() {
             shares[index % threads].push(connection);
         }
         let warm = Barrier::new(threads + 1);
         let begin = Barrier::new(threads + 1);
         let end = Barrier::new(threads + 1);
-        let (plan, spec) = (&self.plan, &self.spec);
+        let (plan, spec) = (&plan, &self.spec);
         let results: Vec<Result<(Seen, Option<u64>), LoadError>> = std::thread::scope(|scope| {
             let handles: Vec<_> = shares
                 .into_iter()
@@ -288,8 +367,9 @@ fn task(load: &crate::scenario::Load, thread: usize, threads: usize, seed: u64) 
 }
 
 fn add(total: &mut Seen, seen: Seen) {
-    let Seen { operations, latency, service, lag, arrivals, skips, tally, cpu_ns, run_queue_ns, wall_ns } =
-        seen;
+    let Seen {
+        operations, latency, service, lag, arrivals, skips, tally, cpu_ns, run_queue_ns, wall_ns, ..
+    } = seen;
     total.operations += operations;
     total.latency.add(&latency);
     total.service.add(&service);

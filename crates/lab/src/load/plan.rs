@@ -1,11 +1,15 @@
 //! The commands of one operation, laid out once so that sending them is copying and filling in values.
 
 use wire::command::byte;
+use wire::parameter::PARAMETER_COUNT_AVAILABLE;
 use wire::{ColumnType, PacketBuffer};
 
 use crate::data::fill::{Fill, FillKind, Source, Value};
-use crate::load::profile::{Prepare, Profile};
+use crate::load::profile::{Prepare, Profile, Values};
 use crate::scenario::{Op, Protocol};
+
+/// A count of 0 in one set, before the text of a query where both sides agreed on attributes.
+const NO_ATTRIBUTES: &[u8] = &[0, 1];
 
 /// One command.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -18,6 +22,8 @@ pub(crate) enum Step {
     Prepare(usize),
     /// COM_STMT_EXECUTE.
     Execute(usize),
+    /// COM_STMT_RESET.
+    Reset(usize),
     /// COM_STMT_CLOSE; not answered.
     Close(usize),
 }
@@ -39,7 +45,18 @@ pub(crate) struct Plan {
     /// Statements that are prepared when a connection is made.
     pub(crate) prepared_at_start: Vec<usize>,
     pub(crate) is_transaction: bool,
-    types_each_time: bool,
+    values: Values,
+}
+
+/// What a command's bytes depend on besides the plan.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Form {
+    /// Of the prepared statement.
+    pub(crate) id: u32,
+    /// Its types were not sent yet.
+    pub(crate) is_first: bool,
+    /// Client and server agreed on QUERY_ATTRIBUTES.
+    pub(crate) with_attributes: bool,
 }
 
 impl Plan {
@@ -50,7 +67,7 @@ impl Plan {
             statements: Vec::new(),
             prepared_at_start: Vec::new(),
             is_transaction: op.transaction,
-            types_each_time: profile.types_each_time,
+            values: profile.values,
         };
         if op.transaction {
             plan.fix(profile.begin);
@@ -76,7 +93,7 @@ impl Plan {
                 // Every driver sends a statement without parameters as text unless told otherwise.
                 Protocol::Auto => has_params && profile.auto == Protocol::Prepared,
             };
-            if is_prepared && profile.prepare == Prepare::Once {
+            if is_prepared && matches!(profile.prepare, Prepare::Once | Prepare::OnceWithReset) {
                 plan.prepared_at_start.push(index);
             }
             for _ in 0..statement.repeat {
@@ -85,7 +102,10 @@ impl Plan {
                     (true, Prepare::EachCall) => {
                         plan.steps.extend([Step::Prepare(index), Step::Execute(index), Step::Close(index)]);
                     }
-                    (false, _) => {
+                    (true, Prepare::OnceWithReset) => {
+                        plan.steps.extend([Step::Reset(index), Step::Execute(index)]);
+                    }
+                    (false, _) | (true, Prepare::Never) => {
                         plan.steps.push(if has_params { Step::Text(index) } else { Step::Fixed(index) });
                     }
                 }
@@ -108,13 +128,12 @@ impl Plan {
         }
     }
 
-    /// Appends one command as a packet. `id` is the prepared statement's; `is_first`: its types were not sent yet.
+    /// Appends one command as a packet.
     #[inline]
     pub(crate) fn put(
         &self,
         step: Step,
-        id: u32,
-        is_first: bool,
+        Form { id, is_first, with_attributes }: Form,
         source: &mut Source,
         mut serial: impl FnMut() -> u64,
         out: &mut PacketBuffer,
@@ -123,6 +142,9 @@ impl Plan {
         match step {
             Step::Fixed(index) => {
                 payload.push(byte::QUERY);
+                if with_attributes {
+                    payload.extend_from_slice(NO_ATTRIBUTES);
+                }
                 payload.extend_from_slice(&self.statements[index].sql);
             }
             Step::Prepare(index) => {
@@ -133,15 +155,22 @@ impl Plan {
                 payload.push(byte::STMT_CLOSE);
                 payload.extend_from_slice(&id.to_le_bytes());
             }
+            Step::Reset(_) => {
+                payload.push(byte::STMT_RESET);
+                payload.extend_from_slice(&id.to_le_bytes());
+            }
             Step::Text(index) => {
                 payload.push(byte::QUERY);
+                if with_attributes {
+                    payload.extend_from_slice(NO_ATTRIBUTES);
+                }
                 let statement = &self.statements[index];
                 let mut fills = statement.params.iter().cycle();
                 for (place, piece) in statement.pieces.iter().enumerate() {
                     if place > 0
                         && let Some(fill) = fills.next()
                     {
-                        source.next(fill, &mut serial).put_literal(payload);
+                        put_text(source.next(fill, &mut serial), &self.values, payload);
                     }
                     payload.extend_from_slice(&statement.sql[piece.clone()]);
                 }
@@ -151,21 +180,37 @@ impl Plan {
                 let count = statement.pieces.len().saturating_sub(1);
                 payload.push(byte::STMT_EXECUTE);
                 payload.extend_from_slice(&id.to_le_bytes());
-                payload.extend_from_slice(&[0, 1, 0, 0, 0]); // No cursor; once.
+                // No cursor; once.
+                let flags = if with_attributes { PARAMETER_COUNT_AVAILABLE } else { 0 };
+                payload.extend_from_slice(&[flags, 1, 0, 0, 0]);
+                if with_attributes {
+                    wire::codec::put_lenenc_int(payload, count as u64);
+                } else if count == 0 && self.values.has_empty_mark {
+                    payload.push(0);
+                }
                 if count > 0 {
                     let fills = || statement.params.iter().cycle().take(count);
                     let bitmap = payload.len();
                     payload.resize(bitmap + count.div_ceil(8), 0);
-                    let with_types = is_first || self.types_each_time;
+                    let with_types = is_first || self.values.types_each_time;
                     payload.push(u8::from(with_types));
+                    let type_bytes = if with_attributes { 3 } else { 2 };
+                    let types = payload.len();
                     if with_types {
                         for fill in fills() {
-                            payload.extend_from_slice(&[column_type(fill) as u8, 0]);
+                            // Without attributes a parameter has no name, and the byte of its length is not there either.
+                            let told = [column_type(fill, &self.values) as u8, 0, 0];
+                            payload.extend_from_slice(&told[..type_bytes]);
                         }
                     }
                     for (place, fill) in fills().enumerate() {
                         match source.next(fill, &mut serial) {
-                            Value::Null => payload[bitmap + place / 8] |= 1 << (place % 8),
+                            Value::Null => {
+                                payload[bitmap + place / 8] |= 1 << (place % 8);
+                                if let (true, Some(null)) = (with_types, self.values.null_type) {
+                                    payload[types + place * type_bytes] = null as u8;
+                                }
+                            }
                             Value::Int(value) => payload.extend_from_slice(&value.to_le_bytes()),
                             Value::Bare(text) | Value::Text(text) => {
                                 wire::codec::put_lenenc_bytes(payload, text);
@@ -179,15 +224,37 @@ impl Plan {
     }
 }
 
-fn column_type(fill: &Fill) -> ColumnType {
+/// Appends a value the way a driver writes it into a statement.
+#[inline]
+fn put_text(value: Value<'_>, values: &Values, out: &mut Vec<u8>) {
+    match value {
+        Value::Null => out.extend_from_slice(values.null.as_bytes()),
+        Value::Bare(text) if values.decimal_is_text => Value::Text(text).put_literal(out),
+        Value::Text(text) if values.is_quote_escaped && text.contains(&b'\'') => {
+            out.push(b'\'');
+            for &byte in text {
+                match byte {
+                    b'\'' | b'\\' => out.extend_from_slice(&[b'\\', byte]),
+                    0 => out.extend_from_slice(b"\\0"),
+                    byte => out.push(byte),
+                }
+            }
+            out.push(b'\'');
+        }
+        value => value.put_literal(out),
+    }
+}
+
+fn column_type(fill: &Fill, values: &Values) -> ColumnType {
     match fill.kind {
         FillKind::Serial(_) | FillKind::Uniform(..) | FillKind::PreviousPlus(_) => ColumnType::LongLong,
-        FillKind::Decimal(..) => ColumnType::NewDecimal,
-        FillKind::Digits(_)
+        FillKind::Decimal(..) if !values.decimal_is_text => ColumnType::NewDecimal,
+        FillKind::Decimal(..)
+        | FillKind::Digits(_)
         | FillKind::Text(_)
         | FillKind::DateTime(_)
         | FillKind::Pick(_)
-        | FillKind::Constant(_) => ColumnType::VarString,
+        | FillKind::Constant(_) => values.text,
     }
 }
 
@@ -217,8 +284,7 @@ mod tests {
         let mut serial = 6;
         plan.put(
             step,
-            9,
-            is_first,
+            Form { id: 9, is_first, with_attributes: false },
             &mut Source::new(0, 0),
             || {
                 serial += 1;

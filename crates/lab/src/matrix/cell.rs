@@ -2,8 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use client::{Options, Tls};
+
 use crate::evidence::Arm;
-use crate::load::profile::Profile;
+use crate::load::Sender;
 use crate::matrix::design::{self, Fraction};
 use crate::scenario::{Design, Protocol, Scenario, ScenarioError, VARIANT_DEFAULT, Work};
 
@@ -33,11 +35,23 @@ pub(crate) struct Cell {
     pub(crate) arm: Arm,
     pub(crate) server: usize,
     pub(crate) work: Work,
-    pub(crate) profile: &'static Profile,
+    pub(crate) sender: Sender,
+    has_tls: bool,
+    is_compressed: bool,
     /// SQL for each of its sessions.
     pub(crate) session: Vec<String>,
     /// Global variables while it runs.
     pub(crate) global: Vec<(String, String)>,
+}
+
+impl Cell {
+    /// Sets how its connections under load travel: as the arm says, else in the clear.
+    pub(crate) fn wrap(&self, options: &mut Options) {
+        options.compress = self.is_compressed;
+        if self.has_tls {
+            options.tls = Tls::Required(client::unverified_tls());
+        }
+    }
 }
 
 /// Levels of one axis: its name, and the texts.
@@ -186,12 +200,19 @@ fn axes(scenario: &Scenario, choice: &Choice, allow_global: bool) -> Result<Vec<
     axes.push(("variant".to_owned(), pick("variant", &choice.variants, &scenario.variants)?));
     let drivers =
         if choice.drivers.is_empty() { scenario.axes.driver.clone() } else { choice.drivers.clone() };
-    let names: Vec<String> = Profile::names().iter().map(|&name| name.to_owned()).collect();
+    let names: Vec<String> = Sender::names().iter().map(|&name| name.to_owned()).collect();
     let drivers = if drivers.is_empty() { vec!["native".to_owned()] } else { drivers };
     axes.push(("driver".to_owned(), pick("driver", &drivers, &names)?));
     let protocols = if choice.protocols.is_empty() { &scenario.axes.protocol } else { &choice.protocols };
     if !protocols.is_empty() {
         axes.push(("protocol".to_owned(), protocols.iter().map(|&one| word(one).to_owned()).collect()));
+    }
+    if choice.protocols.is_empty() {
+        let words = scenario.axes.use_server_prep.iter().map(ToString::to_string).collect();
+        axes.push(("use_server_prep".to_owned(), words));
+    }
+    for (name, values) in [("tls", &scenario.axes.tls), ("compression", &scenario.axes.compression)] {
+        axes.push((name.to_owned(), values.iter().map(|value| value.word().to_owned()).collect()));
     }
     for (name, values) in &scenario.axes.session {
         axes.push((format!("session.{name}"), values.clone()));
@@ -242,13 +263,18 @@ fn cell(
             _ => Protocol::Auto,
         };
     }
+    match level("use_server_prep") {
+        Some("true") => work.op.protocol = Protocol::Prepared,
+        Some(_) => work.op.protocol = Protocol::Text,
+        None => {}
+    }
     // An axis of this name is the scale where the scenario scales by connections.
     if scenario.scale.as_ref().is_none_or(|scale| scale.name != "connections")
         && let Some(connections) = level("connections").and_then(|level| level.parse().ok())
     {
         work.load.connections = connections;
     }
-    let profile = level("driver").and_then(Profile::named).unwrap_or(Profile::native());
+    let sender = level("driver").and_then(Sender::named).unwrap_or(Sender::native());
     let values = |prefix: &str| -> Vec<(String, String)> {
         let of =
             |(axis, level): &(&str, &str)| Some((axis.strip_prefix(prefix)?.to_owned(), (*level).to_owned()));
@@ -259,14 +285,24 @@ fn cell(
     let arm = Arm {
         name,
         server: levels["server"].clone(),
-        driver: profile.name.to_owned(),
+        driver: sender.name().to_owned(),
         levels,
         scale,
         connections: work.load.connections,
         idle_connections: work.load.idle_connections,
         same_as: None,
     };
-    Ok(Cell { arm, server, work, profile, session, global: values("global.") })
+    let is_on = |axis| level(axis) == Some("on");
+    Ok(Cell {
+        arm,
+        server,
+        work,
+        sender,
+        has_tls: is_on("tls"),
+        is_compressed: is_on("compression"),
+        session,
+        global: values("global."),
+    })
 }
 
 #[cfg(test)]
@@ -328,6 +364,38 @@ mod tests {
         );
         // Too few axes for a fraction of this resolution: all run, and nothing is mixed.
         assert!(limits_of_design(&scenario, &Choice::default(), false).unwrap().is_empty());
+    }
+
+    #[test]
+    fn connections_are_prepared_and_wrapped_as_the_arm_says() {
+        let text = scenario().text.replace(
+            r#"protocol = ["prepared", "text"]"#,
+            "use_server_prep = [true, false]\ntls = [\"off\", \"on\"]\ncompression = [\"on\"]\n\
+             driver = [\"real-cj-8.3.0\"]",
+        );
+        let scenario = Scenario::parse(&text).unwrap();
+        let choice = Choice { scale: vec![125], ..Choice::default() };
+        let found = cells(&scenario, &["a".to_owned()], &choice, false).unwrap();
+        let names: Vec<&str> = found.iter().map(|cell| cell.arm.name.as_str()).collect();
+        assert_eq!(
+            names,
+            [
+                "a/use_server_prep=true/tls=off",
+                "a/use_server_prep=true/tls=on",
+                "a/use_server_prep=false/tls=off",
+                "a/use_server_prep=false/tls=on"
+            ]
+        );
+        assert_eq!(found[0].work.op.protocol, Protocol::Prepared);
+        assert_eq!(found[3].work.op.protocol, Protocol::Text);
+        assert_eq!(found[3].arm.driver, "real-cj-8.3.0");
+        let mut options = Options::from_url("mysql://u@h").unwrap();
+        found[2].wrap(&mut options);
+        assert!(options.compress && matches!(options.tls, Tls::Off));
+        found[3].wrap(&mut options);
+        assert!(matches!(options.tls, Tls::Required(_)));
+        let both = text.replace("use_server_prep", "protocol = [\"text\"]\nuse_server_prep");
+        assert!(Scenario::parse(&both).unwrap_err().to_string().contains("say the same"));
     }
 
     #[test]

@@ -29,8 +29,8 @@ use client::{Connection, Error, Options};
 
 use crate::data::random::Random;
 use crate::evidence::{Block, Machine, Metric, Run, ScenarioRecord, Setting};
-use crate::load::profile::Profile;
-use crate::load::{Fleet, LoadError, Moment, Spec};
+use crate::load::shim::Shims;
+use crate::load::{Fleet, LoadError, Moment, Sender, Spec, faith};
 use crate::matrix::cell::{Cell, Choice};
 use crate::matrix::place::PlaceError;
 use crate::scenario::{Scenario, Table, Work};
@@ -161,7 +161,16 @@ pub fn run(request: &Request, hear: &mut dyn FnMut(&Progress<'_>)) -> Result<Run
         cells.push(twin);
     }
     run.arms = cells.iter().map(|cell| cell.arm.clone()).collect();
-    let mut stage = Rounds { request, run, subjects, cells, started, dropped: Vec::new(), data: Vec::new() };
+    let mut stage = Rounds {
+        request,
+        run,
+        subjects,
+        cells,
+        started,
+        dropped: Vec::new(),
+        data: Vec::new(),
+        shims: Shims::new(),
+    };
     stage.dropped = vec![false; stage.cells.len()];
     let loaded = stage.load_data(hear);
     let nothing_loaded = loaded.is_err();
@@ -176,6 +185,8 @@ pub fn run(request: &Request, hear: &mut dyn FnMut(&Progress<'_>)) -> Result<Run
     let mut run = stage.run;
     run.duration_s = started.elapsed().as_secs_f64();
     analysis::analyse(&mut run, request.scenario.seed);
+    let complaints: Vec<String> = faith::compare(&run).iter().filter_map(faith::Faith::complaint).collect();
+    run.warnings.extend(complaints);
     match knowledge::entries() {
         Ok(entries) => verdict::conclude(&mut run, &entries, request.scenario.seed),
         Err(why) => run.warnings.push(format!("no verdict: {why}")),
@@ -283,6 +294,14 @@ fn settings(subjects: &[Subject], scenario: &Scenario) -> Vec<Setting> {
     for (name, value) in
         [("tls", "off"), ("compression", "off"), ("row_format", "DYNAMIC"), ("charset", equalise::COLLATION)]
     {
+        let is_varied = match name {
+            "tls" => !scenario.axes.tls.is_empty(),
+            "compression" => !scenario.axes.compression.is_empty(),
+            _ => false,
+        };
+        if is_varied {
+            continue;
+        }
         settings.push(Setting {
             name: name.to_owned(),
             values: subjects
@@ -316,6 +335,7 @@ struct Rounds<'a> {
     /// Arms that cannot run: why is in the warnings.
     dropped: Vec<bool>,
     data: Vec<DataSet>,
+    shims: Shims,
 }
 
 impl Rounds<'_> {
@@ -448,11 +468,13 @@ impl Rounds<'_> {
         }
         let mut options = under_test.options.clone();
         options.database = Some(data.schema.clone());
+        cell.wrap(&mut options);
         let statements: Vec<String> = session.iter().chain(&cell.session).cloned().collect();
         let spec = Spec {
             options: &options,
             work: &cell.work,
-            profile: cell.profile,
+            sender: cell.sender,
+            shims: &self.shims,
             session: &statements,
             seed: self.request.scenario.seed,
             block: u64::from(round),
@@ -460,7 +482,7 @@ impl Rounds<'_> {
             // Rows of the first round are enough. Other drivers may ask for the other form of rows.
             with_row_hash: self.request.scenario.compare_results
                 && round == 0
-                && cell.profile.name == Profile::native().name,
+                && cell.sender.name() == Sender::native().name(),
         };
         let mut readings = Readings { pid: under_test.pid(), ..Readings::default() };
         let started_ns = self.started.elapsed().as_nanos() as u64;
@@ -471,7 +493,8 @@ impl Rounds<'_> {
             // The server is well and refuses this arm: others may run.
             Err(
                 error @ (LoadError::Connect(Error::Server(_))
-                | LoadError::Statement { error: Error::Server(_), .. }),
+                | LoadError::Statement { error: Error::Server(_), .. }
+                | LoadError::Driver { .. }),
             ) => {
                 self.dropped[arm] = true;
                 self.run.warnings.push(format!("arm {} left out: {error}", cell.arm.name));
@@ -482,6 +505,9 @@ impl Rounds<'_> {
         block.arm = arm;
         block.started_ns = started_ns;
         readings.fill(&mut block, footprint).map_err(fail)?;
+        if let Sender::Real(_) = cell.sender {
+            faith::fill_bytes(&mut block);
+        }
         Ok(Some(block))
     }
 

@@ -90,6 +90,27 @@ pub enum Protocol {
     Prepared,
 }
 
+/// Whether something of the connection is on.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq)]
+#[serde(rename_all = "lowercase")]
+pub enum OnOff {
+    /// It is.
+    On,
+    /// It is not.
+    Off,
+}
+
+impl OnOff {
+    /// As scenarios have it.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            OnOff::On => "on",
+            OnOff::Off => "off",
+        }
+    }
+}
+
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct FileStatement {
@@ -155,6 +176,9 @@ pub(crate) struct FileAxes {
     pub(crate) driver: Vec<Spanned<String>>,
     pub(crate) protocol: Vec<Protocol>,
     pub(crate) connections: Vec<u32>,
+    pub(crate) use_server_prep: Option<Spanned<Vec<bool>>>,
+    pub(crate) tls: Vec<OnOff>,
+    pub(crate) compression: Vec<OnOff>,
     pub(crate) session: BTreeMap<String, Vec<String>>,
     pub(crate) global: BTreeMap<String, Vec<String>>,
 }

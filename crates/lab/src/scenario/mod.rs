@@ -17,7 +17,7 @@ use std::ops::Range;
 use toml::Spanned;
 
 pub use crate::scenario::error::ScenarioError;
-pub use crate::scenario::file::{Arrivals, Expect, Probes, Protocol};
+pub use crate::scenario::file::{Arrivals, Expect, OnOff, Probes, Protocol};
 
 use crate::data::fill::{Fill, FillKind};
 use crate::scenario::file::{File, FileFill, FileMode, FileOp, FileTable, Number};
@@ -97,6 +97,12 @@ pub struct Axes {
     pub protocol: Vec<Protocol>,
     /// Connections; empty: as the load says.
     pub connections: Vec<u32>,
+    /// Whether the driver prepares at the server, as the protocols prepared and text: the name drivers' own options have.
+    pub use_server_prep: Vec<bool>,
+    /// Connections under load in TLS; empty: off.
+    pub tls: Vec<OnOff>,
+    /// And compressed; empty: off.
+    pub compression: Vec<OnOff>,
     /// Session variables and their values as SQL.
     pub session: BTreeMap<String, Vec<String>>,
     /// Global variables and their values as SQL; changed only if that is allowed.
@@ -254,8 +260,8 @@ impl Scenario {
         let mut variants = vec![VARIANT_DEFAULT.to_owned()];
         variants.extend(file.variants.keys().cloned());
         for driver in &file.axes.driver {
-            if crate::load::profile::Profile::named(driver.get_ref()).is_none() {
-                let known = crate::load::profile::Profile::names().join(", ");
+            if crate::load::Sender::named(driver.get_ref()).is_none() {
+                let known = crate::load::Sender::names().join(", ");
                 let message = format!("unknown driver '{}'; expected one of: {known}", driver.get_ref());
                 return Err(fail(driver.span(), message));
             }
@@ -286,11 +292,25 @@ impl Scenario {
                 }
             },
         };
+        if !file.axes.protocol.is_empty()
+            && let Some(prep) = &file.axes.use_server_prep
+        {
+            let message = "use_server_prep and protocol say the same; expected one of them".to_owned();
+            return Err(fail(prep.span(), message));
+        }
         let axes = Axes {
             design,
             driver: file.axes.driver.iter().map(|driver| driver.get_ref().clone()).collect(),
             protocol: file.axes.protocol.clone(),
             connections: file.axes.connections.clone(),
+            use_server_prep: file
+                .axes
+                .use_server_prep
+                .as_ref()
+                .map(|prep| prep.get_ref().clone())
+                .unwrap_or_default(),
+            tls: file.axes.tls.clone(),
+            compression: file.axes.compression.clone(),
             session: file.axes.session.clone(),
             global: file.axes.global.clone(),
         };
