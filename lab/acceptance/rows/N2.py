@@ -28,7 +28,7 @@ FRONT_PORT = 25613
 SCHEMA = "invar_lab"
 ROWS = 10000
 RUNS = 20
-SECONDS = "15"
+SECONDS = "20"
 
 
 class Servers:
