@@ -197,7 +197,7 @@ fn report(file: &str, options: &[&str]) -> Result<u8, String> {
     print!("{}", lab::report::terminal::text(&run, colour));
     for option in options.chunks(2) {
         let (path, text) = match option {
-            ["--html", path] => (path, lab::report::html::page(&run, &[])),
+            ["--html", path] => (path, lab::report::html::page(&run, &lab::report::flames::figures(&run))),
             ["--markdown", path] => (path, lab::report::markdown::text(&run)),
             _ => return Err(format!("'{}': expected --html FILE or --markdown FILE", option.join(" "))),
         };

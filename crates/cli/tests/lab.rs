@@ -186,3 +186,68 @@ fn a_bench_appends_to_its_history_and_draws_it() {
     std::fs::remove_file(&page).expect("it is there");
     assert!(bench(&[]).status.success() && page.exists(), "drawn again without a run");
 }
+
+const SLOW_SCENARIO: &str = r#"
+id = "slow"
+claim = "counting is slow"
+[[table]]
+name = "t"
+columns = [{ name = "id", type = "INT NOT NULL", fill = { serial = 1 } }]
+keys = ["PRIMARY KEY (id)"]
+rows = 120
+[op]
+protocol = "text"
+[[op.statement]]
+sql = "SELECT 1"
+[variants.counting]
+protocol = "text"
+statement = [{ sql = "SELECT COUNT(*) FROM t a JOIN t b WHERE a.id + b.id > ?", params = [{ uniform = [1, 100] }] }]
+[[intervention]]
+what = "one row is counted"
+op = { protocol = "text", statement = [{ sql = "SELECT COUNT(*) FROM t WHERE id = ?", params = [{ uniform = [1, 100] }] }] }
+[expect]
+min_ratio = 2.0
+[load]
+mode = "closed"
+block_ms = 50
+warmup_operations = 1
+"#;
+
+#[test]
+fn what_is_slow_is_looked_at_again_and_a_change_proves_it() {
+    let server = Server::start(&["--skip-ssl"]);
+    let folder = tempfile::tempdir().expect("a folder");
+    let (scenario, json, html) =
+        (folder.path().join("slow.toml"), folder.path().join("run.json"), folder.path().join("run.html"));
+    std::fs::write(&scenario, SLOW_SCENARIO).expect("the scenario is written");
+    let run = |more: &[&str]| {
+        let (scenario, json, html) =
+            (scenario.to_string_lossy(), json.to_string_lossy(), html.to_string_lossy());
+        let server = option("one", &server);
+        let mut words = vec![&*scenario, &*server, "--time-budget=6", "--rounds=8,8", "--no-twin"];
+        words.extend_from_slice(&["--json", &json, "--html", &html]);
+        words.extend_from_slice(more);
+        let out = lab(&words).output().expect("it runs");
+        (evidence(Path::new(&*json)), String::from_utf8_lossy(&out.stdout).into_owned())
+    };
+    let (found, said) = run(&[]);
+    assert_eq!(found.incomplete, None, "{said}");
+    let passes: Vec<usize> =
+        (0..2).map(|pass| found.blocks.iter().filter(|block| block.pass == pass).count()).collect();
+    assert!(passes[0] == 16 && passes[1] >= 10, "two arms, eight rounds, and a second look: {passes:?}");
+    let tried = found.interventions.iter().find(|one| one.what == "one row is counted").expect("it is tried");
+    assert!(tried.is_confirmed && tried.rounds >= 3 && tried.after > tried.during, "{tried:?}");
+    let verdict = found.verdict.expect("there is one");
+    assert_eq!(verdict.kind, lab::evidence::VerdictKind::Confirmed, "{said}");
+    assert!(found.expected.iter().all(|one| one.holds) && said.contains("ratio of 2 or more"), "{said}");
+    // Where the machine lets us sample, there are pictures; where not, a warning says so.
+    let page = std::fs::read_to_string(&html).expect("the page is written");
+    let has_pictures =
+        page.contains("spends the server's CPU") || page.contains("spends the server&#39;s CPU");
+    assert_eq!(found.stacks.len() == 2, has_pictures);
+    assert!(found.stacks.len() == 2 || found.warnings.iter().any(|one| one.contains("no stacks")), "{said}");
+
+    let (timed, said) = run(&["--only-timing"]);
+    assert!(timed.blocks.iter().all(|block| block.pass == 0) && timed.interventions.is_empty(), "{said}");
+    assert!(timed.stacks.is_empty() && timed.counts.iter().all(|count| count.source == "status"));
+}

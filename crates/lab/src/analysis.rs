@@ -242,11 +242,16 @@ fn comparison(
     }
 }
 
-fn comparisons(run: &Run, seed: u64) -> Vec<Comparison> {
-    let pairs: Vec<(usize, usize)> = (0..run.arms.len())
+/// Every arm with the one it is compared with.
+fn pairs(run: &Run) -> Vec<(usize, usize)> {
+    (0..run.arms.len())
         .filter(|arm| run.arms[*arm].same_as.is_none())
         .filter_map(|arm| Some((base_of(run, arm)?, arm)))
-        .collect();
+        .collect()
+}
+
+fn times(run: &Run, seed: u64) -> Vec<Comparison> {
+    let pairs = pairs(run);
     let mut out = Vec::new();
     for metric in TIMES {
         let measured: Vec<Pair> =
@@ -257,8 +262,12 @@ fn comparisons(run: &Run, seed: u64) -> Vec<Comparison> {
             out.push(comparison(pair, metric, None, p, &floor));
         }
     }
+    out
+}
+
+fn changed_counts(run: &Run, seed: u64) -> Vec<Comparison> {
     let mut counts: Vec<Comparison> = Vec::new();
-    for (base, arm) in &pairs {
+    for (base, arm) in &pairs(run) {
         let names: BTreeSet<&String> = run
             .valid_blocks(*base)
             .chain(run.valid_blocks(*arm))
@@ -283,8 +292,7 @@ fn comparisons(run: &Run, seed: u64) -> Vec<Comparison> {
     }
     counts.sort_by(|a, b| b.ratio.ln().abs().total_cmp(&a.ratio.ln().abs()));
     counts.truncate(COUNTS_KEPT);
-    out.extend(counts);
-    out
+    counts
 }
 
 /// Arms that differ in size alone, by what they share.
@@ -337,6 +345,7 @@ fn growths(run: &Run, seed: u64) -> Vec<Growth> {
                 out.push(Growth {
                     group: group.clone(),
                     metric,
+                    count_name: None,
                     points,
                     exponent: found.exponent,
                     exponent_low: found.low,
@@ -344,8 +353,36 @@ fn growths(run: &Run, seed: u64) -> Vec<Growth> {
                 });
             }
         }
+        out.extend(call_time_growths(run, &group, &arms, seed));
     }
     out
+}
+
+/// How the mean time of a call grows, for each function whose calls were timed.
+fn call_time_growths(run: &Run, group: &str, arms: &[usize], seed: u64) -> Vec<Growth> {
+    let is_time = |count: &&CountRelation| count.source == "uprobe" && count.name.ends_with("_ns");
+    let of_group = || run.counts.iter().filter(is_time).filter(|count| arms.contains(&count.arm));
+    let names: BTreeSet<&str> = of_group().map(|count| count.name.as_str()).collect();
+    let growth = |name: &str| {
+        let mut points: Vec<(f64, f64)> = of_group()
+            .filter(|count| count.name == name)
+            .filter_map(|count| Some((run.arms[count.arm].scale? as f64, count.per_op)))
+            .collect();
+        points.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let cells: Vec<AtSize> =
+            points.iter().map(|&(size, cost)| AtSize { size, costs: vec![cost] }).collect();
+        let found = exponent(&cells, RESAMPLES / 10, seed)?;
+        Some(Growth {
+            group: group.to_owned(),
+            metric: Metric::Count,
+            count_name: Some(name.to_owned()),
+            points,
+            exponent: found.exponent,
+            exponent_low: found.low,
+            exponent_high: found.high,
+        })
+    };
+    names.into_iter().filter_map(growth).collect()
 }
 
 /// What an operation of an arm consists of: what a count may follow.
@@ -433,13 +470,19 @@ fn count_relations(run: &Run) -> Vec<CountRelation> {
     counts
 }
 
+/// Fills the noise floor and the comparisons of times alone: enough to see whether there is anything to look into.
+pub fn compare_times(run: &mut Run, seed: u64) {
+    run.noise = noise(run, seed);
+    run.comparisons = times(run, seed);
+}
+
 /// Fills `noise`, `comparisons`, `growth` and `counts` of a run from its blocks, and warns where the machine is suspect.
 ///
 /// The same run and seed give the same answer. Counts of other sources than status counters must stand in `run.counts`
 /// already; they get what they follow.
 pub fn analyse(run: &mut Run, seed: u64) {
-    run.noise = noise(run, seed);
-    run.comparisons = comparisons(run, seed);
+    compare_times(run, seed);
+    run.comparisons.extend(changed_counts(run, seed));
     run.growth = growths(run, seed);
     run.counts = count_relations(run);
     let ratios: Vec<f64> = run

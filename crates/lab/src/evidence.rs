@@ -61,6 +61,8 @@ pub struct Run {
     pub ladder: Vec<Rung>,
     /// The conclusion, if one was drawn.
     pub verdict: Option<Verdict>,
+    /// What the scenario is known to show, and whether it was seen.
+    pub expected: Vec<Expected>,
     /// What a reader should know before believing the numbers.
     pub warnings: Vec<String>,
     /// Why the run ended early; what is here was measured before.
@@ -361,6 +363,8 @@ pub struct Growth {
     pub group: String,
     /// Of what.
     pub metric: Metric,
+    /// Name of the count, if it is one.
+    pub count_name: Option<String>,
     /// Size and cost per operation, ascending.
     pub points: Vec<(f64, f64)>,
     /// Exponent of the fit cost = a * size^exponent.
@@ -381,7 +385,7 @@ pub struct CountRelation {
     pub source: String,
     /// Index of the arm.
     pub arm: usize,
-    /// Per operation.
+    /// Per operation. Of a name that ends in `_ns`: the mean time of one call.
     pub per_op: f64,
     /// Such as `1`, `rows sent`, `rows examined`, `parameters`, `columns`, `connections`, `bytes`.
     pub follows: Option<String>,
@@ -467,10 +471,31 @@ pub struct Intervention {
     pub during: f64,
     /// After it was taken back.
     pub after: f64,
-    /// Share of the gap that went, 0..=1.
+    /// Share of the gap that went, 0..=1: the less of what the slow arm gained, and of what the two arms came closer, where
+    /// the fast arm ran with the same change.
     pub recovered: f64,
-    /// The slowdown went with the change and came back without.
+    /// Share that whoever proposed it says must go; 0: half.
+    pub needed: f64,
+    /// The fast arm meanwhile.
+    pub fast: Option<f64>,
+    /// The fast arm with the same change.
+    pub fast_during: Option<f64>,
+    /// Rounds it stands on.
+    pub rounds: u64,
+    /// The slowdown went with the change and came back without, in every round.
     pub is_confirmed: bool,
+}
+
+/// Something that the scenario is known to show.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[serde(default)]
+pub struct Expected {
+    /// Such as `cause mysql-bug-115555`.
+    pub what: String,
+    /// What there was.
+    pub found: String,
+    /// It is as expected.
+    pub holds: bool,
 }
 
 /// One step of exclusion.

@@ -185,7 +185,7 @@ fn tell(part: &str, progress: &Progress<'_>, is_terminal: bool) {
         Progress::Block { round, arm, left, .. } if is_terminal => {
             write!(err, "\r\x1b[K{part}: round {}, {} s left  {arm}", round + 1, left.as_secs())
         }
-        Progress::Rows(..) | Progress::Block { .. } => Ok(()),
+        Progress::Rows(..) | Progress::Pass { .. } | Progress::Block { .. } => Ok(()),
     };
     let _ = err.flush();
 }

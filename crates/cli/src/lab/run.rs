@@ -19,7 +19,7 @@ invar lab run SCENARIO --server NAME=mysql://user:password@host:port [--server .
 
 SCENARIO is an id of `invar lab list` or a TOML file (docs/lab.md). The first server is what the others are compared with.
 
-  --time-budget S     seconds of measuring (120)
+  --time-budget S     seconds for all passes (120)  --only-timing           no second look, stacks, counts, changes
   --rounds MIN[,MAX]  rounds of all arms, at least and at most (10,60); time permitting
   --scale N[,N]       only these sizes            --variant NAME[,NAME]   only these variants
   --driver NAME[,..]  as these drivers            --protocol text,prepared
@@ -65,7 +65,7 @@ pub(super) fn run(words: &[&str]) -> Result<u8, String> {
         save(path, &(run.to_json() + "\n"))?;
     }
     if let Some(path) = &asked.html {
-        save(path, &lab::report::html::page(&run, &[]))?;
+        save(path, &lab::report::html::page(&run, &lab::report::flames::figures(&run)))?;
     }
     if let Some(path) = &asked.markdown {
         save(path, &lab::report::markdown::text(&run))?;
@@ -111,6 +111,7 @@ fn read(words: &[&str]) -> Result<Asked, String> {
     let mut schema = "invar_lab".to_owned();
     let (mut json, mut html, mut markdown) = (None, None, None);
     let (mut allow_global, mut keep_data, mut with_twin, mut is_quiet) = (false, false, true, false);
+    let mut only_timing = false;
     let mut shown = vec!["invar lab run".to_owned()];
     while let Some(word) = words_left.next() {
         let (option, inline) = match word.split_once('=') {
@@ -198,6 +199,10 @@ fn read(words: &[&str]) -> Result<Asked, String> {
                 with_twin = false;
                 None
             }
+            "--only-timing" => {
+                only_timing = true;
+                None
+            }
             "--quiet" => {
                 is_quiet = true;
                 None
@@ -226,6 +231,7 @@ fn read(words: &[&str]) -> Result<Asked, String> {
         allow_global,
         keep_data,
         with_twin,
+        only_timing,
         time_budget,
         rounds,
         command: shown.join(" "),
@@ -285,6 +291,10 @@ impl Teller {
                 write!(err, "\r\x1b[Kloading data: {done} of {all} rows")
             }
             Progress::Rows(..) => Ok(()),
+            Progress::Pass { what, left } => {
+                let line = format!("{what}; at most {} s left", left.as_secs());
+                if self.is_terminal { write!(err, "\r\x1b[K{line}") } else { writeln!(err, "{line}") }
+            }
             Progress::Block { round, arm, block, left } => {
                 let what = match &block.invalid {
                     Some(why) => format!("invalid: {why}"),

@@ -81,6 +81,9 @@ pub struct Target {
     pub pattern: String,
     /// Mangled names; none if this build has no such function, or made it part of its callers.
     pub symbols: Vec<String>,
+    /// The time between entry and return is summed too; a call costs twice as much then.
+    #[serde(default)]
+    pub is_timed: bool,
 }
 
 /// Finds the functions of one build. Parts that compilers moved out (`.cold`) are left out: they are entered from inside.
@@ -88,7 +91,7 @@ pub struct Target {
 pub fn resolve(elf: &Elf, patterns: &[&str]) -> Vec<Target> {
     let mut targets: Vec<Target> = patterns
         .iter()
-        .map(|pattern| Target { pattern: (*pattern).to_owned(), symbols: Vec::new() })
+        .map(|pattern| Target { pattern: (*pattern).to_owned(), symbols: Vec::new(), is_timed: false })
         .collect();
     // To demangle 80,000 names takes a second; the last word of a pattern stands in the mangled name as it is.
     let words: Vec<&str> = patterns.iter().map(|pattern| last_word(pattern)).collect();
@@ -172,6 +175,9 @@ pub enum Ended {
 pub struct Counts {
     /// Pattern and calls, in the order asked for; `None` where this build has no such function.
     pub calls: Vec<(String, Option<u64>)>,
+    /// In the same order, the time of all calls that returned, nanoseconds; `None` where it was not asked for.
+    #[serde(default)]
+    pub ns: Vec<Option<u64>>,
     /// Why it ended.
     pub ended: Ended,
 }
@@ -197,7 +203,8 @@ impl Counting {
         caps: Caps,
     ) -> Result<Counting, NotCounted> {
         let why = |error: std::io::Error| NotCounted(error.to_string());
-        let probe_count: usize = targets.iter().map(|target| target.symbols.len()).sum();
+        let probe_count: usize =
+            targets.iter().map(|target| target.symbols.len() * (1 + usize::from(target.is_timed))).sum();
         if probe_count == 0 {
             let names: Vec<_> = targets.iter().map(|target| target.pattern.as_str()).collect();
             return Err(NotCounted(format!("this build exports none of {}", names.join(", "))));
@@ -271,11 +278,26 @@ fn script(binary: &str, pid: u32, targets: &[Target], caps: Caps) -> String {
     for (index, target) in targets.iter().enumerate().filter(|(_, target)| !target.symbols.is_empty()) {
         let probes: Vec<String> =
             target.symbols.iter().map(|symbol| format!("uprobe:{binary}:\"{symbol}\"")).collect();
+        // Not of a call within a call: the outermost has the time of all.
+        let entered = if target.is_timed {
+            format!(" if (@start{index}[tid] == 0) {{ @start{index}[tid] = nsecs; }}")
+        } else {
+            String::new()
+        };
         let _ = writeln!(
             script,
-            "{} /pid == {pid}/ {{ @calls[{index}] = count(); @hits++; if (@hits == (uint64){hits}) {{ printf(\"hit cap\\n\"); exit(); }} }}",
+            "{} /pid == {pid}/ {{{entered} @calls[{index}] = count(); @hits++; if (@hits == (uint64){hits}) {{ printf(\"hit cap\\n\"); exit(); }} }}",
             probes.join(",\n")
         );
+        if target.is_timed {
+            let returns: Vec<String> =
+                target.symbols.iter().map(|symbol| format!("uretprobe:{binary}:\"{symbol}\"")).collect();
+            let _ = writeln!(
+                script,
+                "{} /pid == {pid} && @start{index}[tid] != 0/ {{ @ns[{index}] = sum(nsecs - @start{index}[tid]); delete(@start{index}[tid]); }}",
+                returns.join(",\n")
+            );
+        }
     }
     let _ = writeln!(script, "interval:s:{seconds} {{ printf(\"time cap\\n\"); exit(); }}");
     script
@@ -301,7 +323,12 @@ fn parse_counts(text: &str, targets: &[Target]) -> Option<Counts> {
         let count = counts.as_ref().and_then(|counts| counts.get(index.to_string())?.as_u64()).unwrap_or(0);
         (target.pattern.clone(), (!target.symbols.is_empty()).then_some(count))
     });
-    Some(Counts { calls: calls.collect(), ended })
+    let times = objects().find_map(|object| object["data"].get("@ns").cloned());
+    let ns = targets.iter().enumerate().map(|(index, target)| {
+        let ns = times.as_ref().and_then(|times| times.get(index.to_string())?.as_u64()).unwrap_or(0);
+        (target.is_timed && !target.symbols.is_empty()).then_some(ns)
+    });
+    Some(Counts { calls: calls.collect(), ns: ns.collect(), ended })
 }
 
 #[cfg(test)]
@@ -324,6 +351,7 @@ mod tests {
         let target = |pattern: &str, symbols: &[&str]| Target {
             pattern: pattern.to_owned(),
             symbols: symbols.iter().map(|symbol| (*symbol).to_owned()).collect(),
+            is_timed: pattern == "x::y",
         };
         vec![
             target("filesort", &["_Z8filesortP3THD"]),
@@ -342,6 +370,11 @@ mod tests {
             "{script}"
         );
         assert!(script.contains("@calls[2] = count()") && !script.contains("@calls[1]"), "{script}");
+        assert!(
+            script.contains("uretprobe:/tmp/s/server:\"_ZN1x1yEv\"") && script.contains("@ns[2] = sum("),
+            "{script}"
+        );
+        assert!(!script.contains("@start0"), "{script}");
         assert!(script.contains("(uint64)1000") && script.contains("interval:s:5"), "{script}");
     }
 
@@ -350,11 +383,13 @@ mod tests {
         let text = "{\"type\": \"attached_probes\", \"data\": {\"probes\": 4}}\n\
                     {\"type\": \"printf\", \"data\": \"hit cap\\n\"}\n\
                     {\"type\": \"map\", \"data\": {\"@calls\": {\"0\": 3, \"2\": 997}}}\n\
+                    {\"type\": \"map\", \"data\": {\"@ns\": {\"2\": 4000}}}\n\
                     {\"type\": \"map\", \"data\": {\"@hits\": 1000}}\n";
         let counts = parse_counts(text, &targets()).unwrap();
         let expected =
             [("filesort".to_owned(), Some(3)), ("gone".to_owned(), None), ("x::y".to_owned(), Some(997))];
         assert_eq!((counts.calls.as_slice(), counts.ended), (&expected[..], Ended::HitCap));
+        assert_eq!(counts.ns, [None, None, Some(4000)]);
         let nothing_called =
             parse_counts("{\"type\": \"map\", \"data\": {\"@hits\": 0}}\n", &targets()).unwrap();
         assert_eq!((nothing_called.calls[0].1, nothing_called.ended), (Some(0), Ended::ByCaller));

@@ -20,7 +20,7 @@ const OUTPUT_BYTES_KEPT: u64 = 4 << 20;
 /// How often a program is asked whether it has ended.
 const POLL: Duration = Duration::from_millis(5);
 /// How long a program that was asked to stop may take before it is killed.
-const STOP_GRACE: Duration = Duration::from_secs(20);
+const STOP_GRACE: Duration = Duration::from_secs(60);
 
 /// Why a program gave no answer.
 #[derive(Debug)]

@@ -22,6 +22,10 @@ pub struct Entry {
     /// Kinds of evidence a match needs; at least 2.
     #[serde(default = "two")]
     pub kinds_least: usize,
+    /// What grows is the time of a call, and that may not show in what an operation costs yet: the entry is also held
+    /// against the largest arms of two servers whose operations cost alike.
+    #[serde(default)]
+    pub by_call_time: bool,
     /// Which servers have it.
     #[serde(rename = "version")]
     pub versions: Vec<Versions>,
@@ -131,6 +135,9 @@ pub enum Evidence {
     },
     /// Cost of the slow arm grows like this.
     Growth {
+        /// Parts of the name of a count that grows, such as the mean time of a call; the cost itself if empty.
+        #[serde(default)]
+        counts: Vec<String>,
         /// The names of the size, if not any will do.
         #[serde(default)]
         of: Vec<String>,
@@ -224,8 +231,9 @@ impl Evidence {
                     )
                 }
             }
-            Self::Growth { of, exponent_least, above_fast_by, .. } => format!(
-                "cost grows with {} to the power {exponent_least} at least, {above_fast_by} above the fast arm",
+            Self::Growth { counts, of, exponent_least, above_fast_by, .. } => format!(
+                "{} grows with {} to the power {exponent_least} at least, {above_fast_by} above the fast arm",
+                if counts.is_empty() { "cost".to_owned() } else { counts.join(" or ") },
                 if of.is_empty() { "size".to_owned() } else { of.join("/") }
             ),
             Self::Stack { frames, share_least, single_most, .. } => {

@@ -95,8 +95,8 @@ fn held(evidence: &Evidence, entry: &Entry, run: &Run, pair: Pair) -> Held {
         Evidence::Matrix { when, ratio_least, ratio_most, .. } => {
             matrix(entry, run, pair, when, *ratio_least, *ratio_most)
         }
-        Evidence::Growth { of, exponent_least, above_fast_by, .. } => {
-            growth(run, pair, of, *exponent_least, *above_fast_by)
+        Evidence::Growth { counts, of, exponent_least, above_fast_by, .. } => {
+            growth(run, pair, counts, of, (*exponent_least, *above_fast_by))
         }
         Evidence::Stack { frames, share_least, single_most, .. } => {
             stack(run, pair, frames, *share_least, *single_most)
@@ -187,20 +187,27 @@ fn matrix(entry: &Entry, run: &Run, pair: Pair, when: &[When], least: f64, most:
     }
 }
 
-fn growth(run: &Run, pair: Pair, of: &[String], least: f64, above: f64) -> Held {
+fn growth(run: &Run, pair: Pair, counts: &[String], of: &[String], (least, above): (f64, f64)) -> Held {
     let grown_by = run.scenario.scale_name.as_deref();
     if !of.is_empty() && !of.iter().any(|of| Some(of.as_str()) == grown_by) {
         return Held::NotMeasured("grown by another size".to_owned());
     }
     let find = |arm: usize| {
         let group = group_of(run, arm);
-        run.growth.iter().find(|growth| growth.group == group)
+        run.growth.iter().find(|growth| {
+            growth.group == group
+                && match &growth.count_name {
+                    None => counts.is_empty(),
+                    Some(name) => counts.iter().any(|wanted| name.contains(wanted.as_str())),
+                }
+        })
     };
     let (Some(slow), Some(fast)) = (find(pair.slow), find(pair.fast)) else {
         return Held::NotMeasured("fewer than four sizes".to_owned());
     };
     let said = format!(
-        "exponent {:.2} ({:.2} to {:.2}) against {:.2} ({:.2} to {:.2})",
+        "{}exponent {:.2} ({:.2} to {:.2}) against {:.2} ({:.2} to {:.2})",
+        slow.count_name.as_ref().map_or(String::new(), |name| format!("{name}: ")),
         slow.exponent,
         slow.exponent_low,
         slow.exponent_high,

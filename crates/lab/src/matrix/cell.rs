@@ -30,7 +30,7 @@ pub struct Choice {
 }
 
 /// An arm with what it does.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Cell {
     pub(crate) arm: Arm,
     pub(crate) server: usize,

@@ -12,6 +12,7 @@
 //! 2. A ratio is never drawn as a finding inside the noise floor.
 
 pub mod charts;
+pub mod flames;
 pub mod html;
 pub mod markdown;
 pub mod svg;

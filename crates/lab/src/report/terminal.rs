@@ -128,6 +128,15 @@ pub fn text(run: &Run, colour: bool) -> String {
             );
         }
     }
+    let timed = run.growth.iter().filter_map(|growth| Some((growth.count_name.as_ref()?, growth)));
+    for (name, growth) in timed {
+        let _ = writeln!(
+            out,
+            "  {}, {name}: exponent {:.2} ({:.2} to {:.2})",
+            growth.group, growth.exponent, growth.exponent_low, growth.exponent_high
+        );
+    }
+    out.push_str(&calls(run));
     for setting in run.equalised.iter().filter(|setting| !setting.is_equal) {
         let values: Vec<String> =
             setting.values.iter().map(|(name, value)| format!("{name}: {}", plain(value))).collect();
@@ -180,6 +189,35 @@ pub fn text(run: &Run, colour: bool) -> String {
             let _ = writeln!(out, "  > {}", plain(line));
         }
     }
+    if !run.expected.is_empty() {
+        out.push_str("\nThe scenario is known to show\n");
+    }
+    for one in &run.expected {
+        let mark = if one.holds { "✓" } else { "✗" };
+        let _ = writeln!(out, "  {mark} {}; found: {}", one.what, plain(&one.found));
+    }
     let _ = writeln!(out, "\n{} blocks in {}", run.blocks.len(), nanoseconds(run.duration_s * 1e9));
+    out
+}
+
+/// Calls that were counted in the arms the verdict is about.
+fn calls(run: &Run) -> String {
+    let mut out = String::new();
+    let Some(verdict) = &run.verdict else { return out };
+    let arms = [verdict.fast_arm, verdict.slow_arm];
+    for count in run.counts.iter().filter(|count| count.source == "uprobe" && arms.contains(&Some(count.arm)))
+    {
+        if out.is_empty() {
+            out.push_str("\nCalls\n");
+        }
+        let arm = run.arms.get(count.arm).map_or("?", |arm| arm.name.as_str());
+        let follows = count.follows.as_ref().map_or(String::new(), |what| format!("; follows {what}"));
+        let _ = match count.name.strip_suffix("_ns") {
+            Some(name) => {
+                writeln!(out, "  {arm}: {name} takes {} a call{follows}", nanoseconds(count.per_op))
+            }
+            None => writeln!(out, "  {arm}: {} {:.1} times an operation{follows}", count.name, count.per_op),
+        };
+    }
     out
 }

@@ -78,6 +78,7 @@ fn full() -> Run {
         after: 37.9e6,
         recovered: 0.97,
         is_confirmed: true,
+        ..Intervention::default()
     });
     analyse(&mut run, 7);
     conclude(&mut run, &entries().unwrap(), 7);

@@ -207,6 +207,27 @@ pub struct Expect {
     pub min_ratio: Option<f64>,
 }
 
+/// Something to change on the slow arm, to see whether the slowness goes.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct FileIntervention {
+    pub(crate) what: String,
+    pub(crate) op: Option<FileOp>,
+    pub(crate) variant: Option<Spanned<String>>,
+    pub(crate) protocol: Option<Protocol>,
+    pub(crate) driver: Option<Spanned<String>>,
+    pub(crate) connections: Option<u32>,
+    pub(crate) idle_connections: Option<u32>,
+    #[serde(default)]
+    pub(crate) session: BTreeMap<String, String>,
+    #[serde(default)]
+    pub(crate) global: BTreeMap<String, String>,
+    #[serde(default)]
+    pub(crate) apply: Vec<Spanned<String>>,
+    #[serde(default)]
+    pub(crate) undo: Vec<Spanned<String>>,
+}
+
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct File {
@@ -236,6 +257,8 @@ pub(crate) struct File {
     pub(crate) load: FileLoad,
     #[serde(default)]
     pub(crate) axes: FileAxes,
+    #[serde(default)]
+    pub(crate) intervention: Vec<FileIntervention>,
     #[serde(default)]
     pub(crate) probes: Probes,
     #[serde(default)]

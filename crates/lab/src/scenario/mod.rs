@@ -217,6 +217,33 @@ pub enum Mode {
     },
 }
 
+/// Something to change on the slow arm, to see whether the slowness goes. What is absent or empty stays as it is.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Intervention {
+    /// In words.
+    pub what: String,
+    /// Another operation.
+    pub op: Option<Op>,
+    /// The operation of this variant.
+    pub variant: Option<String>,
+    /// Another protocol.
+    pub protocol: Option<Protocol>,
+    /// Another driver.
+    pub driver: Option<String>,
+    /// So many connections.
+    pub connections: Option<u32>,
+    /// So many idle ones.
+    pub idle_connections: Option<u32>,
+    /// Session variables and their values as SQL.
+    pub session: Vec<(String, String)>,
+    /// Global variables and their values as SQL; only if that is allowed.
+    pub global: Vec<(String, String)>,
+    /// SQL before a block with the change.
+    pub apply: Vec<String>,
+    /// SQL after it, that takes back what `apply` did.
+    pub undo: Vec<String>,
+}
+
 type Sizes = BTreeMap<String, i64>;
 
 impl Scenario {
@@ -333,6 +360,7 @@ impl Scenario {
             for variant in &scenario.variants {
                 scenario.build(scale, variant)?;
             }
+            scenario.build_interventions(scale)?;
         }
         Ok(scenario)
     }
@@ -353,6 +381,54 @@ impl Scenario {
     /// a statement too long.
     pub fn work(&self, scale: Option<u64>, variant: &str) -> Result<Work, ScenarioError> {
         self.build(scale, variant)
+    }
+
+    /// What to change at one size, to see whether slowness goes. Nothing at a size where a statement becomes too long.
+    #[must_use]
+    pub fn interventions(&self, scale: Option<u64>) -> Vec<Intervention> {
+        self.build_interventions(scale).unwrap_or_default()
+    }
+
+    fn build_interventions(&self, scale: Option<u64>) -> Result<Vec<Intervention>, ScenarioError> {
+        let build = Build { text: &self.text, sizes: self.sizes(scale) };
+        let texts = |list: &[Spanned<String>]| {
+            list.iter().map(|sql| build.spread(sql)).collect::<Result<Vec<_>, _>>()
+        };
+        let pairs = |map: &BTreeMap<String, String>| -> Vec<(String, String)> {
+            map.iter().map(|(name, value)| (name.clone(), value.clone())).collect()
+        };
+        let mut found = Vec::new();
+        for file in &self.file.intervention {
+            if let Some(variant) = &file.variant
+                && !self.variants.contains(variant.get_ref())
+            {
+                let known = self.variants.join(", ");
+                let message = format!("unknown variant '{}'; expected one of: {known}", variant.get_ref());
+                return build.fail(variant.span(), message);
+            }
+            if let Some(driver) = &file.driver
+                && crate::load::Sender::named(driver.get_ref()).is_none()
+            {
+                return build.fail(driver.span(), format!("unknown driver '{}'", driver.get_ref()));
+            }
+            if let (Some(first), true) = (file.apply.first(), file.undo.is_empty()) {
+                return build.fail(first.span(), "expected undo = [...] that takes back what apply does");
+            }
+            found.push(Intervention {
+                what: file.what.clone(),
+                op: file.op.as_ref().map(|op| build.op(op)).transpose()?,
+                variant: file.variant.as_ref().map(|variant| variant.get_ref().clone()),
+                protocol: file.protocol,
+                driver: file.driver.as_ref().map(|driver| driver.get_ref().clone()),
+                connections: file.connections,
+                idle_connections: file.idle_connections,
+                session: pairs(&file.session),
+                global: pairs(&file.global),
+                apply: texts(&file.apply)?,
+                undo: texts(&file.undo)?,
+            });
+        }
+        Ok(found)
     }
 
     fn sizes(&self, scale: Option<u64>) -> Sizes {

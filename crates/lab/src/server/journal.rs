@@ -514,7 +514,7 @@ fn connect(options: &Options) -> Result<Connection, Error> {
 }
 
 /// A global variable, as a number if the server says that it is one.
-fn read(connection: &mut Connection, name: &str) -> Result<Value, Error> {
+pub(crate) fn read(connection: &mut Connection, name: &str) -> Result<Value, Error> {
     let mut answer = connection.query(format!("SELECT @@GLOBAL.{name}").as_bytes())?;
     let mut value = Value::Null;
     while answer.next_result()? {

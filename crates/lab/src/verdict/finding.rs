@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::analysis::{base_of, metric_name};
+use crate::analysis::{base_of, group_of, metric_name};
 use crate::evidence::{Arm, Comparison, JudgementWord, Metric, Run};
 use crate::knowledge::signature::Pair;
 
@@ -50,7 +50,12 @@ pub enum Outcome {
 const INVALID_SHARE_MOST: f64 = 0.5;
 /// Where CPU shows no difference, wall time may hide this much before the run says nothing.
 const HIDDEN_IN_WALL_MOST: f64 = 0.5;
-const MAIN: [Metric; 3] = [Metric::ServerCpu, Metric::LatencyP50, Metric::TimePerOperation];
+/// A difference at a larger size is preferred if it shows this share of the largest one.
+const NEARLY: f64 = 0.8;
+/// CPU is what a pair is judged by if it shows this share of the difference (of logarithms).
+const CPU_SHOWS_LEAST: f64 = 0.5;
+/// What a difference is said of.
+pub(crate) const MAIN: [Metric; 3] = [Metric::ServerCpu, Metric::LatencyP50, Metric::TimePerOperation];
 
 /// Why no verdict may be drawn at all.
 #[must_use]
@@ -186,6 +191,40 @@ fn differs_in_only(one: &Arm, other: &Arm, axis: &str) -> bool {
             .all(|(name, level)| other.levels.get(name) == Some(level))
 }
 
+fn effect(found: &Comparison) -> f64 {
+    found.ratio.ln().abs()
+}
+
+/// The comparison a verdict is about.
+///
+/// Arms of two servers before arms of one, for the question is why one server is slower; how options matter on one of them is
+/// then a condition of it. Of these the largest, but at the largest size that shows nearly as much: there its cause drowns
+/// the rest. By CPU, unless CPU shows less than half of it.
+fn chosen<'a>(run: &Run, significant: &[&'a Comparison]) -> Option<&'a Comparison> {
+    let is_across = |found: &&&Comparison| run.arms[found.base].server != run.arms[found.arm].server;
+    let across: Vec<&Comparison> = significant.iter().filter(is_across).copied().collect();
+    let of = if across.is_empty() { significant } else { across.as_slice() };
+    let largest = of.iter().max_by(|a, b| effect(a).total_cmp(&effect(b)))?;
+    let group = |found: &Comparison| (group_of(run, found.base), group_of(run, found.arm));
+    let pair = of
+        .iter()
+        .filter(|other| {
+            group(other) == group(largest)
+                && (other.ratio > 1.0) == (largest.ratio > 1.0)
+                && effect(other) >= NEARLY * effect(largest)
+        })
+        .max_by(|a, b| {
+            let scale = |found: &Comparison| run.arms[found.arm].scale;
+            scale(a).cmp(&scale(b)).then(effect(a).total_cmp(&effect(b)))
+        })?;
+    let by_cpu = of.iter().find(|other| {
+        (other.base, other.arm, other.metric) == (pair.base, pair.arm, Metric::ServerCpu)
+            && (other.ratio > 1.0) == (pair.ratio > 1.0)
+            && effect(other) >= CPU_SHOWS_LEAST * effect(pair)
+    });
+    by_cpu.or(Some(pair)).copied()
+}
+
 /// Looks at a run.
 #[must_use]
 pub fn find(run: &Run) -> Outcome {
@@ -199,14 +238,7 @@ pub fn find(run: &Run) -> Outcome {
         return Outcome::Unclear { summary, evidence: Vec::new() };
     }
     let significant: Vec<&Comparison> = main.iter().filter(|found| found.is_significant).copied().collect();
-    let largest = significant.iter().max_by(|a, b| a.ratio.ln().abs().total_cmp(&b.ratio.ln().abs()));
-    if let Some(largest) = largest {
-        let chosen = significant
-            .iter()
-            .find(|other| {
-                (other.base, other.arm) == (largest.base, largest.arm) && other.metric == Metric::ServerCpu
-            })
-            .unwrap_or(largest);
+    if let Some(chosen) = chosen(run, &significant) {
         let mut finding = oriented(chosen);
         finding.conditions = conditions(run, &finding);
         return Outcome::Difference(finding);

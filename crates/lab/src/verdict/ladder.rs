@@ -46,7 +46,9 @@ const ENGINE_FRAMES: &[&str] = &[
 ];
 
 fn is_in_engine(stack: &str) -> bool {
-    stack.split(';').any(|frame| ENGINE_FRAMES.iter().any(|start| frame.starts_with(start)))
+    // The kernel has names of its own that begin alike (`lock_hrtimer_base_[k]`).
+    let is_own = |frame: &str| !frame.ends_with("_[k]");
+    stack.split(';').any(|frame| is_own(frame) && ENGINE_FRAMES.iter().any(|start| frame.starts_with(start)))
 }
 
 fn rung(layer: &str, outcome: RungOutcome, evidence: String) -> Rung {

@@ -27,10 +27,10 @@ pub mod sum;
 #[cfg(test)]
 mod tests;
 
-use crate::analysis::metric_name;
+use crate::analysis::{group_of, metric_name};
 use crate::evidence::{Intervention, Metric, Run, RungOutcome, Verdict, VerdictKind};
 use crate::knowledge::entry::{Entry, Fix};
-use crate::knowledge::signature::{Pair, heaviest_leaf};
+use crate::knowledge::signature::{Pair, heaviest_leaf, hold};
 use crate::knowledge::{Fit, matching};
 use finding::{Finding, Outcome};
 
@@ -44,9 +44,90 @@ const RECOVERED_LEAST: f64 = 0.5;
 pub fn is_proof(intervention: &Intervention) -> bool {
     let went = intervention.before - intervention.during;
     let came_back = intervention.after - intervention.during;
-    intervention.recovered >= RECOVERED_LEAST
+    let needed = if intervention.needed > 0.0 { intervention.needed } else { RECOVERED_LEAST };
+    intervention.recovered >= needed
         && went > 0.05 * intervention.before.abs()
         && came_back >= RECOVERED_LEAST * went
+}
+
+/// The growth of a call's time, as a known cause describes it.
+#[derive(Clone, Debug)]
+pub struct CallGrowth<'a> {
+    /// The cause.
+    pub entry: &'a Entry,
+    /// The largest arms of the two servers.
+    pub pair: Pair,
+    /// The call's time: the function's name with `_ns` behind it.
+    pub count_name: String,
+    held: Vec<String>,
+}
+
+/// Whether the time of a call grows as a known cause says, whatever operations cost.
+#[must_use]
+pub fn growth_of_calls<'a>(run: &Run, entries: &'a [Entry]) -> Option<CallGrowth<'a>> {
+    let largest = run.arms.iter().filter_map(|arm| arm.scale).max()?;
+    let arms: Vec<usize> = (0..run.arms.len())
+        .filter(|&arm| run.arms[arm].scale == Some(largest) && run.arms[arm].same_as.is_none())
+        .collect();
+    let grown = |arm: usize| {
+        let group = group_of(run, arm);
+        run.growth.iter().find(|growth| growth.group == group && growth.count_name.is_some())
+    };
+    entries.iter().filter(|entry| entry.by_call_time).find_map(|entry| {
+        let pairs = arms.iter().flat_map(|&slow| arms.iter().map(move |&fast| Pair { fast, slow }));
+        pairs.filter(|pair| run.arms[pair.fast].server != run.arms[pair.slow].server).find_map(|pair| {
+            let matched = hold(entry, run, pair);
+            let count_name = grown(pair.slow)?.count_name.clone()?;
+            let held = matched.held.iter().map(|(kind, text)| format!("{}: {text}", kind.name()));
+            let held: Vec<String> = held.collect();
+            matched.is_match().then_some(CallGrowth { entry, pair, count_name, held })
+        })
+    })
+}
+
+/// The verdict where operations themselves show no known cause, and the time of a call does.
+fn by_call_time(run: &Run, entries: &[Entry], otherwise: &Verdict) -> Option<Verdict> {
+    let found = growth_of_calls(run, entries)?;
+    let group = group_of(run, found.pair.slow);
+    let growth = run
+        .growth
+        .iter()
+        .find(|growth| growth.group == group && growth.count_name.as_ref() == Some(&found.count_name))?;
+    let (&(least, before), &(most, after)) = (growth.points.first()?, growth.points.last()?);
+    let size = run.scenario.scale_name.as_deref().unwrap_or("size");
+    let slow = &run.arms[found.pair.slow].name;
+    let grew = format!(
+        "{slow}: a call of {} takes {} at {size} {most:.0}, {} at {least:.0}",
+        found.count_name.trim_end_matches("_ns"),
+        crate::report::words::nanoseconds(after),
+        crate::report::words::nanoseconds(before)
+    );
+    let is_tried = |change: &&Intervention| {
+        change.arm == found.pair.slow && change.metric == Metric::Count && change.is_confirmed
+    };
+    let proof = run.interventions.iter().find(is_tried).filter(|change| is_proof(change));
+    let mut evidence = vec![grew.clone()];
+    evidence.extend(found.held.iter().map(|held| format!("{}, {held}", found.entry.id)));
+    evidence.extend(proof.map(|change| {
+        format!("{}: {:.0} -> {:.0} -> {:.0}", change.what, change.before, change.during, change.after)
+    }));
+    evidence.push(format!("of operations: {}", otherwise.summary));
+    let kind = if proof.is_some() { VerdictKind::Confirmed } else { VerdictKind::Explained };
+    let proven = proof.map_or(String::new(), |_| format!("; proven by {}", proven_by(proof)));
+    Some(Verdict {
+        kind,
+        cause: Some(found.entry.id.clone()),
+        layer: Some(found.entry.layer.clone()),
+        summary: format!("{grew}: {}{proven}", found.entry.title),
+        evidence,
+        advice: found.entry.interventions.iter().map(Fix::in_words).collect(),
+        confidence: if proof.is_some() { 0.95 } else { 0.8 },
+        fast_arm: Some(found.pair.fast),
+        slow_arm: Some(found.pair.slow),
+        metric: Metric::Count,
+        ratio: Some(after / before),
+        has_result_mismatch: false,
+    })
 }
 
 /// Draws the conclusion: fills `sum`, `ladder` and `verdict` of an analysed run.
@@ -64,6 +145,12 @@ pub fn conclude(run: &mut Run, entries: &[Entry], seed: u64) {
             name(run, entries, &found, blame.layer)
         }
     };
+    if verdict.cause.is_none()
+        && finding::invalid(run).is_none()
+        && let Some(found) = by_call_time(run, entries, &verdict)
+    {
+        verdict = found;
+    }
     verdict.has_result_mismatch = finding::results_differ(run);
     if verdict.has_result_mismatch {
         verdict.evidence.push("the arms answered different rows to the same statements".to_owned());
@@ -141,7 +228,7 @@ fn name(run: &Run, entries: &[Entry], found: &Finding, layer: Option<String>) ->
     let proof = run
         .interventions
         .iter()
-        .filter(|change| change.arm == found.pair.slow && is_proof(change))
+        .filter(|change| change.arm == found.pair.slow && change.is_confirmed && is_proof(change))
         .max_by(|a, b| a.recovered.total_cmp(&b.recovered));
     for change in run.interventions.iter().filter(|change| change.arm == found.pair.slow) {
         verdict.evidence.push(format!(
@@ -151,7 +238,7 @@ fn name(run: &Run, entries: &[Entry], found: &Finding, layer: Option<String>) ->
             figure(change.metric, change.during),
             figure(change.metric, change.after),
             change.recovered * 100.0,
-            if is_proof(change) { "" } else { ", which proves nothing" }
+            if change.is_confirmed && is_proof(change) { "" } else { ", which proves nothing" }
         ));
     }
     let mechanism = mechanism(run, found.pair);

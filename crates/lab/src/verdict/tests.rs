@@ -147,6 +147,7 @@ fn confirmed_takes_a_change_that_helped_and_its_return_that_hurt() {
         after: 2.9e6,
         recovered: 0.95,
         is_confirmed: true,
+        ..Intervention::default()
     };
     run.interventions = vec![change.clone()];
     let said = concluded(run.clone());
@@ -405,4 +406,54 @@ fn a_dependence_on_another_axis_is_told() {
     let run = concluded(run);
     let said = verdict(&run);
     assert!(said.evidence.iter().any(|line| line.starts_with("only where prep is on")), "{said:?}");
+}
+
+#[test]
+fn the_growth_of_a_call_is_a_cause_where_operations_cost_alike() {
+    let entries = entries().unwrap();
+    let entry = entries.iter().find(|entry| entry.by_call_time).unwrap();
+    let mut run = entry.example.run.clone();
+    run.comparisons.clear();
+    conclude(&mut run, &entries, 7);
+    let said = verdict(&run).clone();
+    assert_eq!(
+        (said.kind, said.cause.as_deref()),
+        (VerdictKind::Explained, Some(entry.id.as_str())),
+        "{said:?}"
+    );
+    assert!(said.summary.contains("MVCC::clone_oldest_view takes"), "{}", said.summary);
+    run.interventions.push(Intervention {
+        what: "closed".into(),
+        arm: said.slow_arm.unwrap(),
+        metric: Metric::Count,
+        before: 20e3,
+        during: 3e3,
+        after: 21e3,
+        recovered: 0.85,
+        is_confirmed: true,
+        ..Intervention::default()
+    });
+    conclude(&mut run, &entries, 7);
+    assert_eq!(verdict(&run).kind, VerdictKind::Confirmed);
+    // Where it grows on neither server there is nothing to say.
+    run.growth.retain(|growth| growth.count_name.is_none());
+    conclude(&mut run, &entries, 7);
+    assert_eq!(verdict(&run).cause, None);
+}
+
+#[test]
+fn two_servers_come_before_two_options_and_the_larger_size_before_a_hair() {
+    let mut run = made(12, &[100, 200], 3, slow_new);
+    let at = |run: &Run, base: usize, arm: usize, ratio: f64| crate::evidence::Comparison {
+        is_significant: true,
+        ratio,
+        base,
+        arm,
+        ..run.comparisons[0].clone()
+    };
+    analyse(&mut run, 7);
+    // Arms: old/100, new/100, its twin, old/200, new/200, its twin.
+    run.comparisons = vec![at(&run, 0, 1, 3.0), at(&run, 3, 4, 2.9), at(&run, 0, 3, 50.0)];
+    let Outcome::Difference(found) = finding::find(&run) else { panic!("{:?}", finding::find(&run)) };
+    assert_eq!(found.pair, Pair { fast: 3, slow: 4 }, "{found:?}");
 }

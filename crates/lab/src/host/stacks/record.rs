@@ -91,8 +91,12 @@ impl Recording {
                     .is_ok_and(|target| target.to_string_lossy().contains("perf_event"))
             };
             let has_events = fs::read_dir(&folder).is_ok_and(|entries| entries.flatten().any(is_event));
-            // The head of the file is written after all threads are attached.
-            if has_events && file.metadata().is_ok_and(|data| data.len() > 0) {
+            // The head of the file is written after all threads are attached; the events count from when its child, which
+            // keeps the time, becomes `sleep`.
+            if has_events
+                && file.metadata().is_ok_and(|data| data.len() > 0)
+                && keeps_time(self.perf.pid()).unwrap_or(true)
+            {
                 return Ok(());
             }
             if self.perf.has_ended()? || start.elapsed() > ATTACH_LIMIT {
@@ -125,6 +129,15 @@ impl Recording {
         profile.lost = words.map_or(0, |words| lost_samples(&words.output));
         Ok(profile)
     }
+}
+
+/// Whether perf's child is `sleep` already; `None` if this kernel does not tell children.
+fn keeps_time(perf: u32) -> Option<bool> {
+    let children = fs::read_to_string(format!("/proc/{perf}/task/{perf}/children")).ok()?;
+    let is_sleep = |child: &str| {
+        fs::read_to_string(format!("/proc/{child}/comm")).is_ok_and(|name| name.trim_end() == "sleep")
+    };
+    Some(children.split_ascii_whitespace().any(is_sleep))
 }
 
 /// `LOST_SAMPLES events: 5` or `LOST events: 5` of `perf report --stats`.
