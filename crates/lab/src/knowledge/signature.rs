@@ -292,6 +292,9 @@ fn count(run: &Run, pair: Pair, names: &[String], follows: Option<&str>, ratio_l
         return Held::NotMeasured(format!("{} was not counted", names.join(" or ")));
     };
     let mut said = format!("{} {:.0} times an operation", slow.name, slow.per_op);
+    if slow.per_op == 0.0 {
+        return Held::No(format!("{} was never called", slow.name));
+    }
     if let Some(wanted) = follows {
         match &slow.follows {
             None => return Held::NotMeasured(format!("{said}: too few sizes to say what it follows")),

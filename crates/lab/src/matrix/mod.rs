@@ -2,7 +2,7 @@
 //! passes that say where and why.
 //!
 //! ```text
-//! describe servers -> equalise -> load data -> timing rounds -> second look -> stacks -> counts -> phases -> changes
+//! describe servers -> equalise -> load data -> timing rounds -> second look -> phases -> stacks -> counts -> changes
 //!                                                   |
 //!                                                   +-> nothing found: no more
 //! -> take data away -> analyse -> conclude
@@ -28,6 +28,7 @@ pub mod cell;
 mod design;
 mod expect;
 mod interventions;
+mod phases;
 mod place;
 mod probes;
 mod readings;
@@ -59,10 +60,12 @@ mod until {
     pub(super) const TIMED_LONGER: f64 = 0.75;
     /// The second look.
     pub(super) const CONFIRMED: f64 = 0.6;
+    /// Phases of the protocol.
+    pub(super) const TAPPED: f64 = 0.66;
     /// Stacks.
-    pub(super) const SAMPLED: f64 = 0.7;
+    pub(super) const SAMPLED: f64 = 0.74;
     /// Call counts.
-    pub(super) const COUNTED: f64 = 0.82;
+    pub(super) const COUNTED: f64 = 0.85;
     /// Changes judged by what an operation costs, where others are judged by the time of a call.
     pub(super) const TRIED: f64 = 0.9;
     /// Everything.
@@ -272,6 +275,7 @@ fn locate(
     found: &Finding,
     hear: &mut dyn FnMut(&Progress<'_>),
 ) -> Result<(), MatrixError> {
+    stage.phases(found.pair, until::TAPPED, hear)?;
     stage.stacks(found.pair, until::SAMPLED, hear)?;
     stage.probes(found.pair, until::COUNTED, hear)?;
     analysis::analyse(&mut stage.run, stage.request.scenario.seed);
