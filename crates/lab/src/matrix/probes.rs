@@ -5,6 +5,7 @@
 //! server microseconds a hit: a block is a few operations, and ends being counted at a cap.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
 use super::cell::Cell;
 use super::stage::{Ran, Stage, Wanted};
@@ -116,24 +117,26 @@ impl Stage<'_> {
                 break;
             }
             let server = self.cells[arm].server;
-            if !servers.contains_key(&server) {
-                let resolved = self.resolved(server, &count, &timed);
-                let name = self.subjects[server].under_test.name.clone();
-                match &resolved {
-                    Err(why) => self.warn(format!("no calls counted on server {name}: {why}")),
-                    Ok(resolved) => {
-                        let none = resolved.targets.iter().filter(|target| target.symbols.is_empty());
-                        let none: Vec<&str> = none.map(|target| target.pattern.as_str()).collect();
-                        if !none.is_empty() {
-                            let said =
-                                format!("the build of server {name} has no function {}", none.join(", "));
-                            self.warn(said);
+            let resolved = match servers.entry(server) {
+                Entry::Occupied(known) => known.into_mut(),
+                Entry::Vacant(place) => {
+                    let resolved = self.resolved(server, &count, &timed);
+                    let name = self.subjects[server].under_test.name.clone();
+                    match &resolved {
+                        Err(why) => self.warn(format!("no calls counted on server {name}: {why}")),
+                        Ok(resolved) => {
+                            let none = resolved.targets.iter().filter(|target| target.symbols.is_empty());
+                            let none: Vec<&str> = none.map(|target| target.pattern.as_str()).collect();
+                            if !none.is_empty() {
+                                let none = none.join(", ");
+                                self.warn(format!("the build of server {name} has no function {none}"));
+                            }
                         }
                     }
+                    place.insert(resolved)
                 }
-                servers.insert(server, resolved);
-            }
-            let Some(Ok(resolved)) = servers.get(&server) else { continue };
+            };
+            let Ok(resolved) = resolved else { continue };
             if resolved.targets.iter().all(|target| target.symbols.is_empty()) {
                 continue;
             }

@@ -1,8 +1,8 @@
 //! The sum rule: the difference in wall time must be the sum of the differences of its layers, and a rest.
 //!
-//! Wall time of an operation = client + think + upload + server + download, and the server's part as a tap sees it = on a core
-//! + waiting for a core + waiting for something else in the server + the way there and back. Without a tap, waits and ways are
-//! in the rest. With one, the server's own clock of its statements (`performance_schema`) tells waits inside the server from
+//! Wall time of an operation = client + think + upload + server + download, and the server's part as a tap sees it = on a
+//! core, waiting for a core, waiting for something else in the server, the way there and back. Without a tap, waits and ways
+//! are in the rest. With one, the server's own clock of its statements (`performance_schema`) tells waits inside the server from
 //! the way; and on the way COM_PING tells a slow link, where a ping is as slow, from a proxy, which works on statements.
 //! A rest above a fifth of the difference means that something was not seen.
 
