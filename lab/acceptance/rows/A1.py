@@ -6,7 +6,7 @@ SERVERS = ["old", "new"]
 
 def row(bench):
     run = bench.lab("run", "incident-1-prepared-bulk-insert", servers=SERVERS,
-                    options=["--allow-global", "--time-budget", "110", *bench.extra])
+                    options=["--allow-global", "--time-budget", "240", *bench.extra])
     verdict, evidence = run.verdict, run.evidence
     bench.check("under ten minutes", run.seconds < 600, f"{run.seconds:.0f} s")
     bench.check("the cause", verdict.get("cause") == "mysql-bug-73056", verdict.get("summary"))

@@ -66,6 +66,12 @@ impl Source {
         Source { random: Random::new(seed, stream), last: 0, scratch: Vec::new() }
     }
 
+    /// Less than `bound`, evenly.
+    #[inline]
+    pub fn below(&mut self, bound: u64) -> u64 {
+        self.random.below(bound)
+    }
+
     /// The next value of `fill`; `serial` gives the number of the row or use.
     #[inline]
     pub fn next<'a>(&'a mut self, fill: &'a Fill, mut serial: impl FnMut() -> u64) -> Value<'a> {

@@ -48,6 +48,37 @@ pub(crate) fn effective_user() -> u32 {
     unsafe { libc::geteuid() }
 }
 
+/// Lets a program that is about to be started be ended by an interrupt. Our own threads block interrupts so that one of them can
+/// take them, and a shell that starts us in the background has us ignore them; what we start would inherit both and never end
+/// when asked to.
+pub(crate) fn heed_interrupts(command: &mut std::process::Command) {
+    use std::os::unix::process::CommandExt;
+    // SAFETY: between fork and exec only `signal`, `sigemptyset` and `sigprocmask` are called, which may be called there
+    // (signal-safety(7)); the set is ours and is filled before it is used.
+    unsafe {
+        command.pre_exec(|| {
+            let mut none = std::mem::MaybeUninit::<libc::sigset_t>::uninit();
+            let has_failed = libc::signal(libc::SIGINT, libc::SIG_DFL) == libc::SIG_ERR
+                || libc::sigemptyset(none.as_mut_ptr()) != 0
+                || libc::sigprocmask(libc::SIG_SETMASK, none.as_ptr(), std::ptr::null_mut()) != 0;
+            if has_failed { Err(std::io::Error::last_os_error()) } else { Ok(()) }
+        });
+    }
+}
+
+/// Has this process ignore interrupts and this thread block them.
+#[cfg(test)]
+pub(crate) fn shut_out_interrupts() {
+    let mut interrupt = std::mem::MaybeUninit::<libc::sigset_t>::uninit();
+    // SAFETY: none of the calls touches memory of ours but the set, which is filled before it is used.
+    unsafe {
+        libc::signal(libc::SIGINT, libc::SIG_IGN);
+        libc::sigemptyset(interrupt.as_mut_ptr());
+        libc::sigaddset(interrupt.as_mut_ptr(), libc::SIGINT);
+        libc::pthread_sigmask(libc::SIG_BLOCK, interrupt.as_ptr(), std::ptr::null_mut());
+    }
+}
+
 /// Sends a signal to a child we started and to all it started in its group.
 pub(crate) fn signal_group(pid: u32, signal: libc::c_int) {
     if let Ok(pid @ 2..) = libc::pid_t::try_from(pid) {

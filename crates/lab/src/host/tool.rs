@@ -115,6 +115,7 @@ impl Tools {
         let file = self.find(program).ok_or_else(|| ToolError::Missing(program.to_owned()))?;
         let mut command = Command::new(file);
         command.process_group(0).stdin(Stdio::null()).env("LC_ALL", "C");
+        sys::heed_interrupts(&mut command);
         Ok(command)
     }
 
@@ -355,6 +356,8 @@ mod tests {
             .lines("sh", &["-c", "echo 1; echo 2"], LONG, |line| seen.push(line.to_owned()))
             .unwrap();
         assert_eq!(seen, ["1", "2"]);
+        // Also when we ignore or block interrupts: a shell cannot trap what was ignored when it began.
+        sys::shut_out_interrupts();
         let script = "trap 'echo stopped; exit 1' INT; echo ready >&2; while :; do sleep 0.01; done";
         let running = Tools::default().start("sh", &["-c", script]).unwrap();
         thread::sleep(Duration::from_millis(200)); // The trap must stand; if not, the text is missing and the test fails.

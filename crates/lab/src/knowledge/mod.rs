@@ -16,7 +16,7 @@ pub mod signature;
 
 use std::fmt::Write as _;
 
-use crate::evidence::Run;
+use crate::evidence::{Run, RungOutcome};
 use entry::Entry;
 use signature::{Match, Pair, hold};
 
@@ -60,11 +60,19 @@ pub struct Fit<'a> {
     pub matched: Match,
 }
 
-/// The entries that match, best first: more kinds of evidence, then more pieces.
+/// The entries that match, best first: more kinds of evidence, then more pieces. A cause in a layer that the run's ladder
+/// excludes is none of them.
 #[must_use]
 pub fn matching<'a>(entries: &'a [Entry], run: &Run, pair: Pair) -> Vec<Fit<'a>> {
+    let is_excluded = |entry: &Entry| {
+        let layer = entry.layer.split(':').next();
+        run.ladder
+            .iter()
+            .any(|rung| rung.outcome == RungOutcome::Excluded && Some(rung.layer.as_str()) == layer)
+    };
     let mut fits: Vec<Fit<'a>> = entries
         .iter()
+        .filter(|entry| !is_excluded(entry))
         .map(|entry| Fit { entry, matched: hold(entry, run, pair) })
         .filter(|fit| fit.matched.is_match())
         .collect();
@@ -168,6 +176,7 @@ pub fn command(words: &[&str]) -> Result<(String, bool), String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::evidence::Rung;
 
     #[test]
     fn every_file_of_the_folder_is_shipped_and_reads() {
@@ -208,6 +217,22 @@ mod tests {
             run.phases.clear();
             let matched = hold(&entry, &run, entry.example.pair());
             assert!(!matched.is_match(), "{}: one kind is not enough: {}", entry.id, matched.in_words());
+        }
+    }
+
+    #[test]
+    fn a_cause_in_an_excluded_layer_is_none() {
+        let entries = entries().unwrap();
+        for entry in &entries {
+            let mut run = entry.example.run.clone();
+            let layer = entry.layer.split(':').next().unwrap().to_owned();
+            let fits = |run: &Run| {
+                matching(&entries, run, entry.example.pair()).iter().any(|fit| fit.entry.id == entry.id)
+            };
+            assert!(fits(&run), "{}", entry.id);
+            let evidence = String::new();
+            run.ladder = vec![Rung { layer, outcome: RungOutcome::Excluded, evidence }];
+            assert!(!fits(&run), "{}", entry.id);
         }
     }
 

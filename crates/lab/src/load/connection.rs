@@ -106,6 +106,8 @@ pub(crate) struct LoadConnection {
     ids: Vec<u32>,
     is_typed: Vec<bool>,
     step: usize,
+    /// Where the steps of the operation in flight end.
+    end_step: usize,
     /// Number of the statement prepared last.
     prepared: u32,
     has_failed: bool,
@@ -153,6 +155,7 @@ impl LoadConnection {
             is_typed: vec![false; ids.len()],
             ids,
             step: 0,
+            end_step: 0,
             prepared: 0,
             has_failed: false,
             source,
@@ -195,7 +198,8 @@ impl LoadConnection {
         self.has_failed = false;
         self.intended_ns = intended_ns;
         self.sent_ns = now_ns;
-        self.step = 0;
+        let steps = plan.next_steps(&mut self.source);
+        (self.step, self.end_step) = (steps.start, steps.end);
         self.send(plan, serial, tally).map(|_| ())
     }
 
@@ -203,7 +207,7 @@ impl LoadConnection {
     #[inline]
     fn send(&mut self, plan: &Plan, serial: &AtomicU64, tally: &mut Tally) -> Result<bool, LoadError> {
         let mut is_answered = false;
-        while !is_answered && self.step < plan.steps.len() {
+        while !is_answered && self.step < self.end_step {
             let step = plan.steps[self.step];
             self.put(plan, step, serial);
             is_answered = !matches!(step, Step::Close(_));
@@ -386,7 +390,7 @@ impl LoadConnection {
             self.ids[index] = self.prepared;
         }
         self.step += 1;
-        if self.step >= plan.steps.len() {
+        if self.step >= self.end_step {
             return Ok(true);
         }
         Ok(!self.send(plan, serial, tally)?)
@@ -395,13 +399,13 @@ impl LoadConnection {
     /// Closes the statement the operation would have closed next and rolls back; then it is over.
     #[cold]
     fn give_up(&mut self, plan: &Plan, serial: &AtomicU64, tally: &mut Tally) -> Result<bool, LoadError> {
-        if self.step >= plan.steps.len() {
+        if self.step >= self.end_step {
             return Ok(true); // That was the answer to ROLLBACK.
         }
-        if let Some(&close @ Step::Close(_)) = plan.steps.get(self.step + 1) {
+        if let Some(&close @ Step::Close(_)) = plan.steps[..self.end_step].get(self.step + 1) {
             self.put(plan, close, serial);
         }
-        self.step = plan.steps.len();
+        self.step = self.end_step;
         if plan.is_transaction {
             self.output.set_sequence(0);
             let rollback: &[u8] = if self.with_attributes { b"\x03\0\x01ROLLBACK" } else { b"\x03ROLLBACK" };

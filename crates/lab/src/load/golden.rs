@@ -31,6 +31,7 @@ fn statement(sql: &str, kinds: &[FillKind]) -> Statement {
             .map(|kind| Fill { kind: kind.clone(), null_share: f64::from(u8::from(is_null(kind))) })
             .collect(),
         repeat: 1,
+        share: None,
     }
 }
 

@@ -1,5 +1,7 @@
 //! The commands of one operation, laid out once so that sending them is copying and filling in values.
 
+use std::ops::Range;
+
 use wire::command::byte;
 use wire::parameter::PARAMETER_COUNT_AVAILABLE;
 use wire::{ColumnType, PacketBuffer};
@@ -33,7 +35,7 @@ pub(crate) enum Step {
 pub(crate) struct PlanStatement {
     pub(crate) sql: Vec<u8>,
     /// The text between the values: one more than there are values.
-    pieces: Vec<std::ops::Range<usize>>,
+    pieces: Vec<Range<usize>>,
     params: Vec<Fill>,
 }
 
@@ -41,6 +43,8 @@ pub(crate) struct PlanStatement {
 #[derive(Clone, Debug)]
 pub(crate) struct Plan {
     pub(crate) steps: Vec<Step>,
+    /// Where an operation is one of several statements: the sum of the shares up to each, and its steps.
+    choices: Vec<(u64, Range<usize>)>,
     pub(crate) statements: Vec<PlanStatement>,
     /// Statements that are prepared when a connection is made.
     pub(crate) prepared_at_start: Vec<usize>,
@@ -64,6 +68,7 @@ impl Plan {
     pub(crate) fn new(op: &Op, profile: &Profile) -> Plan {
         let mut plan = Plan {
             steps: Vec::new(),
+            choices: Vec::new(),
             statements: Vec::new(),
             prepared_at_start: Vec::new(),
             is_transaction: op.transaction,
@@ -96,6 +101,7 @@ impl Plan {
             if is_prepared && matches!(profile.prepare, Prepare::Once | Prepare::OnceWithReset) {
                 plan.prepared_at_start.push(index);
             }
+            let first_step = plan.steps.len();
             for _ in 0..statement.repeat {
                 match (is_prepared, profile.prepare) {
                     (true, Prepare::Once) => plan.steps.push(Step::Execute(index)),
@@ -110,11 +116,24 @@ impl Plan {
                     }
                 }
             }
+            if let Some(share) = statement.share {
+                let before = plan.choices.last().map_or(0, |(sum, _)| *sum);
+                plan.choices.push((before + u64::from(share), first_step..plan.steps.len()));
+            }
         }
         if op.transaction {
             plan.fix(profile.commit);
         }
         plan
+    }
+
+    /// The steps of the next operation.
+    #[inline]
+    pub(crate) fn next_steps(&self, source: &mut Source) -> Range<usize> {
+        let Some((sum, _)) = self.choices.last() else { return 0..self.steps.len() };
+        let drawn = source.below(*sum);
+        let found = self.choices.partition_point(|(upto, _)| *upto <= drawn);
+        self.choices[found].1.clone()
     }
 
     fn fix(&mut self, commands: &[&str]) {
@@ -275,6 +294,7 @@ mod tests {
                 placeholders: vec![22, 25, 30, 33],
                 params: vec![fill(FillKind::Serial(0)), fill(FillKind::Constant("x'".into()))],
                 repeat: 2,
+                share: None,
             }],
         }
     }
@@ -321,6 +341,26 @@ mod tests {
                 assert_eq!(read.next_value(false).unwrap(), wire::parameter::ParameterValue::Bytes(b"x'"));
             }
         }
+    }
+
+    #[test]
+    fn an_operation_is_one_of_the_statements_that_have_shares() {
+        let mut op = op(Protocol::Text);
+        op.transaction = false;
+        op.statements[0].share = Some(3);
+        let mut rare = op.statements[0].clone();
+        (rare.share, rare.repeat) = (Some(1), 1);
+        op.statements.push(rare);
+        let plan = Plan::new(&op, Profile::native());
+        let mut source = Source::new(1, 1);
+        let mut often = 0;
+        for _ in 0..4_000 {
+            match plan.next_steps(&mut source) {
+                Range { start: 0, end: 2 } => often += 1,
+                rare => assert_eq!(rare, 2..3),
+            }
+        }
+        assert!((2_800..3_200).contains(&often), "{often} of 4000");
     }
 
     #[test]

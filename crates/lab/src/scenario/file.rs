@@ -118,6 +118,7 @@ pub(crate) struct FileStatement {
     #[serde(default)]
     pub(crate) params: Vec<Spanned<FileFill>>,
     pub(crate) repeat: Option<Spanned<Number>>,
+    pub(crate) share: Option<Spanned<Number>>,
 }
 
 #[derive(Clone, Debug, Deserialize)]

@@ -163,8 +163,16 @@ pub struct Op {
     pub transaction: bool,
     /// Whether statements are prepared.
     pub protocol: Protocol,
-    /// Its statements, in order.
+    /// Its statements, in order; or those that it is one of, if they have shares.
     pub statements: Vec<Statement>,
+}
+
+impl Op {
+    /// Each operation is one of the statements, drawn by their shares.
+    #[must_use]
+    pub fn is_mix(&self) -> bool {
+        self.statements.iter().any(|statement| statement.share.is_some())
+    }
 }
 
 /// One statement.
@@ -178,6 +186,8 @@ pub struct Statement {
     pub params: Vec<Fill>,
     /// How often it is run in one operation.
     pub repeat: u32,
+    /// Its weight among the statements of which an operation is one. Either all have a share or none.
+    pub share: Option<u32>,
 }
 
 /// How the operation is loaded.
@@ -657,7 +667,20 @@ impl Build<'_> {
                 return self.fail(statement.sql.span(), message);
             }
             let repeat = self.option(statement.repeat.as_ref(), 1, 1..100_001)? as u32;
-            statements.push(Statement { sql, placeholders, params, repeat });
+            let share = match &statement.share {
+                Some(_) if op.transaction => {
+                    return self.fail(
+                        statement.sql.span(),
+                        "statements with shares are operations of their own; expected no transaction",
+                    );
+                }
+                Some(share) => Some(self.number_in(share.get_ref(), share.span(), 1..1_000_001)? as u32),
+                None if op.statement.get_ref().iter().any(|other| other.share.is_some()) => {
+                    return self.fail(statement.sql.span(), "expected a share at each statement, or at none");
+                }
+                None => None,
+            };
+            statements.push(Statement { sql, placeholders, params, repeat, share });
         }
         Ok(Op { transaction: op.transaction, protocol: op.protocol, statements })
     }

@@ -94,6 +94,14 @@ fn errors_name_line_key_and_what_was_expected() {
             "axes.resolution",
             "goes with design",
         ),
+        ("[variants.one]", "share = 0\n[variants.one]", 20, "op.statement", "1..=1000000"),
+        (
+            "[variants.one]",
+            "share = 9\n[[op.statement]]\nsql = \"SELECT 1\"\n[variants.one]",
+            22,
+            "op.statement",
+            "expected a share at each",
+        ),
         ("[load]", "[load", 22, "load", ""),
     ];
     for (from, to, line, key, message) in cases {

@@ -223,6 +223,9 @@ fn tell_work(process: &mut Process, spec: &Spec<'_>, real: &Real) -> Result<(), 
         return Err("real drivers connect by TCP; give the server's port and not its socket".to_owned());
     };
     let password = std::str::from_utf8(password).map_err(|_| "a password that is no UTF-8".to_owned())?;
+    if spec.work.op.is_mix() {
+        return Err("real drivers run all statements of an operation; this scenario's have shares".to_owned());
+    }
     let on_off = |is_on| if is_on { "on" } else { "off" };
     let op = &spec.work.op;
     let mode = match op.protocol {
