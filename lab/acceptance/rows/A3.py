@@ -5,7 +5,8 @@ SERVERS = ["old", "new"]
 
 
 def row(bench):
-    run = bench.lab("run", "incident-2-single-client-decay", servers=SERVERS, options=["--time-budget", "100"])
+    run = bench.lab("run", "incident-2-single-client-decay", servers=SERVERS,
+                    options=["--scale", "200", "--rounds", "10,200", "--time-budget", "240"])
     verdict, evidence = run.verdict, run.evidence
     bench.check("under ten minutes", run.seconds < 600, f"{run.seconds:.0f} s")
     bench.check("the cause", verdict.get("cause") == "many-small-costs", verdict.get("summary"))
