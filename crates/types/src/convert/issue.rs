@@ -1,0 +1,141 @@
+//! Why a column did not get the value given, and what MySQL says to it.
+
+use super::show::write_text;
+use crate::data_type::DataType;
+use crate::temporal::DateTime;
+use crate::temporal::parse::DateMode;
+use crate::temporal::zone::TimeZone;
+use crate::vector::Cell;
+
+/// What storing depends on.
+#[derive(Clone, Copy, Debug)]
+pub struct StoreOptions<'a> {
+    /// Which dates the mode accepts.
+    pub date_mode: DateMode,
+    /// TIME_TRUNCATE_FRACTIONAL: fractions are cut, not rounded.
+    pub truncate_fraction: bool,
+    /// The session's time zone: a TIMESTAMP's range is checked in UTC.
+    pub time_zone: &'a TimeZone,
+    /// Today in that zone, for a TIME stored into a date.
+    pub today: DateTime,
+}
+
+/// Why a column did not get the value given.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Issue {
+    pub(super) kind: IssueKind,
+    /// The value given, for messages that show it.
+    pub(super) shown: Vec<u8>,
+}
+
+/// Kinds of issues.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(super) enum IssueKind {
+    /// 1264.
+    OutOfRange,
+    /// 1265.
+    Truncated,
+    /// A note in every mode: 1265.
+    Note,
+    /// 1366: no number at all, or bytes that are no characters. `partly`: lenient modes only note 1265.
+    Incorrect { what: &'static str, partly: bool },
+    /// 1292 in strict mode; 1265, or 1264 for what is out of range, else.
+    Temporal { what: &'static str, out_of_range: bool },
+    /// A note: 1292 in strict mode, 1265 else.
+    TemporalNote { what: &'static str },
+    /// 1406 in strict mode, 1265 else.
+    TooLong,
+    /// BIT: 1406 in strict mode, 1264 else.
+    TooManyBits,
+    /// 3140 in every mode.
+    Json { message: &'static str, position: usize },
+    /// 3157 in every mode.
+    JsonDepth,
+}
+
+/// How serious a report is.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[allow(missing_docs, reason = "the levels of SHOW WARNINGS")]
+pub enum Severity {
+    Note,
+    Warning,
+    Error,
+}
+
+/// What MySQL says to an issue.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Report {
+    /// How serious.
+    pub severity: Severity,
+    /// MySQL's number.
+    pub number: u16,
+    /// MySQL's text.
+    pub message: String,
+}
+
+impl Issue {
+    #[cold]
+    pub(super) fn new(kind: IssueKind) -> Option<Issue> {
+        Some(Issue { kind, shown: Vec::new() })
+    }
+
+    #[cold]
+    pub(super) fn showing(kind: IssueKind, cell: Cell<'_>, from: &DataType) -> Option<Issue> {
+        let mut shown = Vec::new();
+        write_text(cell, from, &mut shown);
+        Some(Issue { kind, shown })
+    }
+
+    /// What to tell the client. `strict`: strict mode and no IGNORE. `row` counts from 1.
+    #[cold]
+    #[must_use]
+    pub fn report(&self, strict: bool, table: &str, column: &str, row: u64) -> Report {
+        let level = if strict { Severity::Error } else { Severity::Warning };
+        let mut shown = String::from_utf8_lossy(&self.shown).into_owned();
+        if shown.len() > 128 {
+            let mut end = 128;
+            while !shown.is_char_boundary(end) {
+                end -= 1;
+            }
+            shown.truncate(end);
+        }
+        let at = format!("for column '{column}' at row {row}");
+        let truncated = || format!("Data truncated {at}");
+        let out_of_range = || format!("Out of range value {at}");
+        let too_long = || format!("Data too long {at}");
+        let incorrect = |what: &str| format!("Incorrect {what} value: '{shown}' {at}");
+        let (severity, number, message) = match &self.kind {
+            IssueKind::OutOfRange => (level, 1264, out_of_range()),
+            IssueKind::Truncated => (level, 1265, truncated()),
+            IssueKind::Note => (Severity::Note, 1265, truncated()),
+            IssueKind::Incorrect { partly: true, .. } if !strict => (Severity::Note, 1265, truncated()),
+            IssueKind::Incorrect { what, .. } => (level, 1366, incorrect(what)),
+            IssueKind::Temporal { what, .. } if strict => (level, 1292, incorrect(what)),
+            IssueKind::Temporal { out_of_range: true, .. } => (level, 1264, out_of_range()),
+            IssueKind::Temporal { .. } => (level, 1265, truncated()),
+            IssueKind::TemporalNote { what } if strict => (Severity::Note, 1292, incorrect(what)),
+            IssueKind::TemporalNote { .. } => (Severity::Note, 1265, truncated()),
+            IssueKind::TooLong if strict => (level, 1406, too_long()),
+            IssueKind::TooLong => (level, 1265, truncated()),
+            IssueKind::TooManyBits if strict => (level, 1406, too_long()),
+            IssueKind::TooManyBits => (level, 1264, out_of_range()),
+            IssueKind::Json { message, position } => (
+                Severity::Error,
+                3140,
+                format!(
+                    "Invalid JSON text: \"{message}\" at position {position} in value for column '{table}.{column}'."
+                ),
+            ),
+            IssueKind::JsonDepth => {
+                (Severity::Error, 3157, "The JSON document exceeds the maximum depth.".to_owned())
+            }
+        };
+        Report { severity, number, message }
+    }
+
+    /// Wrong in every mode: the statement fails even where warnings would do.
+    #[must_use]
+    pub fn is_fatal(&self) -> bool {
+        matches!(self.kind, IssueKind::Json { .. } | IssueKind::JsonDepth)
+    }
+}

@@ -1,0 +1,114 @@
+//! Into ENUM and SET.
+
+use super::issue::{Issue, IssueKind};
+use super::number::whole_number;
+use super::show::write_text;
+use crate::charset::Charset;
+use crate::data_type::{DataType, TypeKind};
+use crate::vector::{Cell, Column};
+
+/// A text in the target's character set, trailing spaces removed.
+pub(super) fn member_text(text: &[u8], from: &DataType, to: &DataType) -> Vec<u8> {
+    let (source, target) = (from.collation.charset(), to.collation.charset());
+    let mut out = Vec::with_capacity(text.len());
+    if source == target || source == Charset::Binary || target == Charset::Binary {
+        out.extend_from_slice(text);
+    } else {
+        crate::charset::convert_lossy(source, text, target, &mut out);
+    }
+    while out.last() == Some(&b' ') {
+        out.pop();
+    }
+    out
+}
+
+pub(super) fn store_enum(cell: Cell<'_>, from: &DataType, to: &DataType, out: &mut Column) -> Option<Issue> {
+    let empty = |out: &mut Column| {
+        out.push_int(0);
+        Issue::new(IssueKind::Truncated)
+    };
+    let Some(members) = &to.members else {
+        return empty(out);
+    };
+    let text = match (cell, from.kind) {
+        (Cell::Int(_), TypeKind::Enum | TypeKind::Set) => {
+            let mut text = Vec::new();
+            write_text(cell, from, &mut text);
+            Some(text)
+        }
+        (Cell::Bytes(text), kind) if kind != TypeKind::Json => Some(member_text(text, from, to)),
+        (Cell::Int(_), _) if from.is_temporal() => {
+            let mut text = Vec::new();
+            write_text(cell, from, &mut text);
+            Some(text)
+        }
+        _ => None,
+    };
+    let index = match text {
+        Some(text) => match members.position(&text, to.collation) {
+            Some(position) => position as i128 + 1,
+            // A number as text counts as the number.
+            None => match std::str::from_utf8(&text).ok().and_then(|digits| digits.parse::<u32>().ok()) {
+                Some(index) if index >= 1 && index as usize <= members.len() => i128::from(index),
+                _ if text.is_empty() && matches!(cell, Cell::Int(0)) => 0,
+                _ => return empty(out),
+            },
+        },
+        None => match cell {
+            Cell::Double(value) => value as i128,
+            Cell::Decimal(value) => value.truncate(0).to_units(0).unwrap_or(0),
+            _ => whole_number(cell, from).unwrap_or(0),
+        },
+    };
+    if index < 1 || index > members.len() as i128 {
+        return empty(out);
+    }
+    out.push_int(index as i64);
+    None
+}
+
+pub(super) fn store_set(cell: Cell<'_>, from: &DataType, to: &DataType, out: &mut Column) -> Option<Issue> {
+    let Some(members) = &to.members else {
+        out.push_int(0);
+        return Issue::new(IssueKind::Truncated);
+    };
+    let all = if members.len() >= 64 { u64::MAX } else { (1u64 << members.len()) - 1 };
+    let text = match (cell, from.kind) {
+        (Cell::Int(_), TypeKind::Enum | TypeKind::Set) => {
+            let mut text = Vec::new();
+            write_text(cell, from, &mut text);
+            Some(text)
+        }
+        (Cell::Bytes(text), kind) if kind != TypeKind::Json => Some(member_text(text, from, to)),
+        _ => None,
+    };
+    let (bits, bad) = match text {
+        Some(text) if text.is_empty() => (0, false),
+        Some(text) => {
+            let mut bits = 0u64;
+            let mut bad = false;
+            for part in text.split(|&byte| byte == b',') {
+                match members.position(part, to.collation) {
+                    Some(position) => bits |= 1 << position,
+                    None => bad = true,
+                }
+            }
+            if bad
+                && bits == 0
+                && let Some(number) =
+                    std::str::from_utf8(&text).ok().and_then(|digits| digits.parse::<u64>().ok())
+            {
+                (number & all, number & !all != 0)
+            } else {
+                (bits, bad)
+            }
+        }
+        None => {
+            let number = whole_number(cell, from).unwrap_or(0);
+            let bits = number as u64;
+            (bits & all, bits & !all != 0)
+        }
+    };
+    out.push_int(bits as i64);
+    if bad { Issue::new(IssueKind::Truncated) } else { None }
+}

@@ -1,0 +1,132 @@
+//! Values between types: as text, as JSON, as [`Value`], and into a column ([`store`]).
+//!
+//! Storing never fails: it yields the value the column gets, and an [`Issue`] when that is not what was given. The
+//! caller asks [`Issue::report`] what MySQL says to it: an error in strict mode, a warning or a note else.
+
+mod issue;
+mod members;
+mod number;
+mod show;
+mod temporal;
+#[cfg(test)]
+mod tests;
+mod text;
+
+use crate::charset::Charset;
+use crate::collation::CollationId;
+use crate::data_type::{DataType, Physical, TypeKind};
+use crate::value::Value;
+use crate::vector::{Cell, Column};
+pub use issue::{Issue, Report, Severity, StoreOptions};
+use members::{store_enum, store_set};
+use number::{store_bit, store_decimal, store_double, store_integer, store_year};
+pub use show::{cell_value, json_value, value_column, write_json_value, write_text};
+use temporal::{store_datetime, store_time};
+use text::{store_json, store_text};
+
+/// Smallest and largest value of an integer kind.
+#[must_use]
+pub fn integer_range(data_type: &DataType) -> (i128, i128) {
+    let bits = u32::from(data_type.integer_bytes().unwrap_or(8)) * 8;
+    if data_type.unsigned { (0, (1 << bits) - 1) } else { (-(1 << (bits - 1)), (1 << (bits - 1)) - 1) }
+}
+
+/// Stores a value: pushes what the column gets to `out`, which has the target's shape. A NULL is pushed as NULL.
+pub fn store(
+    cell: Cell<'_>,
+    from: &DataType,
+    to: &DataType,
+    options: &StoreOptions<'_>,
+    out: &mut Column,
+) -> Option<Issue> {
+    if matches!(cell, Cell::Null) || from.kind == TypeKind::Null {
+        out.push_null();
+        return None;
+    }
+    match to.kind {
+        TypeKind::TinyInt | TypeKind::SmallInt | TypeKind::MediumInt | TypeKind::Int | TypeKind::BigInt => {
+            store_integer(cell, from, to, out)
+        }
+        TypeKind::Decimal => store_decimal(cell, from, to, out),
+        TypeKind::Float | TypeKind::Double => store_double(cell, from, to, out),
+        TypeKind::Year => store_year(cell, from, options, out),
+        TypeKind::Bit => store_bit(cell, from, to, out),
+        TypeKind::Enum => store_enum(cell, from, to, out),
+        TypeKind::Set => store_set(cell, from, to, out),
+        TypeKind::Date | TypeKind::DateTime | TypeKind::Timestamp => {
+            store_datetime(cell, from, to, options, out)
+        }
+        TypeKind::Time => store_time(cell, from, to, options, out),
+        TypeKind::Json => store_json(cell, from, out),
+        TypeKind::Null => {
+            out.push_null();
+            None
+        }
+        _ => store_text(cell, from, to, out),
+    }
+}
+
+/// Whether [`store`] would put exactly these bytes into a column of type `to`, without an issue: then they need not pass
+/// through it. `false` decides nothing.
+#[inline]
+#[must_use]
+pub fn stores_as_is(text: &[u8], from: CollationId, to: &DataType) -> bool {
+    let target = to.collation.charset();
+    let kept_whole = match to.kind {
+        TypeKind::VarChar => true,
+        // Trailing spaces are cut off, binary ones are filled up.
+        TypeKind::Char => to.collation != CollationId::BINARY && text.last() != Some(&b' '),
+        _ => to.is_text_or_blob(),
+    };
+    // No character is longer than its bytes, and ASCII is the same in all character sets.
+    kept_whole
+        && text.len() <= to.length as usize
+        && (target == Charset::Binary
+            || text.is_ascii()
+            || (from.charset() == target && target.validate(text).is_ok()))
+}
+
+/// Stores a [`Value`]; see [`store`].
+pub fn store_value(
+    value: &Value,
+    to: &DataType,
+    options: &StoreOptions<'_>,
+    out: &mut Column,
+) -> Option<Issue> {
+    let (from, column) = value_column(value);
+    store(column.cell(0), &from, to, options, out)
+}
+
+/// Stores a whole column: appends its rows to `out` and calls `issue` for each row (from 0) that has one. Columns of
+/// one type are copied without a look at their values.
+pub fn store_column(
+    source: &Column,
+    from: &DataType,
+    to: &DataType,
+    options: &StoreOptions<'_>,
+    out: &mut Column,
+    issue: &mut dyn FnMut(usize, Issue),
+) {
+    let fits = from.kind == to.kind
+        && from.unsigned == to.unsigned
+        && from.members == to.members
+        && match to.physical() {
+            Physical::Bytes => {
+                to.kind == TypeKind::Json
+                    || (from.collation.charset() == to.collation.charset()
+                        && from.length <= to.length
+                        && to.kind != TypeKind::Char)
+            }
+            _ => from.scale == to.scale && (to.kind != TypeKind::Decimal || from.length <= to.length),
+        };
+    // Dates are always looked at: the mode may refuse what another column holds.
+    if fits && !to.has_date() {
+        out.extend_from(source);
+        return;
+    }
+    for row in 0..source.len() {
+        if let Some(found) = store(source.cell(row), from, to, options, out) {
+            issue(row, found);
+        }
+    }
+}

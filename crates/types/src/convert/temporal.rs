@@ -1,0 +1,219 @@
+//! Into DATE, DATETIME, TIMESTAMP and TIME.
+
+use super::issue::{Issue, IssueKind, StoreOptions};
+use super::number::{only_spaces, whole_number};
+use crate::data_type::{DataType, TypeKind};
+use crate::decimal::{Clipped, Decimal};
+use crate::json::{self};
+use crate::temporal::parse::{self, DateMode, TemporalError};
+use crate::temporal::zone::{TIMESTAMP_MICROS_MAX, TIMESTAMP_MICROS_MIN, TimeZone};
+use crate::temporal::{DateTime, Time, round_micros, truncate_micros};
+use crate::vector::{Cell, Column};
+
+pub(super) fn temporal_name(kind: TypeKind) -> &'static str {
+    match kind {
+        TypeKind::Date => "date",
+        TypeKind::Time => "time",
+        _ => "datetime",
+    }
+}
+
+pub(super) fn store_datetime(
+    cell: Cell<'_>,
+    from: &DataType,
+    to: &DataType,
+    options: &StoreOptions<'_>,
+    out: &mut Column,
+) -> Option<Issue> {
+    let what = temporal_name(to.kind);
+    let wrong = |out_of_range: bool, out: &mut Column| {
+        out.push_int(DateTime::ZERO.pack());
+        Issue::showing(IssueKind::Temporal { what, out_of_range }, cell, from)
+    };
+    let mut issue = None;
+    let mut from_text = false;
+    let parsed: Result<Option<DateTime>, TemporalError> = match (cell, from.kind) {
+        (Cell::Int(packed), TypeKind::Date | TypeKind::DateTime | TypeKind::Timestamp) => {
+            let value = DateTime::unpack(packed);
+            options.date_mode.check(value).map(|()| Some(value))
+        }
+        (Cell::Int(micros), TypeKind::Time) => {
+            Ok(DateTime::from_linear_micros(options.today.date_part().linear_micros() + micros))
+        }
+        (Cell::Int(year), TypeKind::Year) => {
+            parse::datetime_from_number(year * 10_000, options.date_mode).map(|(value, _)| Some(value))
+        }
+        (Cell::Bytes(document), TypeKind::Json) => match json::to_datetime(document) {
+            Some(value) => Ok(Some(value)),
+            None => Err(TemporalError::Invalid),
+        },
+        (Cell::Bytes(text), _) => {
+            from_text = true;
+            match parse::parse_datetime(text, options.date_mode) {
+                Ok(parsed) => {
+                    if parsed.truncated {
+                        issue = Issue::showing(IssueKind::Temporal { what, out_of_range: false }, cell, from);
+                    }
+                    let value = parsed.rounded(6);
+                    Ok(match (value, parsed.offset_minutes) {
+                        (Some(value), Some(minutes)) => {
+                            Some(options.time_zone.from_utc(TimeZone::Offset(minutes).to_utc(value)))
+                        }
+                        (value, _) => value,
+                    })
+                }
+                Err(error) => Err(error),
+            }
+        }
+        _ => {
+            let (number, micros) = match cell {
+                Cell::Decimal(_) | Cell::Double(_) => {
+                    let value = match cell {
+                        Cell::Decimal(value) => *value,
+                        Cell::Double(value) => match Decimal::from_f64(value) {
+                            Ok(value) | Err(Clipped(value)) => value,
+                        },
+                        _ => Decimal::ZERO,
+                    };
+                    let micros = value.to_units(6).unwrap_or(-1);
+                    (i64::try_from(micros / 1_000_000).unwrap_or(-1), (micros % 1_000_000).max(0) as u32)
+                }
+                _ => (whole_number(cell, from).and_then(|n| i64::try_from(n).ok()).unwrap_or(-1), 0),
+            };
+            parse::datetime_from_number(number, options.date_mode)
+                .map(|(value, _)| Some(DateTime { micros, ..value }))
+        }
+    };
+    let value = match parsed {
+        Ok(Some(value)) => value,
+        Ok(None) => return wrong(true, out),
+        // A day that does not exist is out of range, anything else is no date.
+        Err(TemporalError::Invalid) => {
+            let day_only = match cell {
+                Cell::Bytes(text) => {
+                    parse::parse_datetime(text, DateMode { allow_invalid: true, ..DateMode::default() })
+                        .is_ok()
+                }
+                _ => false,
+            };
+            return wrong(day_only, out);
+        }
+        Err(TemporalError::Zero) => return wrong(false, out),
+    };
+    let fitted = match to.kind {
+        TypeKind::Date => {
+            let rounded = if from_text || options.truncate_fraction { Some(value) } else { value.round(0) };
+            let Some(rounded) = rounded else {
+                return wrong(true, out);
+            };
+            let lost = rounded.time_part().micros != 0;
+            if lost && issue.is_none() && (from_text || from.kind == TypeKind::Time) {
+                issue = Issue::showing(IssueKind::TemporalNote { what }, cell, from);
+            }
+            Some(rounded.date_part())
+        }
+        _ if options.truncate_fraction => Some(value.truncate(to.scale)),
+        _ => value.round(to.scale),
+    };
+    let Some(fitted) = fitted else {
+        return wrong(true, out);
+    };
+    if to.kind == TypeKind::Timestamp && fitted != DateTime::ZERO {
+        let utc = options.time_zone.to_utc(fitted);
+        if fitted.has_zero_part() || !(TIMESTAMP_MICROS_MIN..=TIMESTAMP_MICROS_MAX).contains(&utc) {
+            return wrong(true, out);
+        }
+    }
+    out.push_int(fitted.pack());
+    issue
+}
+
+pub(super) fn store_time(
+    cell: Cell<'_>,
+    from: &DataType,
+    to: &DataType,
+    options: &StoreOptions<'_>,
+    out: &mut Column,
+) -> Option<Issue> {
+    let wrong =
+        |out_of_range: bool| Issue::showing(IssueKind::Temporal { what: "time", out_of_range }, cell, from);
+    let mut issue = None;
+    let mut extra = 0;
+    let parsed = match (cell, from.kind) {
+        (Cell::Int(_), TypeKind::Date) => {
+            out.push_int(0);
+            return None;
+        }
+        (Cell::Int(packed), TypeKind::DateTime | TypeKind::Timestamp) => {
+            Ok(DateTime::unpack(packed).time_part())
+        }
+        (Cell::Int(micros), TypeKind::Time) => Ok(Time { micros }),
+        (Cell::Bytes(document), TypeKind::Json) => json::to_time(document).ok_or(false),
+        (Cell::Bytes(text), _) => {
+            if only_spaces(text) {
+                out.push_int(0);
+                return None;
+            }
+            match parse::parse_time(text) {
+                Ok(parsed) => {
+                    if parsed.out_of_range {
+                        issue = wrong(true);
+                    } else if parsed.truncated {
+                        issue = wrong(false);
+                    } else if parsed.from_datetime {
+                        issue = Issue::showing(IssueKind::TemporalNote { what: "time" }, cell, from);
+                    }
+                    Ok(parsed.value)
+                }
+                Err(_) => Err(text.contains(&b':')),
+            }
+        }
+        _ => {
+            let number = match cell {
+                Cell::Decimal(_) | Cell::Double(_) => {
+                    let value = match cell {
+                        Cell::Decimal(value) => *value,
+                        Cell::Double(value) => match Decimal::from_f64(value) {
+                            Ok(value) | Err(Clipped(value)) => value,
+                        },
+                        _ => Decimal::ZERO,
+                    };
+                    let micros = value.to_units(6).unwrap_or(i128::MAX);
+                    extra = (micros % 1_000_000) as i64;
+                    i64::try_from(micros / 1_000_000).unwrap_or(i64::MAX)
+                }
+                _ => whole_number(cell, from).and_then(|n| i64::try_from(n).ok()).unwrap_or(i64::MAX),
+            };
+            match parse::time_from_number(number) {
+                Ok(parsed) => {
+                    if parsed.out_of_range {
+                        issue = wrong(true);
+                        extra = 0;
+                    }
+                    Ok(parsed.value)
+                }
+                Err(_) => Err(true),
+            }
+        }
+    };
+    match parsed {
+        Ok(time) => {
+            let micros = time.micros + extra;
+            let micros = if options.truncate_fraction {
+                truncate_micros(micros, to.scale)
+            } else {
+                round_micros(micros, to.scale)
+            };
+            let time = Time { micros };
+            if !time.in_range() && issue.is_none() {
+                issue = wrong(true);
+            }
+            out.push_int(time.clipped().micros);
+            issue
+        }
+        Err(out_of_range) => {
+            out.push_int(0);
+            wrong(out_of_range)
+        }
+    }
+}

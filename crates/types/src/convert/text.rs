@@ -1,0 +1,174 @@
+//! Into text, bytes and JSON.
+
+use super::issue::{Issue, IssueKind};
+use super::show::{to_utf8, write_text};
+use crate::charset::{Charset, convert_strict};
+use crate::collation::CollationId;
+use crate::data_type::{DataType, TypeKind};
+use crate::json::{self};
+use crate::number;
+use crate::vector::{Cell, Column};
+
+pub(super) fn store_json(cell: Cell<'_>, from: &DataType, out: &mut Column) -> Option<Issue> {
+    let problem = match cell {
+        Cell::Bytes(document) if from.kind == TypeKind::Json => {
+            out.push_bytes(document);
+            return None;
+        }
+        Cell::Bytes(text) => {
+            let utf8 = to_utf8(text.to_vec(), from.collation.charset());
+            match json::parse(&utf8, out.bytes_mut().tail()) {
+                Ok(()) => {
+                    out.bytes_mut().finish();
+                    out.nulls.push(false);
+                    return None;
+                }
+                Err(error) if error.too_deep => IssueKind::JsonDepth,
+                Err(error) => IssueKind::Json { message: error.message, position: error.position },
+            }
+        }
+        _ => IssueKind::Json { message: "not a JSON text, may need CAST", position: 0 },
+    };
+    out.push_null();
+    Issue::new(problem)
+}
+
+/// Bytes that are no characters, as error 1366 shows them: `\xFF`, at most six and then dots.
+pub(super) fn escaped(bytes: &[u8]) -> Vec<u8> {
+    const HEX: &[u8; 16] = b"0123456789ABCDEF";
+    let mut out = Vec::new();
+    for &byte in bytes.iter().take(6) {
+        if (0x20..0x7f).contains(&byte) {
+            out.push(byte);
+        } else {
+            out.extend_from_slice(b"\\x");
+            out.push(HEX[usize::from(byte >> 4)]);
+            out.push(HEX[usize::from(byte & 15)]);
+        }
+    }
+    if bytes.len() > 6 {
+        out.extend_from_slice(b"...");
+    }
+    out
+}
+
+pub(super) fn store_text(cell: Cell<'_>, from: &DataType, to: &DataType, out: &mut Column) -> Option<Issue> {
+    let target = to.collation.charset();
+    let mut issue = None;
+    let owned;
+    let text: &[u8] = match cell {
+        Cell::Bytes(text) if from.is_string() => {
+            let source = from.collation.charset();
+            if source == target || target == Charset::Binary {
+                // A column of the same character set holds only valid text; literals and parameters were checked.
+                if source == Charset::Binary || target == Charset::Binary || target.validate(text).is_ok() {
+                    text
+                } else {
+                    owned = keep_valid(text, target, &mut issue);
+                    &owned
+                }
+            } else if source == Charset::Binary {
+                if target.validate(text).is_ok() {
+                    text
+                } else {
+                    owned = keep_valid(text, target, &mut issue);
+                    &owned
+                }
+            } else {
+                let mut converted = Vec::with_capacity(text.len());
+                if convert_strict(source, text, target, &mut converted).is_err() {
+                    converted.clear();
+                    crate::charset::convert_lossy(source, text, target, &mut converted);
+                    issue = Some(Issue {
+                        kind: IssueKind::Incorrect { what: "string", partly: false },
+                        shown: escaped(&text[text.iter().take_while(|byte| byte.is_ascii()).count()..]),
+                    });
+                }
+                owned = converted;
+                &owned
+            }
+        }
+        Cell::Double(value) => {
+            owned = double_text(value, from, to.length as usize);
+            &owned
+        }
+        _ => {
+            let mut text = Vec::new();
+            write_text(cell, from, &mut text);
+            owned = text;
+            &owned
+        }
+    };
+    let kept = if to.is_text_or_blob() {
+        let limit = to.length as usize;
+        if text.len() <= limit {
+            text.len()
+        } else {
+            // Whole characters only.
+            let mut end = limit;
+            if !target.is_single_byte() {
+                while end > 0 && text[end] & 0xc0 == 0x80 {
+                    end -= 1;
+                }
+            }
+            end
+        }
+    } else if text.len() <= to.length as usize {
+        text.len()
+    } else {
+        target.prefix_bytes(text, to.length as usize)
+    };
+    if kept < text.len() {
+        let blanks = target != Charset::Binary && text[kept..].iter().all(|&byte| byte == b' ');
+        if !blanks {
+            issue = issue.or_else(|| Issue::new(IssueKind::TooLong));
+        } else if to.kind != TypeKind::Char {
+            issue = issue.or_else(|| Issue::new(IssueKind::Note));
+        }
+    }
+    let mut text = &text[..kept];
+    if to.kind == TypeKind::Char && to.collation != CollationId::BINARY {
+        text = target.trim_trailing_spaces(text);
+    }
+    let tail = out.bytes_mut().tail();
+    let start = tail.len();
+    tail.extend_from_slice(text);
+    if to.kind == TypeKind::Char && to.collation == CollationId::BINARY {
+        tail.resize(start + to.length as usize, 0);
+    }
+    out.bytes_mut().finish();
+    out.nulls.push(false);
+    issue
+}
+
+#[cold]
+pub(super) fn keep_valid(text: &[u8], target: Charset, issue: &mut Option<Issue>) -> Vec<u8> {
+    let mut end = 0;
+    // The valid beginning stays.
+    while end < text.len() {
+        let length = target.prefix_bytes(&text[end..], 1);
+        if length == 0 || target.validate(&text[end..end + length]).is_err() {
+            break;
+        }
+        end += length;
+    }
+    *issue = Some(Issue {
+        kind: IssueKind::Incorrect { what: "string", partly: false },
+        shown: escaped(&text[end..]),
+    });
+    text[..end].to_vec()
+}
+
+/// A double as text of at most `width` characters, giving up digits where it must.
+pub(super) fn double_text(value: f64, from: &DataType, width: usize) -> Vec<u8> {
+    let mut text = Vec::new();
+    write_text(Cell::Double(value), from, &mut text);
+    let mut digits = 16;
+    while text.len() > width && digits > 0 {
+        let shorter: f64 = format!("{value:.*e}", digits - 1).parse().unwrap_or(value);
+        text.clear();
+        number::write_double_within(shorter, width, &mut text);
+        digits -= 1;
+    }
+    text
+}
