@@ -62,6 +62,11 @@ pub struct ExecContext<'a> {
     pub transaction: Option<&'a mut Transaction>,
     /// Read what others have not committed (READ UNCOMMITTED).
     pub read_uncommitted: bool,
+    /// Reads that ask for no lock take a shared one: in a SERIALIZABLE transaction, and in what a change reads beside its own
+    /// table.
+    pub lock_reads: bool,
+    /// Rows that a LIMIT above wants, so that a locking scan locks no more at a time.
+    pub(crate) rows_wanted: usize,
     /// How long to wait for a row lock (`innodb_lock_wait_timeout`).
     pub lock_wait: LockWait,
     /// The definitions the statement was bound with.
@@ -161,6 +166,8 @@ impl<'a> ExecContext<'a> {
             view: None,
             transaction: None,
             read_uncommitted: false,
+            lock_reads: false,
+            rows_wanted: usize::MAX,
             lock_wait: LockWait::Timeout(std::time::Duration::from_secs(50)),
             catalog,
             connection_id: 0,
@@ -186,6 +193,8 @@ impl<'a> ExecContext<'a> {
         let Some(view) = self.view else { return Err(internal("a read without a snapshot")) };
         Ok(match &self.transaction {
             _ if self.read_uncommitted => view.reader_uncommitted(),
+            // What is locked is read as it is now.
+            Some(transaction) if self.lock_reads => transaction.reader_of_newest(view),
             Some(transaction) => transaction.reader(view),
             None => view.reader(),
         })

@@ -5,13 +5,14 @@
 use std::borrow::Borrow;
 
 use service::error::{
-    Code, ER_AUTOINC_READ_FAILED, ER_DUP_ENTRY, ER_DUP_ENTRY_WITH_KEY_NAME, ER_FK_DEPTH_EXCEEDED,
-    ER_FOREIGN_DUPLICATE_KEY_WITH_CHILD_INFO, ER_GET_ERRNO, ER_INTERNAL_ERROR, ER_LOCK_DEADLOCK,
-    ER_LOCK_NOWAIT, ER_LOCK_WAIT_TIMEOUT, ER_NO_REFERENCED_ROW_2, ER_QUERY_INTERRUPTED,
-    ER_ROW_IS_REFERENCED_2, ER_TABLE_DEF_CHANGED, ER_TOO_LONG_KEY, ER_UNKNOWN_ERROR, SqlError,
+    Code, ER_AUTOINC_READ_FAILED, ER_CHECKREAD, ER_DUP_ENTRY, ER_DUP_ENTRY_WITH_KEY_NAME,
+    ER_FK_DEPTH_EXCEEDED, ER_FOREIGN_DUPLICATE_KEY_WITH_CHILD_INFO, ER_GET_ERRNO, ER_INTERNAL_ERROR,
+    ER_LOCK_DEADLOCK, ER_LOCK_NOWAIT, ER_LOCK_TABLE_FULL, ER_LOCK_WAIT_TIMEOUT, ER_NO_REFERENCED_ROW_2,
+    ER_QUERY_INTERRUPTED, ER_ROW_IS_REFERENCED_2, ER_TABLE_DEF_CHANGED, ER_TOO_LONG_KEY, ER_UNKNOWN_ERROR,
+    SqlError,
 };
 use store::StoreError;
-use table::{DuplicateKey, ForeignKeyViolation, WriteError};
+use table::{DuplicateKey, ForeignKeyViolation, Table, WriteError};
 
 /// MySQL's number for an error of a storage engine that has no better one (HA_ERR_GENERIC).
 const ENGINE_ERROR_GENERIC: u32 = 168;
@@ -35,6 +36,8 @@ pub fn write_error(error: impl Borrow<WriteError>) -> Box<SqlError> {
         WriteError::LockWaitTimeout => ER_LOCK_WAIT_TIMEOUT.bare(),
         WriteError::Locked => ER_LOCK_NOWAIT.bare(),
         WriteError::Interrupted => ER_QUERY_INTERRUPTED.bare(),
+        WriteError::TooManyLocks => ER_LOCK_TABLE_FULL.bare(),
+        WriteError::ChangedSinceSnapshot => ER_CHECKREAD.with(&[&""]),
         WriteError::KeyTooLong { .. } => ER_TOO_LONG_KEY.with(&[&store::KEY_BYTES_MAX]),
         WriteError::ForeignKey(violation) => {
             let code = match **violation {
@@ -47,6 +50,15 @@ pub fn write_error(error: impl Borrow<WriteError>) -> Box<SqlError> {
         }
         WriteError::AutoIncrementExhausted => ER_AUTOINC_READ_FAILED.bare(),
         WriteError::Store(error) => store_error(error),
+    }
+}
+
+/// A row of this table could not be written or locked.
+#[cold]
+pub(crate) fn row_error(table: &Table, error: &WriteError) -> Box<SqlError> {
+    match error {
+        WriteError::ChangedSinceSnapshot => ER_CHECKREAD.with(&[&table.definition().name]),
+        error => write_error(error),
     }
 }
 

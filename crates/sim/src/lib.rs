@@ -13,11 +13,14 @@
 //! duplicate checks with the newest commit, own writes with what was written, lock conflicts with who holds what.
 //!
 //! [`lying`] is a disk that skips some syncs and says yes; a test shows that the checks above notice.
+//! [`locks`] tells stories of another kind, without crashes: reads that lock must be explained by the order of the commits.
+//!
 //! [`inputs`] holds the entry points by which bytes come in from outside, for fuzzing and for the mutation tests.
 //!
 //! `cargo run --release -p sim -- --seeds 10000 --start 0` runs stories; a failing one prints its seed and is repeated by it.
 
 pub mod crash;
 pub mod inputs;
+pub mod locks;
 pub mod lying;
 pub mod model;

@@ -1,5 +1,7 @@
 //! Runs stories of the crash simulation: `sim --seeds N [--start S] [--threads T] [--skip-syncs PER_THOUSAND] [--trace 1]`.
 //!
+//! `--locks 1` tells the stories of `sim::locks` instead, `--forget-ranges 1` with a bug that they have to catch.
+//!
 //! Prints each seed that fails with what went wrong, and at the end what was gone through. Exit code 1 if any failed.
 
 use sim::crash::{Plot, Tally, run};
@@ -8,13 +10,14 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
-const USAGE: &str = "usage: sim [--seeds N] [--start S] [--threads T] [--rounds R] [--steps N] [--skip-syncs PER_THOUSAND] [--trace 1]";
+const USAGE: &str = "usage: sim [--seeds N] [--start S] [--threads T] [--rounds R] [--steps N] [--skip-syncs PER_THOUSAND] [--trace 1] [--locks 1 [--forget-ranges 1]]";
 /// So many failures are told; then the rest is only counted.
 const TOLD_MAX: usize = 20;
 
 fn main() -> ExitCode {
     let (mut seeds, mut start, mut threads) = (10_000_u64, 0_u64, 0_usize);
     let mut plot = Plot::default();
+    let (mut locks, mut forget_ranges) = (false, false);
     let mut arguments = std::env::args().skip(1);
     while let Some(name) = arguments.next() {
         let Some(number) = arguments.next().and_then(|text| text.parse::<u64>().ok()) else {
@@ -27,6 +30,8 @@ fn main() -> ExitCode {
             "--threads" => threads = usize::try_from(number).unwrap_or(1),
             "--rounds" => plot.rounds = u32::try_from(number).unwrap_or(u32::MAX),
             "--steps" => plot.steps_max = u32::try_from(number).unwrap_or(u32::MAX),
+            "--locks" => locks = number > 0,
+            "--forget-ranges" => forget_ranges = number > 0,
             "--trace" => plot.trace = number > 0,
             "--skip-syncs" => plot.skipped_syncs_per_thousand = number,
             _ => {
@@ -37,6 +42,9 @@ fn main() -> ExitCode {
     }
     if threads == 0 {
         threads = std::thread::available_parallelism().map_or(1, usize::from);
+    }
+    if locks {
+        return tell_of_locks(start..start + seeds, forget_ranges);
     }
     let began = Instant::now();
     let next = AtomicU64::new(start);
@@ -82,4 +90,31 @@ fn main() -> ExitCode {
         tally.candidates as f64 / tally.crashes.max(1) as f64,
     );
     if failed.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+/// Stories of locks: they are short, one thread is enough.
+fn tell_of_locks(seeds: std::ops::Range<u64>, forget_ranges: bool) -> ExitCode {
+    let (began, first, count) = (Instant::now(), seeds.start, seeds.end - seeds.start);
+    let (mut commits, mut reads, mut refused, mut failed) = (0, 0, 0, 0_usize);
+    for seed in seeds {
+        match sim::locks::run(seed, forget_ranges) {
+            Ok(tally) => {
+                commits += tally.commits;
+                reads += tally.reads;
+                refused += tally.refused;
+            }
+            Err(what) => {
+                failed += 1;
+                if failed <= TOLD_MAX {
+                    println!("{what}");
+                }
+            }
+        }
+    }
+    println!(
+        "{count} stories of locks from seed {first} in {:.1} s: {failed} failed\n{commits} commits, {reads} acts repeated, \
+         {refused} refused locks",
+        began.elapsed().as_secs_f64(),
+    );
+    if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }

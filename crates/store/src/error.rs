@@ -87,6 +87,12 @@ pub enum WriteError {
         /// The value's length.
         value_bytes: usize,
     },
+    /// The locks of all transactions take all the memory they may (`LOCK_BYTES_MAX`). 1206.
+    #[error("too many locks")]
+    TooManyLocks,
+    /// The row was changed after the transaction's snapshot, and it asked for that not to be overwritten. 1020.
+    #[error("changed since the snapshot")]
+    ChangedSinceSnapshot,
     /// Not about this row.
     #[error(transparent)]
     Store(#[from] StoreError),

@@ -167,6 +167,16 @@ impl Walk {
         }
     }
 
+    /// The keys between this place and a later one, `None` if there are none.
+    pub(crate) fn walked<'a>(&'a self, later: &'a Walk) -> Option<(&'a [u8], Option<&'a [u8]>)> {
+        let (lower, upper) = match (self.direction, later.done) {
+            (_, true) => (self.start.as_slice(), self.end.as_deref()),
+            (Direction::Forward, false) => (self.start.as_slice(), Some(later.start.as_slice())),
+            (Direction::Backward, false) => (later.end.as_deref()?, self.end.as_deref()),
+        };
+        upper.is_none_or(|upper| lower < upper).then_some((lower, upper))
+    }
+
     pub(crate) fn is_done(&self) -> bool {
         self.done
     }

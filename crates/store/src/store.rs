@@ -141,6 +141,8 @@ pub struct Status {
     pub undo_bytes: u64,
     /// Now: position of the newest commit.
     pub newest_commit: u64,
+    /// Now: bytes of memory that shared, waiting and range locks take, about.
+    pub lock_bytes: u64,
     pub log_bytes_written: u64,
     pub log_writes: u64,
     pub log_syncs: u64,
@@ -200,6 +202,18 @@ impl Store {
     #[must_use]
     pub fn begin(&self) -> Transaction {
         Transaction::new(self.clone())
+    }
+
+    /// Which transactions wait for locks now, and for whom.
+    #[must_use]
+    pub fn lock_waiters(&self) -> Vec<crate::LockWaiter> {
+        self.inner.locks.waiters()
+    }
+
+    /// The last deadlock since the store was opened.
+    #[must_use]
+    pub fn last_deadlock(&self) -> Option<crate::Deadlock> {
+        self.inner.locks.last_deadlock()
     }
 
     /// A view of everything committed until now. Old versions it needs are kept until it is dropped or parked.
@@ -306,6 +320,7 @@ impl Store {
             lock_waits: counters.lock_waits.get(),
             deadlocks: counters.deadlocks.get(),
             lock_timeouts: counters.lock_timeouts.get(),
+            lock_bytes: inner.locks.bytes(),
             checkpoints: counters.checkpoints.get(),
             pages_read: pool.pages_read.load(Ordering::Relaxed),
             pages_written: counters.pages_written.get(),

@@ -3,7 +3,7 @@
 use crate::btree::tree::Root;
 use crate::ids::TreeId;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 
 /// A tree of ordered bytes. Cheap to clone; get it once and keep it.
 #[derive(Clone, Debug)]
@@ -29,7 +29,7 @@ impl Tree {
 #[derive(Debug)]
 pub(crate) struct TreeState {
     pub(crate) root: Root,
-    lock_entries: AtomicU32,
+    locks: AtomicU64,
     pub(crate) records: AtomicI64,
     dropped: AtomicBool,
 }
@@ -38,7 +38,7 @@ impl TreeState {
     pub(crate) fn new(root: Root, records: i64) -> Arc<TreeState> {
         Arc::new(TreeState {
             root,
-            lock_entries: AtomicU32::new(0),
+            locks: AtomicU64::new(0),
             records: AtomicI64::new(records),
             dropped: AtomicBool::new(false),
         })
@@ -48,9 +48,12 @@ impl TreeState {
         self.root.tree
     }
 
-    /// How many entries of the lock table belong to this tree.
-    pub(crate) fn lock_entries(&self) -> &AtomicU32 {
-        &self.lock_entries
+    /// Added to [`TreeState::locks`] while the tree has locked intervals of keys.
+    pub(crate) const RANGES: u64 = 1 << 32;
+
+    /// How many entries of the lock table belong to this tree, and whether there are intervals. 0: a writer need not look.
+    pub(crate) fn locks(&self) -> &AtomicU64 {
+        &self.locks
     }
 
     pub(crate) fn count(&self, change: i64) {

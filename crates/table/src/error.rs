@@ -17,6 +17,10 @@ pub enum WriteError {
     Locked,
     /// The statement was killed while waiting. 1317 (70100).
     Interrupted,
+    /// The locks of all transactions take all the memory they may. 1206 (HY000).
+    TooManyLocks,
+    /// `innodb_snapshot_isolation`: the row was changed after the transaction's snapshot. 1020 (HY000).
+    ChangedSinceSnapshot,
     /// The keys of index `index` are longer than the store takes. 1071 (42000).
     KeyTooLong {
         /// Ordinal of the index.
@@ -113,6 +117,10 @@ impl fmt::Display for WriteError {
                 "Statement aborted because lock(s) could not be acquired immediately and NOWAIT is set.",
             ),
             Self::Interrupted => formatter.write_str("Query execution was interrupted"),
+            Self::TooManyLocks => {
+                formatter.write_str("The total number of locks exceeds the lock table size")
+            }
+            Self::ChangedSinceSnapshot => formatter.write_str("Record has changed since last read"),
             Self::KeyTooLong { .. } => {
                 write!(
                     formatter,
@@ -146,6 +154,8 @@ pub(crate) fn from_store(error: store::WriteError, index: usize) -> WriteError {
         store::WriteError::LockWaitTimeout { .. } => WriteError::LockWaitTimeout,
         store::WriteError::Locked { .. } => WriteError::Locked,
         store::WriteError::Interrupted => WriteError::Interrupted,
+        store::WriteError::TooManyLocks => WriteError::TooManyLocks,
+        store::WriteError::ChangedSinceSnapshot => WriteError::ChangedSinceSnapshot,
         store::WriteError::TooLarge { .. } => WriteError::KeyTooLong { index },
         store::WriteError::Store(error) => WriteError::Store(error),
     }

@@ -7,10 +7,11 @@
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use store::{LockMode, LockWait, Locked, Reader, StoreError, Transaction};
+use store::{LockMark, LockMode, LockWait, Locked, Reader, StoreError, Transaction};
 use types::vector::{Batch, BytesColumn};
 
 use crate::codec::row::{BytesRef, RowView, spilled_reference, version_of};
+use crate::entry::EntryCodec;
 use crate::error::{WriteError, from_store};
 use crate::large::ReadFrom;
 use crate::table::{KeyBytesRange, Table};
@@ -44,6 +45,10 @@ pub struct TableScan {
     /// Under way in the last of `ranges`.
     current: Option<store::Scan>,
     rows_max: usize,
+    /// Before the locks of the last locked batch.
+    mark: Option<LockMark>,
+    /// The entries of the last locked batch's rows, where locks may be given back and it goes along an index.
+    entry_keys: BytesColumn,
     /// Entries and rows looked at so far.
     examined: u64,
     scratch: Scratch,
@@ -80,6 +85,8 @@ impl Table {
             ranges,
             current: None,
             rows_max: types::vector::BATCH_ROWS_MAX,
+            mark: None,
+            entry_keys: BytesColumn::default(),
             examined: 0,
             scratch: Scratch::default(),
         }
@@ -632,44 +639,56 @@ impl TableScan {
     ) -> Result<bool, WriteError> {
         batch.clear();
         locators.clear();
+        self.entry_keys.clear();
+        self.mark = (!transaction.locks_ranges()).then(|| transaction.lock_mark());
         let table = Arc::clone(&self.table);
+        let entries = self.index.and_then(|index| table.indexes[index].entries.as_ref());
+        let tree = self.index.map_or(&table.rows, |index| &table.indexes[index].tree);
+        let refused = |error| from_store(error, self.index.unwrap_or(0));
         while batch.row_count < self.rows_max && !batch.is_full() {
             let Some(range) = self.ranges.last_mut() else { break };
-            let tree = self.index.map_or(&table.rows, |index| &table.indexes[index].tree);
+            // A row known by its whole unique key: it alone is locked, or the place where it is not.
+            if table.is_unique(self.index) && range.is_prefix() {
+                let key = &range.lower;
+                let value = &mut self.scratch.value;
+                let found = transaction
+                    .lock_current(tree, key, mode, wait, |found| {
+                        value.clear();
+                        value.extend_from_slice(found);
+                    })
+                    .map_err(refused)?;
+                if found != Locked::Absent {
+                    self.examined += 1;
+                    if found == Locked::Row(()) {
+                        let row = LockedRow {
+                            entries,
+                            covering: self.covering,
+                            key,
+                            value,
+                            columns: &self.columns,
+                        };
+                        let pushed =
+                            table.push_locked(transaction, &row, mode, wait, zone, batch, locators)?;
+                        if pushed && self.index.is_some() && self.mark.is_some() {
+                            self.entry_keys.push(key);
+                        }
+                    }
+                    self.ranges.pop();
+                    continue;
+                }
+            }
             let mut scan = transaction.lock_scan(tree, &range.scan_range(self.reverse), mode, wait);
+            scan.set_wanted(self.rows_max - batch.row_count);
             let mut stopped_at = None;
-            loop {
-                let next =
-                    scan.next(transaction).map_err(|error| from_store(error, self.index.unwrap_or(0)))?;
-                let Some((key, value)) = next else { break };
+            while let Some((key, value)) = scan.next(transaction).map_err(refused)? {
                 self.examined += 1;
-                self.scratch.key.clear();
-                self.scratch.key.extend_from_slice(key);
-                self.scratch.value.clear();
-                self.scratch.value.extend_from_slice(value);
-                let (key, value) = (&self.scratch.key, &self.scratch.value);
-                match self.index.and_then(|index| table.indexes[index].entries.as_ref()) {
-                    None => {
-                        let from = ReadFrom::Current(transaction);
-                        table.push_row(key, value, from, zone, &self.columns, batch)?;
-                        locators.push(key);
-                    }
-                    Some(entries) => {
-                        let locator = entries.split(key, value).0;
-                        table.lock_columns(
-                            transaction,
-                            locator,
-                            mode,
-                            wait,
-                            zone,
-                            &self.columns,
-                            batch,
-                            locators,
-                        )?;
-                    }
+                let row = LockedRow { entries, covering: self.covering, key, value, columns: &self.columns };
+                let pushed = table.push_locked(transaction, &row, mode, wait, zone, batch, locators)?;
+                if pushed && self.index.is_some() && self.mark.is_some() {
+                    self.entry_keys.push(key);
                 }
                 if batch.row_count >= self.rows_max || batch.is_full() {
-                    stopped_at = Some(key.clone());
+                    stopped_at = Some(key.to_vec());
                     break;
                 }
             }
@@ -685,5 +704,85 @@ impl TableScan {
             }
         }
         Ok(batch.row_count > 0)
+    }
+
+    /// Gives back the locks of those rows of the last locked batch that are not in `kept` (ascending), if the transaction
+    /// locks rows alone: they did not meet the condition. `locators` are the batch's.
+    ///
+    /// # Errors
+    /// The store's.
+    pub fn unlock_others(
+        &mut self,
+        transaction: &mut Transaction,
+        locators: &BytesColumn,
+        kept: &[u32],
+    ) -> Result<(), StoreError> {
+        let Some(mark) = self.mark else { return Ok(()) };
+        let mut kept = kept.iter().copied().peekable();
+        for row in 0..locators.len() {
+            if kept.next_if_eq(&(row as u32)).is_some() {
+                continue;
+            }
+            transaction.unlock_since(&self.table.rows, locators.get(row), mark)?;
+            if let Some(index) = self.index {
+                let tree = &self.table.indexes[index].tree;
+                transaction.unlock_since(tree, self.entry_keys.get(row), mark)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A record that a locking scan has come to.
+struct LockedRow<'a> {
+    /// Set if it is an entry of an index.
+    entries: Option<&'a EntryCodec>,
+    /// The entry has all columns wanted.
+    covering: bool,
+    key: &'a [u8],
+    value: &'a [u8],
+    columns: &'a [usize],
+}
+
+impl Table {
+    /// Whether the whole key of this index (`None`: of the rows themselves) names one row at most.
+    fn is_unique(&self, index: Option<usize>) -> bool {
+        match index.or(self.definition.clustered) {
+            Some(index) => self.definition.indexes[index].is_unique(),
+            None => false,
+        }
+    }
+
+    /// Appends a row whose record in the scanned tree is locked, locking the row behind an entry. False if it is left out.
+    fn push_locked(
+        &self,
+        transaction: &mut Transaction,
+        row: &LockedRow<'_>,
+        mode: LockMode,
+        wait: LockWait,
+        zone: &dyn TimestampZone,
+        batch: &mut Batch,
+        locators: &mut BytesColumn,
+    ) -> Result<bool, WriteError> {
+        let Some(entries) = row.entries else {
+            let from = ReadFrom::Current(transaction);
+            self.push_row(row.key, row.value, from, zone, row.columns, batch)?;
+            locators.push(row.key);
+            return Ok(true);
+        };
+        if mode == LockMode::Shared && row.covering {
+            // As MySQL: who changes what the entry shows has to change the entry.
+            let view = entries.view(row.key, row.value);
+            locators.push(view.locator());
+            for (column, &ordinal) in batch.columns.iter_mut().zip(row.columns) {
+                view.push_to(ordinal, zone, column);
+            }
+            batch.row_count += 1;
+            return Ok(true);
+        }
+        let locator = entries.split(row.key, row.value).0;
+        let locked =
+            self.lock_columns(transaction, locator, mode, wait, zone, row.columns, batch, locators)?;
+        Ok(locked == Locked::Row(()))
     }
 }

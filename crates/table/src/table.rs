@@ -351,6 +351,20 @@ impl KeyBytesRange {
         self.upper.as_ref().is_some_and(|upper| *upper <= self.lower)
     }
 
+    /// Whether it means all keys that begin with `lower`.
+    pub(crate) fn is_prefix(&self) -> bool {
+        !self.lower.is_empty()
+            && self.upper.as_ref().is_some_and(|upper| {
+                // The upper end is the lower one up to a byte that is larger by one; what is behind it was 0xff.
+                let Some((last, start)) = upper.split_last() else { return false };
+                let (head, rest) = self.lower.split_at(upper.len().min(self.lower.len()));
+                let grown = head
+                    .split_last()
+                    .is_some_and(|(byte, before)| before == start && byte.checked_add(1) == Some(*last));
+                head.len() == upper.len() && grown && rest.iter().all(|&byte| byte == u8::MAX)
+            })
+    }
+
     pub(crate) fn scan_range(&self, reverse: bool) -> ScanRange<'_> {
         use std::ops::Bound;
         ScanRange {

@@ -103,6 +103,7 @@ impl LocalSession {
         if borrows_view {
             self.transaction.view_now();
         }
+        let lock_reads = self.locks_reads(plan.prepared.plan());
         let uncommitted = self.transaction.isolation == super::settings::Isolation::ReadUncommitted;
         let (transaction, own_view) = self.transaction.parts();
         let Some(view) = own_view else {
@@ -139,6 +140,7 @@ impl LocalSession {
         context.transaction = Some(transaction);
         context.view = Some(view);
         context.read_uncommitted = uncommitted;
+        context.lock_reads = lock_reads;
         context.lock_wait = lock_wait;
         context.connection_id = self.control.connection_id;
         context.account = Some(self.account.id);

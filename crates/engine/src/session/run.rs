@@ -122,6 +122,7 @@ impl LocalSession {
             return self.run_body(plan, values, wants_cursor, reply, false);
         }
         self.begin_table_statement();
+        self.note_reads(plan.prepared.plan());
         if changes {
             self.require_writable()?;
             if plan.changes_shared_tables() {

@@ -71,6 +71,8 @@ pub struct Settings {
     pub long_query_micros: u64,
     /// `min_examined_row_limit`.
     pub min_examined_rows: u64,
+    /// `innodb_snapshot_isolation`: in a REPEATABLE READ transaction the first updater of a row wins.
+    pub snapshot_isolation: bool,
     /// `innodb_lock_wait_timeout` in milliseconds.
     pub lock_wait_timeout_ms: u64,
     /// `max_execution_time` in milliseconds, 0 for none.
@@ -116,6 +118,7 @@ impl Settings {
             ),
             long_query_micros: micros(variables.decimal(known::long_query_time())),
             min_examined_rows: variables.unsigned(known::min_examined_row_limit()),
+            snapshot_isolation: variables.boolean(known::innodb_snapshot_isolation()),
             lock_wait_timeout_ms: variables.unsigned(known::innodb_lock_wait_timeout()).saturating_mul(1000),
             max_execution_ms: variables.unsigned(known::max_execution_time()),
             safe_updates: variables.boolean(known::sql_safe_updates()),

@@ -8,7 +8,11 @@
 //! | --- | --- |
 //! | READ UNCOMMITTED | the newest versions, committed or not |
 //! | READ COMMITTED | one a statement |
-//! | REPEATABLE READ, SERIALIZABLE | one a transaction, taken by its first read (or WITH CONSISTENT SNAPSHOT) |
+//! | REPEATABLE READ, SERIALIZABLE | one a transaction, taken by its first read without locks (or WITH CONSISTENT SNAPSHOT) |
+//!
+//! From REPEATABLE READ on scans that lock rows lock the intervals of keys they walk, too, and what a change reads beside its own
+//! tables is locked shared. In a SERIALIZABLE transaction every read is. `innodb_snapshot_isolation` (MariaDB's, off by
+//! default) refuses with 1020 to lock or write a row that changed after the transaction's snapshot, and rolls back.
 //!
 //! Invariants:
 //! 1. Outside an open transaction nothing is held between statements: no snapshot, no lock.
@@ -16,6 +20,7 @@
 
 use std::sync::Arc;
 
+use plan::physical::{PhysicalPlan, PlanKind, PlanTable};
 use service::error::{ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION, ER_SP_DOES_NOT_EXIST};
 use service::{Outcome, Reply, SqlError};
 use store::{CommitPosition, ReadView, Savepoint, Transaction};
@@ -37,6 +42,11 @@ pub struct TransactionState {
     open: bool,
     /// How this transaction sees others.
     pub(crate) isolation: Isolation,
+    /// The running statement reads by the snapshot, so the transaction keeps it. Statements that only lock leave it to a later
+    /// one.
+    keeps_view: bool,
+    /// The snapshot was there before the running statement.
+    view_is_older: bool,
     /// It may not write.
     pub(crate) read_only: bool,
     savepoints: Vec<(String, Savepoint)>,
@@ -69,6 +79,8 @@ impl TransactionState {
             view: core.store.parked_view(),
             open: false,
             isolation: Isolation::default(),
+            keeps_view: true,
+            view_is_older: false,
             read_only: false,
             savepoints: Vec::new(),
             metadata: MetadataLocks::default(),
@@ -123,6 +135,13 @@ impl TransactionState {
         }
     }
 
+    /// A statement of an open transaction ends.
+    fn end_statement(&mut self) {
+        if self.isolation < Isolation::RepeatableRead || !self.keeps_view {
+            self.view.park();
+        }
+    }
+
     pub(super) fn forget_next(&mut self) {
         self.savepoints.clear();
     }
@@ -152,18 +171,40 @@ impl LocalSession {
         let state = &mut self.transaction;
         state.rows_examined = 0;
         state.lock_wait_micros = 0;
-        let keeps = state.open && state.isolation >= Isolation::RepeatableRead && !state.view.is_parked();
+        let repeatable = state.isolation >= Isolation::RepeatableRead;
+        let keeps = state.open && repeatable && !state.view.is_parked();
+        state.store.set_range_locks(repeatable);
+        let first_updater_wins = keeps && self.settings.snapshot_isolation;
+        state.store.set_first_updater_wins(first_updater_wins.then(|| state.view.csn()));
+        state.keeps_view = true;
+        state.view_is_older = keeps;
         if !keeps {
             state.view.refresh();
+        }
+    }
+
+    /// Notes, after [`LocalSession::begin_table_statement`], whether the statement reads anything without locking it.
+    pub(crate) fn note_reads(&mut self, plan: &PhysicalPlan) {
+        let locks = self.locks_reads(plan);
+        let state = &mut self.transaction;
+        let by_snapshot =
+            |table: &PlanTable| table.lock.is_none() && table.entry.source.as_virtual().is_none();
+        state.keeps_view = state.view_is_older || (!locks && plan.tables.iter().any(by_snapshot));
+    }
+
+    /// Whether reads of this plan that ask for no lock take one all the same.
+    pub(crate) fn locks_reads(&self, plan: &PhysicalPlan) -> bool {
+        let state = &self.transaction;
+        match plan.kind {
+            PlanKind::Query(_) | PlanKind::Do(_) => state.open && state.isolation == Isolation::Serializable,
+            _ => state.isolation >= Isolation::RepeatableRead,
         }
     }
 
     /// Ends a statement that went well: an autocommit statement commits.
     pub(crate) fn end_table_statement(&mut self) -> Outcome {
         if self.transaction.open {
-            if self.transaction.isolation < Isolation::RepeatableRead {
-                self.transaction.view.park();
-            }
+            self.transaction.end_statement();
             return Ok(());
         }
         let committed = self.commit_store();
@@ -173,14 +214,12 @@ impl LocalSession {
 
     /// Ends a statement that failed: takes back what it did, and the whole transaction where MySQL does.
     pub(crate) fn fail_table_statement(&mut self, before: &Savepoint, error: &SqlError) -> Outcome {
-        let deadlock = service::error::ER_LOCK_DEADLOCK.number;
-        if !self.transaction.open || error.number == deadlock {
+        let whole = [service::error::ER_LOCK_DEADLOCK.number, service::error::ER_CHECKREAD.number];
+        if !self.transaction.open || whole.contains(&error.number) {
             return self.rollback_transaction();
         }
         self.transaction.store.rollback_to(before).map_err(exec::store_error)?;
-        if self.transaction.isolation < Isolation::RepeatableRead {
-            self.transaction.view.park();
-        }
+        self.transaction.end_statement();
         Ok(())
     }
 

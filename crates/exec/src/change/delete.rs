@@ -5,8 +5,9 @@ use table::WriteError;
 use types::{Batch, Cell, Physical};
 
 use super::foreign_key::{self, Writer, violated};
-use super::{Changed, failed, write};
+use super::{Changed, write};
 use crate::context::ExecContext;
+use crate::error::row_error;
 use crate::expr::SqlResult;
 use crate::prepare::Programs;
 use crate::run::{Keep, KeepCursor, Source};
@@ -115,6 +116,6 @@ fn delete_row(table: &Writer, ignore: bool, locator: &[u8], ctx: &mut ExecContex
             violated(violation, ignore, ctx.eval.warnings)?;
             Ok(false)
         }
-        Err(error) => Err(failed(&error)),
+        Err(error) => Err(row_error(&table.table, &error)),
     }
 }

@@ -14,9 +14,9 @@ use super::foreign_key::violated;
 use super::insert::Insert;
 use super::rules::{self, Computed};
 use super::values::Target;
-use super::{check_violated, failed, warn_duplicate, write};
+use super::{check_violated, warn_duplicate, write};
 use crate::context::ExecContext;
-use crate::error::{internal, write_error};
+use crate::error::{internal, row_error, write_error};
 use crate::expr::SqlResult;
 
 /// ON DUPLICATE KEY UPDATE, compiled. Expressions read the old row, the new row, the row of the query.
@@ -105,7 +105,7 @@ impl Insert<'_, '_> {
         let locked = write(ctx, |transaction, context| {
             table.lock_row(transaction, &duplicate.locator, LockMode::Exclusive, context.wait, |_| ())
         })?
-        .map_err(|error| failed(&error))?;
+        .map_err(|error| row_error(&table, &error))?;
         if !matches!(locked, Locked::Row(())) {
             return Ok(None);
         }
@@ -116,7 +116,7 @@ impl Insert<'_, '_> {
             let gone = write(ctx, |transaction, context| {
                 writer.delete_replaced(transaction, &duplicate.locator, &new, context)
             })?
-            .map_err(|error| failed(&error))?;
+            .map_err(|error| row_error(&table, &error))?;
             self.counts.deleted += u64::from(gone);
             return Ok(None);
         }
@@ -124,7 +124,7 @@ impl Insert<'_, '_> {
         if last_unique != Some(duplicate.index) {
             let gone =
                 write(ctx, |transaction, context| table.delete(transaction, &duplicate.locator, context))?
-                    .map_err(|error| failed(&error))?;
+                    .map_err(|error| row_error(&table, &error))?;
             self.counts.deleted += u64::from(gone);
             return Ok(None);
         }
@@ -133,7 +133,7 @@ impl Insert<'_, '_> {
         let updated = write(ctx, |transaction, context| {
             table.update(transaction, &duplicate.locator, &changes, context)
         })?
-        .map_err(|error| failed(&error))?;
+        .map_err(|error| row_error(&table, &error))?;
         match updated {
             Updated::Changed => {
                 self.counts.deleted += 1;
@@ -167,7 +167,7 @@ impl Insert<'_, '_> {
             let mode = LockMode::Exclusive;
             table.lock_columns(transaction, &duplicate.locator, mode, wait, zone, ordinals, old, locators)
         })?
-        .map_err(|error| failed(&error))?;
+        .map_err(|error| row_error(&table, &error))?;
         if !matches!(locked, Locked::Row(())) {
             return Ok(None);
         }
@@ -246,7 +246,7 @@ impl Insert<'_, '_> {
                     self.counts.last_updated = Some(value as u64);
                     if compiled.assigned.contains(&numbers.ordinal) {
                         let signed = !definition.columns[numbers.ordinal].data_type.unsigned;
-                        numbers.observe(&table, value as u64, signed).map_err(|error| failed(&error))?;
+                        numbers.observe(&table, value as u64, signed).map_err(write_error)?;
                     }
                 }
                 Ok(Some(false))
@@ -261,7 +261,7 @@ impl Insert<'_, '_> {
                 violated(violation, self.plan.ignore, ctx.eval.warnings)?;
                 Ok(Some(false))
             }
-            Err(error) => Err(failed(&error)),
+            Err(error) => Err(row_error(&writer.table, &error)),
         }
     }
 }

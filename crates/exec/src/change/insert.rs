@@ -15,9 +15,9 @@ use super::foreign_key::{self, Writer, violated};
 use super::numbers::{Number, Numbers};
 use super::rules::{self, Computed, Rules, Running, RunningRules};
 use super::values::{Storing, Target};
-use super::{Changed, check_violated, duplicate, failed, recycle, write};
+use super::{Changed, check_violated, duplicate, recycle, write};
 use crate::context::ExecContext;
-use crate::error::internal;
+use crate::error::{internal, row_error, write_error};
 use crate::expr::SqlResult;
 use crate::prepare::Programs;
 use crate::run::scan::local_table;
@@ -413,7 +413,7 @@ impl<'p> Insert<'p, '_> {
         if let Some(numbers) = &mut self.numbers {
             let ordinal = numbers.ordinal;
             let column = &mut self.row.columns[ordinal];
-            number = Some(numbers.fill(&self.table, column, rows_left).map_err(|error| failed(&error))?);
+            number = Some(numbers.fill(&self.table, column, rows_left).map_err(write_error)?);
         }
         if self.writer.checks_rows() && self.number_is_key && !self.has_parents(ctx)? {
             if let (Some(numbers), Some(number)) = (&mut self.numbers, number) {
@@ -426,7 +426,7 @@ impl<'p> Insert<'p, '_> {
         if let (Some(numbers), Some(number)) = (&mut self.numbers, number) {
             if written {
                 let signed = !self.table.definition().columns[numbers.ordinal].data_type.unsigned;
-                numbers.written(&self.table, number, signed).map_err(|error| failed(&error))?;
+                numbers.written(&self.table, number, signed).map_err(write_error)?;
                 match number {
                     Number::Generated(value) => {
                         self.counts.first_generated.get_or_insert(value);
@@ -478,7 +478,7 @@ impl<'p> Insert<'p, '_> {
                 violated(violation, self.plan.ignore, ctx.eval.warnings)?;
                 Ok(false)
             }
-            Err(error) => Err(failed(&error)),
+            Err(error) => Err(row_error(&self.table, &error)),
         }
     }
 
@@ -513,7 +513,7 @@ impl<'p> Insert<'p, '_> {
                         return Ok(inserted);
                     }
                 }
-                Err(error) => return Err(failed(&error)),
+                Err(error) => return Err(row_error(&self.table, &error)),
             }
         }
     }

@@ -29,7 +29,7 @@ use table::{DuplicateKey, WriteContext, WriteError};
 use types::Cell;
 
 use crate::context::ExecContext;
-use crate::error::{coded, duplicate_text, internal, write_error};
+use crate::error::{coded, duplicate_text, internal};
 use crate::expr::{SqlResult, Warnings};
 use crate::prepare::{Prepared, Programs};
 
@@ -147,12 +147,6 @@ fn check_violated(name: &str, ignore: bool, warnings: &mut Warnings) -> SqlResul
     }
     warnings.push(values::diagnostic(Level::Warning, 3819, &text));
     Ok(())
-}
-
-/// The client's error of a failed write.
-#[cold]
-fn failed(error: &WriteError) -> Box<service::error::SqlError> {
-    write_error(error)
 }
 
 /// An empty vector for other cells in the memory of this one.

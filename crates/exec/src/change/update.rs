@@ -8,9 +8,9 @@ use types::{Batch, Cell, Column};
 use super::foreign_key::{self, Writer, violated};
 use super::rules::{self, Computed, Rules, RunningRules};
 use super::values::{Storing, Target as ColumnTarget};
-use super::{Changed, check_violated, failed, warn_duplicate, write};
+use super::{Changed, check_violated, warn_duplicate, write};
 use crate::context::ExecContext;
-use crate::error::internal;
+use crate::error::{internal, row_error, write_error};
 use crate::expr::SqlResult;
 use crate::prepare::Programs;
 use crate::run::{Keep, KeepCursor, Source, Unseen};
@@ -324,7 +324,7 @@ impl Target<'_> {
                 {
                     let table = &self.writer.table;
                     let counter = table.auto_increment();
-                    counter.observe(table.store(), value as u64).map_err(|error| failed(&error))?;
+                    counter.observe(table.store(), value as u64).map_err(write_error)?;
                 }
                 Ok(true)
             }
@@ -337,7 +337,7 @@ impl Target<'_> {
                 violated(violation, ignore, ctx.eval.warnings)?;
                 Ok(false)
             }
-            Err(error) => Err(failed(&error)),
+            Err(error) => Err(row_error(&self.writer.table, &error)),
         }
     }
 }

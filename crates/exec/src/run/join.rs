@@ -14,10 +14,10 @@ use types::vector::{BATCH_BYTES_TARGET, BATCH_ROWS_MAX, BytesColumn, ColumnData}
 use types::{Batch, Column, Physical};
 
 use super::kept::gather;
-use super::scan::{Ranges, check_visible, keep_rows, local_table, lock_of, lock_wait};
+use super::scan::{Ranges, check_visible, keep_rows, local_table, lock_now, lock_of, lock_wait};
 use super::{BoxOperator, Operator, Source};
 use crate::context::ExecContext;
-use crate::error::{internal, store_error, write_error};
+use crate::error::{internal, row_error, store_error};
 use crate::expr::{Program, Scratch, SqlResult};
 use crate::prepare::Programs;
 
@@ -243,7 +243,8 @@ impl LookupJoin<'_> {
         let total = self.left.batch.row_count;
         let access = &self.scan.access;
         let mut keys = Vec::new();
-        if access.point && self.lock.is_none() && !self.scan.locator && access.index.is_some() {
+        let lock = lock_now(self.lock, ctx);
+        if access.point && lock.is_none() && !self.scan.locator && access.index.is_some() {
             return self.fill_points(ctx, right);
         }
         let mut found = Batch::new(self.right_shapes.iter().copied());
@@ -272,14 +273,14 @@ impl LookupJoin<'_> {
             while !right.is_full() {
                 let mut locator = if self.scan.locator { found.columns.pop() } else { None };
                 let zone = &ctx.eval.settings.time_zone;
-                let more = match self.lock {
+                let more = match lock {
                     Some((mode, wait)) => {
                         let wait = lock_wait(wait, ctx);
                         let Some(transaction) = ctx.transaction.as_deref_mut() else {
                             return Err(internal("a locking read without a transaction"));
                         };
                         scan.next_locked_batch(transaction, mode, wait, zone, &mut found, &mut locators)
-                            .map_err(write_error)?
+                            .map_err(|error| row_error(&self.table, &error))?
                     }
                     None => {
                         let reader = ctx.reader()?;
@@ -302,6 +303,15 @@ impl LookupJoin<'_> {
                 if let Some((scratch, program)) = &mut self.filter {
                     program.filter(scratch, &found, &mut ctx.eval, &mut selected)?;
                     if selected.len() < found.row_count {
+                        if lock.is_some()
+                            && let Some(transaction) = ctx.transaction.as_deref_mut()
+                        {
+                            let taken = match found.columns.last().map(|column| &column.data) {
+                                Some(ColumnData::Bytes(bytes)) if self.scan.locator => bytes,
+                                _ => &locators,
+                            };
+                            scan.unlock_others(transaction, taken, &selected).map_err(store_error)?;
+                        }
                         keep_rows(&mut found, &selected);
                     }
                 }
@@ -362,7 +372,7 @@ impl LookupJoin<'_> {
 
 impl Operator for LookupJoin<'_> {
     fn start(&mut self, ctx: &mut ExecContext<'_>) -> SqlResult<()> {
-        if self.lock.is_none() {
+        if lock_now(self.lock, ctx).is_none() {
             check_visible(&self.table, ctx)?;
         }
         self.active = false;

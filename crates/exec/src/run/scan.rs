@@ -16,7 +16,7 @@ use types::{Batch, Column};
 use super::kept::columns;
 use super::{BoxOperator, Operator, Source, no_input};
 use crate::context::ExecContext;
-use crate::error::{internal, store_error, write_error};
+use crate::error::{internal, row_error, store_error};
 use crate::expr::{Program, Scratch, SqlResult};
 use crate::key::key_range;
 use crate::prepare::Programs;
@@ -74,6 +74,14 @@ pub(crate) fn lock_of(plan: &PhysicalPlan, table: TableIndex) -> Option<(LockMod
     plan.tables[table.0 as usize]
         .lock
         .map(|(exclusive, wait)| (if exclusive { LockMode::Exclusive } else { LockMode::Shared }, wait))
+}
+
+/// The locks a scan takes now: its own, or shared ones where all reads lock.
+pub(crate) fn lock_now(
+    lock: Option<(LockMode, CatalogWait)>,
+    ctx: &ExecContext<'_>,
+) -> Option<(LockMode, CatalogWait)> {
+    lock.or_else(|| ctx.lock_reads.then_some((LockMode::Shared, CatalogWait::Wait)))
 }
 
 /// How long to wait for a row that another transaction has locked.
@@ -185,7 +193,8 @@ struct TableScanOperator<'p> {
 
 impl Operator for TableScanOperator<'_> {
     fn start(&mut self, ctx: &mut ExecContext<'_>) -> SqlResult<()> {
-        if self.lock.is_none() {
+        let lock = lock_now(self.lock, ctx);
+        if lock.is_none() {
             check_visible(&self.table, ctx)?;
         }
         self.ranges.reset();
@@ -196,12 +205,16 @@ impl Operator for TableScanOperator<'_> {
         let access = &self.scan.access;
         let mut ranges = Vec::new();
         self.ranges.keys(&self.table, access.index, 0, ctx, &mut ranges);
-        self.state = Some(self.table.scan(ScanRequest {
+        let mut state = self.table.scan(ScanRequest {
             index: access.index,
             ranges,
             reverse: access.backward,
             columns: self.scan.columns.clone(),
-        }));
+        });
+        if lock.is_some() {
+            state.set_batch_rows(ctx.rows_wanted);
+        }
+        self.state = Some(state);
         Ok(())
     }
 
@@ -211,7 +224,8 @@ impl Operator for TableScanOperator<'_> {
             // The locator, if asked for, is the last column: the table fills the ones before.
             let mut locator = if self.scan.locator { out.columns.pop() } else { None };
             let zone = &ctx.eval.settings.time_zone;
-            let more = match self.lock {
+            let lock = lock_now(self.lock, ctx);
+            let more = match lock {
                 Some((mode, wait)) => {
                     let wait = lock_wait(wait, ctx);
                     let Some(transaction) = ctx.transaction.as_deref_mut() else {
@@ -219,7 +233,7 @@ impl Operator for TableScanOperator<'_> {
                     };
                     state
                         .next_locked_batch(transaction, mode, wait, zone, out, &mut self.locators)
-                        .map_err(write_error)?
+                        .map_err(|error| row_error(&self.table, &error))?
                 }
                 None => {
                     let reader = ctx.reader()?;
@@ -243,6 +257,15 @@ impl Operator for TableScanOperator<'_> {
             program.filter(scratch, out, &mut ctx.eval, &mut self.selected)?;
             if self.selected.len() == out.row_count {
                 return Ok(true);
+            }
+            if lock.is_some()
+                && let Some(transaction) = ctx.transaction.as_deref_mut()
+            {
+                let locators = match out.columns.last().map(|column| &column.data) {
+                    Some(ColumnData::Bytes(bytes)) if self.scan.locator => bytes,
+                    _ => &self.locators,
+                };
+                state.unlock_others(transaction, locators, &self.selected).map_err(store_error)?;
             }
             if !self.selected.is_empty() {
                 keep_rows(out, &self.selected);

@@ -195,7 +195,12 @@ impl Operator for Limit<'_> {
             None => 0,
         };
         if self.left > 0 {
-            self.input.start(ctx)?;
+            let wanted = self.left.saturating_add(self.skip);
+            let outer =
+                std::mem::replace(&mut ctx.rows_wanted, usize::try_from(wanted).unwrap_or(usize::MAX));
+            let started = self.input.start(ctx);
+            ctx.rows_wanted = outer;
+            started?;
         }
         Ok(())
     }

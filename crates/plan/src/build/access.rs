@@ -26,6 +26,8 @@ const LOOKUP_COST: f64 = 3.0;
 const COVERED_COST: f64 = 0.8;
 /// Cost of a descent.
 const DESCENT_COST: f64 = 2.0;
+/// How many times as much a row of a whole table costs if all of them are locked.
+const WHOLE_LOCKED_FACTOR: f64 = 4.0;
 
 /// What a condition says about one column.
 #[derive(Clone, Debug)]
@@ -195,6 +197,11 @@ impl Builder<'_> {
                 whole.access.backward = backward;
             }
             candidates.push(whole);
+        }
+        if bound.lock.is_some() {
+            // Every row read would be locked, and every gap: a range is better even where it saves few rows.
+            let whole = candidates.iter_mut().filter(|candidate| candidate.access.ranges.is_none());
+            whole.for_each(|candidate| candidate.cost *= WHOLE_LOCKED_FACTOR);
         }
         candidates
     }

@@ -1,62 +1,217 @@
 //! The wait-for graph: an edge from each waiting transaction to those it waits for.
+//!
+//! In a record's queue the first one waits for the holders in his way, each other one for the one before him: he cannot be
+//! served earlier. So a queue of n waiters has about n edges, and somebody for whom nobody waits cannot close a circle, which
+//! is what most newcomers of a long queue are.
+//!
+//! Invariants:
+//! 1. `waited_for` counts the edges that lead to a transaction; it has no zeros.
+//! 2. There is no circle while the mutex around the graph is free.
 
+use super::table::{Told, Waiting};
 use crate::ids::TxnId;
-use hashbrown::HashMap;
+use hashbrown::{HashMap, HashSet};
 use smallvec::SmallVec;
+use std::sync::Arc;
+
+/// For whom somebody waits.
+pub(crate) type WaitsFor = SmallVec<[TxnId; 4]>;
+
+#[derive(Debug)]
+struct Node {
+    waits_for: WaitsFor,
+    waiting: Arc<Waiting>,
+}
+
+/// A circle that was broken.
+#[derive(Clone, Debug)]
+pub(crate) struct Circle {
+    /// Those in it, each waiting for the next one, the last for the first.
+    pub(crate) members: Vec<Arc<Waiting>>,
+    /// Who was chosen to give up.
+    pub(crate) victim: TxnId,
+}
 
 #[derive(Debug, Default)]
 pub(crate) struct Graph {
-    edges: HashMap<TxnId, SmallVec<[TxnId; 4]>, foldhash::fast::FixedState>,
+    nodes: HashMap<TxnId, Node, foldhash::fast::FixedState>,
+    waited_for: HashMap<TxnId, u32, foldhash::fast::FixedState>,
+    last_circle: Option<Circle>,
 }
 
 impl Graph {
-    /// Enters that `waiter` waits for `holders`. If that closes a circle, nothing is entered and the holder through which
-    /// the circle goes is returned.
-    pub(crate) fn wait(&mut self, waiter: TxnId, holders: SmallVec<[TxnId; 4]>) -> Result<(), TxnId> {
-        for &holder in &holders {
-            if self.reaches(holder, waiter) {
-                return Err(holder);
+    /// Enters that a transaction waits for `holders`. Each circle that closes is broken: of those in it the one that changed
+    /// the least gives up, the newcomer if he changed as little as anybody. If it is he, nothing is entered and whom he would
+    /// have waited for is returned.
+    pub(crate) fn wait(&mut self, waiting: &Arc<Waiting>, holders: WaitsFor) -> Result<(), TxnId> {
+        let own = waiting.about.txn;
+        while let Some(path) = self.path(&holders, own) {
+            let mut members = vec![Arc::clone(waiting)];
+            members.extend(path.iter().map(|txn| Arc::clone(&self.nodes[txn].waiting)));
+            // Of several that changed as little the first one: min_by_key's choice, too.
+            let victim = members
+                .iter()
+                .min_by_key(|member| member.about.weight)
+                .map_or(own, |member| member.about.txn);
+            self.last_circle = Some(Circle { members, victim });
+            if victim == own {
+                return Err(path[0]);
+            }
+            if let Some(node) = self.remove(victim) {
+                node.waiting.tell(Told::Victim);
             }
         }
-        self.edges.insert(waiter, holders);
+        for &holder in &holders {
+            *self.waited_for.entry(holder).or_insert(0) += 1;
+        }
+        self.nodes.insert(own, Node { waits_for: holders, waiting: Arc::clone(waiting) });
         Ok(())
+    }
+
+    /// Says anew for whom a waiter waits, after somebody has left who may run on or wait elsewhere.
+    pub(crate) fn renew(&mut self, waiter: TxnId, holders: WaitsFor) {
+        if let Some(node) = self.remove(waiter)
+            && self.wait(&node.waiting, holders).is_err()
+        {
+            node.waiting.tell(Told::Victim);
+        }
+    }
+
+    /// A waiter waits for one more, who does not wait himself now.
+    pub(crate) fn waits_also(&mut self, waiter: TxnId, holder: TxnId) {
+        if let Some(node) = self.nodes.get_mut(&waiter)
+            && !node.waits_for.contains(&holder)
+        {
+            node.waits_for.push(holder);
+            *self.waited_for.entry(holder).or_insert(0) += 1;
+        }
     }
 
     /// Removes all that `waiter` waits for.
     pub(crate) fn stop(&mut self, waiter: TxnId) {
-        self.edges.remove(&waiter);
+        self.remove(waiter);
     }
 
-    fn reaches(&self, from: TxnId, to: TxnId) -> bool {
-        let mut seen: Vec<TxnId> = vec![from];
-        let mut next = 0;
-        while let Some(&txn) = seen.get(next) {
-            if txn == to {
-                return true;
-            }
-            next += 1;
-            for &further in self.edges.get(&txn).into_iter().flatten() {
-                if !seen.contains(&further) {
-                    seen.push(further);
+    /// The last circle that was broken.
+    pub(crate) fn last_circle(&self) -> Option<&Circle> {
+        self.last_circle.as_ref()
+    }
+
+    fn remove(&mut self, waiter: TxnId) -> Option<Node> {
+        let node = self.nodes.remove(&waiter)?;
+        for holder in &node.waits_for {
+            if let Some(count) = self.waited_for.get_mut(holder) {
+                *count -= 1;
+                if *count == 0 {
+                    self.waited_for.remove(holder);
                 }
             }
         }
-        false
+        Some(node)
+    }
+
+    /// A shortest way from one of `from` to `to`: those on it, all of them waiting, without `to`.
+    fn path(&self, from: &[TxnId], to: TxnId) -> Option<Vec<TxnId>> {
+        if !self.waited_for.contains_key(&to) {
+            return None;
+        }
+        // Each with the place of the one it was reached from.
+        let mut reached: Vec<(TxnId, usize)> = from.iter().map(|&txn| (txn, usize::MAX)).collect();
+        let mut seen: HashSet<TxnId, foldhash::fast::FixedState> = from.iter().copied().collect();
+        let mut next = 0;
+        while let Some(&(txn, _)) = reached.get(next) {
+            let node = self.nodes.get(&txn);
+            for &further in node.map_or(&[][..], |node| &node.waits_for) {
+                if further == to {
+                    let mut path = Vec::new();
+                    let mut at = next;
+                    while at != usize::MAX {
+                        path.push(reached[at].0);
+                        at = reached[at].1;
+                    }
+                    path.reverse();
+                    return Some(path);
+                }
+                if seen.insert(further) {
+                    reached.push((further, next));
+                }
+            }
+            next += 1;
+        }
+        None
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::table::About;
     use super::*;
     use smallvec::smallvec;
 
+    fn waiting(txn: u64, weight: u64) -> Arc<Waiting> {
+        Waiting::new(About { txn: TxnId(txn), weight, ..About::default() })
+    }
+
     #[test]
-    fn only_the_last_edge_of_a_circle_is_refused() {
+    fn the_newcomer_gives_up_if_all_changed_as_much() {
         let mut graph = Graph::default();
-        assert_eq!(graph.wait(TxnId(1), smallvec![TxnId(2), TxnId(9)]), Ok(()));
-        assert_eq!(graph.wait(TxnId(2), smallvec![TxnId(3)]), Ok(()));
-        assert_eq!(graph.wait(TxnId(3), smallvec![TxnId(8), TxnId(1)]), Err(TxnId(1)));
+        let wait = |graph: &mut Graph, txn, holders| graph.wait(&waiting(txn, 5), holders);
+        assert_eq!(wait(&mut graph, 1, smallvec![TxnId(2), TxnId(9)]), Ok(()));
+        assert_eq!(wait(&mut graph, 2, smallvec![TxnId(3)]), Ok(()));
+        assert!(graph.last_circle().is_none());
+        assert_eq!(wait(&mut graph, 3, smallvec![TxnId(8), TxnId(1)]), Err(TxnId(1)));
+        let circle = graph.last_circle().expect("it closed");
+        let members: Vec<u64> = circle.members.iter().map(|member| member.about.txn.0).collect();
+        assert_eq!((members, circle.victim), (vec![3, 1, 2], TxnId(3)));
         graph.stop(TxnId(2));
-        assert_eq!(graph.wait(TxnId(3), smallvec![TxnId(1)]), Ok(()));
+        assert_eq!(wait(&mut graph, 3, smallvec![TxnId(1)]), Ok(()));
+        for txn in 1..4 {
+            graph.stop(TxnId(txn));
+        }
+        assert!(graph.nodes.is_empty() && graph.waited_for.is_empty(), "{graph:?}");
+    }
+
+    #[test]
+    fn the_one_that_changed_least_gives_up() {
+        let mut graph = Graph::default();
+        let small = waiting(2, 1);
+        assert_eq!(graph.wait(&waiting(1, 7), smallvec![TxnId(2)]), Ok(()));
+        assert_eq!(graph.wait(&small, smallvec![TxnId(3)]), Ok(()));
+        assert_eq!(graph.wait(&waiting(3, 7), smallvec![TxnId(1)]), Ok(()));
+        assert_eq!(graph.last_circle().map(|circle| circle.victim), Some(TxnId(2)));
+        assert_eq!(small.told(), Told::Victim);
+    }
+
+    #[test]
+    fn an_edge_entered_later_counts() {
+        let mut graph = Graph::default();
+        assert_eq!(graph.wait(&waiting(1, 0), smallvec![TxnId(2)]), Ok(()));
+        graph.waits_also(TxnId(1), TxnId(3));
+        assert_eq!(graph.wait(&waiting(3, 0), smallvec![TxnId(1)]), Err(TxnId(1)));
+    }
+
+    #[test]
+    fn whoever_is_waited_for_no_longer_closes_no_circle() {
+        let mut graph = Graph::default();
+        assert_eq!(graph.wait(&waiting(1, 0), smallvec![TxnId(2), TxnId(3)]), Ok(()));
+        graph.renew(TxnId(1), smallvec![TxnId(3)]);
+        assert_eq!(graph.wait(&waiting(2, 0), smallvec![TxnId(1)]), Ok(()));
+    }
+
+    #[test]
+    fn a_circle_behind_one_who_left_is_found() {
+        // 1 holds; 2, 3 and 4 queue; 1 waits for what 4 holds. 3 gives up, and then 4 waits for 2 and so for 1.
+        let mut graph = Graph::default();
+        let last = waiting(4, 1);
+        assert_eq!(graph.wait(&waiting(2, 9), smallvec![TxnId(1)]), Ok(()));
+        assert_eq!(graph.wait(&waiting(3, 0), smallvec![TxnId(2)]), Ok(()));
+        assert_eq!(graph.wait(&last, smallvec![TxnId(3)]), Ok(()));
+        assert_eq!(graph.wait(&waiting(1, 9), smallvec![TxnId(4)]), Ok(()));
+        assert_eq!(
+            (graph.last_circle().map(|circle| circle.victim), last.told()),
+            (Some(TxnId(3)), Told::Nothing)
+        );
+        graph.renew(TxnId(4), smallvec![TxnId(2)]);
+        assert_eq!(last.told(), Told::Victim);
     }
 }

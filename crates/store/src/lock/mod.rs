@@ -5,16 +5,20 @@
 //! behind it. A tree counts its entries, so that a write looks here only if there are any.
 //!
 //! Order: entries are granted first come, first served. A holder of a shared lock who wants the exclusive one goes to the
-//! front. Whoever is about to wait enters its edges into the wait-for graph and looks for a circle through itself; the last
-//! one to close a circle finds it and does not wait.
+//! front. Whoever is about to wait enters its edges into the wait-for graph and looks for circles through itself; of those in
+//! a circle the one that changed the least gives up, the last one to come if none changed less.
+//!
+//! Intervals of keys (`range`) keep others from adding records where a scan must not see phantoms. They are by key and not by
+//! neighbouring record, and wait for nobody; writers wait for them.
 //!
 //! Invariants:
 //! 1. Mutexes are taken in this order: page latch, shard, slot's locks or graph. Nobody sleeps holding one.
-//! 2. An entry exists while it has a holder or a waiter; `Counted::lock_entries` of its tree counts it.
+//! 2. An entry exists while it has a holder or a waiter; `TreeState::locks` of its tree counts it.
 //! 3. A key is noted in its holder's or waiter's slot before it holds or waits, so the end of the transaction finds it.
 
 mod graph;
+mod range;
 mod table;
 
 pub(crate) use table::{Acquired, HeldLocks, LockTable, Request};
-pub use table::{Interrupt, LockMode, LockWait};
+pub use table::{Deadlock, Interrupt, LockMode, LockWait, LockWaiter};

@@ -1,20 +1,27 @@
 //! The entries of the lock table and their queues.
 
-use super::graph::Graph;
+use super::graph::{Graph, WaitsFor};
+use super::range::{HeldRange, RangeTable};
 use crate::error::WriteError;
 use crate::ids::{TreeId, TxnId};
 use crate::trees::TreeState;
-use env::clock::Clock;
+use env::clock::{Clock, Monotonic};
 use hashbrown::{Equivalent, HashMap};
 use parking_lot::{Condvar, Mutex};
 use smallvec::SmallVec;
 use std::collections::VecDeque;
 use std::hash::BuildHasher;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 const SHARDS: usize = 64;
+/// The most memory that entries and intervals may take, about.
+pub(crate) const LOCK_BYTES_MAX: u64 = 256 << 20;
+/// Of those who wait before somebody for the same lock, so many are told as being in the way.
+const AHEAD_SHOWN_MAX: usize = 64;
+/// What an entry takes beside its key, which stands in it twice, about.
+const ENTRY_BYTES: u64 = 160;
 
 /// How much a lock excludes.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -76,21 +83,112 @@ impl Interrupt {
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum Told {
+pub(crate) enum Told {
     Nothing,
+    /// The lock is given, or what kept a writer from a key is gone.
     Granted,
     Interrupted,
+    /// Chosen to break a deadlock.
+    Victim,
+}
+
+/// Who waits for what.
+#[derive(Clone, Debug)]
+pub(crate) struct About {
+    pub(crate) txn: TxnId,
+    /// How much it has changed: who changed the least gives up in a deadlock.
+    pub(crate) weight: u64,
+    pub(crate) tree: TreeId,
+    pub(crate) key: Box<[u8]>,
+    pub(crate) mode: LockMode,
+    /// It waits for intervals to go, not for a record's lock.
+    pub(crate) for_range: bool,
+    /// It wants to add a record there.
+    pub(crate) inserts: bool,
+    pub(crate) since: Option<Monotonic>,
+}
+
+impl Default for About {
+    fn default() -> About {
+        About {
+            txn: TxnId(0),
+            weight: 0,
+            tree: TreeId(0),
+            key: Box::default(),
+            mode: LockMode::Exclusive,
+            for_range: false,
+            inserts: false,
+            since: None,
+        }
+    }
+}
+
+/// A wait as others may see it.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct LockWaiter {
+    /// Who waits.
+    pub txn: TxnId,
+    /// How many records it has changed.
+    pub change_count: u64,
+    /// In which tree.
+    pub tree: TreeId,
+    /// At which key.
+    pub key: Vec<u8>,
+    /// Which lock it wants.
+    pub mode: LockMode,
+    /// It waits for locks on intervals of keys, not on the record.
+    pub for_range: bool,
+    /// It wants to add a record.
+    pub inserts: bool,
+    /// Since when, on the store's clock.
+    pub since: Option<Monotonic>,
+    /// For whom it waits.
+    pub blockers: Vec<TxnId>,
+}
+
+impl LockWaiter {
+    fn new(about: &About, blockers: impl IntoIterator<Item = TxnId>) -> LockWaiter {
+        LockWaiter {
+            txn: about.txn,
+            change_count: about.weight,
+            tree: about.tree,
+            key: about.key.to_vec(),
+            mode: about.mode,
+            for_range: about.for_range,
+            inserts: about.inserts,
+            since: about.since,
+            blockers: blockers.into_iter().collect(),
+        }
+    }
+}
+
+/// A deadlock that was broken.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Deadlock {
+    /// Those in the circle, each waiting for the next, the last for the first. The first one closed it.
+    pub circle: Vec<LockWaiter>,
+    /// Who was rolled back.
+    pub victim: TxnId,
 }
 
 /// Where one waiter sleeps.
 #[derive(Debug)]
-struct Waiting {
+pub(crate) struct Waiting {
+    pub(crate) about: About,
     told: Mutex<Told>,
     wake: Condvar,
 }
 
 impl Waiting {
-    fn tell(&self, what: Told) {
+    pub(crate) fn new(about: About) -> Arc<Waiting> {
+        Arc::new(Waiting { about, told: Mutex::new(Told::Nothing), wake: Condvar::new() })
+    }
+
+    pub(crate) fn told(&self) -> Told {
+        *self.told.lock()
+    }
+
+    pub(crate) fn tell(&self, what: Told) {
         let mut told = self.told.lock();
         if *told == Told::Nothing || what == Told::Granted {
             *told = what;
@@ -138,12 +236,27 @@ impl Entry {
     fn grant(&mut self, graph: &Mutex<Graph>) {
         while let Some(first) = self.queue.front() {
             if self.blockers(first.txn, first.mode).next().is_some() {
-                return;
+                return self.renew(0, graph);
             }
             let waiter = self.queue.pop_front().expect("it has a front");
             self.hold(waiter.txn, waiter.mode);
             graph.lock().stop(waiter.txn);
             waiter.waiting.tell(Told::Granted);
+        }
+    }
+
+    /// For whom the waiter at `place` waits: the one before it, or the holders.
+    fn waits_for(&self, place: usize) -> WaitsFor {
+        match place.checked_sub(1) {
+            Some(before) => WaitsFor::from_slice(&[self.queue[before].txn]),
+            None => self.blockers(self.queue[0].txn, self.queue[0].mode).collect(),
+        }
+    }
+
+    /// Enters anew for whom the waiter at `place` waits, if there is one: somebody before it has come or gone.
+    fn renew(&self, place: usize, graph: &Mutex<Graph>) {
+        if let Some(waiter) = self.queue.get(place) {
+            graph.lock().renew(waiter.txn, self.waits_for(place));
         }
     }
 }
@@ -166,12 +279,36 @@ pub(crate) struct HeldLocks {
     /// The running transaction, 0 once it has ended.
     owner: TxnId,
     keys: Vec<Key>,
+    ranges: Vec<HeldRange>,
 }
 
 impl HeldLocks {
     pub(crate) fn begin(&mut self, owner: TxnId) {
-        assert!(self.keys.is_empty());
+        assert!(self.keys.is_empty() && self.ranges.is_empty());
         self.owner = owner;
+    }
+
+    /// How many keys are noted.
+    pub(crate) fn count(&self) -> usize {
+        self.keys.len()
+    }
+
+    /// Notes an interval, as part of the last one if it goes on where that ends.
+    fn note_range(&mut self, tree: TreeId, lower: &[u8], upper: Option<&[u8]>, covers_rows: bool) {
+        if let Some(last) = self.ranges.last_mut()
+            && last.tree == tree
+            && last.covers_rows == covers_rows
+        {
+            if last.upper.as_deref() == Some(lower) {
+                last.upper = upper.map(Box::from);
+                return;
+            }
+            if upper == Some(&*last.lower) {
+                last.lower = lower.into();
+                return;
+            }
+        }
+        self.ranges.push(HeldRange { tree, lower: lower.into(), upper: upper.map(Box::from), covers_rows });
     }
 }
 
@@ -188,6 +325,23 @@ pub(crate) struct Request<'a> {
     /// A running transaction whose stamp is in the row, and its note.
     pub(crate) stamped_by: Option<(TxnId, &'a Mutex<HeldLocks>)>,
     pub(crate) interrupt: Option<&'a Interrupt>,
+    /// How much the requester has changed.
+    pub(crate) weight: u64,
+}
+
+impl Request<'_> {
+    fn waiting(&self, for_range: bool, inserts: bool, since: Monotonic) -> Arc<Waiting> {
+        Waiting::new(About {
+            txn: self.txn,
+            weight: self.weight,
+            tree: self.tree.id(),
+            key: self.key.into(),
+            mode: self.mode,
+            for_range,
+            inserts,
+            since: Some(since),
+        })
+    }
 }
 
 /// How a request ended, if not in an error.
@@ -203,12 +357,62 @@ pub(crate) enum Acquired {
 pub(crate) struct LockTable {
     shards: [Mutex<HashMap<Key, Entry, foldhash::fast::FixedState>>; SHARDS],
     graph: Mutex<Graph>,
+    ranges: RangeTable,
+    /// Bytes of all entries, about.
+    bytes: AtomicU64,
     clock: Arc<dyn Clock>,
 }
 
 impl LockTable {
     pub(crate) fn new(clock: Arc<dyn Clock>) -> LockTable {
-        LockTable { shards: std::array::from_fn(|_| Mutex::default()), graph: Mutex::default(), clock }
+        LockTable {
+            shards: std::array::from_fn(|_| Mutex::default()),
+            graph: Mutex::default(),
+            ranges: RangeTable::default(),
+            bytes: AtomicU64::new(0),
+            clock,
+        }
+    }
+
+    /// Bytes that locks take, about.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.bytes.load(Ordering::Relaxed) + self.ranges.bytes()
+    }
+
+    /// Who waits for whom now.
+    pub(crate) fn waiters(&self) -> Vec<LockWaiter> {
+        let mut waiters = Vec::new();
+        for shard in &self.shards {
+            for entry in shard.lock().values() {
+                for (place, waiter) in entry.queue.iter().enumerate() {
+                    let ahead = entry.queue.range(place.saturating_sub(AHEAD_SHOWN_MAX)..place);
+                    let ahead = ahead.filter(|ahead| ahead.mode.excludes(waiter.mode)).map(|ahead| ahead.txn);
+                    let blockers = entry.blockers(waiter.txn, waiter.mode).chain(ahead);
+                    waiters.push(LockWaiter::new(&waiter.waiting.about, blockers));
+                }
+            }
+        }
+        self.ranges.waiters(&mut |waiting, blockers| waiters.push(LockWaiter::new(&waiting.about, blockers)));
+        waiters
+    }
+
+    /// The last deadlock since the store was opened.
+    pub(crate) fn last_deadlock(&self) -> Option<Deadlock> {
+        let circle = self.graph.lock().last_circle().cloned()?;
+        let next = circle.members.iter().cycle().skip(1);
+        let members = circle.members.iter().zip(next);
+        Some(Deadlock {
+            circle: members.map(|(member, next)| LockWaiter::new(&member.about, [next.about.txn])).collect(),
+            victim: circle.victim,
+        })
+    }
+
+    fn check_room(&self) -> Result<(), WriteError> {
+        if self.bytes() > LOCK_BYTES_MAX { Err(WriteError::TooManyLocks) } else { Ok(()) }
+    }
+
+    fn entry_bytes(key: &[u8]) -> u64 {
+        ENTRY_BYTES + 2 * key.len() as u64
     }
 
     fn shard(&self, tree: TreeId, key: &[u8]) -> &Mutex<HashMap<Key, Entry, foldhash::fast::FixedState>> {
@@ -236,16 +440,18 @@ impl LockTable {
     ) -> Result<Acquired, WriteError> {
         let Request { tree, key, txn, mode, .. } = *request;
         let full_key: Key = (tree.id(), Box::from(key));
+        self.check_room()?;
         let mut shard = self.shard(tree.id(), key).lock();
         let entry = shard.entry(full_key.clone()).or_insert_with(|| {
-            tree.lock_entries().fetch_add(1, Ordering::SeqCst);
+            tree.locks().fetch_add(1, Ordering::SeqCst);
+            self.bytes.fetch_add(LockTable::entry_bytes(key), Ordering::Relaxed);
             Entry { tree: Arc::clone(tree), holders: SmallVec::new(), queue: VecDeque::new() }
         });
         if let Some((holder, note)) = request.stamped_by {
             let mut note = note.lock();
             if note.owner != holder {
                 drop(note);
-                LockTable::remove_if_empty(&mut shard, &full_key);
+                self.remove_if_empty(&mut shard, &full_key);
                 return Ok(Acquired::LookAgain);
             }
             if entry.held_by(holder).is_none() {
@@ -266,35 +472,95 @@ impl LockTable {
         let LockWait::Timeout(limit) = request.wait else {
             return Err(WriteError::Locked { holder: blocker });
         };
-        let waiting = Arc::new(Waiting { told: Mutex::new(Told::Nothing), wake: Condvar::new() });
-        let mut blockers: SmallVec<[TxnId; 4]> = entry.blockers(txn, mode).collect();
-        if held.is_none() {
-            blockers.extend(entry.queue.iter().map(|waiter| waiter.txn));
-        }
-        if let Err(waiting_for) = self.graph.lock().wait(txn, blockers) {
-            return Err(WriteError::Deadlock { waiting_for });
-        }
+        let waiting = request.waiting(false, false, self.clock.now());
+        let before = if held.is_some() { None } else { entry.queue.back().map(|waiter| waiter.txn) };
+        let waits_for = match before {
+            Some(before) => WaitsFor::from_slice(&[before]),
+            None => entry.blockers(txn, mode).collect(),
+        };
+        self.enter(&waiting, waits_for)?;
         let waiter = Waiter { txn, mode, waiting: Arc::clone(&waiting) };
         if held.is_some() {
             entry.queue.push_front(waiter);
+            entry.renew(1, &self.graph);
         } else {
             request.own.lock().keys.push(full_key.clone());
             entry.queue.push_back(waiter);
         }
         drop(shard);
         waits();
-        self.sleep(request, &full_key, &waiting, limit)
+        self.sleep_for_entry(request, &full_key, &waiting, limit)
     }
 
-    fn sleep(
+    /// Enters a waiter into the graph, breaking circles.
+    fn enter(&self, waiting: &Arc<Waiting>, waits_for: WaitsFor) -> Result<(), WriteError> {
+        let entered = self.graph.lock().wait(waiting, waits_for);
+        entered.map_err(|waiting_for| WriteError::Deadlock { waiting_for })
+    }
+
+    /// Locks the keys from `lower` up to `upper`: nobody else adds a record there, nor changes one if the lock covers the
+    /// records. Never waits. Under the latch of the leaf that has these keys.
+    pub(crate) fn lock_range(
+        &self,
+        tree: &Arc<TreeState>,
+        txn: TxnId,
+        own: &Mutex<HeldLocks>,
+        lower: &[u8],
+        upper: Option<&[u8]>,
+        covers_rows: bool,
+    ) -> Result<(), WriteError> {
+        self.check_room()?;
+        if self.ranges.add(tree, txn, lower, upper, covers_rows, &self.graph) {
+            own.lock().note_range(tree.id(), lower, upper, covers_rows);
+        }
+        Ok(())
+    }
+
+    /// Who keeps `txn` from adding (`inserts`) or changing a record at `key` by an interval, if anybody.
+    pub(crate) fn range_conflict(
+        &self,
+        tree: TreeId,
+        key: &[u8],
+        txn: TxnId,
+        inserts: bool,
+    ) -> Option<TxnId> {
+        self.ranges.conflict(tree, key, txn, inserts)
+    }
+
+    /// Waits until nobody else's interval keeps the requester from adding (`inserts`) or changing the record.
+    pub(crate) fn wait_for_range(
         &self,
         request: &Request<'_>,
-        key: &Key,
-        waiting: &Arc<Waiting>,
-        limit: Duration,
-    ) -> Result<Acquired, WriteError> {
+        inserts: bool,
+        waits: impl FnOnce(),
+    ) -> Result<(), WriteError> {
+        let tree = request.tree.id();
+        let LockWait::Timeout(limit) = request.wait else {
+            return match self.range_conflict(tree, request.key, request.txn, inserts) {
+                Some(holder) => Err(WriteError::Locked { holder }),
+                None => Ok(()),
+            };
+        };
+        let waiting = request.waiting(true, inserts, self.clock.now());
+        if !self.ranges.wait(tree, &waiting, |blockers| self.enter(&waiting, blockers))? {
+            return Ok(());
+        }
+        waits();
+        let waited = self.sleep(request.interrupt, &waiting, limit);
+        self.ranges.leave(tree, &waiting);
+        match waiting.told() {
+            Told::Granted => Ok(()),
+            told => {
+                self.graph.lock().stop(request.txn);
+                Err(LockTable::refused(told, request.txn, waited))
+            }
+        }
+    }
+
+    /// Sleeps until something is told or the time is over; returns how long.
+    fn sleep(&self, interrupt: Option<&Interrupt>, waiting: &Arc<Waiting>, limit: Duration) -> Duration {
         let began = self.clock.now();
-        if let Some(interrupt) = request.interrupt {
+        if let Some(interrupt) = interrupt {
             *interrupt.waiting.lock() = Some(Arc::clone(waiting));
             if interrupt.is_raised() {
                 waiting.tell(Told::Interrupted);
@@ -308,47 +574,95 @@ impl LockTable {
                 waiting.wake.wait_for(&mut told, left);
             }
         });
-        if let Some(interrupt) = request.interrupt {
+        if let Some(interrupt) = interrupt {
             *interrupt.waiting.lock() = None;
         }
+        self.clock.now().since(began)
+    }
+
+    fn sleep_for_entry(
+        &self,
+        request: &Request<'_>,
+        key: &Key,
+        waiting: &Arc<Waiting>,
+        limit: Duration,
+    ) -> Result<Acquired, WriteError> {
+        let waited = self.sleep(request.interrupt, waiting, limit);
         // Whatever ended the sleep, what counts is whether the lock was granted by now.
         let mut shard = self.shard(key.0, &key.1).lock();
-        let told = *waiting.told.lock();
+        let told = waiting.told();
         if told == Told::Granted {
             return Ok(Acquired::Held);
         }
         self.graph.lock().stop(request.txn);
         if let Some(entry) = shard.get_mut(key) {
-            entry.queue.retain(|waiter| !Arc::ptr_eq(&waiter.waiting, waiting));
+            let place = entry.queue.iter().position(|waiter| Arc::ptr_eq(&waiter.waiting, waiting));
+            if let Some(place) = place {
+                entry.queue.remove(place);
+                entry.renew(place, &self.graph);
+            }
             entry.grant(&self.graph);
-            LockTable::remove_if_empty(&mut shard, key);
+            self.remove_if_empty(&mut shard, key);
         }
-        if told == Told::Interrupted {
-            return Err(WriteError::Interrupted);
-        }
-        let waited_ms = self.clock.now().since(began).as_millis() as u64;
-        Err(WriteError::LockWaitTimeout { waited_ms })
+        Err(LockTable::refused(told, request.txn, waited))
     }
 
-    fn remove_if_empty(shard: &mut HashMap<Key, Entry, foldhash::fast::FixedState>, key: &Key) {
+    fn refused(told: Told, txn: TxnId, waited: Duration) -> WriteError {
+        match told {
+            Told::Interrupted => WriteError::Interrupted,
+            Told::Victim => WriteError::Deadlock { waiting_for: txn },
+            Told::Nothing | Told::Granted => {
+                WriteError::LockWaitTimeout { waited_ms: waited.as_millis() as u64 }
+            }
+        }
+    }
+
+    fn remove_if_empty(&self, shard: &mut HashMap<Key, Entry, foldhash::fast::FixedState>, key: &Key) {
         if let Some(entry) = shard.get(key)
             && entry.holders.is_empty()
             && entry.queue.is_empty()
         {
-            entry.tree.lock_entries().fetch_sub(1, Ordering::SeqCst);
+            entry.tree.locks().fetch_sub(1, Ordering::SeqCst);
+            self.bytes.fetch_sub(LockTable::entry_bytes(&key.1), Ordering::Relaxed);
             shard.remove(key);
         }
     }
 
     /// Ends all locks of a transaction; its state in the transaction table says already that it has ended.
     pub(crate) fn release_all(&self, txn: TxnId, note: &Mutex<HeldLocks>) {
-        let keys = {
+        let (keys, ranges) = {
             let mut note = note.lock();
             assert!(note.owner == txn);
             note.owner = TxnId(0);
-            std::mem::take(&mut note.keys)
+            (std::mem::take(&mut note.keys), std::mem::take(&mut note.ranges))
         };
         for key in keys {
+            self.release(txn, &key);
+        }
+        self.ranges.release(txn, &ranges, &self.graph);
+    }
+
+    /// Ends the intervals of a running transaction.
+    pub(crate) fn release_ranges(&self, txn: TxnId, note: &Mutex<HeldLocks>) {
+        let ranges = std::mem::take(&mut note.lock().ranges);
+        self.ranges.release(txn, &ranges, &self.graph);
+    }
+
+    /// Ends the lock on `key` if it was noted behind the first `kept` ones.
+    pub(crate) fn release_newer(
+        &self,
+        tree: TreeId,
+        key: &[u8],
+        txn: TxnId,
+        note: &Mutex<HeldLocks>,
+        kept: usize,
+    ) {
+        let newer = {
+            let mut note = note.lock();
+            let at = note.keys.iter().skip(kept).rposition(|noted| noted.0 == tree && *noted.1 == *key);
+            at.map(|at| note.keys.swap_remove(kept + at))
+        };
+        if let Some(key) = newer {
             self.release(txn, &key);
         }
     }
@@ -358,7 +672,7 @@ impl LockTable {
         if let Some(entry) = shard.get_mut(key) {
             entry.holders.retain(|holder| holder.0 != txn);
             entry.grant(&self.graph);
-            LockTable::remove_if_empty(&mut shard, key);
+            self.remove_if_empty(&mut shard, key);
         }
     }
 

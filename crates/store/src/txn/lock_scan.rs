@@ -20,7 +20,9 @@ pub struct LockScan {
     mode: LockMode,
     wait: LockWait,
     direction: Direction,
-    ahead: VecDeque<Vec<u8>>,
+    /// Keys that may be rows; with their values if they are rows for certain and need no lock of their own.
+    ahead: VecDeque<(Vec<u8>, Option<Vec<u8>>)>,
+    ahead_max: usize,
     key: Vec<u8>,
     value: Vec<u8>,
 }
@@ -34,9 +36,15 @@ impl LockScan {
             wait,
             direction: range.direction,
             ahead: VecDeque::new(),
+            ahead_max: KEYS_AHEAD_MAX,
             key: Vec::new(),
             value: Vec::new(),
         }
+    }
+
+    /// Says how many rows are wanted: no more of the range than that is locked at a time.
+    pub fn set_wanted(&mut self, rows: usize) {
+        self.ahead_max = rows.clamp(1, KEYS_AHEAD_MAX);
     }
 
     #[allow(
@@ -49,12 +57,17 @@ impl LockScan {
     /// What waiting for a lock can end in. The scan may be continued after `LockWaitTimeout`: it then leaves that row out.
     pub fn next(&mut self, txn: &mut Transaction) -> Result<Option<(&[u8], &[u8])>, WriteError> {
         loop {
-            let Some(key) = self.ahead.pop_front() else {
+            let Some((key, settled)) = self.ahead.pop_front() else {
                 if !self.look_ahead(txn)? {
                     return Ok(None);
                 }
                 continue;
             };
+            if let Some(value) = settled {
+                self.key = key;
+                self.value = value;
+                return Ok(Some((&self.key, &self.value)));
+            }
             let value = &mut self.value;
             let locked = txn.lock_current(&self.tree, &key, self.mode, self.wait, |current| {
                 value.clear();
@@ -67,11 +80,19 @@ impl LockScan {
         }
     }
 
-    /// Collects keys that may be rows. False at the end of the range.
-    fn look_ahead(&mut self, txn: &Transaction) -> Result<bool, WriteError> {
+    /// Collects keys that may be rows, and locks the interval looked at. False at the end of the range.
+    fn look_ahead(&mut self, txn: &mut Transaction) -> Result<bool, WriteError> {
+        let ranges = txn.locks_ranges();
+        if ranges {
+            txn.begin_write()?;
+        }
         let inner = txn.inner();
         let Some((guard, from, to)) = self.walk.next_leaf(inner, &self.tree.state)? else { return Ok(false) };
+        let before = ranges.then(|| self.walk.clone());
+        // Under an interval that covers the rows those that nobody else is changing are locked already.
+        let covers_rows = ranges && self.mode == LockMode::Shared;
         let body = guard.body();
+        let mut full = false;
         for step in from..to {
             let index = match self.direction {
                 Direction::Forward => step,
@@ -79,18 +100,30 @@ impl LockScan {
             };
             let (version, _, value) = node::record(body, index);
             let stamp = crate::ids::TxnId(version.stamp);
-            let may_live = value.is_some()
-                || (stamp != txn.id() && matches!(inner.txns.state(stamp), State::Running(_)));
-            if may_live {
-                self.ahead.push_back(node::key(body, index));
-                if self.ahead.len() == KEYS_AHEAD_MAX {
-                    let key = self.ahead.back().expect("just added");
-                    self.walk.leave_key(key);
-                    return Ok(true);
-                }
+            let running = stamp != txn.id() && matches!(inner.txns.state(stamp), State::Running(_));
+            let newer = txn.work.is_newer(inner, stamp);
+            if value.is_none() && !running && !newer {
+                continue;
+            }
+            let settled = if covers_rows && !running && !newer { value.map(<[u8]>::to_vec) } else { None };
+            self.ahead.push_back((node::key(body, index), settled));
+            // What lies behind a row that has to be waited for is not locked before its turn.
+            if running || self.ahead.len() == self.ahead_max {
+                let (key, _) = self.ahead.back().expect("just added");
+                self.walk.leave_key(key);
+                full = true;
+                break;
             }
         }
-        self.walk.leave_leaf(&guard);
+        if !full {
+            self.walk.leave_leaf(&guard);
+        }
+        if let Some(before) = before
+            && let Some((lower, upper)) = before.walked(&self.walk)
+        {
+            // Still under the latch: nobody adds a record before the interval is there.
+            txn.add_range(&self.tree, lower, upper, covers_rows)?;
+        }
         Ok(true)
     }
 }

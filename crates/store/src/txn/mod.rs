@@ -51,6 +51,19 @@ pub(crate) struct Work {
     deletes: bool,
     /// Recovery repeats what the log already holds.
     replays: bool,
+    /// Scans lock the intervals they walk.
+    locks_ranges: bool,
+    /// Rows committed later than this may not be overwritten or locked.
+    first_updater: Option<Csn>,
+}
+
+/// Which locks a transaction had at some moment: see [`Transaction::unlock_since`].
+#[derive(Clone, Copy, Debug)]
+pub struct LockMark {
+    /// Undo entries from here on are newer.
+    undo_bytes: u32,
+    /// Notes of locks from here on are newer.
+    notes: usize,
 }
 
 /// A point to roll back to.
@@ -67,7 +80,7 @@ pub struct Savepoint {
 pub enum Locked<R> {
     /// The row is locked; this was made of its current value.
     Row(R),
-    /// There is no such row now. It is not locked (a shared request keeps others from inserting it).
+    /// There is no such row now. Nothing is locked: [`Transaction::lock_range`] keeps others from inserting it.
     Absent,
     /// Somebody else has it and the caller wanted to skip such rows.
     Skipped,
@@ -83,6 +96,8 @@ impl Transaction {
             change_count: 0,
             deletes: false,
             replays: false,
+            locks_ranges: false,
+            first_updater: None,
         };
         Transaction { store, work, interrupt: None }
     }
@@ -133,11 +148,39 @@ impl Transaction {
         self.interrupt = interrupt;
     }
 
+    /// Lets scans that lock rows also lock the intervals of keys they walk, so that nobody adds a row there until this
+    /// transaction ends; a shared scan then locks the rows by the interval. Without, they lock rows alone.
+    #[inline]
+    pub fn set_range_locks(&mut self, wanted: bool) {
+        self.work.locks_ranges = wanted;
+    }
+
+    /// Whether scans lock intervals.
+    #[inline]
+    #[must_use]
+    pub fn locks_ranges(&self) -> bool {
+        self.work.locks_ranges
+    }
+
+    /// From now on locking or writing a row that was changed by a commit later than `snapshot` fails with
+    /// [`WriteError::ChangedSinceSnapshot`]: the first updater wins. `None`: the newest version is what counts.
+    #[inline]
+    pub fn set_first_updater_wins(&mut self, snapshot: Option<Csn>) {
+        self.work.first_updater = snapshot;
+    }
+
     /// Reads through `view` and sees this transaction's own changes.
     #[must_use]
     #[inline]
     pub fn reader<'v>(&self, view: &'v ReadView) -> Reader<'v> {
         view.reader_for(self.work.id)
+    }
+
+    /// Reads the newest committed versions and this transaction's own: for rows it has locked. `view` keeps the old versions
+    /// that this steps over.
+    #[must_use]
+    pub fn reader_of_newest<'v>(&self, view: &'v ReadView) -> Reader<'v> {
+        Reader { snapshot: Csn(u64::MAX >> 1), ..view.reader_for(self.work.id) }
     }
 
     fn begin_write(&mut self) -> Result<(), StoreError> {
@@ -244,7 +287,25 @@ impl Transaction {
         found: &mut dyn FnMut(&[u8]),
     ) -> Result<bool, WriteError> {
         self.begin_write()?;
+        let mark = self.lock_mark();
         self.acquire(tree, key, LockMode::Shared, None, wait)?;
+        let found = self.read_shared(tree, key, wait, found);
+        if !matches!(found, Ok(true)) {
+            let inner = self.inner();
+            let note = &inner.undo.get(self.work.slot).locks;
+            inner.locks.release_newer(tree.id(), key, self.work.id, note, mark.notes);
+        }
+        found
+    }
+
+    /// Waits for a running stamp on a row whose shared lock is held, and reads it.
+    fn read_shared(
+        &self,
+        tree: &Tree,
+        key: &[u8],
+        wait: LockWait,
+        found: &mut dyn FnMut(&[u8]),
+    ) -> Result<bool, WriteError> {
         loop {
             let inner = &*self.store.inner;
             let guard = inner.leaf(&tree.state, Seek::At(key))?;
@@ -252,6 +313,9 @@ impl Transaction {
             let Ok(index) = node::search(body, key) else { return Ok(false) };
             let (version, _, value) = node::record(body, index);
             let stamp = TxnId(version.stamp);
+            if self.work.is_newer(inner, stamp) {
+                return Err(WriteError::ChangedSinceSnapshot);
+            }
             if stamp == self.work.id || !matches!(inner.txns.state(stamp), State::Running(_)) {
                 if let Some(value) = value {
                     found(value);
@@ -282,23 +346,108 @@ impl Transaction {
             Some(_) => return Ok(Acquired::LookAgain),
             None => None,
         };
-        let request = Request {
+        let request = self.request(tree, key, mode, stamped_by, wait);
+        let result = inner.locks.acquire(&request, || inner.counters.lock_waits.increment());
+        self.count_refused(result.as_ref().err());
+        result
+    }
+
+    fn request<'a>(
+        &'a self,
+        tree: &'a Tree,
+        key: &'a [u8],
+        mode: LockMode,
+        stamped_by: Option<(TxnId, &'a parking_lot::Mutex<crate::lock::HeldLocks>)>,
+        wait: LockWait,
+    ) -> Request<'a> {
+        Request {
             tree: &tree.state,
             key,
             txn: self.work.id,
             mode,
             wait,
-            own: &inner.undo.get(self.work.slot).locks,
+            own: &self.inner().undo.get(self.work.slot).locks,
             stamped_by,
             interrupt: self.interrupt.as_deref(),
-        };
-        let result = inner.locks.acquire(&request, || inner.counters.lock_waits.increment());
-        match result {
-            Err(WriteError::Deadlock { .. }) => inner.counters.deadlocks.increment(),
-            Err(WriteError::LockWaitTimeout { .. }) => inner.counters.lock_timeouts.increment(),
+            weight: self.work.change_count,
+        }
+    }
+
+    /// Waits until no other transaction's interval keeps this one from adding (`inserts`) or changing a record.
+    fn wait_for_range(
+        &self,
+        tree: &Tree,
+        key: &[u8],
+        inserts: bool,
+        wait: LockWait,
+    ) -> Result<(), WriteError> {
+        let inner = self.inner();
+        let request = self.request(tree, key, LockMode::Exclusive, None, wait);
+        let result = inner.locks.wait_for_range(&request, inserts, || inner.counters.lock_waits.increment());
+        self.count_refused(result.as_ref().err());
+        result
+    }
+
+    fn count_refused(&self, error: Option<&WriteError>) {
+        match error {
+            Some(WriteError::Deadlock { .. }) => self.inner().counters.deadlocks.increment(),
+            Some(WriteError::LockWaitTimeout { .. }) => self.inner().counters.lock_timeouts.increment(),
             _ => {}
         }
-        result
+    }
+
+    /// Keeps others from adding records with keys from `lower` up to `upper` (`None`: to the end) until this transaction
+    /// ends, if it locks intervals at all ([`Transaction::set_range_locks`]). Never waits. Records there now, and those that
+    /// others are adding, stay to be locked one by one: look for them afterwards.
+    ///
+    /// # Errors
+    /// `TooManyLocks`; the store stopped.
+    pub fn lock_range(&mut self, tree: &Tree, lower: &[u8], upper: Option<&[u8]>) -> Result<(), WriteError> {
+        if !self.work.locks_ranges {
+            return Ok(());
+        }
+        self.begin_write()?;
+        self.add_range(tree, lower, upper, false)
+    }
+
+    fn add_range(
+        &self,
+        tree: &Tree,
+        lower: &[u8],
+        upper: Option<&[u8]>,
+        covers_rows: bool,
+    ) -> Result<(), WriteError> {
+        let inner = self.inner();
+        let own = &inner.undo.get(self.work.slot).locks;
+        inner.locks.lock_range(&tree.state, self.work.id, own, lower, upper, covers_rows)
+    }
+
+    /// Which locks there are now.
+    #[must_use]
+    pub fn lock_mark(&self) -> LockMark {
+        if self.work.id == TxnId(0) {
+            return LockMark { undo_bytes: 0, notes: 0 };
+        }
+        let inner = self.inner();
+        let undo_bytes = inner.undo.with(self.work.slot, <[u8]>::len) as u32;
+        let notes = inner.undo.get(self.work.slot).locks.lock().count();
+        LockMark { undo_bytes, notes }
+    }
+
+    /// Gives a row's lock back if it was taken after `mark` and the row was not changed since: READ COMMITTED does so with
+    /// rows that do not meet the condition after all.
+    ///
+    /// # Errors
+    /// Reading a page failed.
+    pub fn unlock_since(&mut self, tree: &Tree, key: &[u8], mark: LockMark) -> Result<(), StoreError> {
+        if self.work.id == TxnId(0) {
+            return Ok(());
+        }
+        let inner = self.inner();
+        rollback::unlock(inner, self.work.id, self.work.slot, tree, key, mark.undo_bytes)?;
+        let note = &inner.undo.get(self.work.slot).locks;
+        inner.locks.release_newer(tree.id(), key, self.work.id, note, mark.notes);
+        Ok(())
     }
 
     /// Reads the newest committed version of a record, or this transaction's own, without locking it.
@@ -419,7 +568,8 @@ impl Transaction {
         }
     }
 
-    /// Takes back everything since the savepoint. Row locks taken since are released where nobody waits for them.
+    /// Takes back everything since the savepoint. Row locks taken since are released where nobody waits for them; intervals stay
+    /// locked, unless the savepoint is older than the first change or lock.
     ///
     /// # Errors
     /// Reading a page failed.
@@ -440,6 +590,11 @@ impl Transaction {
         )?;
         self.work.log.truncate(savepoint.log_bytes);
         self.work.change_count = savepoint.change_count;
+        if savepoint.txn == TxnId(0) && self.work.id != TxnId(0) {
+            // As MySQL: a savepoint before the first change or lock takes the locks back, too.
+            let inner = self.inner();
+            inner.locks.release_ranges(self.work.id, &inner.undo.get(self.work.slot).locks);
+        }
         Ok(())
     }
 
@@ -530,6 +685,14 @@ impl Transaction {
         let seen_by_all_at = position.unwrap_or(Csn(inner.newest.load(Ordering::SeqCst)));
         inner.purge_after_commit(seen_by_all_at, id, self.work.slot, self.work.deletes);
         Ok(position)
+    }
+}
+
+impl Work {
+    /// Whether the transaction with this stamp committed later than what may be overwritten.
+    fn is_newer(&self, inner: &Inner, stamp: TxnId) -> bool {
+        let Some(snapshot) = self.first_updater else { return false };
+        stamp != self.id && matches!(inner.txns.state(stamp), State::Finished(csn) if csn > snapshot)
     }
 }
 

@@ -8,6 +8,7 @@ use crate::ids::{TreeId, TxnId};
 use crate::mvcc::undo::{self, Entry, Kind};
 use crate::pager::Fault;
 use crate::store::{Inner, meta_root};
+use crate::trees::Tree;
 
 /// Takes back a running transaction's changes until `stop` is its newest undo entry.
 pub(crate) fn undo_until(
@@ -27,6 +28,11 @@ pub(crate) fn undo_until(
             Ok(())
         })?;
         let entry = undo::read(&copy, 0)?;
+        if entry.undone_epoch != 0 {
+            // A lock that was given back before its turn.
+            *last = entry.before;
+            continue;
+        }
         inner.with_room(|| {
             let _inside = inner.gate.enter();
             restore(inner, &entry, txn)?;
@@ -74,6 +80,32 @@ pub(crate) fn restore(inner: &Inner, entry: &Entry<'_>, txn: TxnId) -> Result<()
         drop(leaf);
         root.split_leaf(&inner.pool, entry.key)?;
     }
+}
+
+/// Takes the stamp of `txn` off a record that it only locked, by an undo entry at `from` or behind.
+pub(crate) fn unlock(
+    inner: &Inner,
+    txn: TxnId,
+    slot: u32,
+    tree: &Tree,
+    key: &[u8],
+    from: u32,
+) -> Result<(), StoreError> {
+    inner.with_room(|| {
+        let _inside = inner.gate.enter();
+        let mut leaf = tree.state.root.leaf::<Exclusive>(&inner.pool, Seek::At(key))?;
+        let Ok(index) = node::search(leaf.body(), key) else { return Ok(()) };
+        let (version, _, _) = node::record(leaf.body(), index);
+        let at = version.undo as u32;
+        if version.stamp != txn.0 || version.undo != undo::lock_pointer(slot, at) || at < from {
+            return Ok(());
+        }
+        let before =
+            inner.undo.with(slot, |bytes| undo::read(bytes, at as usize).map(|entry| entry.version))?;
+        node::set_version(inner.pool.modify(&mut leaf), index, before);
+        inner.undo.mark_undone(slot, at, inner.pool.epoch());
+        Ok(())
+    })
 }
 
 /// Frees a tree nobody can reach any more. Inside the gate. If the pool is so full that it fails half way and is called

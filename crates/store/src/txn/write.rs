@@ -14,7 +14,7 @@ use crate::oplog::Op;
 use crate::pager::Fault;
 use crate::pager::frame::ExclusiveGuard;
 use crate::store::Inner;
-use crate::trees::Tree;
+use crate::trees::{Tree, TreeState};
 use std::sync::atomic::Ordering;
 
 /// A difference is logged instead of the value if it saves at least this much.
@@ -53,6 +53,13 @@ pub(super) enum Step {
         holder: TxnId,
         stamped: bool,
     },
+    /// Somebody else has locked an interval around the key.
+    InRange {
+        holder: TxnId,
+        inserts: bool,
+    },
+    /// The row was changed after the snapshot.
+    Newer,
 }
 
 impl Transaction {
@@ -102,6 +109,13 @@ impl Transaction {
                     let stamped_by = stamped.then_some(holder);
                     self.acquire(tree, key, LockMode::Exclusive, stamped_by, wait)?;
                 }
+                Step::InRange { holder, inserts } => {
+                    if !matches!(wait, LockWait::Timeout(_)) {
+                        return Err(WriteError::Locked { holder });
+                    }
+                    self.wait_for_range(tree, key, inserts, wait)?;
+                }
+                Step::Newer => return Err(WriteError::ChangedSinceSnapshot),
             }
         }
     }
@@ -139,8 +153,8 @@ impl Work {
         let body = leaf.body();
         let found = node::search(body, key);
         let adds = matches!(change, Change::Insert(_) | Change::Put(_));
-        if (found.is_ok() || adds)
-            && tree.state.lock_entries().load(Ordering::SeqCst) != 0
+        let locks = if found.is_ok() || adds { tree.state.locks().load(Ordering::SeqCst) } else { 0 };
+        if locks % TreeState::RANGES != 0
             && let Some(holder) = inner.locks.conflict(tree.id(), key, self.id, LockMode::Exclusive)
         {
             return Ok(Some(Step::Busy { holder, stamped: false }));
@@ -156,10 +170,28 @@ impl Work {
                 {
                     return Ok(Some(Step::Busy { holder: stamp, stamped: true }));
                 }
+                if self.is_newer(inner, stamp) {
+                    return Ok(Some(Step::Newer));
+                }
                 Some((version, value))
             }
         };
         let old_live = old.and_then(|(_, value)| value);
+        let inserts = old_live.is_none();
+        let takes_effect = match change {
+            Change::Insert(_) => inserts,
+            Change::Put(_) => true,
+            Change::Update(_) | Change::Delete | Change::Lock(_) => !inserts,
+        };
+        // Whoever has the row already is waited for by those who locked an interval around it since.
+        let is_ours = old.is_some_and(|(version, _)| version.stamp == self.id.0);
+        if locks >= TreeState::RANGES
+            && takes_effect
+            && !is_ours
+            && let Some(holder) = inner.locks.range_conflict(tree.id(), key, self.id, inserts)
+        {
+            return Ok(Some(Step::InRange { holder, inserts }));
+        }
         let new = match change {
             Change::Insert(_) if old_live.is_some() => return Ok(Some(Step::Done(Done::Duplicate))),
             Change::Update(_) | Change::Delete | Change::Lock(_) if old_live.is_none() => {

@@ -1,0 +1,344 @@
+//! Locks on intervals of keys.
+//!
+//! A scan that must not see phantoms locks the interval of keys it has walked. Nobody else may add a record in there; if the
+//! lock covers the records too (a shared scan), nobody else may change or exclusively lock one either. Such locks never wait
+//! for each other: only writers wait, and they look here only if the tree says that it has intervals.
+//!
+//! A tree's intervals are kept as segments: a key, and who holds the keys from there up to the next segment's. So the holders
+//! at a key are one search away, however many intervals there are, and intervals of one transaction that touch become one.
+//!
+//! Invariants:
+//! 1. Two neighbouring segments have different holders, and the first one has some.
+//! 2. A tree has an entry while it has segments or waiters; its state counts that as [`TreeState::RANGES`].
+//! 3. An interval is added under the latch of the leaf whose records it covers, so a writer who held the latch before is seen
+//!    by the scan (his stamp is there), and one who gets it later sees the interval.
+//! 4. Whoever adds an interval enters himself into the wait-for graph behind the writers that wait for a key inside it.
+
+use super::graph::{Graph, WaitsFor};
+use super::table::{Told, Waiting};
+use crate::ids::{TreeId, TxnId};
+use crate::trees::TreeState;
+use hashbrown::HashMap;
+use parking_lot::Mutex;
+use smallvec::SmallVec;
+use std::collections::BTreeMap;
+use std::ops::Bound;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+const SHARDS: usize = 16;
+/// What a segment takes beside its key, about.
+const SEGMENT_BYTES: u64 = 96;
+
+/// Who holds a segment, and whether the lock covers the records in it.
+type Holders = SmallVec<[(TxnId, bool); 2]>;
+
+/// One interval of a transaction: keys from `lower` up to, not including, `upper` (`None`: to the end).
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(crate) struct HeldRange {
+    pub(crate) tree: TreeId,
+    pub(crate) lower: Box<[u8]>,
+    pub(crate) upper: Option<Box<[u8]>>,
+    pub(crate) covers_rows: bool,
+}
+
+impl HeldRange {
+    fn has(&self, key: &[u8]) -> bool {
+        *key >= *self.lower && self.upper.as_ref().is_none_or(|upper| *key < **upper)
+    }
+}
+
+#[derive(Debug, Default)]
+struct Segments {
+    starts: BTreeMap<Box<[u8]>, Holders>,
+    /// What they take in memory, about.
+    bytes: u64,
+}
+
+impl Segments {
+    fn at(&self, key: &[u8]) -> &[(TxnId, bool)] {
+        let upto = (Bound::Unbounded, Bound::Included(key));
+        self.starts.range::<[u8], _>(upto).next_back().map_or(&[], |(_, holders)| holders.as_slice())
+    }
+
+    /// Makes a segment begin at `key`.
+    fn split(&mut self, key: &[u8]) {
+        if !self.starts.contains_key(key) {
+            let holders = Holders::from_slice(self.at(key));
+            self.starts.insert(key.into(), holders);
+            self.bytes += SEGMENT_BYTES + key.len() as u64;
+        }
+    }
+
+    fn inside<'a>(lower: &'a [u8], upper: Option<&'a [u8]>) -> (Bound<&'a [u8]>, Bound<&'a [u8]>) {
+        (Bound::Included(lower), upper.map_or(Bound::Unbounded, Bound::Excluded))
+    }
+
+    /// Whether `txn` holds all of an interval already.
+    fn holds(&self, lower: &[u8], upper: Option<&[u8]>, txn: TxnId, covers_rows: bool) -> bool {
+        let has =
+            |holders: &[(TxnId, bool)]| holders.iter().any(|&(own, rows)| own == txn && rows >= covers_rows);
+        has(self.at(lower))
+            && self.starts.range::<[u8], _>(Segments::inside(lower, upper)).all(|(_, holders)| has(holders))
+    }
+
+    fn add(&mut self, lower: &[u8], upper: Option<&[u8]>, txn: TxnId, covers_rows: bool) {
+        self.split(lower);
+        if let Some(upper) = upper {
+            self.split(upper);
+        }
+        for (_, holders) in self.starts.range_mut::<[u8], _>(Segments::inside(lower, upper)) {
+            match holders.iter_mut().find(|holder| holder.0 == txn) {
+                Some(holder) => holder.1 |= covers_rows,
+                None => holders.push((txn, covers_rows)),
+            }
+            holders.sort_unstable();
+        }
+        self.join(lower, upper);
+    }
+
+    fn remove(&mut self, lower: &[u8], upper: Option<&[u8]>, txn: TxnId) {
+        for (_, holders) in self.starts.range_mut::<[u8], _>(Segments::inside(lower, upper)) {
+            holders.retain(|holder| holder.0 != txn);
+        }
+        self.join(lower, upper);
+    }
+
+    /// Joins segments from the one at `lower` to the first one at or behind `upper` with those before them where the holders
+    /// are the same.
+    fn join(&mut self, lower: &[u8], upper: Option<&[u8]>) {
+        let before = (Bound::Unbounded, Bound::Excluded(lower));
+        let mut last: Holders = self
+            .starts
+            .range::<[u8], _>(before)
+            .next_back()
+            .map_or_else(Holders::new, |(_, holders)| holders.clone());
+        let mut same: SmallVec<[Box<[u8]>; 4]> = SmallVec::new();
+        let from = (Bound::Included(lower), Bound::Unbounded);
+        for (key, holders) in self.starts.range::<[u8], _>(from) {
+            if *holders == last {
+                same.push(key.clone());
+            } else {
+                last.clone_from(holders);
+            }
+            if upper.is_some_and(|upper| **key >= *upper) {
+                break;
+            }
+        }
+        for key in same {
+            self.starts.remove(&key);
+            self.bytes -= SEGMENT_BYTES + key.len() as u64;
+        }
+    }
+}
+
+/// A writer that waits for intervals to go.
+#[derive(Debug)]
+struct Waiter {
+    txn: TxnId,
+    key: Box<[u8]>,
+    /// It wants to add a record rather than change one.
+    inserts: bool,
+    waiting: Arc<Waiting>,
+}
+
+#[derive(Debug)]
+struct TreeRanges {
+    tree: Arc<TreeState>,
+    segments: Segments,
+    waiters: Vec<Waiter>,
+}
+
+impl TreeRanges {
+    fn blockers(&self, key: &[u8], txn: TxnId, inserts: bool) -> impl Iterator<Item = TxnId> {
+        let holders = self.segments.at(key).iter();
+        holders.filter(move |holder| holder.0 != txn && (inserts || holder.1)).map(|holder| holder.0)
+    }
+}
+
+type Shard = HashMap<TreeId, TreeRanges, foldhash::fast::FixedState>;
+
+#[derive(Debug, Default)]
+pub(crate) struct RangeTable {
+    shards: [Mutex<Shard>; SHARDS],
+    /// Bytes of all segments, about.
+    bytes: AtomicU64,
+}
+
+impl RangeTable {
+    fn shard(&self, tree: TreeId) -> &Mutex<Shard> {
+        &self.shards[(tree.0 % SHARDS as u64) as usize]
+    }
+
+    pub(crate) fn bytes(&self) -> u64 {
+        self.bytes.load(Ordering::Relaxed)
+    }
+
+    /// Locks an interval for `txn`. False if it had it already.
+    pub(crate) fn add(
+        &self,
+        tree: &Arc<TreeState>,
+        txn: TxnId,
+        lower: &[u8],
+        upper: Option<&[u8]>,
+        covers_rows: bool,
+        graph: &Mutex<Graph>,
+    ) -> bool {
+        let mut shard = self.shard(tree.id()).lock();
+        let ranges = shard.entry(tree.id()).or_insert_with(|| {
+            tree.locks().fetch_add(TreeState::RANGES, Ordering::SeqCst);
+            TreeRanges { tree: Arc::clone(tree), segments: Segments::default(), waiters: Vec::new() }
+        });
+        if ranges.segments.holds(lower, upper, txn, covers_rows) {
+            return false;
+        }
+        let before = ranges.segments.bytes;
+        ranges.segments.add(lower, upper, txn, covers_rows);
+        self.count(before, ranges.segments.bytes);
+        for waiter in &ranges.waiters {
+            let inside = *waiter.key >= *lower && upper.is_none_or(|upper| *waiter.key < *upper);
+            if inside && waiter.txn != txn && (waiter.inserts || covers_rows) {
+                graph.lock().waits_also(waiter.txn, txn);
+            }
+        }
+        true
+    }
+
+    fn count(&self, before: u64, after: u64) {
+        // Both ways wrap: the sum stays right.
+        self.bytes.fetch_add(after.wrapping_sub(before), Ordering::Relaxed);
+    }
+
+    /// Who keeps `txn` from adding (`inserts`) or changing a record at `key`, if anybody.
+    pub(crate) fn conflict(&self, tree: TreeId, key: &[u8], txn: TxnId, inserts: bool) -> Option<TxnId> {
+        let shard = self.shard(tree).lock();
+        shard.get(&tree)?.blockers(key, txn, inserts).next()
+    }
+
+    /// Makes `waiting` wait for whoever holds `key`, unless nobody does any more. `enter` gets them and enters them into the
+    /// graph.
+    pub(crate) fn wait<E>(
+        &self,
+        tree: TreeId,
+        waiting: &Arc<Waiting>,
+        enter: impl FnOnce(WaitsFor) -> Result<(), E>,
+    ) -> Result<bool, E> {
+        let about = &waiting.about;
+        let mut shard = self.shard(tree).lock();
+        let Some(ranges) = shard.get_mut(&tree) else { return Ok(false) };
+        let blockers: WaitsFor = ranges.blockers(&about.key, about.txn, about.inserts).collect();
+        if blockers.is_empty() {
+            return Ok(false);
+        }
+        enter(blockers)?;
+        ranges.waiters.push(Waiter {
+            txn: about.txn,
+            key: about.key.clone(),
+            inserts: about.inserts,
+            waiting: Arc::clone(waiting),
+        });
+        Ok(true)
+    }
+
+    /// Ends a wait, however it ended.
+    pub(crate) fn leave(&self, tree: TreeId, waiting: &Arc<Waiting>) {
+        let mut shard = self.shard(tree).lock();
+        if let Some(ranges) = shard.get_mut(&tree) {
+            ranges.waiters.retain(|waiter| !Arc::ptr_eq(&waiter.waiting, waiting));
+            RangeTable::remove_if_empty(&mut shard, tree);
+        }
+    }
+
+    /// Ends a transaction's intervals and wakes whom nobody else keeps waiting.
+    pub(crate) fn release(&self, txn: TxnId, ranges: &[HeldRange], graph: &Mutex<Graph>) {
+        for held in ranges {
+            let mut shard = self.shard(held.tree).lock();
+            let Some(tree) = shard.get_mut(&held.tree) else { continue };
+            let (lower, upper) = (&*held.lower, held.upper.as_deref());
+            let before = tree.segments.bytes;
+            tree.segments.remove(lower, upper, txn);
+            self.count(before, tree.segments.bytes);
+            for waiter in tree.waiters.iter().filter(|waiter| held.has(&waiter.key)) {
+                let left: WaitsFor = tree.blockers(&waiter.key, waiter.txn, waiter.inserts).collect();
+                if left.is_empty() {
+                    graph.lock().stop(waiter.txn);
+                    waiter.waiting.tell(Told::Granted);
+                } else {
+                    graph.lock().renew(waiter.txn, left);
+                }
+            }
+            RangeTable::remove_if_empty(&mut shard, held.tree);
+        }
+    }
+
+    fn remove_if_empty(shard: &mut Shard, tree: TreeId) {
+        if let Some(ranges) = shard.get(&tree)
+            && ranges.segments.starts.is_empty()
+            && ranges.waiters.is_empty()
+        {
+            ranges.tree.locks().fetch_sub(TreeState::RANGES, Ordering::SeqCst);
+            shard.remove(&tree);
+        }
+    }
+
+    /// Calls `see` with each waiter and who keeps it waiting.
+    pub(crate) fn waiters(&self, see: &mut dyn FnMut(&Arc<Waiting>, WaitsFor)) {
+        for shard in &self.shards {
+            for ranges in shard.lock().values() {
+                for waiter in &ranges.waiters {
+                    let blockers = ranges.blockers(&waiter.key, waiter.txn, waiter.inserts);
+                    see(&waiter.waiting, blockers.collect());
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Random intervals of a few transactions against a table of single keys.
+    #[test]
+    fn segments_hold_what_was_added_and_nothing_else() {
+        let mut state = 0x2545_F491_4F6C_DD1D_u64;
+        let mut random = move |below: u64| {
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            state % below
+        };
+        for _ in 0..300 {
+            let mut segments = Segments::default();
+            let mut held: Vec<(TxnId, u8, Option<u8>, bool)> = Vec::new();
+            for _ in 0..random(12) + 1 {
+                let txn = TxnId(random(3) + 1);
+                if random(4) == 0 {
+                    for (_, lower, upper, _) in held.iter().filter(|range| range.0 == txn) {
+                        segments.remove(&[*lower], upper.as_ref().map(std::slice::from_ref), txn);
+                    }
+                    held.retain(|range| range.0 != txn);
+                } else {
+                    let lower = random(16) as u8;
+                    let upper = (random(4) > 0).then(|| lower + 1 + random(8) as u8);
+                    let rows = random(2) == 0;
+                    segments.add(&[lower], upper.as_ref().map(std::slice::from_ref), txn, rows);
+                    held.push((txn, lower, upper, rows));
+                }
+                for key in 0..30u8 {
+                    let mut expected: BTreeMap<TxnId, bool> = BTreeMap::new();
+                    for &(txn, lower, upper, rows) in &held {
+                        if key >= lower && upper.is_none_or(|upper| key < upper) {
+                            *expected.entry(txn).or_default() |= rows;
+                        }
+                    }
+                    let found: BTreeMap<TxnId, bool> = segments.at(&[key]).iter().copied().collect();
+                    assert_eq!(found, expected, "key {key} of {held:?}");
+                }
+                let holders: Vec<&Holders> = segments.starts.values().collect();
+                assert!(holders.windows(2).all(|pair| pair[0] != pair[1]), "{segments:?}");
+                assert!(holders.first().is_none_or(|first| !first.is_empty()), "{segments:?}");
+            }
+        }
+    }
+}
