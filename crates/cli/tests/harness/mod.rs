@@ -92,15 +92,18 @@ impl Drop for Server {
     }
 }
 
-/// The MySQL that `INVAR_ORACLE` names; says loudly what is left out without one.
-pub(crate) fn oracle() -> Option<Options> {
-    let Ok(url) = std::env::var("INVAR_ORACLE") else {
+/// The server that this variable names; says loudly what is left out without one.
+pub(crate) fn oracle(variable: &str) -> Option<Options> {
+    let Ok(url) = std::env::var(variable) else {
         // Not `eprintln`: the test harness would keep it to itself.
-        let notice = "LEFT OUT: set INVAR_ORACLE=mysql://user:password@host:port to run the golden scripts on a real MySQL\n";
+        let notice = format!(
+            "LEFT OUT: set {variable}=mysql://user:password@host:port to run the golden scripts on a real server\n"
+        );
         std::io::stderr().write_all(notice.as_bytes()).expect("stderr takes it");
         return None;
     };
-    let mut options = Options::from_url(&url).expect("INVAR_ORACLE is mysql://user:password@host:port");
+    let options = Options::from_url(&url);
+    let mut options = options.unwrap_or_else(|_| panic!("{variable} is mysql://user:password@host:port"));
     options.read_timeout = Some(ANSWER_TIME_MAX);
     Some(options)
 }
