@@ -10,7 +10,7 @@ use lab::bench::{Asked, SET, page};
 use lab::evidence::Metric;
 use lab::matrix::Progress;
 use lab::report::judgement_name;
-use lab::report::words::digits;
+use lab::report::words::{self, digits};
 
 /// Seconds for the whole set unless told otherwise.
 const TIME_BUDGET_S: u64 = 600;
@@ -237,6 +237,12 @@ fn text(row: &Row) -> String {
             }
         }
         out.push('\n');
+    }
+    if !row.differing.is_empty() {
+        out.push('\n');
+    }
+    for setting in &row.differing {
+        let _ = writeln!(out, "not equal {}", words::setting(setting));
     }
     for why in &row.incomplete {
         let _ = writeln!(out, "missing: {why}");

@@ -196,6 +196,7 @@ fn add(row: &mut Row, run: &Run, asked: &Asked) {
         row.machine.clone_from(&run.machine.key);
         row.load_average = run.machine.load_average;
         row.servers = run.servers.iter().map(ServerRow::of).collect();
+        row.differing = run.equalised.iter().filter(|setting| !setting.is_equal).cloned().collect();
     }
     if let Some(why) = &run.incomplete {
         row.incomplete.push(format!("{}: {why}", run.scenario.id));

@@ -8,7 +8,7 @@ use crate::evidence::{JudgementWord, Metric};
 use crate::report::html::STYLE;
 use crate::report::judgement_name;
 use crate::report::svg::{Axis, Join, Series, chart, escape};
-use crate::report::words::digits;
+use crate::report::words::{self, digits};
 
 /// Rows drawn and listed at most: the last ones.
 const ROWS_DRAWN_MAX: usize = 200;
@@ -131,6 +131,9 @@ fn last_row(out: &mut String, row: &Row) {
          grey is not settled.</p>",
         escape(&judged.name)
     );
+    for setting in &row.differing {
+        let _ = writeln!(out, "<p class=\"faint\">not equal {}</p>", escape(&words::setting(setting)));
+    }
     for why in row.incomplete.iter().chain(&row.warnings) {
         let _ = writeln!(out, "<p>{}</p>", escape(why));
     }

@@ -8,7 +8,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use crate::evidence::{Flavour, JudgementWord, Metric, Server};
+use crate::evidence::{Flavour, JudgementWord, Metric, Server, Setting};
 
 /// Version of the form.
 pub const SCHEMA_VERSION: u32 = 1;
@@ -35,6 +35,8 @@ pub struct Row {
     pub load_average: Option<f64>,
     /// The servers; the first is judged.
     pub servers: Vec<ServerRow>,
+    /// Settings that differ between the servers: what a ratio may owe to them and not to the servers.
+    pub differing: Vec<Setting>,
     /// Medians.
     pub figures: Vec<Figure>,
     /// The judged server over each rival.

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::words::{nanoseconds, value};
+use super::words::{self, nanoseconds, value};
 use super::{Cell, kind_name, main_metric, outcome_name, table};
 use crate::analysis::metric_name;
 use crate::evidence::{JudgementWord, Run, RungOutcome, VerdictKind};
@@ -138,9 +138,7 @@ pub fn text(run: &Run, colour: bool) -> String {
     }
     out.push_str(&calls(run));
     for setting in run.equalised.iter().filter(|setting| !setting.is_equal) {
-        let values: Vec<String> =
-            setting.values.iter().map(|(name, value)| format!("{name}: {}", plain(value))).collect();
-        let _ = writeln!(out, "\n{} {}: {}", paint.yellow("not equal"), setting.name, values.join(", "));
+        let _ = writeln!(out, "{} {}", paint.yellow("not equal"), words::setting(setting));
     }
     for warning in &run.warnings {
         let _ = writeln!(out, "{} {}", paint.yellow("warning"), plain(warning));

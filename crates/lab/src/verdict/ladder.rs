@@ -5,6 +5,7 @@ use super::sum::{self, share};
 use crate::evidence::{Arm, Block, Metric, Run, Rung, RungOutcome};
 use crate::knowledge::signature::{Pair, share_of_added_cpu};
 use crate::report::words::nanoseconds;
+use crate::report::words::own;
 use crate::stats::summary::median;
 
 /// Share of the difference from which a layer is blamed.
@@ -440,7 +441,9 @@ fn variables_of(facts: &Facts<'_>, is_wanted: &dyn Fn(&str) -> bool) -> Vec<Stri
     differing
         .filter_map(|setting| {
             let (is, was) = (setting.values.get(slow)?, setting.values.get(fast)?);
-            (is != was).then(|| format!("{} = {is} instead of {was}", setting.name))
+            let values = [is.as_str(), was.as_str()];
+            (is != was)
+                .then(|| format!("{} = {} instead of {}", setting.name, own(is, &values), own(was, &values)))
         })
         .collect()
 }
