@@ -233,6 +233,7 @@ pub fn add_store_status(status: &store::Status, all: &mut Vec<(&'static str, Str
         ("Innodb_rows_deleted", status.records_deleted),
         ("Innodb_rows_inserted", status.records_inserted),
         ("Innodb_rows_updated", status.records_updated),
+        ("Large_values_read", table::LARGE_VALUES_READ.get()),
         ("Store_checkpoints", status.checkpoints),
         ("Store_commits", status.commits),
         ("Store_pages_evicted", status.pages_evicted),

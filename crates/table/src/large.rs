@@ -6,6 +6,7 @@
 //! transaction that writes the row and deleted by the one that replaces it: versions, locks and recovery are those of
 //! any record.
 
+use metrics::Counter;
 use store::{Reader, StoreError, Transaction};
 
 use crate::WAIT_INTERNAL;
@@ -19,6 +20,9 @@ const CHUNK_BYTES: usize = store::RECORD_BYTES_MAX - KEY_BYTES;
 const KEY_BYTES: usize = 12;
 /// From this length on a value has a stream of its own.
 pub(crate) const OWN_STREAM_BYTES: usize = 64 << 10;
+
+/// Large values read in this process, in whole or in part, whoever asked for them.
+pub static LARGE_VALUES_READ: Counter = Counter::new();
 
 /// Under which rules a row and its large values are read.
 #[derive(Clone, Copy)]
@@ -105,6 +109,7 @@ impl Table {
         reference: LargeReference,
         out: &mut Vec<u8>,
     ) -> Result<(), StoreError> {
+        LARGE_VALUES_READ.increment();
         let start = out.len();
         let wanted = reference.length as usize;
         let Some(tree) = &self.large else { return Err(missing(&self.definition.name)) };

@@ -25,6 +25,7 @@ use std::time::Duration;
 pub use auto_increment::{AutoIncrement, auto_increment_limit, first_of_series};
 pub use error::{DuplicateKey, ForeignKeyViolation, WriteError};
 pub use foreign_key::ForeignKeys;
+pub use large::LARGE_VALUES_READ;
 pub use metadata_lock::{MetadataLock, MetadataLockError, MetadataMode, Patience};
 pub use print::print_cell;
 pub use read::{ScanRequest, TableScan};
