@@ -238,7 +238,8 @@ pub fn add_store_status(status: &store::Status, all: &mut Vec<(&'static str, Str
         ("Store_commits", status.commits),
         ("Store_pages_evicted", status.pages_evicted),
         ("Store_tombstones_purged", status.tombstones_purged),
-        ("Store_undo_bytes", status.undo_bytes),
+        ("Store_undo_bytes_in_file", status.undo_bytes_in_file),
+        ("Store_undo_bytes_in_memory", status.undo_bytes_in_memory),
         ("Store_unpurged_transactions", status.unpurged_transactions),
     ];
     all.extend(rows.into_iter().map(|(name, number)| (name, number.to_string())));

@@ -59,6 +59,16 @@ pub struct Tally {
     pub reads: u64,
     /// States that might have survived, at the crashes together.
     pub candidates: u64,
+    /// Stories in which undo went to its file.
+    pub filed_stories: u64,
+    /// Segments of undo that went there.
+    pub segments_filed: u64,
+    /// Blocks of them that were read back.
+    pub undo_blocks_read: u64,
+    /// Old versions left out of chains.
+    pub versions_merged: u64,
+    /// Statements refused because the undo file could not be written or read.
+    pub refused: u64,
 }
 
 impl Tally {
@@ -75,6 +85,11 @@ impl Tally {
         self.faults += other.faults;
         self.reads += other.reads;
         self.candidates += other.candidates;
+        self.filed_stories += other.filed_stories;
+        self.segments_filed += other.segments_filed;
+        self.undo_blocks_read += other.undo_blocks_read;
+        self.versions_merged += other.versions_merged;
+        self.refused += other.refused;
     }
 }
 
@@ -114,6 +129,9 @@ pub fn run(seed: u64, plot: Plot) -> Result<Tally, String> {
             ][rng.index(4)],
         },
         background_threads: false,
+        // Mostly so little that it goes to its file all the time.
+        undo_memory_bytes: [1, 1, 1, 0][rng.index(4)],
+        undo_segment_bytes: [1 << 10, 1 << 10, 4 << 10][rng.index(3)],
         ..Options::default()
     };
     let mut is_new = true;
@@ -140,6 +158,7 @@ pub fn run(seed: u64, plot: Plot) -> Result<Tally, String> {
         if plot.trace {
             eprintln!("seed {seed}: end of round {round}, crashed {}", world.disk().is_crashed());
         }
+        tally.filed_stories = tally.segments_filed.min(1);
         tally.crashes += 1;
         tally.candidates += history.candidate_count() as u64;
         world = world.crash();
@@ -172,6 +191,7 @@ fn plan_faults(world: &SimWorld, rng: &mut Rng, is_new: bool, plot: Plot) {
         0 => faults.fail_sync_at_change = soon(rng),
         1 => faults.fail_write_at_change = soon(rng),
         2 if !is_new => faults.space_bytes_max = Some(1 << 20),
+        3 if !is_new => faults.fail_reads_per_million = 20_000,
         _ => {}
     }
     world.disk().plan(faults);
@@ -233,20 +253,33 @@ impl Life<'_> {
         let mut open: Vec<Open> = Vec::new();
         let mut views: Vec<(ReadView, Rc<State>)> = Vec::new();
         for _ in 0..steps_max {
-            self.step(&store, &mut open, &mut views)?;
+            let outcome = self.step(&store, &mut open, &mut views);
+            if outcome.is_err() {
+                self.note_undo(&store);
+            }
+            outcome?;
             if self.rng.below(u64::from(steps_max) * 2) == 0 {
                 // A clean end instead: nothing may be missing afterwards, not even what nobody waited for.
                 open.clear();
                 views.clear();
                 let closed = store.close();
                 self.excuse(closed)?;
+                self.note_undo(&store);
                 drop(store);
                 self.history.durable(u64::MAX);
                 self.tally.closes += 1;
                 return self.live(steps_max / 2, is_new);
             }
         }
+        self.note_undo(&store);
         Ok(())
+    }
+
+    fn note_undo(&mut self, store: &Store) {
+        let status = store.status();
+        self.tally.segments_filed += status.undo_segments_filed;
+        self.tally.undo_blocks_read += status.undo_blocks_read;
+        self.tally.versions_merged += status.versions_merged;
     }
 
     /// Whether a failure is the simulation's own doing.
@@ -261,6 +294,16 @@ impl Life<'_> {
             Err(_) if self.excused() => Err(Halt::Stopped),
             Err(error) => wrong(format!("fails without a cause: {error}")),
         }
+    }
+
+    /// A write that failed. Without a file for undo the statement is undone and the story goes on.
+    fn refused(&mut self, error: StoreError) -> Step<bool> {
+        let only_undo = matches!(error, StoreError::UndoFile { .. } | StoreError::DiskFull { .. });
+        if only_undo && self.world.disk().has_failed() && !self.world.disk().is_crashed() {
+            self.tally.refused += 1;
+            return Ok(false);
+        }
+        self.excuse(Err(error))
     }
 
     fn excuse_write<T>(&self, result: Result<T, WriteError>) -> Step<T> {
@@ -528,7 +571,7 @@ impl Life<'_> {
                 Ok(true)
             }
             Err(WriteError::Locked { .. }) if others != Others::Free => Ok(false),
-            Err(WriteError::Store(error)) => self.excuse(Err(error)),
+            Err(WriteError::Store(error)) => self.refused(error),
             Err(error) => wrong(format!("write kind {kind} in tree {number} ({others:?}): {error}")),
         }
     }
@@ -566,7 +609,7 @@ impl Life<'_> {
                 }
                 Ok(false) => return wrong("an index entry is missing"),
                 Err(WriteError::Locked { .. }) if others != Others::Free => return Ok(false),
-                Err(WriteError::Store(error)) => return self.excuse(Err(error)),
+                Err(WriteError::Store(error)) => return self.refused(error),
                 Err(error) => return wrong(format!("index entry ({others:?}): {error}")),
             }
         }

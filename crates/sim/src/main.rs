@@ -75,7 +75,8 @@ fn main() -> ExitCode {
     }
     println!(
         "{} stories from seed {start} in {:.1} s: {} failed\n{} crashes, {} clean ends, {} commits, {} acknowledged rounds, \
-         {} rollbacks, {} lock conflicts, {} checkpoints, {} reads compared, {:.1} states possible per crash",
+         {} rollbacks, {} lock conflicts, {} checkpoints, {} reads compared, {:.1} states possible per crash\n\
+         undo went to its file in {} stories: {} segments, {} blocks read back, {} statements refused, {} versions merged",
         seeds,
         began.elapsed().as_secs_f64(),
         failed.len(),
@@ -88,6 +89,11 @@ fn main() -> ExitCode {
         tally.checkpoints,
         tally.reads,
         tally.candidates as f64 / tally.crashes.max(1) as f64,
+        tally.filed_stories,
+        tally.segments_filed,
+        tally.undo_blocks_read,
+        tally.refused,
+        tally.versions_merged,
     );
     if failed.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }

@@ -55,6 +55,7 @@ fn no_crash_loses_or_halves_a_commit() {
             tally.conflicts > 0 && tally.checkpoints > 0 && tally.closes > 0 && tally.rollbacks > 0,
             "{tally:?}"
         );
+        assert!(tally.filed_stories > count / 2 && tally.undo_blocks_read > count, "{tally:?}");
     }
 }
 

@@ -29,6 +29,20 @@ pub enum StoreError {
         /// What is wrong with it.
         why: Arc<str>,
     },
+    /// A file that only serves while the store is open could not be used. Nothing is lost, and the store goes on.
+    #[error("{doing} the file for old versions failed: {why}")]
+    UndoFile {
+        /// What was tried.
+        doing: &'static str,
+        /// What the system said.
+        why: Arc<str>,
+    },
+    /// The disk has no room for a file that only serves while the store is open. Nothing is lost, and the store goes on.
+    #[error("no space left on the disk for {what}")]
+    DiskFull {
+        /// Which file.
+        what: &'static str,
+    },
     /// The tree was never made or was dropped.
     #[error("tree {0} does not exist")]
     TreeGone(TreeId),

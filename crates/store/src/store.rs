@@ -6,9 +6,10 @@ use crate::gate::Gate;
 use crate::ids::{CommitPosition, Csn, PageId, TreeId, TxnId};
 use crate::lock::LockTable;
 use crate::mvcc::Reader;
+use crate::mvcc::slots::Slots;
 use crate::mvcc::snapshots::{Place, Snapshots};
 use crate::mvcc::txn_table::TxnTable;
-use crate::mvcc::undo::UndoSlots;
+use crate::mvcc::undo::UndoLog;
 use crate::pager::Fault;
 use crate::pager::frame::PAGE_BYTES;
 use crate::pager::pool::Pool;
@@ -33,11 +34,19 @@ use std::time::Duration;
 /// How often an operation makes room in the pool before it gives up.
 const ROOM_ATTEMPTS: usize = 64;
 
+/// Undo in memory takes this part of the buffer pool's bytes, if not told otherwise.
+const UNDO_POOL_SHARE: u64 = 8;
+
 /// How to run a store.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// Memory for pages, in bytes (`innodb_buffer_pool_size`).
     pub buffer_pool_bytes: u64,
+    /// Old versions beyond so many bytes go to a temporary file in the data folder; 0 stands for an eighth of
+    /// `buffer_pool_bytes`.
+    pub undo_memory_bytes: u64,
+    /// Length of a segment of undo, which goes to the file whole: at most 64 KiB.
+    pub undo_segment_bytes: usize,
     /// The log's own options.
     pub log: LogOptions,
     /// Run purge, checkpoints and log flushes on threads of their own. Without, they happen when told.
@@ -52,10 +61,22 @@ impl Default for Options {
     fn default() -> Options {
         Options {
             buffer_pool_bytes: 128 << 20,
+            undo_memory_bytes: 0,
+            undo_segment_bytes: 64 << 10,
             log: LogOptions::default(),
             background_threads: true,
             checkpoint_log_bytes: 512 << 20,
             checkpoint_interval: Duration::from_secs(60),
+        }
+    }
+}
+
+impl Options {
+    /// The bytes of old versions kept in memory.
+    pub(crate) fn undo_memory(&self) -> u64 {
+        match self.undo_memory_bytes {
+            0 => self.buffer_pool_bytes / UNDO_POOL_SHARE,
+            bytes => bytes,
         }
     }
 }
@@ -76,7 +97,8 @@ pub(crate) struct Inner {
     pub(crate) snapshots: Snapshots,
     /// The newest commit: what a new snapshot sees.
     pub(crate) newest: CachePadded<AtomicU64>,
-    pub(crate) undo: UndoSlots,
+    pub(crate) slots: Slots,
+    pub(crate) undo: UndoLog,
     pub(crate) locks: LockTable,
     pub(crate) trees: RwLock<HashMap<TreeId, Tree>>,
     pub(crate) next_tree: AtomicU64,
@@ -110,6 +132,7 @@ pub(crate) struct Counters {
     pub(crate) checkpoints: Counter,
     pub(crate) pages_written: Counter,
     pub(crate) tombstones_purged: Counter,
+    pub(crate) versions_merged: Counter,
 }
 
 /// Figures for SHOW STATUS and the console.
@@ -129,6 +152,8 @@ pub struct Status {
     pub pages_written: u64,
     pub pages_evicted: u64,
     pub tombstones_purged: u64,
+    /// Old versions left out of their records' chains because no snapshot sees them.
+    pub versions_merged: u64,
     /// Now: pages of all trees.
     pub page_count: u64,
     /// Now: frames in the pool.
@@ -137,8 +162,14 @@ pub struct Status {
     pub dirty_page_count: u64,
     /// Now: transactions between the newest and the oldest not yet seen by every snapshot.
     pub unpurged_transactions: u64,
-    /// Now: bytes of old versions.
-    pub undo_bytes: u64,
+    /// Segments of old versions that went to the undo file.
+    pub undo_segments_filed: u64,
+    /// Blocks read back from there.
+    pub undo_blocks_read: u64,
+    /// Now: bytes of old versions in memory.
+    pub undo_bytes_in_memory: u64,
+    /// Now: bytes of old versions in the undo file.
+    pub undo_bytes_in_file: u64,
     /// Now: position of the newest commit.
     pub newest_commit: u64,
     /// Now: bytes of memory that shared, waiting and range locks take, about.
@@ -311,6 +342,7 @@ impl Store {
         let counters = &inner.counters;
         let pool = inner.pool.counters();
         let log = inner.log.get().map(Log::counters).unwrap_or_default();
+        let undo = inner.undo.size();
         Status {
             commits: counters.commits.get(),
             rollbacks: counters.rollbacks.get(),
@@ -326,11 +358,15 @@ impl Store {
             pages_written: counters.pages_written.get(),
             pages_evicted: pool.pages_evicted.load(Ordering::Relaxed),
             tombstones_purged: counters.tombstones_purged.get(),
+            versions_merged: counters.versions_merged.get(),
             page_count: inner.pool.page_count(),
             frame_count: u64::from(inner.pool.arena().frame_count()),
             dirty_page_count: u64::from(inner.pool.dirty_count()),
             unpurged_transactions: inner.txns.next().0 - inner.txns.horizon(),
-            undo_bytes: inner.undo.size().0,
+            undo_segments_filed: undo.segments_filed,
+            undo_blocks_read: undo.blocks_read,
+            undo_bytes_in_memory: undo.bytes_in_memory,
+            undo_bytes_in_file: undo.bytes_in_file,
             newest_commit: inner.newest.load(Ordering::Relaxed),
             log_bytes_written: log.written_bytes,
             log_writes: log.writes,
@@ -367,6 +403,7 @@ impl Inner {
         env: &Env,
         options: Options,
         pool: Pool,
+        undo: UndoLog,
         checkpointer: Checkpointer,
         first_txn: TxnId,
         folder_lock: Box<dyn FolderLock>,
@@ -379,7 +416,8 @@ impl Inner {
             txns: TxnTable::new(first_txn),
             snapshots: Snapshots::new(),
             newest: CachePadded::new(AtomicU64::new(Lsn::FIRST.0)),
-            undo: UndoSlots::new(),
+            slots: Slots::new(),
+            undo,
             locks: LockTable::new(Arc::clone(&env.clock)),
             trees: RwLock::default(),
             next_tree: AtomicU64::new(TreeId::FIRST_FREE.0),

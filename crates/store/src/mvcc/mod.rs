@@ -12,6 +12,7 @@
 //! 3. The undo of a transaction is kept until every snapshot sees it, and a chain is followed only while its record's leaf
 //!    is latched: no reader can meet undo that was thrown away.
 
+pub(crate) mod slots;
 pub(crate) mod snapshots;
 pub(crate) mod txn_table;
 pub(crate) mod undo;
@@ -21,7 +22,7 @@ use crate::error::StoreError;
 use crate::ids::{Csn, TxnId};
 use std::marker::PhantomData;
 use txn_table::TxnTable;
-use undo::UndoSlots;
+use undo::UndoLog;
 
 /// What a read sees: everything committed up to a snapshot, and the changes of one transaction. Cheap to copy; borrows the
 /// view that keeps the snapshot's versions alive.
@@ -67,7 +68,7 @@ pub(crate) fn find_visible(
     version: Version,
     value: Option<&[u8]>,
     txns: &TxnTable,
-    undo: &UndoSlots,
+    undo: &UndoLog,
     scratch: &mut Vec<u8>,
 ) -> Result<Visible, StoreError> {
     if reader.sees(version, txns) {
@@ -82,7 +83,7 @@ fn find_older(
     version: Version,
     value: Option<&[u8]>,
     txns: &TxnTable,
-    undo: &UndoSlots,
+    undo: &UndoLog,
     scratch: &mut Vec<u8>,
 ) -> Result<Visible, StoreError> {
     scratch.clear();

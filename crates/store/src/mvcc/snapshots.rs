@@ -1,7 +1,7 @@
 //! The snapshots in use, so that the oldest is known: one published word each, in groups of a cache line per thread.
 //!
-//! A reader publishes a commit number no newer than the one it will use, then reads the newest commit number and uses that.
-//! Whoever looks for the oldest reads the newest commit number first and the words after it. So either it sees the reader's
+//! A reader publishes a commit number no newer than the one it will use, then reads the newest commit number, uses that and
+//! says so. Whoever looks for the oldest reads the newest commit number first and the words after it. So either it sees the reader's
 //! word, or its own bound is not above the number the reader ends up with: what it throws away, that reader never needs.
 //!
 //! There is no list and no lock: a reader claims any free word of its thread's group by one compare-and-swap, and gives it
@@ -18,6 +18,8 @@ const GROUP_WORDS: usize = 8;
 const FIRST_GROUPS: usize = 64;
 const CHUNKS: usize = 18;
 const FREE: u64 = u64::MAX;
+/// The number in a word may yet grow: its reader has not said which it uses.
+const EARLY: u64 = 1 << 63;
 
 type Group = CachePadded<[AtomicU64; GROUP_WORDS]>;
 
@@ -92,12 +94,15 @@ impl Snapshots {
             for (word, place) in words.iter().enumerate() {
                 let early = newest.load(Ordering::Relaxed);
                 if place.load(Ordering::Relaxed) == FREE
-                    && place.compare_exchange(FREE, early, Ordering::SeqCst, Ordering::Relaxed).is_ok()
+                    && place
+                        .compare_exchange(FREE, early | EARLY, Ordering::SeqCst, Ordering::Relaxed)
+                        .is_ok()
                 {
                     if self.used_groups.load(Ordering::SeqCst) <= group as u32 {
                         self.used_groups.fetch_max(group as u32 + 1, Ordering::SeqCst);
                     }
                     let snapshot = newest.load(Ordering::SeqCst);
+                    place.store(snapshot, Ordering::Release);
                     return (Csn(snapshot), Place { group: group as u32, word: word as u32 });
                 }
             }
@@ -118,11 +123,33 @@ impl Snapshots {
         for group in 0..self.used_groups.load(Ordering::SeqCst) as usize {
             if let Some(words) = self.group(group) {
                 for word in words.iter() {
-                    oldest = oldest.min(word.load(Ordering::SeqCst));
+                    let word = word.load(Ordering::SeqCst);
+                    if word != FREE {
+                        oldest = oldest.min(word & !EARLY);
+                    }
                 }
             }
         }
         Csn(oldest)
+    }
+
+    /// Whether any snapshot, now or later, may be at `from` or later and before `to`, which is a commit that has happened. May
+    /// say so wrongly.
+    pub(crate) fn any_between(&self, from: Csn, to: Csn, newest: &AtomicU64) -> bool {
+        if from >= to {
+            return false;
+        }
+        // Whoever publishes behind this look at its word reads the newest commit after it: that is `to` or later.
+        if newest.load(Ordering::SeqCst) < to.0 {
+            return true;
+        }
+        let may_be = |word: u64| {
+            let number = word & !EARLY;
+            word != FREE && number < to.0 && (number >= from.0 || word & EARLY != 0)
+        };
+        (0..self.used_groups.load(Ordering::SeqCst) as usize)
+            .filter_map(|group| self.group(group))
+            .any(|words| words.iter().any(|word| may_be(word.load(Ordering::SeqCst))))
     }
 
     /// How many words a search for the oldest looks at.
@@ -134,6 +161,26 @@ impl Snapshots {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn gaps_between_snapshots_are_found() {
+        let snapshots = Snapshots::new();
+        let newest = AtomicU64::new(100);
+        let (_, old) = snapshots.publish(&newest);
+        newest.store(200, Ordering::SeqCst);
+        let (_, new) = snapshots.publish(&newest);
+        newest.store(300, Ordering::SeqCst);
+        let any = |from, to| snapshots.any_between(Csn(from), Csn(to), &newest);
+        assert!(any(50, 101) && any(100, 101) && any(150, 300) && any(200, 201) && any(0, 300));
+        assert!(!any(50, 100) && !any(101, 200) && !any(201, 300) && !any(150, 150));
+        assert!(any(250, 301), "a commit that is yet to come");
+        snapshots.group(new.group as usize).unwrap()[new.word as usize].store(150 | EARLY, Ordering::SeqCst);
+        assert!(any(201, 300) && !any(101, 150), "its reader may use a later one");
+        snapshots.give_back(&new);
+        assert!(!any(101, 300));
+        snapshots.give_back(&old);
+        assert!(!any(0, 300));
+    }
 
     #[test]
     fn the_oldest_of_many_is_found_and_places_come_back() {

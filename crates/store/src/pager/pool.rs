@@ -349,11 +349,6 @@ impl Pool {
         self.fresh_frame.load(Ordering::Relaxed).min(self.arena.frame_count())
     }
 
-    /// The running epoch.
-    pub(crate) fn epoch(&self) -> u64 {
-        self.epoch.load(Ordering::Relaxed)
-    }
-
     /// One past the largest page number ever given out.
     pub(crate) fn page_number_end(&self) -> u64 {
         self.numbers.lock().next

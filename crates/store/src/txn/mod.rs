@@ -7,6 +7,7 @@
 //! Read next: `write` (one change), `rollback`, `lock_scan`.
 
 mod lock_scan;
+mod merge;
 pub(crate) mod rollback;
 mod write;
 
@@ -18,7 +19,7 @@ use crate::error::{StoreError, WriteError};
 use crate::ids::{CommitPosition, Csn, TreeId, TxnId};
 use crate::lock::{Acquired, Interrupt, LockMode, LockWait, Request};
 use crate::mvcc::txn_table::State;
-use crate::mvcc::undo::NONE;
+use crate::mvcc::undo::{End, Holds, NONE};
 use crate::mvcc::{self, Reader, Visible};
 use crate::oplog::{Op, OpLog};
 use crate::read::ScanRange;
@@ -44,7 +45,9 @@ pub(crate) struct Work {
     id: TxnId,
     slot: u32,
     /// The newest undo entry.
-    last: u32,
+    last: u64,
+    /// Where its undo is.
+    holds: Holds,
     log: OpLog,
     change_count: u64,
     /// It deleted records or dropped trees: purge has to look through its undo.
@@ -60,8 +63,8 @@ pub(crate) struct Work {
 /// Which locks a transaction had at some moment: see [`Transaction::unlock_since`].
 #[derive(Clone, Copy, Debug)]
 pub struct LockMark {
-    /// Undo entries from here on are newer.
-    undo_bytes: u32,
+    /// The newest undo entry.
+    last: u64,
     /// Notes of locks from here on are newer.
     notes: usize,
 }
@@ -70,7 +73,7 @@ pub struct LockMark {
 #[derive(Clone, Copy, Debug)]
 pub struct Savepoint {
     txn: TxnId,
-    last: u32,
+    last: u64,
     log_bytes: usize,
     change_count: u64,
 }
@@ -92,6 +95,7 @@ impl Transaction {
             id: TxnId(0),
             slot: 0,
             last: NONE,
+            holds: Holds::default(),
             log: OpLog::default(),
             change_count: 0,
             deletes: false,
@@ -189,15 +193,15 @@ impl Transaction {
         }
         let inner = &*self.store.inner;
         inner.check_writable()?;
-        let slot = inner.undo.acquire()?;
+        let slot = inner.slots.acquire()?;
         let id = match inner.txns.begin(slot) {
             Ok(id) => id,
             Err(error) => {
-                inner.undo.release(slot);
+                inner.slots.release(slot);
                 return Err(error);
             }
         };
-        inner.undo.own(slot, id);
+        inner.slots.own(slot, id);
         self.work.id = id;
         self.work.slot = slot;
         Ok(())
@@ -292,7 +296,7 @@ impl Transaction {
         let found = self.read_shared(tree, key, wait, found);
         if !matches!(found, Ok(true)) {
             let inner = self.inner();
-            let note = &inner.undo.get(self.work.slot).locks;
+            let note = &inner.slots.get(self.work.slot).locks;
             inner.locks.release_newer(tree.id(), key, self.work.id, note, mark.notes);
         }
         found
@@ -342,7 +346,7 @@ impl Transaction {
     ) -> Result<Acquired, WriteError> {
         let inner = self.inner();
         let stamped_by = match stamped_by.map(|holder| (holder, inner.txns.state(holder))) {
-            Some((holder, State::Running(slot))) => Some((holder, &inner.undo.get(slot).locks)),
+            Some((holder, State::Running(slot))) => Some((holder, &inner.slots.get(slot).locks)),
             Some(_) => return Ok(Acquired::LookAgain),
             None => None,
         };
@@ -366,7 +370,7 @@ impl Transaction {
             txn: self.work.id,
             mode,
             wait,
-            own: &self.inner().undo.get(self.work.slot).locks,
+            own: &self.inner().slots.get(self.work.slot).locks,
             stamped_by,
             interrupt: self.interrupt.as_deref(),
             weight: self.work.change_count,
@@ -418,7 +422,7 @@ impl Transaction {
         covers_rows: bool,
     ) -> Result<(), WriteError> {
         let inner = self.inner();
-        let own = &inner.undo.get(self.work.slot).locks;
+        let own = &inner.slots.get(self.work.slot).locks;
         inner.locks.lock_range(&tree.state, self.work.id, own, lower, upper, covers_rows)
     }
 
@@ -426,12 +430,10 @@ impl Transaction {
     #[must_use]
     pub fn lock_mark(&self) -> LockMark {
         if self.work.id == TxnId(0) {
-            return LockMark { undo_bytes: 0, notes: 0 };
+            return LockMark { last: NONE, notes: 0 };
         }
-        let inner = self.inner();
-        let undo_bytes = inner.undo.with(self.work.slot, <[u8]>::len) as u32;
-        let notes = inner.undo.get(self.work.slot).locks.lock().count();
-        LockMark { undo_bytes, notes }
+        let notes = self.inner().slots.get(self.work.slot).locks.lock().count();
+        LockMark { last: self.work.last, notes }
     }
 
     /// Gives a row's lock back if it was taken after `mark` and the row was not changed since: READ COMMITTED does so with
@@ -444,8 +446,8 @@ impl Transaction {
             return Ok(());
         }
         let inner = self.inner();
-        rollback::unlock(inner, self.work.id, self.work.slot, tree, key, mark.undo_bytes)?;
-        let note = &inner.undo.get(self.work.slot).locks;
+        rollback::unlock(inner, self.work.id, tree, key, self.work.last, mark.last)?;
+        let note = &inner.slots.get(self.work.slot).locks;
         inner.locks.release_newer(tree.id(), key, self.work.id, note, mark.notes);
         Ok(())
     }
@@ -593,7 +595,7 @@ impl Transaction {
         if savepoint.txn == TxnId(0) && self.work.id != TxnId(0) {
             // As MySQL: a savepoint before the first change or lock takes the locks back, too.
             let inner = self.inner();
-            inner.locks.release_ranges(self.work.id, &inner.undo.get(self.work.slot).locks);
+            inner.locks.release_ranges(self.work.id, &inner.slots.get(self.work.slot).locks);
         }
         Ok(())
     }
@@ -616,11 +618,13 @@ impl Transaction {
             return Err(inner.stop(&format!("transaction {id} could not be rolled back: {error}")));
         }
         let inside = inner.gate.enter();
-        inner.undo.disown(self.work.slot);
+        inner.slots.disown(self.work.slot);
         inner.txns.roll_back(id);
         drop(inside);
-        inner.locks.release_all(id, &inner.undo.get(self.work.slot).locks);
-        inner.undo.release(self.work.slot);
+        inner.locks.release_all(id, &inner.slots.get(self.work.slot).locks);
+        inner.slots.release(self.work.slot);
+        // Versions it merged stay merged: an entry of its undo leads past them.
+        inner.undo.finish(&std::mem::take(&mut self.work.holds), Csn(inner.newest.load(Ordering::SeqCst)));
         inner.counters.rollbacks.increment();
         Ok(())
     }
@@ -677,13 +681,20 @@ impl Transaction {
                 }
             }
         };
-        inner.undo.disown(self.work.slot);
+        inner.slots.disown(self.work.slot);
         drop(inside);
         self.work.id = TxnId(0);
-        inner.locks.release_all(id, &inner.undo.get(self.work.slot).locks);
+        inner.locks.release_all(id, &inner.slots.get(self.work.slot).locks);
+        inner.slots.release(self.work.slot);
         inner.counters.commits.increment();
-        let seen_by_all_at = position.unwrap_or(Csn(inner.newest.load(Ordering::SeqCst)));
-        inner.purge_after_commit(seen_by_all_at, id, self.work.slot, self.work.deletes);
+        let csn = position.unwrap_or(Csn(inner.newest.load(Ordering::SeqCst)));
+        let holds = std::mem::take(&mut self.work.holds);
+        if self.work.deletes {
+            inner.undo.finish_later(End { csn, txn: id, last: self.work.last, holds });
+        } else {
+            inner.undo.finish(&holds, csn);
+        }
+        inner.purge_after_commit();
         Ok(position)
     }
 }

@@ -1,7 +1,7 @@
 //! Taking changes back, newest first.
 
 use crate::btree::Seek;
-use crate::btree::node;
+use crate::btree::node::{self, Version};
 use crate::btree::tree::{Exclusive, Root};
 use crate::error::StoreError;
 use crate::ids::{TreeId, TxnId};
@@ -9,43 +9,45 @@ use crate::mvcc::undo::{self, Entry, Kind};
 use crate::pager::Fault;
 use crate::store::{Inner, meta_root};
 use crate::trees::Tree;
+use std::sync::atomic::Ordering;
+
+/// What became of an undo entry.
+pub(crate) enum Undone {
+    /// The record has this value again.
+    Restored(Option<Vec<u8>>),
+    /// It was a lock that had been given back before its turn.
+    Nothing,
+}
 
 /// Takes back a running transaction's changes until `stop` is its newest undo entry.
 pub(crate) fn undo_until(
     inner: &Inner,
     txn: TxnId,
     slot: u32,
-    last: &mut u32,
-    stop: u32,
+    last: &mut u64,
+    stop: u64,
 ) -> Result<(), StoreError> {
     let mut copy = Vec::new();
     while *last != stop {
         let at = *last;
-        inner.undo.with(slot, |bytes| -> Result<(), StoreError> {
-            let entry = undo::read(bytes, at as usize)?;
-            copy.clear();
-            copy.extend_from_slice(&bytes[at as usize..entry.end]);
-            Ok(())
-        })?;
+        inner.undo.copy(at, &mut copy)?;
         let entry = undo::read(&copy, 0)?;
-        if entry.undone_epoch != 0 {
-            // A lock that was given back before its turn.
-            *last = entry.before;
-            continue;
-        }
-        inner.with_room(|| {
+        let undone = inner.with_room(|| {
             let _inside = inner.gate.enter();
-            restore(inner, &entry, txn)?;
-            inner.undo.mark_undone(slot, at, inner.pool.epoch());
-            Ok(())
+            let undone = restore(inner, &entry, at, txn)?;
+            inner.slots.get(slot).last_undo.store(entry.before, Ordering::Release);
+            Ok(undone)
         })?;
         *last = entry.before;
+        if matches!(undone, Undone::Restored(_)) {
+            inner.undo.bury(at);
+        }
     }
     Ok(())
 }
 
-/// Gives a record back its version before one change of `txn`. Inside the gate.
-pub(crate) fn restore(inner: &Inner, entry: &Entry<'_>, txn: TxnId) -> Result<(), Fault> {
+/// Gives a record back its version before one change of `txn`, by the entry at `at`. Inside the gate.
+pub(crate) fn restore(inner: &Inner, entry: &Entry<'_>, at: u64, txn: TxnId) -> Result<Undone, Fault> {
     let lost = |why: &str| StoreError::corrupt(format!("tree {}", entry.tree), why);
     let tree = inner.tree(entry.tree).ok_or_else(|| lost("undo names a tree that does not exist"))?;
     let root = tree.state.root;
@@ -59,7 +61,16 @@ pub(crate) fn restore(inner: &Inner, entry: &Entry<'_>, txn: TxnId) -> Result<()
     loop {
         let mut leaf = root.leaf::<Exclusive>(&inner.pool, Seek::At(entry.key))?;
         let body = inner.pool.modify(&mut leaf);
-        let index = node::search(body, entry.key).map_err(|_| lost("a changed record is missing"))?;
+        let found = node::search(body, entry.key).ok();
+        if entry.kind == Kind::Same {
+            // A lock given back earlier has left no trace, whoever came after it.
+            let version = found.map(|index| node::record(body, index).0);
+            let lock = Version { stamp: txn.0, undo: undo::lock_pointer(at) };
+            if version != Some(lock) {
+                return Ok(Undone::Nothing);
+            }
+        }
+        let index = found.ok_or_else(|| lost("a changed record is missing"))?;
         let (version, _, value) = node::record(body, index);
         if version.stamp != txn.0 {
             return Err(lost("a changed record has another's stamp").into());
@@ -70,42 +81,49 @@ pub(crate) fn restore(inner: &Inner, entry: &Entry<'_>, txn: TxnId) -> Result<()
             node::remove(body, index);
             drop(leaf);
             tree.state.count(-i64::from(was_live));
-            return Ok(());
+            return Ok(Undone::Restored(None));
         }
         let live = entry.apply(&mut old)?;
         if node::leaf_replace(body, index, entry.version, live.then_some(&old)) {
             tree.state.count(i64::from(live) - i64::from(was_live));
-            return Ok(());
+            return Ok(Undone::Restored(live.then_some(old)));
         }
         drop(leaf);
         root.split_leaf(&inner.pool, entry.key)?;
     }
 }
 
-/// Takes the stamp of `txn` off a record that it only locked, by an undo entry at `from` or behind.
+/// Takes the stamp of `txn` off a record that it only locked, if it did so after its undo entry `since`; `last` is its
+/// newest. The lock's entry stays and will find nothing to undo.
 pub(crate) fn unlock(
     inner: &Inner,
     txn: TxnId,
-    slot: u32,
     tree: &Tree,
     key: &[u8],
-    from: u32,
+    last: u64,
+    since: u64,
 ) -> Result<(), StoreError> {
-    inner.with_room(|| {
+    let mut newer = Vec::new();
+    let mut at = last;
+    while at != since && at != undo::NONE {
+        newer.push(at);
+        at = inner.undo.look(at, |entry| Ok(entry.before))?;
+    }
+    let given_back = inner.with_room(|| {
         let _inside = inner.gate.enter();
         let mut leaf = tree.state.root.leaf::<Exclusive>(&inner.pool, Seek::At(key))?;
-        let Ok(index) = node::search(leaf.body(), key) else { return Ok(()) };
+        let Ok(index) = node::search(leaf.body(), key) else { return Ok(None) };
         let (version, _, _) = node::record(leaf.body(), index);
-        let at = version.undo as u32;
-        if version.stamp != txn.0 || version.undo != undo::lock_pointer(slot, at) || at < from {
-            return Ok(());
-        }
-        let before =
-            inner.undo.with(slot, |bytes| undo::read(bytes, at as usize).map(|entry| entry.version))?;
+        let is_lock = |at: &&u64| version == Version { stamp: txn.0, undo: undo::lock_pointer(**at) };
+        let Some(&at) = newer.iter().find(is_lock) else { return Ok(None) };
+        let before = inner.undo.look(at, |entry| Ok(entry.version))?;
         node::set_version(inner.pool.modify(&mut leaf), index, before);
-        inner.undo.mark_undone(slot, at, inner.pool.epoch());
-        Ok(())
-    })
+        Ok(Some(at))
+    })?;
+    if let Some(at) = given_back {
+        inner.undo.bury(at);
+    }
+    Ok(())
 }
 
 /// Frees a tree nobody can reach any more. Inside the gate. If the pool is so full that it fails half way and is called

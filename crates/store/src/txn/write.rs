@@ -81,6 +81,7 @@ impl Transaction {
         self.begin_write()?;
         let inner = &*self.store.inner;
         inner.check_writable()?;
+        inner.undo.make_room()?;
         if tree.state.is_dropped() {
             return Err(StoreError::TreeGone(tree.id()).into());
         }
@@ -205,11 +206,14 @@ impl Work {
                 };
                 read(value);
                 if version.stamp != self.id.0 {
-                    let at =
-                        inner.undo.record(self.slot, self.last, tree.id(), key, Before::Same(version))?;
-                    self.last = at;
-                    let version = Version { stamp: self.id.0, undo: undo::lock_pointer(self.slot, at) };
+                    let mut version = version;
+                    let merged = self.merge(inner, tree.id(), key, &mut version, Some(value))?;
+                    let before = Before::Same(version);
+                    let at = inner.undo.record(&mut self.holds, self.last, tree.id(), key, before)?;
+                    self.set_last(inner, at);
+                    let version = Version { stamp: self.id.0, undo: undo::lock_pointer(at) };
                     node::set_version(inner.pool.modify(&mut leaf), index, version);
+                    merged.settle(inner);
                 }
                 return Ok(Some(Step::Done(Done::Changed)));
             }
@@ -218,14 +222,19 @@ impl Work {
             (Some(old), Some(new)) => Some(undo::common(old, new)),
             _ => None,
         };
+        let mut old = old;
+        let merged = match &mut old {
+            Some((version, value)) => Some(self.merge(inner, tree.id(), key, version, *value)?),
+            None => None,
+        };
         let before = match old {
             None => Before::Absent,
             Some((version, None)) => Before::Tombstone(version),
             Some((version, Some(value))) => Before::Live(version, value, shared),
         };
         let was_live = old_live.is_some();
-        let at = inner.undo.record(self.slot, self.last, tree.id(), key, before)?;
-        let undo = if found.is_ok() { undo::pointer(self.slot, at) } else { 0 };
+        let at = inner.undo.record(&mut self.holds, self.last, tree.id(), key, before)?;
+        let undo = if found.is_ok() { at } else { undo::NONE };
         let version = Version { stamp: self.id.0, undo };
         let horizon = inner.txns.horizon();
         let body = inner.pool.modify(&mut leaf);
@@ -234,7 +243,10 @@ impl Work {
             Err(index) => node::leaf_insert(body, index, key, version, new),
         };
         if !fits {
-            inner.undo.forget(self.slot, at);
+            inner.undo.forget(at);
+            if let Some(merged) = merged {
+                merged.take_back(inner);
+            }
             let removed = node::remove_dead(body, |stamp| stamp < horizon);
             drop(leaf);
             if removed == 0 {
@@ -243,13 +255,22 @@ impl Work {
             let leaf = tree.state.root.leaf::<Exclusive>(&inner.pool, Seek::At(key))?;
             return self.change_in_leaf(inner, leaf, tree, key, change);
         }
-        self.last = at;
+        self.set_last(inner, at);
+        if let Some(merged) = merged {
+            merged.settle(inner);
+        }
         drop(leaf);
         tree.state.count(i64::from(new.is_some()) - i64::from(was_live));
         if !self.replays && tree.id() != TreeId::META {
             self.note(tree.id(), key, new, shared);
         }
         Ok(Some(Step::Done(Done::Changed)))
+    }
+
+    /// Inside the gate.
+    fn set_last(&mut self, inner: &Inner, at: u64) {
+        self.last = at;
+        inner.slots.get(self.slot).last_undo.store(at, Ordering::Release);
     }
 
     /// Notes a change for the log.

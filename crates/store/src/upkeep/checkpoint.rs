@@ -4,8 +4,8 @@
 //!    epoch. Open the gate. That takes microseconds; everything else happens beside the transactions.
 //! 2. Write every page that was changed in the ended epoch to a fresh block. Whoever changes such a page first copies it
 //!    aside (`pool`), and the copy is written instead.
-//! 3. Write the parts of the page map that changed, the list of the map's blocks, and the undo of the transactions that were
-//!    running, all to fresh blocks. Sync.
+//! 3. Write the parts of the page map that changed and the list of the map's blocks, all to fresh blocks; the undo of the
+//!    transactions that were running went first. Sync.
 //! 4. Make the log durable up to the position, then write one of the two superblocks. Sync.
 //! 5. Only now free the blocks that the new state no longer uses, and the log before the position.
 //!
@@ -32,6 +32,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Pages a block of the map speaks for.
 pub(crate) const MAP_PAGES: usize = BODY_BYTES / 4;
+/// How the list of what to undo begins.
+pub(crate) const UNDO_MAGIC: u64 = u64::from_le_bytes(*b"INVUNDO2");
 /// Bytes of a list that a block holds besides the number of the next one.
 pub(crate) const CHAIN_BYTES: usize = BODY_BYTES - 8;
 
@@ -61,7 +63,8 @@ pub(crate) struct State {
 struct Cut {
     epoch: u64,
     position: Csn,
-    running: Vec<(u32, TxnId, usize)>,
+    /// Their newest undo entries.
+    running: Vec<(TxnId, u64)>,
     next_txn: TxnId,
     next_tree: TreeId,
     page_end: u64,
@@ -104,30 +107,62 @@ impl Checkpointer {
     fn sync(&self) -> Result<(), StoreError> {
         self.file.sync().map_err(|error| write_failed(&error))
     }
+}
 
-    /// Writes bytes as a chain of fresh blocks; returns them, head first.
-    fn write_chain(
-        &self,
+/// Writes bytes as a chain of fresh blocks, piece by piece.
+struct ChainWriter<'c> {
+    checkpointer: &'c Checkpointer,
+    kind: Kind,
+    checkpoint: u64,
+    blocks: Vec<u32>,
+    piece: Vec<u8>,
+    block: Box<Block>,
+    bytes: u64,
+}
+
+impl<'c> ChainWriter<'c> {
+    fn begin(
+        checkpointer: &'c Checkpointer,
         state: &mut State,
         kind: Kind,
-        number: u64,
-        bytes: &[u8],
-    ) -> Result<Vec<u32>, StoreError> {
-        let pieces: Vec<&[u8]> =
-            if bytes.is_empty() { vec![&[]] } else { bytes.chunks(CHAIN_BYTES).collect() };
-        let blocks = pieces.iter().map(|_| state.allocate()).collect::<Result<Vec<u32>, _>>()?;
-        let mut block: Box<Block> = zero_block();
-        for (index, piece) in pieces.iter().enumerate() {
-            let next = blocks.get(index + 1).copied().unwrap_or(0);
-            let body = &mut block[FRAME_HEADER_BYTES..];
-            body[..4].copy_from_slice(&next.to_le_bytes());
-            body[4..8].copy_from_slice(&(piece.len() as u32).to_le_bytes());
-            body[8..8 + piece.len()].copy_from_slice(piece);
-            body[8 + piece.len()..].fill(0);
-            image::seal(&mut block, kind, u64::from(blocks[index]), number);
-            self.write_block(blocks[index], &block)?;
+        checkpoint: u64,
+    ) -> Result<ChainWriter<'c>, StoreError> {
+        let blocks = vec![state.allocate()?];
+        let (piece, block) = (Vec::with_capacity(CHAIN_BYTES), zero_block());
+        Ok(ChainWriter { checkpointer, kind, checkpoint, blocks, piece, block, bytes: 0 })
+    }
+
+    fn put(&mut self, state: &mut State, mut bytes: &[u8]) -> Result<(), StoreError> {
+        self.bytes += bytes.len() as u64;
+        while !bytes.is_empty() {
+            if self.piece.len() == CHAIN_BYTES {
+                let next = state.allocate()?;
+                self.write_piece(next)?;
+                self.blocks.push(next);
+            }
+            let (now, later) = bytes.split_at(bytes.len().min(CHAIN_BYTES - self.piece.len()));
+            self.piece.extend_from_slice(now);
+            bytes = later;
         }
-        Ok(blocks)
+        Ok(())
+    }
+
+    fn write_piece(&mut self, next: u32) -> Result<(), StoreError> {
+        let number = *self.blocks.last().expect("begun with one");
+        let body = &mut self.block[FRAME_HEADER_BYTES..];
+        body[..4].copy_from_slice(&next.to_le_bytes());
+        body[4..8].copy_from_slice(&(self.piece.len() as u32).to_le_bytes());
+        body[8..8 + self.piece.len()].copy_from_slice(&self.piece);
+        body[8 + self.piece.len()..].fill(0);
+        image::seal(&mut self.block, self.kind, u64::from(number), self.checkpoint);
+        self.piece.clear();
+        self.checkpointer.write_block(number, &self.block)
+    }
+
+    /// The chain's blocks, head first, and its bytes.
+    fn end(mut self) -> Result<(Vec<u32>, u64), StoreError> {
+        self.write_piece(0)?;
+        Ok((self.blocks, self.bytes))
     }
 }
 
@@ -165,6 +200,7 @@ impl Inner {
 
     fn cut(&self) -> Cut {
         let _closed = self.gate.close();
+        self.undo.hold();
         let position = match self.log.get() {
             Some(log) => Csn(log.end_lsn().0),
             None => Csn(self.checkpointer.replayed.load(Ordering::SeqCst)),
@@ -172,7 +208,7 @@ impl Inner {
         Cut {
             epoch: self.pool.begin_epoch(),
             position,
-            running: self.undo.hold(),
+            running: self.slots.running(),
             next_txn: self.txns.next(),
             next_tree: TreeId(self.next_tree.load(Ordering::SeqCst)),
             page_end: self.pool.page_number_end(),
@@ -189,8 +225,9 @@ impl Inner {
         let checkpointer = &self.checkpointer;
         let number = state.number + 1;
         let cut = self.cut();
-        let undo_bytes = self.encode_undo(&cut);
+        let undo = self.write_undo(state, number, &cut);
         self.undo.unhold();
+        let (undo_blocks, undo_bytes) = undo?;
         let mut freed_blocks: Vec<u32> = Vec::new();
         let mut changed_maps: BTreeSet<usize> = BTreeSet::new();
 
@@ -245,8 +282,9 @@ impl Inner {
             }
         }
         let directory: Vec<u8> = state.map_blocks.iter().flat_map(|block| block.to_le_bytes()).collect();
-        let directory_blocks = checkpointer.write_chain(state, Kind::Directory, number, &directory)?;
-        let undo_blocks = checkpointer.write_chain(state, Kind::Undo, number, &undo_bytes)?;
+        let mut chain = ChainWriter::begin(checkpointer, state, Kind::Directory, number)?;
+        chain.put(state, &directory)?;
+        let (directory_blocks, _) = chain.end()?;
         let superblock = Superblock {
             checkpoint: number,
             position: cut.position,
@@ -255,7 +293,7 @@ impl Inner {
             page_end: cut.page_end,
             map_head: directory_blocks[0],
             undo_head: undo_blocks[0],
-            undo_bytes: undo_bytes.len() as u64,
+            undo_bytes,
         };
         freed_blocks.extend(std::mem::replace(&mut state.directory_blocks, directory_blocks));
         freed_blocks.extend(std::mem::replace(&mut state.undo_blocks, undo_blocks));
@@ -280,74 +318,35 @@ impl Inner {
         Ok(())
     }
 
-    /// The trees' record counts and the undo of the transactions that ran at the cut:
+    /// Writes the trees' record counts and the undo of the transactions that ran at the cut, newest entries first:
     ///
-    /// `epoch u64 | tree count u32 | (tree u64, records i64)... | transaction count u32 | (txn u64, bytes u64, entries)...`
-    fn encode_undo(&self, cut: &Cut) -> Vec<u8> {
-        let mut bytes = cut.epoch.to_le_bytes().to_vec();
+    /// `magic | tree count u32 | (tree u64, records i64)... | transaction count u32 |
+    /// (txn u64 | (entry bytes u32, its pointer u64, entry)... | 0 u32)...`
+    ///
+    /// What was taken back before the cut is not among a transaction's entries any more; what is taken back from now on is
+    /// in the pages as they were at the cut.
+    fn write_undo(&self, state: &mut State, number: u64, cut: &Cut) -> Result<(Vec<u32>, u64), StoreError> {
+        let mut chain = ChainWriter::begin(&self.checkpointer, state, Kind::Undo, number)?;
+        let mut bytes = UNDO_MAGIC.to_le_bytes().to_vec();
         bytes.extend_from_slice(&(cut.records.len() as u32).to_le_bytes());
         for (tree, records) in &cut.records {
             bytes.extend_from_slice(&tree.0.to_le_bytes());
             bytes.extend_from_slice(&records.to_le_bytes());
         }
         bytes.extend_from_slice(&(cut.running.len() as u32).to_le_bytes());
-        for &(slot, txn, len) in &cut.running {
-            bytes.extend_from_slice(&txn.0.to_le_bytes());
-            bytes.extend_from_slice(&(len as u64).to_le_bytes());
-            self.undo.with(slot, |entries| bytes.extend_from_slice(&entries[..len]));
-        }
-        bytes
-    }
-}
-
-/// What [`Inner::encode_undo`] wrote, read back.
-#[derive(Debug, Default)]
-pub(crate) struct UndoImage {
-    /// The page epoch that the checkpoint ended.
-    pub(crate) epoch: u64,
-    pub(crate) records: Vec<(TreeId, i64)>,
-    /// Transactions and their entries' bytes.
-    pub(crate) running: Vec<(TxnId, Vec<u8>)>,
-}
-
-/// Reads the image.
-pub(crate) fn decode_undo(bytes: &[u8]) -> Result<UndoImage, StoreError> {
-    let damaged = || StoreError::corrupt("data file", "the list of what to undo is cut off");
-    let mut rest = bytes;
-    let mut take = |len: usize| -> Result<&[u8], StoreError> {
-        let (taken, after) = rest.split_at_checked(len).ok_or_else(damaged)?;
-        rest = after;
-        Ok(taken)
-    };
-    let mut image = UndoImage::default();
-    let u64_of = |bytes: &[u8]| u64::from_le_bytes(bytes.try_into().expect("8 bytes"));
-    let u32_of = |bytes: &[u8]| u32::from_le_bytes(bytes.try_into().expect("4 bytes"));
-    image.epoch = u64_of(take(8)?);
-    for _ in 0..u32_of(take(4)?) {
-        let tree = TreeId(u64_of(take(8)?));
-        image.records.push((tree, u64_of(take(8)?) as i64));
-    }
-    for _ in 0..u32_of(take(4)?) {
-        let txn = TxnId(u64_of(take(8)?));
-        let len = usize::try_from(u64_of(take(8)?)).map_err(|_| damaged())?;
-        image.running.push((txn, take(len)?.to_vec()));
-    }
-    Ok(image)
-}
-
-impl UndoImage {
-    /// The offsets of the entries that have to be undone: those not taken back before the image was cut. Entries taken back
-    /// later, while the image was being written, are in the pages of the image still.
-    pub(crate) fn offsets(&self, entries: &[u8]) -> Result<Vec<usize>, StoreError> {
-        let mut offsets = Vec::new();
-        let mut at = 0;
-        while at < entries.len() {
-            let entry = undo::read(entries, at)?;
-            if entry.undone_epoch == 0 || entry.undone_epoch > self.epoch {
-                offsets.push(at);
+        chain.put(state, &bytes)?;
+        for &(txn, last) in &cut.running {
+            chain.put(state, &txn.0.to_le_bytes())?;
+            let mut at = last;
+            while at != undo::NONE {
+                self.undo.copy(at, &mut bytes)?;
+                chain.put(state, &(bytes.len() as u32).to_le_bytes())?;
+                chain.put(state, &at.to_le_bytes())?;
+                chain.put(state, &bytes)?;
+                at = undo::read(&bytes, 0)?.before;
             }
-            at = entry.end;
+            chain.put(state, &0u32.to_le_bytes())?;
         }
-        Ok(offsets)
+        chain.end()
     }
 }

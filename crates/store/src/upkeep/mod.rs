@@ -4,4 +4,5 @@ pub(crate) mod checkpoint;
 pub(crate) mod purge;
 pub(crate) mod recover;
 pub(crate) mod superblock;
+mod undo_image;
 pub(crate) mod worker;

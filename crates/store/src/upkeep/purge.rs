@@ -1,24 +1,20 @@
 //! Purge: throws away what no snapshot needs any more.
 //!
-//! A committed transaction waits in a queue with its undo. When every snapshot sees it, its tombstones are taken out of the
-//! leaves, the trees it dropped are freed, and its undo slot is given back. Each commit does a bounded piece of that work,
-//! the upkeep thread the rest.
+//! When every snapshot sees a committed deletion, its tombstones are taken out of the leaves and the trees it dropped are
+//! freed; undo goes a segment at a time, when every snapshot sees all who wrote to it. Each commit does a bounded piece of
+//! that work, the upkeep thread the rest.
 
 use crate::btree::Seek;
 use crate::btree::node;
 use crate::btree::tree::{self, Exclusive};
 use crate::error::StoreError;
 use crate::ids::{Csn, TreeId, TxnId};
-use crate::mvcc::snapshots::thread_number;
-use crate::mvcc::undo::{self, Kind};
+use crate::mvcc::undo::{End, Kind, NONE};
 use crate::pager::Fault;
 use crate::store::{Inner, meta_root};
 use crate::txn::rollback::forget_tree;
-use parking_lot::Mutex;
-use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-const QUEUES: usize = 8;
 /// Undo entries a commit looks at for others.
 const ENTRIES_PER_COMMIT: usize = 64;
 /// Undo entries a tick looks at.
@@ -28,21 +24,14 @@ const CHEAP_WORDS: usize = 64;
 const COMMITS_PER_SEARCH: u64 = 32;
 /// How far the horizon moves at once.
 const HORIZON_STEP: u64 = 1024;
-
-/// A committed transaction whose undo is still kept.
-#[derive(Debug)]
-struct Done {
-    /// Snapshots from here on see it.
-    csn: Csn,
-    txn: TxnId,
-    slot: u32,
-    /// Where to go on in its undo.
-    next: usize,
-}
+/// Every so many commits look at this many segments of undo.
+const COMMITS_PER_SWEEP: u64 = 8;
+const SEGMENTS_PER_SWEEP: u32 = 16;
+/// Segments of undo a tick looks at.
+const SEGMENTS_PER_TICK: u32 = 16 * 1024;
 
 #[derive(Debug)]
 pub(crate) struct Purge {
-    queues: [Mutex<VecDeque<Done>>; QUEUES],
     /// Every snapshot is at this commit or later.
     bound: AtomicU64,
     commits: AtomicU64,
@@ -50,11 +39,12 @@ pub(crate) struct Purge {
 
 impl Purge {
     pub(crate) fn new() -> Purge {
-        Purge {
-            queues: [const { Mutex::new(VecDeque::new()) }; QUEUES],
-            bound: AtomicU64::new(0),
-            commits: AtomicU64::new(0),
-        }
+        Purge { bound: AtomicU64::new(0), commits: AtomicU64::new(0) }
+    }
+
+    /// Every snapshot is at this commit or later.
+    pub(crate) fn bound(&self) -> Csn {
+        Csn(self.bound.load(Ordering::SeqCst))
     }
 }
 
@@ -65,13 +55,8 @@ impl Inner {
         bound
     }
 
-    /// Queues a committed transaction and purges a little. A failure is no failure of the commit, which is done: it stops
-    /// the store.
-    pub(crate) fn purge_after_commit(&self, csn: Csn, txn: TxnId, slot: u32, deletes: bool) {
-        let queue = thread_number() % QUEUES;
-        // Without deletions there is nothing to look for: only the slot waits.
-        let next = if deletes { 0 } else { usize::MAX };
-        self.purge.queues[queue].lock().push_back(Done { csn, txn, slot, next });
+    /// Purges a little. A failure is no failure of the commit, which is done: it stops the store.
+    pub(crate) fn purge_after_commit(&self) {
         let commits = self.purge.commits.fetch_add(1, Ordering::Relaxed);
         if self.snapshots.used_words() <= CHEAP_WORDS || commits.is_multiple_of(COMMITS_PER_SEARCH) {
             let bound = self.search_oldest();
@@ -79,86 +64,61 @@ impl Inner {
                 self.txns.advance(bound, HORIZON_STEP);
             }
         }
-        if let Err(error) = self.purge_queue(queue, ENTRIES_PER_COMMIT) {
+        if commits.is_multiple_of(COMMITS_PER_SWEEP) {
+            self.undo.sweep(self.purge.bound(), SEGMENTS_PER_SWEEP);
+        }
+        if let Err(error) = self.purge_deletions(false, ENTRIES_PER_COMMIT) {
             self.upkeep_failed(&error);
         }
     }
 
     /// Stops the store if upkeep met something that will not pass by itself.
     pub(crate) fn upkeep_failed(&self, error: &StoreError) {
-        if !matches!(error, StoreError::PoolExhausted) {
+        use StoreError::{DiskFull, PoolExhausted, UndoFile};
+        // These are met again by whoever needs what is missing, and told to it.
+        if !matches!(error, PoolExhausted | UndoFile { .. } | DiskFull { .. }) {
             self.stop(&error.to_string());
         }
     }
 
-    /// Purges a larger piece of every queue. True if there may be more.
+    /// Purges a larger piece. True if there may be more.
     pub(crate) fn purge_tick(&self) -> Result<bool, StoreError> {
         let bound = self.search_oldest();
         self.txns.advance(bound, 64 * HORIZON_STEP);
-        let mut more = false;
-        for queue in 0..QUEUES {
-            more |= self.purge_queue(queue, ENTRIES_PER_TICK)?;
-        }
+        let more = self.purge_deletions(true, ENTRIES_PER_TICK)?;
+        self.undo.sweep(self.purge.bound(), SEGMENTS_PER_TICK);
         Ok(more)
     }
 
     /// True if something purgeable is left.
-    fn purge_queue(&self, queue: usize, mut budget: usize) -> Result<bool, StoreError> {
-        while budget > 0 {
-            let mut done = {
-                let Some(mut queue) = self.purge.queues[queue].try_lock() else { return Ok(true) };
-                let bound = self.purge.bound.load(Ordering::SeqCst);
-                match queue.front() {
-                    Some(done) if done.csn.0 <= bound => queue.pop_front().expect("it has a front"),
-                    _ => return Ok(false),
-                }
-            };
-            budget -= 1;
-            match self.purge_one(&mut done, &mut budget) {
-                Ok(true) => self.undo.release(done.slot),
-                outcome => {
-                    self.purge.queues[queue].lock().push_front(done);
-                    outcome?;
-                }
-            }
-        }
-        Ok(true)
+    fn purge_deletions(&self, everywhere: bool, mut budget: usize) -> Result<bool, StoreError> {
+        self.undo.purge(everywhere, self.purge.bound(), |end| self.purge_one(end, &mut budget))
     }
 
     /// True if all is done.
-    fn purge_one(&self, done: &mut Done, budget: &mut usize) -> Result<bool, StoreError> {
-        if done.next == usize::MAX {
-            return Ok(true);
-        }
-        loop {
+    fn purge_one(&self, end: &mut End, budget: &mut usize) -> Result<bool, StoreError> {
+        while end.last != NONE {
+            if *budget == 0 {
+                return Ok(false);
+            }
+            *budget -= 1;
             // A deletion is an entry that keeps a whole value: only then nothing follows it. The tree of trees is updated
             // only to drop a tree.
-            let (next, found) = self.undo.with(done.slot, |bytes| {
-                let mut at = done.next;
-                while at < bytes.len() && *budget > 0 {
-                    let entry = undo::read(bytes, at)?;
-                    *budget -= 1;
-                    at = entry.end;
-                    let drops = entry.tree == TreeId::META && entry.kind == Kind::Diff;
-                    if (entry.kind == Kind::Whole || drops) && entry.undone_epoch == 0 {
-                        return Ok((at, Some((entry.tree, entry.key.to_vec()))));
-                    }
-                }
-                Ok::<_, StoreError>((at, None))
+            let (before, found) = self.undo.look(end.last, |entry| {
+                let drops = entry.tree == TreeId::META && entry.kind == Kind::Diff;
+                let deletes = entry.kind == Kind::Whole || drops;
+                Ok((entry.before, deletes.then(|| (entry.tree, entry.key.to_vec()))))
             })?;
-            let idle = found.is_none();
             if let Some((tree, key)) = found {
                 if tree == TreeId::META {
-                    self.with_room(|| self.remove_dropped_tree(&key, done.txn))?;
+                    self.with_room(|| self.remove_dropped_tree(&key, end.txn))?;
                 } else {
-                    self.with_room(|| self.remove_tombstone(tree, &key, done.txn))?;
+                    self.with_room(|| self.remove_tombstone(tree, &key, end.txn))?;
                 }
             }
-            done.next = next;
-            if *budget == 0 || idle {
-                return Ok(self.undo.with(done.slot, |bytes| done.next >= bytes.len()));
-            }
+            end.last = before;
         }
+        Ok(true)
     }
 
     fn remove_tombstone(&self, id: TreeId, key: &[u8], txn: TxnId) -> Result<(), Fault> {

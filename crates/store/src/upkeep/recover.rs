@@ -8,27 +8,29 @@
 //!
 //! A new store is made in a file of another name, which gets its name when it is complete: `data` is never half made.
 
-use super::checkpoint::{CHAIN_BYTES, Checkpointer, MAP_PAGES, State, UndoImage, decode_undo, zero_block};
+use super::checkpoint::{CHAIN_BYTES, Checkpointer, MAP_PAGES, State, zero_block};
 use super::superblock::{FORMAT, Found, Superblock, WRITTEN_BYTES};
+use super::undo_image::UndoImage;
 use crate::btree::Seek;
 use crate::btree::node;
 use crate::btree::tree::{Exclusive, Root, Shared};
 use crate::error::{OpenError, StoreError, WriteError};
 use crate::ids::{Csn, PageId, TreeId, TxnId};
 use crate::lock::LockWait;
-use crate::mvcc::undo;
+use crate::mvcc::undo::UndoLog;
 use crate::oplog::{Op, Ops};
 use crate::pager::blocks::Blocks;
 use crate::pager::frame::{BODY_BYTES, PAGE_BYTES};
-use crate::pager::image::{self, Kind};
+use crate::pager::image::{self, Block, Kind};
 use crate::pager::pool::Pool;
 use crate::store::{Inner, Options, Store, frame_count, log_failed, meta_root};
 use crate::trees::Tree;
 use crate::txn::Transaction;
-use crate::txn::rollback::{forget_tree, restore};
+use crate::txn::rollback::forget_tree;
 use crate::wal::{Log, Lsn, Replay};
 use env::Env;
 use env::disk::{File, FileOptions, Folder};
+use hashbrown::HashSet;
 use std::io::ErrorKind;
 use std::path::Path;
 use std::sync::Arc;
@@ -71,6 +73,8 @@ pub(crate) fn open(env: &Env, path: &Path, options: Options) -> Result<Inner, Op
         file.set_len(0).map_err(io("emptying an unfinished data file"))?;
         file
     };
+    let undo = UndoLog::open(Arc::clone(&folder), &names, options.undo_memory(), options.undo_segment_bytes)
+        .map_err(io(named("removing old undo in")))?;
     let pool = Pool::new(Arc::clone(&file), frame_count(options.buffer_pool_bytes))
         .map_err(io(format!("reserving {} bytes for the buffer pool", options.buffer_pool_bytes)))?;
     if !exists {
@@ -83,16 +87,13 @@ pub(crate) fn open(env: &Env, path: &Path, options: Options) -> Result<Inner, Op
             undo_blocks: Vec::new(),
         };
         let checkpointer = Checkpointer::new(file, state, Csn(Lsn::FIRST.0));
-        return Ok(Inner::new(env, options, pool, checkpointer, TxnId(1), lock));
+        return Ok(Inner::new(env, options, pool, undo, checkpointer, TxnId(1), lock));
     }
 
     let superblock = read_superblocks(&*file)?;
     let (directory, directory_blocks) = read_chain(&*file, Kind::Directory, superblock.map_head)?;
-    let (undo_bytes, undo_blocks) = read_chain(&*file, Kind::Undo, superblock.undo_head)?;
-    if undo_bytes.len() as u64 != superblock.undo_bytes {
-        return Err(StoreError::corrupt("data file", "the list of what to undo has a wrong length").into());
-    }
-    let undo_image = decode_undo(&undo_bytes)?;
+    let undo_blocks = chain_blocks(&*file, Kind::Undo, superblock.undo_head)?;
+    let mut undo_image = UndoImage::open(&file, undo_blocks.clone(), superblock.undo_bytes)?;
     let map_blocks: Vec<u32> =
         directory.chunks_exact(4).map(|four| u32::from_le_bytes(four.try_into().expect("4 bytes"))).collect();
     let pages = read_map(&*file, &map_blocks, superblock.page_end)?;
@@ -106,7 +107,7 @@ pub(crate) fn open(env: &Env, path: &Path, options: Options) -> Result<Inner, Op
     pool.restore_map(&pages);
     let state = State { number: superblock.checkpoint, blocks, map_blocks, directory_blocks, undo_blocks };
     let checkpointer = Checkpointer::new(file, state, superblock.position);
-    let inner = Inner::new(env, options, pool, checkpointer, superblock.next_txn, lock);
+    let inner = Inner::new(env, options, pool, undo, checkpointer, superblock.next_txn, lock);
     inner.newest.store(superblock.position.0, Ordering::SeqCst);
     inner.next_tree.store(superblock.next_tree.0, Ordering::SeqCst);
     let records =
@@ -115,7 +116,7 @@ pub(crate) fn open(env: &Env, path: &Path, options: Options) -> Result<Inner, Op
     for (root, _) in meta_records(&inner, &meta)? {
         inner.add_tree(root, records(root.tree));
     }
-    undo_running(&inner, &undo_image)?;
+    undo_image.undo(&inner)?;
     Ok(inner)
 }
 
@@ -204,28 +205,50 @@ fn read_superblocks(file: &dyn File) -> Result<Superblock, OpenError> {
     newest.ok_or_else(|| StoreError::corrupt("data file", "neither superblock is whole").into())
 }
 
+/// Reads a block of a chain: the piece of bytes in it, and the number of the next.
+pub(super) fn read_piece<'b>(
+    file: &dyn File,
+    kind: Kind,
+    number: u32,
+    block: &'b mut Block,
+) -> Result<(&'b [u8], u32), StoreError> {
+    file.read_at(u64::from(number) * PAGE_BYTES as u64, &mut block[..])
+        .map_err(|error| StoreError::read(format!("block {number}"), &error))?;
+    let body = image::check(block, kind, u64::from(number))?;
+    let next = u32::from_le_bytes(body[..4].try_into().expect("4 bytes"));
+    let len = u32::from_le_bytes(body[4..8].try_into().expect("4 bytes")) as usize;
+    if len > CHAIN_BYTES {
+        return Err(StoreError::corrupt(format!("data file, {kind:?} chain"), "a piece is too long"));
+    }
+    Ok((&body[8..8 + len], next))
+}
+
 /// Reads a chain of blocks: its bytes and which blocks it takes.
 fn read_chain(file: &dyn File, kind: Kind, head: u32) -> Result<(Vec<u8>, Vec<u32>), StoreError> {
-    let damaged = |why: &str| StoreError::corrupt(format!("data file, {kind:?} chain"), why);
-    let (mut bytes, mut blocks) = (Vec::new(), Vec::new());
+    let blocks = chain_blocks(file, kind, head)?;
+    let (mut bytes, mut block) = (Vec::new(), zero_block());
+    for &number in &blocks {
+        bytes.extend_from_slice(read_piece(file, kind, number, &mut block)?.0);
+    }
+    Ok((bytes, blocks))
+}
+
+/// Which blocks a chain takes, head first.
+fn chain_blocks(file: &dyn File, kind: Kind, head: u32) -> Result<Vec<u32>, StoreError> {
+    let (mut blocks, mut seen) = (Vec::new(), HashSet::new());
     let mut block = zero_block();
     let mut next = head;
     while next != 0 {
-        if blocks.contains(&next) {
-            return Err(damaged("it leads back into itself"));
+        if !seen.insert(next) {
+            return Err(StoreError::corrupt(
+                format!("data file, {kind:?} chain"),
+                "it leads back into itself",
+            ));
         }
         blocks.push(next);
-        file.read_at(u64::from(next) * PAGE_BYTES as u64, &mut block[..])
-            .map_err(|error| StoreError::read(format!("block {next}"), &error))?;
-        let body = image::check(&block, kind, u64::from(next))?;
-        next = u32::from_le_bytes(body[..4].try_into().expect("4 bytes"));
-        let len = u32::from_le_bytes(body[4..8].try_into().expect("4 bytes")) as usize;
-        if len > CHAIN_BYTES {
-            return Err(damaged("a piece is too long"));
-        }
-        bytes.extend_from_slice(&body[8..8 + len]);
+        next = read_piece(file, kind, next, &mut block)?.1;
     }
-    Ok((bytes, blocks))
+    Ok(blocks)
 }
 
 /// Reads the map: each page's block, 0 for none.
@@ -264,20 +287,6 @@ fn meta_records(inner: &Inner, meta: &Tree) -> Result<Vec<(Root, bool)>, StoreEr
             None => return Ok(found),
         }
     }
-}
-
-/// Takes back what transactions running at the checkpoint had changed.
-fn undo_running(inner: &Inner, image: &UndoImage) -> Result<(), StoreError> {
-    for (txn, entries) in &image.running {
-        for &at in image.offsets(entries)?.iter().rev() {
-            let entry = undo::read(entries, at)?;
-            inner.with_room(|| {
-                let _inside = inner.gate.enter();
-                restore(inner, &entry, *txn)
-            })?;
-        }
-    }
-    Ok(())
 }
 
 /// Does again what a commit record says.

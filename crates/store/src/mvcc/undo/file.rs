@@ -1,0 +1,233 @@
+//! The undo file: full segments that the memory for undo has no room for.
+//!
+//! A temporary file in the data folder, made when the first segment goes out and removed when the store is opened: undo is
+//! needed after a restart only for what a checkpoint saved of it. It is a row of places of one size; the place of a segment
+//! that was given back is used again, and a file without any segment is cut to nothing. Nothing in it is ever synced.
+//!
+//! Segments are read back in blocks through a small cache. Each block's checksum stays in memory, so that whatever else is
+//! read is an error and never a wrong version.
+
+use super::{ENTRY_BYTES_MAX, HEADER_BYTES, entry_bytes};
+use crate::error::StoreError;
+use env::disk::{File, FileOptions, Folder};
+use parking_lot::Mutex;
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// The file's name in the data folder.
+const NAME: &str = "undo.tmp";
+/// What is read at once.
+const BLOCK_BYTES: usize = 8 * 1024;
+/// Blocks kept: 1 MiB.
+const CACHED_BLOCKS: usize = 128;
+
+/// A segment in the file.
+#[derive(Debug)]
+pub(super) struct Filed {
+    place: u32,
+    bytes: u32,
+    /// Which writing of a place it is: tells it from others in the cache.
+    number: u64,
+    /// Of each block.
+    checksums: Box<[u32]>,
+}
+
+#[derive(Debug)]
+pub(super) struct UndoFile {
+    folder: Arc<dyn Folder>,
+    place_bytes: usize,
+    state: Mutex<State>,
+    cache: Box<[Mutex<Cached>]>,
+    blocks_read: AtomicU64,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    file: Option<Arc<dyn File>>,
+    /// Places that hold nothing.
+    free: Vec<u32>,
+    /// Places the file has.
+    places: u32,
+    writings: u64,
+}
+
+#[derive(Debug, Default)]
+struct Cached {
+    number: u64,
+    block: usize,
+    bytes: Vec<u8>,
+}
+
+#[cold]
+fn failed(doing: &'static str, error: &io::Error) -> StoreError {
+    match error.kind() {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => StoreError::DiskFull { what: NAME },
+        _ => StoreError::UndoFile { doing, why: error.to_string().into() },
+    }
+}
+
+impl UndoFile {
+    /// Removes what an earlier life left.
+    pub(super) fn remove(folder: &dyn Folder, names: &[String]) -> io::Result<()> {
+        if names.iter().any(|name| name == NAME) { folder.remove(NAME) } else { Ok(()) }
+    }
+
+    pub(super) fn new(folder: Arc<dyn Folder>, segment_bytes: usize) -> UndoFile {
+        let cache = std::iter::repeat_with(Mutex::default).take(CACHED_BLOCKS).collect();
+        let place_bytes = segment_bytes.max(ENTRY_BYTES_MAX);
+        UndoFile { folder, place_bytes, state: Mutex::default(), cache, blocks_read: AtomicU64::new(0) }
+    }
+
+    fn offset(&self, place: u32, block: usize) -> u64 {
+        u64::from(place) * self.place_bytes as u64 + (block * BLOCK_BYTES) as u64
+    }
+
+    /// Writes a segment's entries.
+    pub(super) fn write(&self, bytes: &[u8]) -> Result<Filed, StoreError> {
+        debug_assert!(!bytes.is_empty() && bytes.len() <= self.place_bytes);
+        let (file, place, number) = {
+            let mut state = self.state.lock();
+            let file = match &state.file {
+                Some(file) => Arc::clone(file),
+                None => {
+                    let opened = self.folder.open(NAME, FileOptions::create());
+                    let file = opened.map_err(|error| failed("making", &error))?;
+                    state.file = Some(Arc::clone(&file));
+                    file
+                }
+            };
+            state.writings += 1;
+            let place = state.free.pop().unwrap_or_else(|| {
+                state.places += 1;
+                state.places - 1
+            });
+            (file, place, state.writings)
+        };
+        if let Err(error) = file.write_at(self.offset(place, 0), bytes) {
+            self.state.lock().free.push(place);
+            return Err(failed("writing", &error));
+        }
+        let checksums = bytes.chunks(BLOCK_BYTES).map(crc32c::crc32c).collect();
+        Ok(Filed { place, bytes: bytes.len() as u32, number, checksums })
+    }
+
+    /// Gives a segment's place back.
+    pub(super) fn release(&self, filed: &Filed) {
+        let mut state = self.state.lock();
+        state.free.push(filed.place);
+        if state.free.len() == state.places as usize
+            && let Some(file) = &state.file
+        {
+            // A file that cannot be cut keeps its length: its places are used again all the same.
+            if file.set_len(0).is_ok() {
+                state.places = 0;
+                state.free = Vec::new();
+            }
+        }
+    }
+
+    /// Copies the entry at `at` of a segment.
+    pub(super) fn read(&self, filed: &Filed, at: usize, entry: &mut Vec<u8>) -> Result<(), StoreError> {
+        entry.clear();
+        let mut end = at + HEADER_BYTES;
+        let mut block = at / BLOCK_BYTES;
+        while at + entry.len() < end {
+            self.read_block(filed, block, |bytes| {
+                let from = (at + entry.len()).saturating_sub(block * BLOCK_BYTES);
+                let piece = bytes.get(from..).unwrap_or(&[]);
+                entry.extend_from_slice(&piece[..piece.len().min(ENTRY_BYTES_MAX)]);
+            })?;
+            if let Some(bytes) = entry_bytes(entry) {
+                end = at + bytes;
+            }
+            block += 1;
+        }
+        Ok(())
+    }
+
+    fn read_block(&self, filed: &Filed, block: usize, look: impl FnOnce(&[u8])) -> Result<(), StoreError> {
+        let damaged =
+            || StoreError::UndoFile { doing: "reading", why: "it does not hold what was written".into() };
+        let &checksum = filed.checksums.get(block).ok_or_else(damaged)?;
+        let line = (filed.number as usize * 8 + block) % CACHED_BLOCKS;
+        let mut cached = self.cache[line].lock();
+        if (cached.number, cached.block) != (filed.number, block) {
+            let file = self.state.lock().file.clone().ok_or_else(damaged)?;
+            self.blocks_read.fetch_add(1, Ordering::Relaxed);
+            cached.number = 0; // Until the read has succeeded.
+            cached.bytes.resize((filed.bytes as usize - block * BLOCK_BYTES).min(BLOCK_BYTES), 0);
+            file.read_at(self.offset(filed.place, block), &mut cached.bytes)
+                .map_err(|error| failed("reading", &error))?;
+            if crc32c::crc32c(&cached.bytes) != checksum {
+                return Err(damaged());
+            }
+            (cached.number, cached.block) = (filed.number, block);
+        }
+        look(&cached.bytes);
+        Ok(())
+    }
+
+    /// Segments written and blocks read, so far.
+    pub(super) fn counts(&self) -> (u64, u64) {
+        (self.state.lock().writings, self.blocks_read.load(Ordering::Relaxed))
+    }
+
+    /// Bytes of the file that hold segments.
+    pub(super) fn used_bytes(&self) -> u64 {
+        let state = self.state.lock();
+        (u64::from(state.places) - state.free.len() as u64) * self.place_bytes as u64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use env::simulated::SimWorld;
+    use std::path::Path;
+
+    #[test]
+    fn entries_across_blocks_come_back_and_damage_is_an_error() {
+        let world = SimWorld::new(1);
+        let folder = world.env().disk.folder(Path::new("/data"), true).unwrap();
+        let file = UndoFile::new(Arc::clone(&folder), 64 * 1024);
+        let mut segment = Vec::new();
+        let mut starts = Vec::new();
+        for number in 0..40u8 {
+            starts.push(segment.len());
+            let data = vec![number; usize::from(number) * 37];
+            let draft = super::super::Draft {
+                before: u64::from(number),
+                kind: super::super::Kind::Whole,
+                tree: crate::ids::TreeId(7),
+                version: crate::btree::node::Version { stamp: 1, undo: 2 },
+                key: b"key",
+                data: &data,
+                shared: (0, 0),
+            };
+            draft.push(&mut segment);
+        }
+        let filed = [file.write(&segment).unwrap(), file.write(&segment).unwrap()];
+        let mut entry = Vec::new();
+        for (number, &at) in starts.iter().enumerate() {
+            file.read(&filed[1], at, &mut entry).unwrap();
+            let read = super::super::read(&entry, 0).unwrap();
+            assert_eq!((read.before, read.data.len()), (number as u64, number * 37));
+        }
+        world.disk().flip_bit(Path::new("/data"), NAME, starts[30] + 50, 3);
+        // The second one lies behind the first and is whole; the first was not read yet.
+        file.read(&filed[1], starts[30], &mut entry).unwrap();
+        let damaged = file.read(&filed[0], starts[30], &mut entry);
+        assert!(matches!(damaged, Err(StoreError::UndoFile { .. })), "{damaged:?}");
+        assert_eq!(file.used_bytes(), 2 * 64 * 1024);
+        let before = filed[0].place;
+        file.release(&filed[0]);
+        assert_eq!(file.write(&segment).unwrap().place, before);
+        file.release(&filed[0]);
+        file.release(&filed[1]);
+        assert_eq!(
+            (file.used_bytes(), world.disk().content(Path::new("/data"), NAME).unwrap().len()),
+            (0, 0)
+        );
+    }
+}

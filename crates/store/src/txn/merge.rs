@@ -1,0 +1,136 @@
+//! Leaving out versions that no snapshot sees.
+//!
+//! While an old snapshot is held, a row that is changed again and again would grow a chain of versions that the snapshot has
+//! to walk and that nobody else needs. So whoever adds a version looks at the few before it: those between two
+//! neighbouring snapshots (or the oldest and the newest commit) are seen by none, now or later, and one entry that leads past
+//! them takes their place. A row's chain is then about as long as there are snapshots, and segments of undo to which nothing
+//! leads any more go before the old snapshot does ("Scalable Garbage Collection for In-Memory MVCC Systems", VLDB 2020,
+//! does the same with chains in memory).
+//!
+//! Only entries in memory are looked at: no change waits for the undo file because of this. Rows that are changed so seldom
+//! that their last version has gone to the file keep all versions.
+
+use super::Work;
+use crate::btree::node::Version;
+use crate::error::StoreError;
+use crate::ids::{Csn, TreeId, TxnId};
+use crate::mvcc::txn_table::State;
+use crate::mvcc::undo::{self, Before, Kept, NONE};
+use crate::store::Inner;
+
+/// Versions left out at once at most.
+const STEPS_MAX: usize = 16;
+
+/// What was left out. To be settled when the change is made, or taken back.
+pub(super) struct Merged<'i> {
+    /// Keeps the entries below.
+    _kept: Option<Kept<'i>>,
+    /// The entry that leads past them.
+    entry: u64,
+    dead: [u64; STEPS_MAX],
+    count: usize,
+}
+
+impl Merged<'_> {
+    fn nothing() -> Merged<'static> {
+        Merged { _kept: None, entry: NONE, dead: [NONE; STEPS_MAX], count: 0 }
+    }
+
+    /// The change is made: nothing leads to those left out any more.
+    #[inline]
+    pub(super) fn settle(self, inner: &Inner) {
+        for &entry in &self.dead[..self.count] {
+            inner.undo.bury(entry);
+        }
+    }
+
+    /// The change is not made.
+    pub(super) fn take_back(self, inner: &Inner) {
+        if self.entry != NONE {
+            inner.undo.forget(self.entry);
+        }
+    }
+}
+
+impl Inner {
+    fn commit_number(&self, stamp: u64) -> Option<Csn> {
+        match self.txns.state(TxnId(stamp)) {
+            State::Running(_) => None,
+            State::Finished(csn) => Some(csn),
+            State::Old => Some(Csn(0)),
+        }
+    }
+}
+
+impl Work {
+    /// Before a change of a record: makes the undo pointer of its newest version lead past versions that nobody sees. The
+    /// record's leaf is latched exclusively.
+    #[inline]
+    pub(super) fn merge<'i>(
+        &mut self,
+        inner: &'i Inner,
+        tree: TreeId,
+        key: &[u8],
+        version: &mut Version,
+        value: Option<&[u8]>,
+    ) -> Result<Merged<'i>, StoreError> {
+        if version.undo == NONE || version.stamp == self.id.0 || version.stamp < inner.txns.horizon() {
+            return Ok(Merged::nothing());
+        }
+        self.merge_recent(inner, tree, key, version, value)
+    }
+
+    fn merge_recent<'i>(
+        &mut self,
+        inner: &'i Inner,
+        tree: TreeId,
+        key: &[u8],
+        version: &mut Version,
+        value: Option<&[u8]>,
+    ) -> Result<Merged<'i>, StoreError> {
+        let Some(csn) = inner.commit_number(version.stamp) else { return Ok(Merged::nothing()) };
+        if csn <= inner.purge.bound() {
+            return Ok(Merged::nothing()); // Every snapshot sees this one, and nobody goes past it.
+        }
+        let Some(kept) = inner.undo.keep() else { return Ok(Merged::nothing()) };
+        // From here on nothing above the bound is given back.
+        let bound = inner.purge.bound();
+        let mut merged = Merged { _kept: Some(kept), ..Merged::nothing() };
+        let mut scratch = value.unwrap_or(&[]).to_vec();
+        let (mut newer, mut at) = (csn, version.undo);
+        // The oldest version reached, and whether it is live.
+        let mut reached: Option<(Version, bool)> = None;
+        while at != NONE && newer > bound && merged.count < STEPS_MAX {
+            let Some(step) = inner.undo.step_back_in_memory(at, &mut scratch) else { break };
+            let (older, live) = step?;
+            let Some(older_csn) = inner.commit_number(older.stamp) else { break };
+            merged.dead[merged.count] = at;
+            merged.count += 1;
+            reached = Some((older, live));
+            if inner.snapshots.any_between(older_csn, newer, &inner.newest) {
+                break;
+            }
+            (newer, at) = (older_csn, older.undo);
+            if at == NONE {
+                reached = None; // Nobody sees the first one either.
+            }
+        }
+        match reached {
+            // It is the next one anyway.
+            Some(_) if merged.count == 1 => return Ok(Merged::nothing()),
+            Some((older, live)) => {
+                let before = match (live, value) {
+                    (false, _) => Before::Tombstone(older),
+                    (true, Some(value)) => Before::Live(older, &scratch, Some(undo::common(&scratch, value))),
+                    (true, None) => Before::Live(older, &scratch, None),
+                };
+                merged.entry = inner.undo.record(&mut self.holds, NONE, tree, key, before)?;
+                version.undo = merged.entry;
+            }
+            None if merged.count == 0 => return Ok(Merged::nothing()),
+            None => version.undo = NONE,
+        }
+        inner.counters.versions_merged.add(merged.count as u64);
+        Ok(merged)
+    }
+}

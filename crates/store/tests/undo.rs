@@ -1,0 +1,232 @@
+//! Old versions beyond what memory is for: filed, read back, merged, given back; and what a broken disk does to them.
+
+use env::simulated::{Faults, SimWorld};
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+use std::path::Path;
+use store::{LockWait, Options, ReadView, ScanRange, Store, StoreError, Tree, TreeId, WriteError};
+
+const NOWAIT: LockWait = LockWait::Nowait;
+type Rows = BTreeMap<Vec<u8>, Vec<u8>>;
+
+/// A store that keeps `undo_memory_bytes` of undo in memory, in segments of 4 KiB.
+fn fresh(world: &SimWorld, undo_memory_bytes: u64) -> (Store, Tree) {
+    let options = Options {
+        background_threads: false,
+        buffer_pool_bytes: 8 << 20,
+        undo_memory_bytes,
+        undo_segment_bytes: 4 << 10,
+        ..Options::default()
+    };
+    let store = Store::open(world.env(), Path::new("/data"), options).unwrap();
+    let tree = store.tree(TreeId(2)).unwrap();
+    (store, tree)
+}
+
+fn key(number: u32) -> [u8; 4] {
+    number.to_be_bytes()
+}
+
+fn put(store: &Store, tree: &Tree, number: u32, value: &[u8]) {
+    let mut txn = store.begin();
+    txn.put(tree, &key(number), value, NOWAIT).unwrap();
+    txn.commit().unwrap();
+}
+
+fn all(store: &Store, tree: &Tree, view: &ReadView) -> Result<Rows, StoreError> {
+    let mut rows = Rows::new();
+    let mut scan = store.scan(tree, &ScanRange::all());
+    scan.for_each(view.reader(), |key, value| {
+        rows.insert(key.to_vec(), value.to_vec());
+        ControlFlow::Continue(())
+    })?;
+    Ok(rows)
+}
+
+/// Rows of about 150 bytes that differ in each round.
+fn value(number: u32, round: u32) -> Vec<u8> {
+    [
+        &number.to_be_bytes()[..],
+        &round.to_be_bytes(),
+        &vec![round as u8; 100 + (number as usize * 7 + round as usize) % 90],
+    ]
+    .concat()
+}
+
+#[test]
+fn a_snapshot_reads_what_was_filed() {
+    let world = SimWorld::new(1);
+    let (store, tree) = fresh(&world, 8 << 10);
+    let mut views = Vec::new();
+    for round in 0..6 {
+        for number in 0..300 {
+            if round > 0 && (number + round) % 11 == 0 {
+                let mut txn = store.begin();
+                txn.delete(&tree, &key(number), NOWAIT).unwrap();
+                txn.commit().unwrap();
+            } else {
+                put(&store, &tree, number, &value(number, round));
+            }
+        }
+        let view = store.read_view();
+        let rows = all(&store, &tree, &view).unwrap();
+        views.push((view, rows));
+        store.purge_tick().unwrap();
+    }
+    let status = store.status();
+    assert!(status.undo_bytes_in_memory <= 24 << 10 && status.undo_bytes_in_file > 200 << 10, "{status:?}");
+    for (round, (view, rows)) in views.iter().enumerate() {
+        assert_eq!(all(&store, &tree, view).unwrap(), *rows, "round {round}");
+        assert_eq!(
+            rows.get(&key(5)[..]),
+            Some(&value(5, round as u32)).filter(|_| (5 + round) % 11 != 0 || round == 0)
+        );
+    }
+    assert!(store.status().undo_blocks_read > 50, "{:?}", store.status());
+    store.checkpoint_now().unwrap();
+    drop(views);
+    while store.purge_tick().unwrap() {}
+    let status = store.status();
+    assert_eq!((status.undo_bytes_in_file, status.unpurged_transactions), (0, 0));
+    assert_eq!(world.disk().content(Path::new("/data"), "undo.tmp").map(|bytes| bytes.len()), Some(0));
+    store.check().unwrap();
+}
+
+#[test]
+fn one_hot_row_under_an_old_snapshot_takes_no_room() {
+    let world = SimWorld::new(2);
+    let (store, tree) = fresh(&world, 64 << 10);
+    put(&store, &tree, 1, b"old");
+    put(&store, &tree, 2, b"other");
+    let old = store.read_view();
+    let mut middle = None;
+    for round in 0..5_000u32 {
+        // As an UPDATE does it: lock, then change.
+        let mut txn = store.begin();
+        txn.lock_current(&tree, &key(1), store::LockMode::Exclusive, NOWAIT, |_| ()).unwrap();
+        txn.update(&tree, &key(1), &value(1, round), NOWAIT).unwrap();
+        if round % 50 == 7 {
+            txn.rollback().unwrap();
+        } else {
+            txn.commit().unwrap();
+        }
+        if round == 2_000 {
+            middle = Some(store.read_view());
+        }
+    }
+    while store.purge_tick().unwrap() {}
+    let status = store.status();
+    assert!(status.versions_merged > 4_000, "{status:?}");
+    assert!(status.undo_bytes_in_file == 0 && status.undo_bytes_in_memory < 64 << 10, "{status:?}");
+    let read = |view: &ReadView| store.get(&tree, &key(1), view.reader(), <[u8]>::to_vec).unwrap();
+    assert_eq!(read(&old).unwrap(), b"old");
+    assert_eq!(read(&middle.unwrap()).unwrap(), value(1, 2_000));
+    assert_eq!(read(&store.read_view()).unwrap(), value(1, 4_999));
+}
+
+#[test]
+fn a_transaction_larger_than_memory_is_taken_back() {
+    let world = SimWorld::new(3);
+    let (store, tree) = fresh(&world, 16 << 10);
+    for number in 0..100 {
+        put(&store, &tree, number, &value(number, 0));
+    }
+    let before = all(&store, &tree, &store.read_view()).unwrap();
+    let mut txn = store.begin();
+    for number in 0..1_000 {
+        txn.put(&tree, &key(number), &value(number, 1), NOWAIT).unwrap();
+    }
+    let savepoint = txn.savepoint();
+    let view = store.read_view();
+    let read = |txn: &store::Transaction, number| {
+        store.get(&tree, &key(number), txn.reader(&view), <[u8]>::to_vec).unwrap()
+    };
+    for number in (0..1_000).step_by(3) {
+        txn.delete(&tree, &key(number), NOWAIT).unwrap();
+    }
+    store.checkpoint_now().unwrap();
+    assert!(store.status().undo_bytes_in_file > 64 << 10);
+    txn.rollback_to(&savepoint).unwrap();
+    assert_eq!(read(&txn, 999), Some(value(999, 1)));
+    assert_eq!(all(&store, &tree, &view).unwrap(), before);
+    // Recovery takes it back too, from what the checkpoint saved.
+    let recovered = world.crash();
+    let (after, tree_after) = fresh(&recovered, 16 << 10);
+    assert_eq!(all(&after, &tree_after, &after.read_view()).unwrap(), before);
+    after.check().unwrap();
+    drop(after);
+    assert!(txn.rollback().is_err() || store.stopped().is_none(), "the old world has no power");
+}
+
+#[test]
+fn a_full_disk_fails_the_statement_and_loses_nothing() {
+    let world = SimWorld::new(4);
+    let (store, tree) = fresh(&world, 8 << 10);
+    for number in 0..200 {
+        put(&store, &tree, number, &value(number, 0));
+    }
+    let view = store.read_view();
+    let rows = all(&store, &tree, &view).unwrap();
+    store.checkpoint_now().unwrap();
+    world.disk().plan(Faults { space_bytes_max: Some(1), ..Faults::default() });
+    let mut txn = store.begin();
+    let mut written = 0;
+    let error = loop {
+        let savepoint = txn.savepoint();
+        match txn.put(&tree, &key(written), &value(written, 1), NOWAIT) {
+            Ok(()) => written += 1,
+            Err(error) => {
+                txn.rollback_to(&savepoint).unwrap();
+                break error;
+            }
+        }
+    };
+    assert!(matches!(error, WriteError::Store(StoreError::DiskFull { .. })), "{error}");
+    assert!(written > 20 && written < 200, "{written}");
+    assert_eq!(all(&store, &tree, &view).unwrap(), rows);
+    // Space is back: the same transaction goes on.
+    world.disk().plan(Faults::default());
+    txn.put(&tree, &key(written), &value(written, 1), NOWAIT).unwrap();
+    for number in 0..200 {
+        txn.put(&tree, &key(number), &value(number, 2), NOWAIT).unwrap();
+    }
+    txn.commit().unwrap();
+    assert_eq!(all(&store, &tree, &view).unwrap(), rows);
+    assert!(store.stopped().is_none() && store.status().undo_bytes_in_file > 0);
+}
+
+#[test]
+fn a_snapshot_that_cannot_read_fails_and_gives_no_wrong_row() {
+    let world = SimWorld::new(5);
+    let (store, tree) = fresh(&world, 8 << 10);
+    for number in 0..2_000 {
+        put(&store, &tree, number, &value(number, 0));
+    }
+    let view = store.read_view();
+    let rows = all(&store, &tree, &view).unwrap();
+    for number in 0..2_000 {
+        put(&store, &tree, number, &value(number, 1));
+    }
+    for offset in (0..20).map(|place| place * 8192 + 700) {
+        world.disk().flip_bit(Path::new("/data"), "undo.tmp", offset, 2);
+    }
+    let damaged = all(&store, &tree, &view);
+    assert!(matches!(damaged, Err(StoreError::UndoFile { .. })), "{damaged:?}");
+    let (mut right, mut failed) = (0, 0);
+    for (key, value) in &rows {
+        match store.get(&tree, key, view.reader(), <[u8]>::to_vec) {
+            Ok(found) => {
+                assert_eq!(found.as_ref(), Some(value));
+                right += 1;
+            }
+            Err(StoreError::UndoFile { .. }) => failed += 1,
+            Err(error) => panic!("{error}"),
+        }
+    }
+    assert!(right > 1_000 && failed > 100, "{right} {failed}");
+    world.disk().plan(Faults { fail_reads_per_million: 1_000_000, ..Faults::default() });
+    assert!(all(&store, &tree, &view).is_err());
+    // Others neither notice nor suffer.
+    assert_eq!(all(&store, &tree, &store.read_view()).unwrap().len(), 2_000);
+    put(&store, &tree, 5, b"on");
+}
