@@ -65,6 +65,8 @@ pub struct Tally {
     pub segments_filed: u64,
     /// Blocks of them that were read back.
     pub undo_blocks_read: u64,
+    /// Parts of transactions in the log.
+    pub log_parts: u64,
     /// Old versions left out of chains.
     pub versions_merged: u64,
     /// Statements refused because the undo file could not be written or read.
@@ -89,6 +91,7 @@ impl Tally {
         self.segments_filed += other.segments_filed;
         self.undo_blocks_read += other.undo_blocks_read;
         self.versions_merged += other.versions_merged;
+        self.log_parts += other.log_parts;
         self.refused += other.refused;
     }
 }
@@ -131,6 +134,8 @@ pub fn run(seed: u64, plot: Plot) -> Result<Tally, String> {
         background_threads: false,
         // Mostly so little that it goes to its file all the time.
         undo_memory_bytes: [1, 1, 1, 0][rng.index(4)],
+        // Sometimes every transaction of more than a change or two goes to the log in parts.
+        txn_log_memory_bytes: [100, 2_000, 4 << 20][rng.index(3)],
         undo_segment_bytes: [1 << 10, 1 << 10, 4 << 10][rng.index(3)],
         ..Options::default()
     };
@@ -280,6 +285,7 @@ impl Life<'_> {
         self.tally.segments_filed += status.undo_segments_filed;
         self.tally.undo_blocks_read += status.undo_blocks_read;
         self.tally.versions_merged += status.versions_merged;
+        self.tally.log_parts += status.log_parts;
     }
 
     /// Whether a failure is the simulation's own doing.

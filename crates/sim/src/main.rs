@@ -76,7 +76,7 @@ fn main() -> ExitCode {
     println!(
         "{} stories from seed {start} in {:.1} s: {} failed\n{} crashes, {} clean ends, {} commits, {} acknowledged rounds, \
          {} rollbacks, {} lock conflicts, {} checkpoints, {} reads compared, {:.1} states possible per crash\n\
-         undo went to its file in {} stories: {} segments, {} blocks read back, {} statements refused, {} versions merged",
+         undo went to its file in {} stories: {} segments, {} blocks read back, {} statements refused, {} versions merged, {} parts of transactions",
         seeds,
         began.elapsed().as_secs_f64(),
         failed.len(),
@@ -94,6 +94,7 @@ fn main() -> ExitCode {
         tally.undo_blocks_read,
         tally.refused,
         tally.versions_merged,
+        tally.log_parts,
     );
     if failed.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }

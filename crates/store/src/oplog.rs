@@ -9,43 +9,109 @@
 //! ```
 //! Numbers are LEB128. `diff` keeps `prefix` bytes from the start and `suffix` bytes from the end of the value it finds.
 
+use crate::btree::node::RECORD_BYTES_MAX;
 use crate::error::StoreError;
 use crate::ids::TreeId;
-use crate::wal::PART_BYTES_MAX;
+use crate::mvcc::undo::{Entry, Kind};
+use crate::wal::{Log, LogError, Lsn, PART_BYTES_MAX, Parts};
 
 /// The most a change takes beside its key and value: code, tree, and lengths.
 const OP_HEADER_BYTES_MAX: usize = 64;
 
+/// The longest change: a decoder needs no more to go on.
+pub(crate) const OP_BYTES_MAX: usize = OP_HEADER_BYTES_MAX + RECORD_BYTES_MAX;
+
 /// A transaction's changes on their way to the log. They are kept in chunks as long as the log's parts, so that a large
-/// transaction is never copied to make room for more of it.
+/// transaction is never copied to make room for more of it; beyond a bound its chunks go out as parts that count for nothing
+/// until the commit.
+///
+/// Trees are dropped behind all other changes, wherever the transaction did it: what goes to the log is never taken out
+/// again, and a drop has no change that takes it back.
 #[derive(Debug, Default)]
 pub(crate) struct OpLog {
+    parts: Parts,
+    /// Bytes that went out.
+    parted_bytes: usize,
     full: Vec<Vec<u8>>,
     full_bytes: usize,
     open: Vec<u8>,
+    drops: Vec<TreeId>,
+    /// Trees whose making went out before it was taken back.
+    unmade: Vec<TreeId>,
+}
+
+/// A place in an [`OpLog`].
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Mark {
+    bytes: usize,
+    drops: usize,
 }
 
 impl OpLog {
     pub(crate) fn push(&mut self, op: &Op<'_>) {
+        if let Op::Drop { tree } = *op {
+            self.drops.push(tree);
+            return;
+        }
         let bytes_max = op.bytes_max();
         if self.open.len() + bytes_max > PART_BYTES_MAX && !self.open.is_empty() {
-            self.full_bytes += self.open.len();
-            self.full.push(std::mem::replace(&mut self.open, Vec::with_capacity(PART_BYTES_MAX)));
+            self.close_chunk();
         }
         self.open.reserve(bytes_max);
         op.write(&mut self.open);
     }
 
+    /// Pushes what takes a change back that went out: `entry` is its undo, `restored` the value the record has again.
+    pub(crate) fn push_reverse(&mut self, entry: &Entry<'_>, restored: Option<&[u8]>) {
+        let (tree, key) = (entry.tree, entry.key);
+        match (entry.kind, restored) {
+            (Kind::Same | Kind::End, _) => {}
+            (Kind::Absent, _) if tree == TreeId::META => {
+                // It made a tree. (A drop was forgotten with the others.)
+                if let Ok(key) = key.try_into() {
+                    self.unmade.push(TreeId(u64::from_be_bytes(key)));
+                }
+            }
+            _ if tree == TreeId::META => {}
+            (_, Some(value)) => self.push(&Op::Put { tree, key, value }),
+            (_, None) => self.push(&Op::Delete { tree, key }),
+        }
+    }
+
+    fn close_chunk(&mut self) {
+        self.full_bytes += self.open.len();
+        self.full.push(std::mem::replace(&mut self.open, Vec::with_capacity(PART_BYTES_MAX)));
+    }
+
     pub(crate) fn len(&self) -> usize {
+        self.parted_bytes + self.bytes_in_memory()
+    }
+
+    #[inline]
+    pub(crate) fn bytes_in_memory(&self) -> usize {
         self.full_bytes + self.open.len()
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.len() == 0
+        self.len() == 0 && self.drops.is_empty()
     }
 
-    /// Forgets all behind the first `len` bytes, which end with a change.
-    pub(crate) fn truncate(&mut self, len: usize) {
+    pub(crate) fn mark(&self) -> Mark {
+        Mark { bytes: self.len(), drops: self.drops.len() }
+    }
+
+    /// Whether all behind the mark is still here, so that it can be forgotten.
+    pub(crate) fn has(&self, mark: Mark) -> bool {
+        mark.bytes >= self.parted_bytes
+    }
+
+    /// Forgets all behind the mark; what went out before it was reached again has to be taken back by later changes.
+    pub(crate) fn forget_behind(&mut self, mark: Mark) {
+        self.drops.truncate(mark.drops);
+        if !self.has(mark) {
+            return;
+        }
+        let len = mark.bytes - self.parted_bytes;
         while len < self.full_bytes
             && let Some(last) = self.full.pop()
         {
@@ -55,9 +121,34 @@ impl OpLog {
         self.open.truncate(len - self.full_bytes);
     }
 
-    /// Everything, in order: the chunks that are full, and the last.
-    pub(crate) fn chunks(&self) -> (&[Vec<u8>], &[u8]) {
-        (&self.full, &self.open)
+    /// Moves what is in memory to the log, as parts. Outside the gate, without a latch.
+    #[cold]
+    pub(crate) fn part(&mut self, log: &Log) -> Result<(), LogError> {
+        for chunk in self.full.drain(..) {
+            log.append_part(&chunk, &mut self.parts)?;
+        }
+        log.append_part(&self.open, &mut self.parts)?;
+        self.parted_bytes += self.full_bytes + self.open.len();
+        self.full_bytes = 0;
+        self.open.clear();
+        Ok(())
+    }
+
+    /// Appends the transaction's commit record, and before it as parts what is too long for it.
+    pub(crate) fn commit(&mut self, log: &Log, publish: impl FnOnce(Lsn)) -> Result<Lsn, LogError> {
+        for &tree in self.drops.iter().chain(&self.unmade) {
+            Op::Drop { tree }.write(&mut self.open);
+        }
+        log.append_chunks(std::mem::take(&mut self.parts), &self.full, &self.open, publish)
+    }
+
+    /// The transaction is rolled back: what went out counts for nothing.
+    pub(crate) fn abandon(&mut self, log: &Log) {
+        log.abandon(std::mem::take(&mut self.parts));
+    }
+
+    pub(crate) fn has_parts(&self) -> bool {
+        !self.parts.is_empty()
     }
 }
 
@@ -157,6 +248,21 @@ impl<'b> Ops<'b> {
         Some(bytes)
     }
 
+    /// The next change, if all of it is there; else nothing is taken.
+    pub(crate) fn next_whole(&mut self) -> Option<Op<'b>> {
+        let before = self.rest;
+        let op = self.op();
+        if op.is_none() {
+            self.rest = before;
+        }
+        op
+    }
+
+    /// Bytes not taken.
+    pub(crate) fn left(&self) -> usize {
+        self.rest.len()
+    }
+
     fn op(&mut self) -> Option<Op<'b>> {
         let code = self.byte()?;
         let tree = TreeId(self.number()?);
@@ -221,12 +327,12 @@ mod tests {
             log.push(&Op::Put { tree: TreeId(number), key: &number.to_be_bytes(), value: &value });
             ends.push(log.len());
         }
-        assert!(log.chunks().0.len() > 2);
+        assert!(log.full.len() > 2);
         for count in [200, 150, 70, 64, 3, 0] {
-            log.truncate(ends[count]);
-            let (full, open) = log.chunks();
+            log.forget_behind(Mark { bytes: ends[count], drops: 0 });
+            let (full, open) = (&log.full, &log.open);
             assert!(full.iter().all(|chunk| chunk.len() <= PART_BYTES_MAX));
-            let whole = [&full.concat(), open].concat();
+            let whole = [full.concat(), open.clone()].concat();
             assert_eq!(whole.len(), log.len());
             let trees: Vec<u64> = Ops::new(&whole)
                 .map(|op| match op.unwrap() {
@@ -238,7 +344,7 @@ mod tests {
         }
         assert!(log.is_empty());
         log.push(&Op::Create { tree: TreeId(1) });
-        assert_eq!(log.chunks().1.len(), log.len());
+        assert_eq!(log.open.len(), log.len());
     }
 
     proptest! {

@@ -37,6 +37,9 @@ const ROOM_ATTEMPTS: usize = 64;
 /// Undo in memory takes this part of the buffer pool's bytes, if not told otherwise.
 const UNDO_POOL_SHARE: u64 = 8;
 
+/// A transaction keeps so much of its log record in memory.
+const TXN_LOG_BYTES_MAX: usize = 4 << 20;
+
 /// How to run a store.
 #[derive(Clone, Debug)]
 pub struct Options {
@@ -45,6 +48,8 @@ pub struct Options {
     /// Old versions beyond so many bytes go to a temporary file in the data folder; 0 stands for an eighth of
     /// `buffer_pool_bytes`.
     pub undo_memory_bytes: u64,
+    /// A transaction's changes on their way to the log beyond so many bytes go there in parts, before the commit.
+    pub txn_log_memory_bytes: usize,
     /// Length of a segment of undo, which goes to the file whole: at most 64 KiB.
     pub undo_segment_bytes: usize,
     /// The log's own options.
@@ -62,6 +67,7 @@ impl Default for Options {
         Options {
             buffer_pool_bytes: 128 << 20,
             undo_memory_bytes: 0,
+            txn_log_memory_bytes: TXN_LOG_BYTES_MAX,
             undo_segment_bytes: 64 << 10,
             log: LogOptions::default(),
             background_threads: true,
@@ -175,6 +181,8 @@ pub struct Status {
     /// Now: bytes of memory that shared, waiting and range locks take, about.
     pub lock_bytes: u64,
     pub log_bytes_written: u64,
+    /// Parts of large transactions.
+    pub log_parts: u64,
     pub log_writes: u64,
     pub log_syncs: u64,
 }
@@ -369,6 +377,7 @@ impl Store {
             undo_bytes_in_file: undo.bytes_in_file,
             newest_commit: inner.newest.load(Ordering::Relaxed),
             log_bytes_written: log.written_bytes,
+            log_parts: log.parts,
             log_writes: log.writes,
             log_syncs: log.syncs,
         }

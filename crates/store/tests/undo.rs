@@ -230,3 +230,108 @@ fn a_snapshot_that_cannot_read_fails_and_gives_no_wrong_row() {
     assert_eq!(all(&store, &tree, &store.read_view()).unwrap().len(), 2_000);
     put(&store, &tree, 5, b"on");
 }
+
+/// A store whose transactions keep 1 KB of their log record in memory.
+fn parting(world: &SimWorld) -> (Store, Tree) {
+    let options = Options {
+        background_threads: false,
+        buffer_pool_bytes: 2 << 20,
+        undo_memory_bytes: 16 << 10,
+        undo_segment_bytes: 4 << 10,
+        txn_log_memory_bytes: 1 << 10,
+        log: store::wal::LogOptions { segment_bytes: 64 << 10, ..Default::default() },
+        ..Options::default()
+    };
+    let store = Store::open(world.env(), Path::new("/data"), options).unwrap();
+    let tree = store.tree(TreeId(2)).unwrap();
+    (store, tree)
+}
+
+#[test]
+fn a_transaction_in_parts_is_there_whole_or_not_at_all() {
+    for (seed, commits, checkpoints) in
+        [(1, true, true), (2, true, false), (3, false, true), (4, false, false)]
+    {
+        let world = SimWorld::new(seed);
+        let (store, tree) = parting(&world);
+        for number in 0..50 {
+            put(&store, &tree, number, &value(number, 0));
+        }
+        let before = all(&store, &tree, &store.read_view()).unwrap();
+        let mut txn = store.begin();
+        for number in 0..1_500 {
+            txn.put(&tree, &key(number), &value(number, 1), NOWAIT).unwrap();
+        }
+        if checkpoints {
+            store.checkpoint_now().unwrap();
+        }
+        // Others commit between its parts.
+        put(&store, &tree, 9_999, b"other");
+        let savepoint = txn.savepoint();
+        let doomed = txn.create_tree().unwrap();
+        let doomed_tree = store.tree(doomed).unwrap();
+        for number in 1_000..2_000 {
+            match number % 3 {
+                0 => txn.put(&tree, &key(number), b"no", NOWAIT).unwrap(),
+                1 => drop(txn.delete(&tree, &key(number), NOWAIT).unwrap()),
+                _ => txn.put(&doomed_tree, &key(number), b"no", NOWAIT).unwrap(),
+            }
+        }
+        txn.drop_tree(doomed, NOWAIT).unwrap();
+        let inner = txn.savepoint();
+        for number in 0..500 {
+            txn.delete(&tree, &key(number), NOWAIT).unwrap();
+        }
+        txn.rollback_to(&inner).unwrap();
+        txn.rollback_to(&savepoint).unwrap();
+        let kept = txn.create_tree().unwrap();
+        for number in 1_400..1_600 {
+            txn.put(&tree, &key(number), &value(number, 2), NOWAIT).unwrap();
+        }
+        assert!(store.status().log_parts > 200, "{:?}", store.status());
+        let mut expected = before;
+        if commits {
+            let position = txn.commit().unwrap().unwrap();
+            store.sync_to(position).unwrap();
+            for number in 0..1_600 {
+                let round = if number < 1_400 { 1 } else { 2 };
+                expected.insert(key(number).to_vec(), value(number, round));
+            }
+        } else {
+            store.sync_to(store.newest_position()).unwrap();
+            std::mem::forget(txn);
+        }
+        expected.insert(key(9_999).to_vec(), b"other".to_vec());
+        let mut world = world.crash();
+        for _ in 0..2 {
+            let (store, tree) = parting(&world);
+            while store.purge_tick().unwrap() {}
+            assert_eq!(all(&store, &tree, &store.read_view()).unwrap(), expected, "seed {seed}");
+            assert!(store.tree(doomed).is_err());
+            assert_eq!(store.tree(kept).is_ok(), commits);
+            store.check().unwrap();
+            put(&store, &tree, 9_999, b"other");
+            store.sync_to(store.newest_position()).unwrap();
+            drop(store);
+            world = world.crash();
+        }
+    }
+}
+
+#[test]
+fn rolled_back_parts_hold_no_log() {
+    let world = SimWorld::new(9);
+    let (store, tree) = parting(&world);
+    for _ in 0..5 {
+        let mut txn = store.begin();
+        for number in 0..1_000 {
+            txn.put(&tree, &key(number), &value(number, 1), NOWAIT).unwrap();
+        }
+        txn.rollback().unwrap();
+        put(&store, &tree, 1, b"x");
+        store.checkpoint_now().unwrap();
+    }
+    let folder = world.env().disk.folder(Path::new("/data"), false).unwrap();
+    let segments = folder.list().unwrap().iter().filter(|name| name.starts_with("log.0")).count();
+    assert!(segments <= 2, "{:?}", folder.list());
+}

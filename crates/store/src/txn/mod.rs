@@ -21,7 +21,7 @@ use crate::lock::{Acquired, Interrupt, LockMode, LockWait, Request};
 use crate::mvcc::txn_table::State;
 use crate::mvcc::undo::{End, Holds, NONE};
 use crate::mvcc::{self, Reader, Visible};
-use crate::oplog::{Op, OpLog};
+use crate::oplog::{Mark, Op, OpLog};
 use crate::read::ScanRange;
 use crate::store::{Inner, ReadView, Store, log_failed, meta_root, meta_value};
 use crate::trees::Tree;
@@ -52,6 +52,8 @@ pub(crate) struct Work {
     change_count: u64,
     /// It deleted records or dropped trees: purge has to look through its undo.
     deletes: bool,
+    /// A statement could not be taken back: it can only be rolled back as a whole.
+    is_broken: bool,
     /// Recovery repeats what the log already holds.
     replays: bool,
     /// Scans lock the intervals they walk.
@@ -74,7 +76,7 @@ pub struct LockMark {
 pub struct Savepoint {
     txn: TxnId,
     last: u64,
-    log_bytes: usize,
+    log: Mark,
     change_count: u64,
 }
 
@@ -99,6 +101,7 @@ impl Transaction {
             log: OpLog::default(),
             change_count: 0,
             deletes: false,
+            is_broken: false,
             replays: false,
             locks_ranges: false,
             first_updater: None,
@@ -565,7 +568,7 @@ impl Transaction {
         Savepoint {
             txn: self.work.id,
             last: self.work.last,
-            log_bytes: self.work.log.len(),
+            log: self.work.log.mark(),
             change_count: self.work.change_count,
         }
     }
@@ -583,14 +586,23 @@ impl Transaction {
             savepoint.txn == self.work.id || savepoint.txn == TxnId(0),
             "a savepoint belongs to its transaction"
         );
-        rollback::undo_until(
-            &self.store.inner,
-            self.work.id,
-            self.work.slot,
-            &mut self.work.last,
-            savepoint.last,
-        )?;
-        self.work.log.truncate(savepoint.log_bytes);
+        let inner = &*self.store.inner;
+        let work = &mut self.work;
+        // What went to the log since then stays there, and changes that take it back follow.
+        let compensates = !work.log.has(savepoint.log);
+        work.log.forget_behind(savepoint.log);
+        let Work { id, slot, last, log, .. } = work;
+        let undone = rollback::undo_until(inner, *id, *slot, last, savepoint.last, |entry, restored| {
+            if compensates {
+                log.push_reverse(entry, restored);
+                if log.bytes_in_memory() > inner.options.txn_log_memory_bytes {
+                    log.part(inner.log()?).map_err(|error| log_failed(&error))?;
+                }
+            }
+            Ok(())
+        });
+        self.work.is_broken |= undone.is_err();
+        undone?;
         self.work.change_count = savepoint.change_count;
         if savepoint.txn == TxnId(0) && self.work.id != TxnId(0) {
             // As MySQL: a savepoint before the first change or lock takes the locks back, too.
@@ -614,7 +626,12 @@ impl Transaction {
         }
         let id = std::mem::take(&mut self.work.id);
         let inner = &*self.store.inner;
-        if let Err(error) = rollback::undo_until(inner, id, self.work.slot, &mut self.work.last, NONE) {
+        if self.work.log.has_parts() {
+            self.work.log.abandon(inner.log()?);
+        }
+        let undone =
+            rollback::undo_until(inner, id, self.work.slot, &mut self.work.last, NONE, |_, _| Ok(()));
+        if let Err(error) = undone {
             return Err(inner.stop(&format!("transaction {id} could not be rolled back: {error}")));
         }
         let inside = inner.gate.enter();
@@ -651,6 +668,11 @@ impl Transaction {
     }
 
     fn commit_at(&mut self, replayed: Option<Csn>) -> Result<Option<CommitPosition>, StoreError> {
+        if self.work.is_broken {
+            self.roll_back()?;
+            let why = "an earlier statement could not be taken back".into();
+            return Err(StoreError::UndoFile { doing: "reading", why });
+        }
         let inner = &*self.store.inner;
         let id = self.work.id;
         // Inside the gate, so that a checkpoint sees the transaction running or committed, nothing in between.
@@ -668,8 +690,7 @@ impl Transaction {
                     inner.txns.commit(id, Csn(position.0));
                     inner.newest.store(position.0, Ordering::SeqCst);
                 };
-                let (full, last) = self.work.log.chunks();
-                inner.log()?.append_chunks(full, last, publish).map_err(|error| log_failed(&error))
+                self.work.log.commit(inner.log()?, publish).map_err(|error| log_failed(&error))
             });
             match appended {
                 Ok(position) => Some(Csn(position.0)),

@@ -19,28 +19,31 @@ pub(crate) enum Undone {
     Nothing,
 }
 
-/// Takes back a running transaction's changes until `stop` is its newest undo entry.
+/// Takes back a running transaction's changes until `stop` is its newest undo entry. `undone` hears of each that it takes back,
+/// with the value the record has now.
 pub(crate) fn undo_until(
     inner: &Inner,
     txn: TxnId,
     slot: u32,
     last: &mut u64,
     stop: u64,
+    mut undone: impl FnMut(&Entry<'_>, Option<&[u8]>) -> Result<(), StoreError>,
 ) -> Result<(), StoreError> {
     let mut copy = Vec::new();
     while *last != stop {
         let at = *last;
         inner.undo.copy(at, &mut copy)?;
         let entry = undo::read(&copy, 0)?;
-        let undone = inner.with_room(|| {
+        let restored = inner.with_room(|| {
             let _inside = inner.gate.enter();
-            let undone = restore(inner, &entry, at, txn)?;
+            let restored = restore(inner, &entry, at, txn)?;
             inner.slots.get(slot).last_undo.store(entry.before, Ordering::Release);
-            Ok(undone)
+            Ok(restored)
         })?;
         *last = entry.before;
-        if matches!(undone, Undone::Restored(_)) {
+        if let Undone::Restored(value) = restored {
             inner.undo.bury(at);
+            undone(&entry, value.as_deref())?;
         }
     }
     Ok(())

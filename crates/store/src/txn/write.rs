@@ -13,7 +13,7 @@ use crate::mvcc::undo::{self, Before};
 use crate::oplog::Op;
 use crate::pager::Fault;
 use crate::pager::frame::ExclusiveGuard;
-use crate::store::Inner;
+use crate::store::{Inner, log_failed};
 use crate::trees::{Tree, TreeState};
 use std::sync::atomic::Ordering;
 
@@ -82,6 +82,9 @@ impl Transaction {
         let inner = &*self.store.inner;
         inner.check_writable()?;
         inner.undo.make_room()?;
+        if self.work.log.bytes_in_memory() > inner.options.txn_log_memory_bytes {
+            self.work.log.part(inner.log()?).map_err(|error| log_failed(&error))?;
+        }
         if tree.state.is_dropped() {
             return Err(StoreError::TreeGone(tree.id()).into());
         }

@@ -18,7 +18,7 @@ use crate::error::{OpenError, StoreError, WriteError};
 use crate::ids::{Csn, PageId, TreeId, TxnId};
 use crate::lock::LockWait;
 use crate::mvcc::undo::UndoLog;
-use crate::oplog::{Op, Ops};
+use crate::oplog::{OP_BYTES_MAX, Op, Ops};
 use crate::pager::blocks::Blocks;
 use crate::pager::frame::{BODY_BYTES, PAGE_BYTES};
 use crate::pager::image::{self, Block, Kind};
@@ -27,7 +27,7 @@ use crate::store::{Inner, Options, Store, frame_count, log_failed, meta_root};
 use crate::trees::Tree;
 use crate::txn::Transaction;
 use crate::txn::rollback::forget_tree;
-use crate::wal::{Log, Lsn, Replay};
+use crate::wal::{CommitRecord, Log, Lsn, Replay};
 use env::Env;
 use env::disk::{File, FileOptions, Folder};
 use hashbrown::HashSet;
@@ -146,9 +146,9 @@ pub(crate) fn replay_log(store: &Store, path: &Path) -> Result<(), OpenError> {
     let after = Lsn(inner.checkpointer.position().0);
     let failed = |error: crate::wal::LogError| OpenError::Store(log_failed(&error));
     let mut replay = Replay::open(&inner.env, Arc::clone(&folder), after).map_err(failed)?;
-    while let Some(commit) = replay.next().map_err(failed)? {
+    while let Some(commit) = replay.next_commit().map_err(failed)? {
         let position = Csn(commit.position.0);
-        repeat(store, &commit.payload, position)?;
+        repeat(store, &mut replay, &commit)?;
         inner.checkpointer.set_replayed(position);
     }
     let log = replay.into_log(&inner.options.log).map_err(failed)?;
@@ -289,39 +289,59 @@ fn meta_records(inner: &Inner, meta: &Tree) -> Result<Vec<(Root, bool)>, StoreEr
     }
 }
 
-/// Does again what a commit record says.
-fn repeat(store: &Store, record: &[u8], position: Csn) -> Result<(), OpenError> {
+/// Does again what a commit says, a part at a time.
+fn repeat(store: &Store, replay: &mut Replay, commit: &CommitRecord) -> Result<(), OpenError> {
+    let position = Csn(commit.position.0);
+    let mut txn = Transaction::unlogged(store.clone());
+    // What a part ends with in the middle of a change.
+    let mut rest = Vec::new();
+    for part in 0..commit.part_count() {
+        let bytes = replay.read(commit, part).map_err(|error| OpenError::Store(log_failed(&error)))?;
+        rest.extend_from_slice(bytes);
+        let mut ops = Ops::new(&rest);
+        while let Some(op) = ops.next_whole() {
+            repeat_op(store, &mut txn, op, position)?;
+        }
+        let left = ops.left();
+        let is_last = part + 1 == commit.part_count();
+        if left > OP_BYTES_MAX || (is_last && left > 0) {
+            let record = format!("log record {position}");
+            return Err(StoreError::corrupt(record, "a change is cut off or unknown").into());
+        }
+        rest.drain(..rest.len() - left);
+    }
+    txn.commit_replayed(position)?;
+    Ok(())
+}
+
+fn repeat_op(store: &Store, txn: &mut Transaction, op: Op<'_>, position: Csn) -> Result<(), OpenError> {
     let failed = |error: WriteError| match error {
         WriteError::Store(error) => OpenError::Store(error),
         other => OpenError::Store(StoreError::corrupt(format!("log record {position}"), other.to_string())),
     };
     let lost = |why: &str| StoreError::corrupt(format!("log record {position}"), why);
     let wait = LockWait::Nowait;
-    let mut txn = Transaction::unlogged(store.clone());
-    for op in Ops::new(record) {
-        match op? {
-            Op::Put { tree, key, value } => txn.put(&store.tree(tree)?, key, value, wait).map_err(failed)?,
-            Op::Diff { tree, key, prefix, suffix, middle } => {
-                let tree = store.tree(tree)?;
-                let new = txn.get_current(&tree, key, |old| {
-                    let end = old.len().checked_sub(suffix).filter(|&end| end >= prefix)?;
-                    Some([&old[..prefix], middle, &old[end..]].concat())
-                })?;
-                let new = new.flatten().ok_or_else(|| lost("a difference does not fit its value"))?;
-                txn.put(&tree, key, &new, wait).map_err(failed)?;
-            }
-            Op::Delete { tree, key } => {
-                if !txn.delete(&store.tree(tree)?, key, wait).map_err(failed)? {
-                    return Err(lost("it deletes a record that does not exist").into());
-                }
-            }
-            Op::Create { tree } => {
-                txn.create_tree_as(tree).map_err(failed)?;
-                store.inner.next_tree.fetch_max(tree.0 + 1, Ordering::SeqCst);
-            }
-            Op::Drop { tree } => txn.drop_tree(tree, wait).map_err(failed)?,
+    match op {
+        Op::Put { tree, key, value } => txn.put(&store.tree(tree)?, key, value, wait).map_err(failed)?,
+        Op::Diff { tree, key, prefix, suffix, middle } => {
+            let tree = store.tree(tree)?;
+            let new = txn.get_current(&tree, key, |old| {
+                let end = old.len().checked_sub(suffix).filter(|&end| end >= prefix)?;
+                Some([&old[..prefix], middle, &old[end..]].concat())
+            })?;
+            let new = new.flatten().ok_or_else(|| lost("a difference does not fit its value"))?;
+            txn.put(&tree, key, &new, wait).map_err(failed)?;
         }
+        Op::Delete { tree, key } => {
+            if !txn.delete(&store.tree(tree)?, key, wait).map_err(failed)? {
+                return Err(lost("it deletes a record that does not exist").into());
+            }
+        }
+        Op::Create { tree } => {
+            txn.create_tree_as(tree).map_err(failed)?;
+            store.inner.next_tree.fetch_max(tree.0 + 1, Ordering::SeqCst);
+        }
+        Op::Drop { tree } => txn.drop_tree(tree, wait).map_err(failed)?,
     }
-    txn.commit_replayed(position)?;
     Ok(())
 }

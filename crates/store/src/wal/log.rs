@@ -32,6 +32,8 @@ pub trait LogListener: Send + Sync {
 pub struct LogCounters {
     /// Commits appended.
     pub commits: u64,
+    /// Parts of transactions appended before their commits.
+    pub parts: u64,
     /// Bytes of records appended, headers included, padding not.
     pub appended_bytes: u64,
     /// Bytes written to the files, padding included.
@@ -81,6 +83,7 @@ struct Shared {
 #[derive(Default)]
 struct Counts {
     commits: AtomicU64,
+    parts: AtomicU64,
     appended_bytes: AtomicU64,
     written_bytes: AtomicU64,
     writes: AtomicU64,
@@ -307,17 +310,17 @@ impl Log {
         self.append_with_parts(payload, Parts::default(), publish)
     }
 
-    /// As [`Log::append`], for a payload in pieces: `full` and behind them `last`.
+    /// As [`Log::append_with_parts`], for the rest in pieces: `full` and behind them `last`.
     ///
     /// # Errors
-    /// `Stopped`.
+    /// `Stopped`; the parts are then abandoned.
     pub fn append_chunks(
         &self,
+        mut parts: Parts,
         full: &[Vec<u8>],
         last: &[u8],
         publish: impl FnOnce(Lsn),
     ) -> Result<Lsn, LogError> {
-        let mut parts = Parts::default();
         for chunk in full {
             if let Err(error) = self.append_part(chunk, &mut parts) {
                 self.abandon(parts);
@@ -478,6 +481,7 @@ impl Log {
         let counts = &self.shared.counts;
         LogCounters {
             commits: counts.commits.load(Ordering::Relaxed),
+            parts: counts.parts.load(Ordering::Relaxed),
             appended_bytes: counts.appended_bytes.load(Ordering::Relaxed),
             written_bytes: counts.written_bytes.load(Ordering::Relaxed),
             writes: counts.writes.load(Ordering::Relaxed),
@@ -655,6 +659,7 @@ impl Shared {
         self.end.store(end, Ordering::Release);
         drop(tail);
         self.note_appended(start, end);
+        self.counts.parts.fetch_add(1, Ordering::Relaxed);
         Ok(())
     }
 

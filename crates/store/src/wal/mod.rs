@@ -74,7 +74,7 @@ mod tail;
 mod tests;
 
 pub use log::{Log, LogCounters, LogListener};
-pub use replay::{Commit, Replay};
+pub use replay::{Commit, CommitRecord, Replay};
 pub use tail::Parts;
 
 use std::io;

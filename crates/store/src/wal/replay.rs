@@ -21,6 +21,23 @@ pub struct Commit {
     pub payload: Vec<u8>,
 }
 
+/// A committed transaction that still lies in the log: where its parts are.
+#[derive(Clone, Debug)]
+pub struct CommitRecord {
+    /// Its position, which is its commit number.
+    pub position: Lsn,
+    /// Segment and start of each part; the commit record is the last.
+    parts: Vec<(usize, u64)>,
+}
+
+impl CommitRecord {
+    /// How many parts it has.
+    #[must_use]
+    pub fn part_count(&self) -> usize {
+        self.parts.len()
+    }
+}
+
 /// A log being read. When [`Replay::next`] has given `None`, [`Replay::into_log`] makes it a log to append to.
 #[derive(Debug)]
 pub struct Replay {
@@ -125,6 +142,19 @@ impl Replay {
     /// `Corrupt` if bytes that had been durable are damaged; `Io`.
     #[allow(clippy::should_implement_trait, reason = "an iterator of results would go on after an error")]
     pub fn next(&mut self) -> Result<Option<Commit>, LogError> {
+        let Some(commit) = self.next_commit()? else { return Ok(None) };
+        let mut payload = Vec::new();
+        for part in 0..commit.part_count() {
+            payload.extend_from_slice(self.read(&commit, part)?);
+        }
+        Ok(Some(Commit { position: commit.position, payload }))
+    }
+
+    /// As [`Replay::next`], without reading what the commit says: that may be more than memory holds.
+    ///
+    /// # Errors
+    /// As [`Replay::next`].
+    pub fn next_commit(&mut self) -> Result<Option<CommitRecord>, LogError> {
         while !self.ended {
             if let Some((next, _)) = self.files.get(self.current + 1)
                 && next.previous_end == self.chain_end
@@ -139,8 +169,8 @@ impl Replay {
             };
             self.chain_end = header.end();
             if header.kind == Kind::Commit {
-                let payload = self.joined_payload(&header)?;
-                return Ok(Some(Commit { position: Lsn(header.end()), payload }));
+                let parts = self.find_parts(&header)?;
+                return Ok(Some(CommitRecord { position: Lsn(header.end()), parts }));
             }
         }
         Ok(None)
@@ -237,9 +267,24 @@ impl Replay {
         Ok(())
     }
 
-    /// A commit's payload with those of its parts before it.
-    fn joined_payload(&mut self, commit: &Header) -> Result<Vec<u8>, LogError> {
-        let mut parts = Vec::new();
+    /// Reads one part of what a commit says. A change may go on in the next part.
+    ///
+    /// # Errors
+    /// `Corrupt`, `Io`.
+    ///
+    /// # Panics
+    /// If the commit has no such part.
+    pub fn read(&mut self, commit: &CommitRecord, part: usize) -> Result<&[u8], LogError> {
+        let (index, start) = commit.parts[part];
+        let damaged = LogError::Corrupt { position: start, what: "a part of a transaction is not whole" };
+        let header = self.record_at(index, start, None)?.ok_or(damaged)?;
+        let (segment, file) = &self.files[index];
+        self.window.get(segment, &**file, start + HEADER_BYTES as u64, header.payload_bytes as usize)
+    }
+
+    /// Where a commit's parts are, itself the last.
+    fn find_parts(&mut self, commit: &Header) -> Result<Vec<(usize, u64)>, LogError> {
+        let mut parts = vec![(self.current, commit.start)];
         let mut start = commit.previous_part;
         while start != 0 {
             let damaged = LogError::Corrupt { position: start, what: "a part of a transaction is missing" };
@@ -248,30 +293,27 @@ impl Replay {
                 .iter()
                 .rposition(|(segment, _)| (segment.start..segment.end).contains(&start))
                 .ok_or_else(|| damaged.clone())?;
-            let header = self.record_at(index, start, None)?.ok_or_else(|| damaged.clone())?;
-            if header.kind != Kind::Part {
+            // Only its header: the window goes forward, and this goes back.
+            let (segment, file) = &self.files[index];
+            if start + HEADER_BYTES as u64 > segment.end {
                 return Err(damaged);
             }
-            parts.push((index, header));
+            let mut bytes = [0; HEADER_BYTES];
+            file.read_at(segment.offset_of(start), &mut bytes)
+                .map_err(|error| io_failed(format!("reading {}", segment.name()), error))?;
+            let header = Header::decode(&bytes, segment.salt).ok_or_else(|| damaged.clone())?;
+            if header.kind != Kind::Part || header.start != start {
+                return Err(damaged);
+            }
+            parts.push((index, start));
             start = header.previous_part; // Smaller than this part's start, so this ends.
         }
-        if let Some((_, first)) = parts.last() {
-            self.chains.push(Chain { first: first.start, commit: Some(commit.end()) });
+        if parts.len() > 1
+            && let Some(&(_, first)) = parts.last()
+        {
+            self.chains.push(Chain { first, commit: Some(commit.end()) });
         }
         parts.reverse();
-        parts.push((self.current, *commit));
-        let bytes = parts.iter().map(|(_, header)| header.payload_bytes as usize).sum();
-        let mut payload = Vec::with_capacity(bytes);
-        for (index, header) in parts {
-            let (segment, file) = &self.files[index];
-            let from = header.start + HEADER_BYTES as u64;
-            payload.extend_from_slice(self.window.get(
-                segment,
-                &**file,
-                from,
-                header.payload_bytes as usize,
-            )?);
-        }
-        Ok(payload)
+        Ok(parts)
     }
 }
