@@ -222,6 +222,7 @@ pub fn add_store_status(status: &store::Status, all: &mut Vec<(&'static str, Str
         ("Innodb_data_reads", status.pages_read),
         ("Innodb_data_writes", status.pages_written),
         ("Innodb_deadlocks", status.deadlocks),
+        ("Innodb_history_list_length", status.unpurged_transactions),
         ("Innodb_log_writes", status.log_writes),
         ("Innodb_os_log_fsyncs", status.log_syncs),
         ("Innodb_os_log_written", status.log_bytes_written),
@@ -236,11 +237,15 @@ pub fn add_store_status(status: &store::Status, all: &mut Vec<(&'static str, Str
         ("Large_values_read", table::LARGE_VALUES_READ.get()),
         ("Store_checkpoints", status.checkpoints),
         ("Store_commits", status.commits),
+        ("Store_log_parts", status.log_parts),
+        ("Store_oldest_snapshot_age_s", status.oldest_snapshot_age_ms / 1000),
         ("Store_pages_evicted", status.pages_evicted),
         ("Store_tombstones_purged", status.tombstones_purged),
         ("Store_undo_bytes_in_file", status.undo_bytes_in_file),
         ("Store_undo_bytes_in_memory", status.undo_bytes_in_memory),
+        ("Store_undo_segments_filed", status.undo_segments_filed),
         ("Store_unpurged_transactions", status.unpurged_transactions),
+        ("Store_versions_merged", status.versions_merged),
     ];
     all.extend(rows.into_iter().map(|(name, number)| (name, number.to_string())));
 }

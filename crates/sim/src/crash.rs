@@ -139,6 +139,7 @@ pub fn run(seed: u64, plot: Plot) -> Result<Tally, String> {
         undo_segment_bytes: [1 << 10, 1 << 10, 4 << 10][rng.index(3)],
         ..Options::default()
     };
+    let is_hot = rng.below(4) == 0;
     let mut is_new = true;
     for round in 0..plot.rounds {
         let env = match plot.skipped_syncs_per_thousand {
@@ -155,6 +156,7 @@ pub fn run(seed: u64, plot: Plot) -> Result<Tally, String> {
             tally: &mut tally,
             trace: plot.trace,
             next_name: 0,
+            is_hot,
         };
         let result = life.live(plot.steps_max, &mut is_new);
         if let Err(Halt::Wrong(what)) = result {
@@ -178,6 +180,7 @@ pub fn run(seed: u64, plot: Plot) -> Result<Tally, String> {
         tally: &mut tally,
         trace: plot.trace,
         next_name: 0,
+        is_hot,
     };
     match life.live(0, &mut is_new) {
         Ok(()) => Ok(tally),
@@ -212,6 +215,7 @@ struct Life<'a> {
     tally: &'a mut Tally,
     trace: bool,
     next_name: u32,
+    is_hot: bool,
 }
 
 macro_rules! trace {
@@ -472,7 +476,11 @@ impl Life<'_> {
     }
 
     fn key(&mut self) -> Vec<u8> {
-        let number = self.rng.below([20, 60, 400][self.rng.clone().index(3)]);
+        let number = match self.is_hot {
+            // Few rows, changed again and again.
+            true => self.rng.below(4),
+            false => self.rng.below([20, 60, 400][self.rng.clone().index(3)]),
+        };
         let mut key = format!("k{number:04}").into_bytes();
         if number % 17 == 3 {
             key.resize(40 + (number as usize * 7) % 600, b'x');

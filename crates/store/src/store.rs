@@ -176,6 +176,8 @@ pub struct Status {
     pub undo_bytes_in_memory: u64,
     /// Now: bytes of old versions in the undo file.
     pub undo_bytes_in_file: u64,
+    /// Now: how long the oldest snapshot has missed commits, in milliseconds, to about a second.
+    pub oldest_snapshot_age_ms: u64,
     /// Now: position of the newest commit.
     pub newest_commit: u64,
     /// Now: bytes of memory that shared, waiting and range locks take, about.
@@ -375,6 +377,7 @@ impl Store {
             undo_blocks_read: undo.blocks_read,
             undo_bytes_in_memory: undo.bytes_in_memory,
             undo_bytes_in_file: undo.bytes_in_file,
+            oldest_snapshot_age_ms: inner.oldest_snapshot_age() / 1_000_000,
             newest_commit: inner.newest.load(Ordering::Relaxed),
             log_bytes_written: log.written_bytes,
             log_parts: log.parts,

@@ -13,6 +13,7 @@ use crate::mvcc::undo::{End, Kind, NONE};
 use crate::pager::Fault;
 use crate::store::{Inner, meta_root};
 use crate::txn::rollback::forget_tree;
+use crate::upkeep::ages::Ages;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Undo entries a commit looks at for others.
@@ -35,11 +36,12 @@ pub(crate) struct Purge {
     /// Every snapshot is at this commit or later.
     bound: AtomicU64,
     commits: AtomicU64,
+    ages: Ages,
 }
 
 impl Purge {
     pub(crate) fn new() -> Purge {
-        Purge { bound: AtomicU64::new(0), commits: AtomicU64::new(0) }
+        Purge { bound: AtomicU64::new(0), commits: AtomicU64::new(0), ages: Ages::default() }
     }
 
     /// Every snapshot is at this commit or later.
@@ -49,6 +51,20 @@ impl Purge {
 }
 
 impl Inner {
+    /// How long the oldest snapshot has missed commits, in nanoseconds.
+    pub(crate) fn oldest_snapshot_age(&self) -> u64 {
+        let oldest = self.note_ages();
+        self.purge.ages.age_nanos(oldest, self.env.clock.now().nanos)
+    }
+
+    /// To be called now and then.
+    pub(crate) fn note_ages(&self) -> Csn {
+        let oldest = self.snapshots.oldest(&self.newest);
+        let newest = Csn(self.newest.load(Ordering::SeqCst));
+        self.purge.ages.note(newest, oldest, self.env.clock.now().nanos);
+        oldest
+    }
+
     fn search_oldest(&self) -> Csn {
         let bound = self.snapshots.oldest(&self.newest);
         self.purge.bound.fetch_max(bound.0, Ordering::SeqCst);

@@ -84,6 +84,7 @@ impl Inner {
                 break;
             }
         }
+        self.note_ages();
         self.undo.make_room_ahead()?;
         if self.checkpoint_is_due() {
             self.checkpoint()?;
