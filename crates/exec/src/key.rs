@@ -147,6 +147,14 @@ pub(crate) fn key_range(
     if let Some((end, cell)) = &upper {
         to = edge(end, *cell, stored, false, mode)?;
     }
+    // A part that holds the beginnings of values has the same key for the value and for those on both sides of it.
+    if part.prefix_length.is_some() {
+        for edge in [&mut from, &mut to] {
+            if let Edge::At(_, is_inside) = edge {
+                *is_inside = true;
+            }
+        }
+    }
     // In a descending part the larger value comes first.
     let (first, last) = if part.descending { (to, from) } else { (from, to) };
     let with = |edge: &Edge| -> Option<Vec<u8>> {

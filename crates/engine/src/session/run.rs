@@ -150,8 +150,8 @@ impl LocalSession {
             return Ok(false);
         };
         let results = self.settings.results_charset;
-        let serializable =
-            self.transaction.isolation_now(&self.settings) == super::settings::Isolation::Serializable;
+        let serializable = self.transaction.isolation_now(&self.settings, self.next_isolation)
+            == super::settings::Isolation::Serializable;
         if *charset != results || *point_charset != results || self.settings.select_limit == 0 || serializable
         {
             return Ok(false);

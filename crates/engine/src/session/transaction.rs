@@ -97,8 +97,12 @@ impl TransactionState {
     }
 
     /// The isolation level of the next or the running transaction.
-    pub(crate) fn isolation_now(&self, settings: &super::settings::Settings) -> Isolation {
-        if self.open { self.isolation } else { settings.isolation }
+    pub(crate) fn isolation_now(
+        &self,
+        settings: &super::settings::Settings,
+        next: Option<Isolation>,
+    ) -> Isolation {
+        if self.open { self.isolation } else { next.unwrap_or(settings.isolation) }
     }
 
     /// Whether the store's side wrote or locked anything; if not, it can go on as the next transaction.
