@@ -107,6 +107,42 @@ pub struct ColumnDefinition {
     pub since_version: u32,
     /// What rows older than `since_version` hold.
     pub instant_default: StoredValue,
+    /// Rows hold their columns in this order, ties by ordinal: a column that was put elsewhere by an instant change
+    /// stays where it was in the rows.
+    pub stored_order: u32,
+    /// How the column lies in rows of older versions, oldest first.
+    pub earlier_forms: Vec<EarlierForm>,
+}
+
+/// How a column lay in rows before an instant change of its type.
+#[derive(Clone, Debug, PartialEq)]
+pub struct EarlierForm {
+    /// The last row version that holds it so.
+    pub until_version: u32,
+    /// Its type then.
+    pub data_type: DataType,
+    /// Whether it could be NULL then.
+    pub nullable: bool,
+}
+
+/// A column that an instant change dropped: older rows still hold it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DroppedColumn {
+    /// What it was.
+    pub column: ColumnDefinition,
+    /// The last row version that holds it.
+    pub until_version: u32,
+}
+
+impl ColumnDefinition {
+    /// Type and nullability of the column in rows of `version`.
+    #[must_use]
+    pub fn form_in(&self, version: u32) -> (&DataType, bool) {
+        match self.earlier_forms.iter().find(|form| version <= form.until_version) {
+            Some(form) => (&form.data_type, form.nullable),
+            None => (&self.data_type, self.nullable),
+        }
+    }
 }
 
 /// What an index promises.
@@ -280,6 +316,8 @@ pub struct TableDefinition {
     pub large_values_tree: TreeNumber,
     /// Version of the row layout; grows with each instant change of the columns.
     pub row_version: u32,
+    /// Columns that are gone from the definition but not from rows of older versions.
+    pub dropped_columns: Vec<DroppedColumn>,
     /// Default collation of new columns.
     pub collation: CollationId,
     /// COMMENT, at most 2,048 characters.
@@ -297,6 +335,18 @@ pub struct TableDefinition {
 }
 
 impl TableDefinition {
+    /// Begins the row versions anew: there are no rows of an earlier layout.
+    pub fn begin_layout(&mut self) {
+        self.row_version = 0;
+        self.dropped_columns.clear();
+        for (ordinal, column) in self.columns.iter_mut().enumerate() {
+            column.since_version = 0;
+            column.instant_default = StoredValue::Null;
+            column.stored_order = ordinal as u32;
+            column.earlier_forms.clear();
+        }
+    }
+
     /// Rebuilds `column_names` and `clustered` after the columns or indexes were changed.
     pub fn index_names(&mut self) {
         self.column_names = NameMap::new(self.columns.iter().map(|column| &*column.name));

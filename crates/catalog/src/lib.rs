@@ -30,9 +30,9 @@ pub use account::{
     SchemaPrivileges, TablePrivileges,
 };
 pub use definition::{
-    CheckConstraint, ColumnDefault, ColumnDefinition, ForeignKey, ForeignKeyAction, GeneratedColumn,
-    IndexAlgorithm, IndexDefinition, IndexKind, IndexPart, RowFormatOption, SchemaId, StoredValue,
-    TableDefinition, TableId, TableKind, TableOptions, TreeNumber,
+    CheckConstraint, ColumnDefault, ColumnDefinition, DroppedColumn, EarlierForm, ForeignKey,
+    ForeignKeyAction, GeneratedColumn, IndexAlgorithm, IndexDefinition, IndexKind, IndexPart,
+    RowFormatOption, SchemaId, StoredValue, TableDefinition, TableId, TableKind, TableOptions, TreeNumber,
 };
 pub use name::{NameMap, fold_name, names_equal};
 pub use references::{Edge, ForeignKeyGraph, Node, Reference, References, leading_index, unique_index};

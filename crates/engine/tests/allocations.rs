@@ -211,6 +211,26 @@ fn a_range_select_allocates_little() {
     });
 }
 
+/// Reading a row that was written before 64 instant changes takes what it took before them.
+#[test]
+fn instant_changes_cost_a_reader_nothing() {
+    with_table(|client| {
+        client.prepare("SELECT name, c FROM t WHERE id = ?");
+        client.prepare("SELECT COUNT(c), MIN(name) FROM t WHERE id BETWEEN 10 AND ?");
+        let scan = settled(20, |id| client.execute(2, &integer(id + 100)));
+        for number in 0..16 {
+            client
+                .query(&format!("ALTER TABLE t ADD COLUMN n{number} INT DEFAULT 7 FIRST, ALGORITHM=INSTANT"));
+            client.query(&format!("ALTER TABLE t ADD COLUMN m{number} TEXT AFTER name, ALGORITHM=INSTANT"));
+            client.query(&format!("ALTER TABLE t DROP COLUMN m{number}, ALGORITHM=INSTANT"));
+            client.query(&format!("ALTER TABLE t MODIFY n{number} BIGINT AFTER c, ALGORITHM=INSTANT"));
+        }
+        assert_eq!(settled(100, |id| client.execute(1, &integer(id))), 0);
+        assert!(client.answer_has("text 103"));
+        assert_eq!(settled(20, |id| client.execute(2, &integer(id + 100))), scan);
+    });
+}
+
 /// BEGIN, COMMIT and ROLLBACK are parsed once: their trees stay with the prepared statement.
 #[test]
 fn a_prepared_transaction_allocates_nothing() {

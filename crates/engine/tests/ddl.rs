@@ -239,6 +239,44 @@ fn columns_are_added_in_an_instant_and_rebuilt_later() {
     assert_eq!(session.rows("d", "t"), "");
 }
 
+/// Columns come and go, move and widen in an instant; a row written under any of the layouts says the same as if all had been
+/// rebuilt, also after a restart, and after it was changed.
+#[test]
+fn rows_of_many_layouts_live_side_by_side() {
+    let world = SimWorld::new(7);
+    let mut session = started(&world);
+    session.run("create table t (id int primary key, a smallint not null, b varchar(9), key (b))").unwrap();
+    let mut expected = String::new();
+    for number in 0..64_i64 {
+        session.insert("d", "t", &[Cell::Int(number), Cell::Int(number), Cell::Bytes(b"b")]);
+        let place = if number % 2 == 0 { "first" } else { "after a" };
+        session
+            .run(&format!(
+                "alter table t add c{number} int unsigned default {number} {place}, algorithm=instant"
+            ))
+            .unwrap();
+        session.run(&format!("alter table t modify c{number} bigint after b, algorithm=instant")).unwrap();
+        session.run(&format!("alter table t drop c{number}, algorithm=instant")).unwrap();
+        writeln!(expected, "{number} {number} b ").unwrap();
+    }
+    session.run("alter table t modify a int null, algorithm=instant").unwrap();
+    session.insert("d", "t", &[Cell::Int(64), Cell::Null, Cell::Null]);
+    expected.push_str("64 NULL NULL \n");
+    let position =
+        session.run("alter table t add z int default 26 after id, algorithm=instant").unwrap().position;
+    assert!(session.definitions.catalog().load().table("d", "t").unwrap().definition.row_version > 128);
+    session.store.sync_to(position.unwrap()).unwrap();
+    drop(session);
+    let mut session = Session::open(&world.crash());
+    session.database = Some("d".into());
+    session.run("alter table t drop z, algorithm=instant").unwrap();
+    assert_eq!(session.rows("d", "t"), expected);
+    session.run("alter table t force").unwrap();
+    assert_eq!(session.rows("d", "t"), expected);
+    let definition = session.definitions.catalog().load().table("d", "t").unwrap().definition.clone();
+    assert_eq!((definition.row_version, definition.dropped_columns.len()), (0, 0));
+}
+
 /// What does not fit the new type is an error with the row's number in strict mode, a warning else.
 #[test]
 fn conversions_of_a_rebuild_are_checked() {

@@ -7,17 +7,17 @@ use std::sync::Arc;
 
 use catalog::{
     Account, AccountId, AccountTls, AuthPlugin, CheckConstraint, ColumnDefault, ColumnDefinition,
-    ColumnPrivileges, ForeignKey, ForeignKeyAction, GeneratedColumn, IndexAlgorithm, IndexDefinition,
-    IndexKind, IndexPart, NameMap, Privileges, ResourceLimits, RowFormatOption, Schema, SchemaId,
-    SchemaPrivileges, StoredValue, TableDefinition, TableId, TableKind, TableOptions, TablePrivileges,
-    TreeNumber,
+    ColumnPrivileges, DroppedColumn, EarlierForm, ForeignKey, ForeignKeyAction, GeneratedColumn,
+    IndexAlgorithm, IndexDefinition, IndexKind, IndexPart, NameMap, Privileges, ResourceLimits,
+    RowFormatOption, Schema, SchemaId, SchemaPrivileges, StoredValue, TableDefinition, TableId, TableKind,
+    TableOptions, TablePrivileges, TreeNumber,
 };
 use types::{CollationId, DataType, Decimal, Members, TypeKind};
 
 pub(crate) use routine::{decode_routine, encode_routine};
 
 /// Version of all records written now.
-pub(crate) const VERSION: u8 = 1;
+pub(crate) const VERSION: u8 = 2;
 
 /// A record that cannot be read.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -76,14 +76,16 @@ impl Writer {
 }
 
 struct Reader<'a> {
+    /// Version of the record. 2: columns say how rows of older layouts hold them.
+    version: u8,
     rest: &'a [u8],
 }
 
 impl<'a> Reader<'a> {
     fn new(record: &'a [u8]) -> Decoded<Self> {
         match record {
-            [VERSION, rest @ ..] => Ok(Self { rest }),
             [newer, ..] if *newer > VERSION => Err(DecodeError::Newer(*newer)),
+            [version, rest @ ..] if *version > 0 => Ok(Self { version: *version, rest }),
             _ => Err(DecodeError::Damaged),
         }
     }
@@ -284,6 +286,12 @@ fn write_column(out: &mut Writer, column: &ColumnDefinition) {
     out.str(&column.comment);
     out.u32(column.since_version);
     write_stored(out, &column.instant_default);
+    out.u32(column.stored_order);
+    out.list(&column.earlier_forms, |out, form| {
+        out.u32(form.until_version);
+        write_type(out, &form.data_type);
+        out.bool(form.nullable);
+    });
 }
 
 fn read_column(input: &mut Reader<'_>) -> Decoded<ColumnDefinition> {
@@ -308,7 +316,13 @@ fn read_column(input: &mut Reader<'_>) -> Decoded<ColumnDefinition> {
         comment: input.str()?,
         since_version: input.u32()?,
         instant_default: read_stored(input)?,
+        stored_order: if input.version < 2 { 0 } else { input.u32()? },
+        earlier_forms: if input.version < 2 { Vec::new() } else { input.list(read_earlier_form)? },
     })
+}
+
+fn read_earlier_form(input: &mut Reader<'_>) -> Decoded<EarlierForm> {
+    Ok(EarlierForm { until_version: input.u32()?, data_type: read_type(input)?, nullable: input.bool()? })
 }
 
 fn write_index(out: &mut Writer, index: &IndexDefinition) {
@@ -388,6 +402,10 @@ pub(crate) fn encode_table(table: &TableDefinition) -> Vec<u8> {
     out.u64(table.rows_tree.0);
     out.u64(table.large_values_tree.0);
     out.u32(table.row_version);
+    out.list(&table.dropped_columns, |out, dropped| {
+        write_column(out, &dropped.column);
+        out.u32(dropped.until_version);
+    });
     out.u16(table.collation.id());
     out.str(&table.comment);
     out.u64(table.created_micros as u64);
@@ -430,6 +448,13 @@ pub(crate) fn decode_table(
         rows_tree: TreeNumber(input.u64()?),
         large_values_tree: TreeNumber(input.u64()?),
         row_version: input.u32()?,
+        dropped_columns: if input.version < 2 {
+            Vec::new()
+        } else {
+            input.list(|input| {
+                Ok(DroppedColumn { column: read_column(input)?, until_version: input.u32()? })
+            })?
+        },
         collation: input.collation()?,
         comment: input.str()?,
         created_micros: input.u64()? as i64,
@@ -450,6 +475,11 @@ pub(crate) fn decode_table(
         })?,
         column_names: NameMap::default(),
     };
+    if input.version < 2 {
+        for (ordinal, column) in table.columns.iter_mut().enumerate() {
+            column.stored_order = ordinal as u32;
+        }
+    }
     let count = table.columns.len();
     let in_range = |column: usize| column < count;
     if !table.indexes.iter().all(|index| index.parts.iter().all(|part| in_range(part.column)))

@@ -106,7 +106,8 @@ impl Table {
         let layouts = (0..=definition.row_version)
             .map(|version| {
                 let place = |ordinal: usize| clustered.as_ref().and_then(|codec| codec.place_of(ordinal));
-                Layout::new(&definition.columns, version, place, |_| true)
+                let (columns, dropped) = (&definition.columns, &definition.dropped_columns);
+                Layout::with_dropped(columns, dropped, version, place, |_| true)
             })
             .collect();
         let usable_from = earlier.map_or(0, |earlier| earlier.usable_from.load(Ordering::Relaxed));

@@ -67,6 +67,7 @@ pub(super) fn template(
         rows_tree: TreeNumber(0),
         large_values_tree: TreeNumber(0),
         row_version: 0,
+        dropped_columns: Vec::new(),
         collation: types::CollationId::UTF8MB4_0900_AI_CI,
         comment: "".into(),
         created_micros: now_micros,
@@ -156,12 +157,7 @@ pub fn create_table(
         return Err(e::ER_TABLE_EXISTS_ERROR.with(&[&name]));
     }
     foreign_key::check_awaited(&base, &table, &context.settings(&base), true)?;
-    // Rows of a new table are all of its first layout.
-    table.row_version = 0;
-    for column in &mut table.columns {
-        column.since_version = 0;
-        column.instant_default = catalog::StoredValue::Null;
-    }
+    table.begin_layout();
     change.create_missing_trees(&mut table)?;
     let table = Arc::new(table);
     change.put_new(Arc::clone(&table))?;
@@ -330,6 +326,7 @@ pub fn truncate_table(context: &mut Context<'_>, name: &ast::ObjectName<'_>) -> 
     for index in &mut table.indexes {
         index.tree = TreeNumber(0);
     }
+    table.begin_layout();
     change.create_missing_trees(&mut table)?;
     context
         .definitions

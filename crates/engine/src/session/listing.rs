@@ -159,6 +159,8 @@ impl ListingTable {
                 comment: "".into(),
                 since_version: 0,
                 instant_default: catalog::StoredValue::Null,
+                stored_order: 0,
+                earlier_forms: Vec::new(),
             })
             .collect();
         let schema_id = catalog::SchemaId(u32::MAX - 2);
@@ -175,6 +177,7 @@ impl ListingTable {
             rows_tree: catalog::TreeNumber(0),
             large_values_tree: catalog::TreeNumber(0),
             row_version: 0,
+            dropped_columns: Vec::new(),
             collation: CollationId::UTF8MB4_0900_AI_CI,
             comment: "".into(),
             created_micros: 0,

@@ -175,7 +175,9 @@ impl LocalSession {
         } else {
             // An autocommit read holds its snapshot only here; DDL waits for the latch at most.
             self.transaction.view_now();
-            let outcome = if self.reads_unlocked() {
+            // A definition that changed before the snapshot was taken may have rows that this plan cannot read.
+            let current = self.core.catalog().version() == plan.prepared.plan().catalog_version;
+            let outcome = if current && self.reads_unlocked() {
                 let zone = &*self.settings.time_zone;
                 match self.transaction.parts().1 {
                     Some(view) => {

@@ -45,6 +45,7 @@ pub fn all() -> impl Iterator<Item = TableDefinition> {
             rows_tree: TreeNumber(0),
             large_values_tree: TreeNumber(0),
             row_version: 0,
+            dropped_columns: Vec::new(),
             collation,
             comment: match full_name {
                 "mysql.general_log" => "General log".into(),
@@ -93,6 +94,8 @@ fn column(line: &str) -> ColumnDefinition {
         comment: "".into(),
         since_version: 0,
         instant_default: StoredValue::Null,
+        stored_order: 0,
+        earlier_forms: Vec::new(),
     }
 }
 

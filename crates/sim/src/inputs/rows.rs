@@ -36,6 +36,8 @@ fn columns() -> Vec<ColumnDefinition> {
             comment: "".into(),
             since_version: u32::from(number == 10),
             instant_default: StoredValue::Null,
+            stored_order: 0,
+            earlier_forms: Vec::new(),
         })
         .collect()
 }

@@ -13,12 +13,16 @@
 //! Columns that stand at a constant place of the record's key are read from there and not repeated in the row; a
 //! secondary entry's covered columns are read from its key, from the row locator, or from a body of this same format.
 //!
+//! Rows hold their columns in the order of `stored_order`, which no instant change alters, and each version of the layout
+//! knows the form that a column had then. So an instant change costs a reader nothing: it takes the layout that the row
+//! names, where every column that it asks for has its constant place.
+//!
 //! Invariants:
-//! 1. Layout version `v` holds the columns with `since_version <= v`; a later column is answered from its instant
-//!    default without touching the row.
+//! 1. Layout version `v` holds the columns with `since_version <= v`, and those dropped after `v`; a later column is answered
+//!    from its instant default without touching the row.
 //! 2. End offsets ascend; a NULL variable column is empty.
 
-use catalog::{ColumnDefinition, StoredValue};
+use catalog::{ColumnDefinition, DroppedColumn, StoredValue};
 use types::{Cell, Column, Decimal};
 
 use super::field::Field;
@@ -36,8 +40,11 @@ const HEADER_BYTES: usize = 2;
 pub const REFERENCE_BYTES: usize = 24;
 /// First bytes of an external value that stay in the row.
 pub const PREFIX_BYTES: usize = 32;
-/// Most versions of a layout; the next instant change rebuilds the table.
-pub const VERSIONS_MAX: u32 = VERSION_MASK as u32;
+/// Most versions of a layout; the next instant change rebuilds the table. Each open table keeps them all.
+pub const VERSIONS_MAX: u32 = 1_023;
+const _: () = assert!(VERSIONS_MAX <= VERSION_MASK as u32);
+/// Stands for a dropped column where a table ordinal is meant.
+const DROPPED: u32 = u32::MAX;
 
 /// Where a large value's bytes are: a stream of chunks, and a part of it.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -142,7 +149,9 @@ pub struct Layout {
     version: u16,
     /// By table ordinal.
     slots: Vec<Slot>,
-    /// Table ordinals of the variable columns, in body order.
+    /// Table ordinals of the fixed-width columns, in body order.
+    fixed: Vec<u32>,
+    /// Table ordinals of the variable columns, in body order; [`DROPPED`] for a dropped one.
     variable: Vec<u32>,
     fixed_start: usize,
     /// Where the end offsets begin.
@@ -160,46 +169,77 @@ impl Layout {
         place: impl Fn(usize) -> Option<KeyPlace>,
         included: impl Fn(usize) -> bool,
     ) -> Self {
+        Self::with_dropped(columns, &[], version, place, included)
+    }
+
+    /// As [`Layout::new`], of rows that also hold the columns which were dropped since.
+    pub fn with_dropped(
+        columns: &[ColumnDefinition],
+        dropped: &[DroppedColumn],
+        version: u32,
+        place: impl Fn(usize) -> Option<KeyPlace>,
+        included: impl Fn(usize) -> bool,
+    ) -> Self {
         let in_body = |ordinal: usize, column: &ColumnDefinition| {
             included(ordinal) && column.since_version <= version && place(ordinal).is_none()
         };
-        let null_count = columns.iter().enumerate().filter(|(i, c)| in_body(*i, c) && c.nullable).count();
-        let null_bytes = null_count.div_ceil(8);
-        let fixed_start = HEADER_BYTES + null_bytes;
-        let mut offset = fixed_start;
-        let mut null_bit = 0;
-        let mut variable = Vec::new();
-        let slots = columns
+        // What lies in the body, in its order: a column and its ordinal.
+        let mut stored: Vec<(u32, &ColumnDefinition)> = columns
+            .iter()
+            .enumerate()
+            .filter(|&(ordinal, column)| in_body(ordinal, column))
+            .map(|(ordinal, column)| (ordinal as u32, column))
+            .collect();
+        let still_there = |dropped: &&DroppedColumn| {
+            (dropped.column.since_version..=dropped.until_version).contains(&version)
+        };
+        stored.extend(dropped.iter().filter(still_there).map(|dropped| (DROPPED, &dropped.column)));
+        stored.sort_by_key(|(ordinal, column)| (column.stored_order, *ordinal));
+
+        let mut slots: Vec<Slot> = columns
             .iter()
             .enumerate()
             .map(|(ordinal, column)| {
-                let field = Field::of(&column.data_type);
-                let at = if let Some(place) = place(ordinal).filter(|_| included(ordinal)) {
-                    let offset = place.offset as u32;
-                    if place.in_locator {
-                        Place::Locator { offset, inverted: place.inverted }
-                    } else {
-                        Place::Key { offset, inverted: place.inverted, null_marker: place.null_marker }
+                let at = match place(ordinal).filter(|_| included(ordinal)) {
+                    Some(KeyPlace { offset, inverted, in_locator: true, .. }) => {
+                        Place::Locator { offset: offset as u32, inverted }
                     }
-                } else if !in_body(ordinal, column) {
-                    Place::Missing
-                } else if let Some(width) = field.width() {
-                    offset += width;
-                    Place::Fixed { offset: (offset - width) as u32 }
-                } else {
-                    variable.push(ordinal as u32);
-                    Place::Variable { ordinal: variable.len() as u32 - 1 }
+                    Some(KeyPlace { offset, inverted, null_marker, .. }) => {
+                        Place::Key { offset: offset as u32, inverted, null_marker }
+                    }
+                    None => Place::Missing,
                 };
-                let bit = (in_body(ordinal, column) && column.nullable).then(|| {
-                    null_bit += 1;
-                    null_bit - 1
-                });
-                Slot { field, place: at, null_bit: bit, instant_default: column.instant_default.clone() }
+                let missing = at == Place::Missing && !in_body(ordinal, column);
+                let instant_default =
+                    if missing { column.instant_default.clone() } else { StoredValue::Null };
+                Slot { field: Field::of(&column.data_type), place: at, null_bit: None, instant_default }
             })
             .collect();
+        let null_count = stored.iter().filter(|(_, column)| column.form_in(version).1).count();
+        let fixed_start = HEADER_BYTES + null_count.div_ceil(8);
+        let (mut offset, mut null_bit) = (fixed_start, 0);
+        let (mut fixed, mut variable) = (Vec::new(), Vec::new());
+        for (ordinal, column) in stored {
+            let (data_type, nullable) = column.form_in(version);
+            let field = Field::of(data_type);
+            let place = if let Some(width) = field.width() {
+                offset += width;
+                fixed.push(ordinal);
+                Place::Fixed { offset: (offset - width) as u32 }
+            } else {
+                variable.push(ordinal);
+                Place::Variable { ordinal: variable.len() as u32 - 1 }
+            };
+            if let Some(slot) = slots.get_mut(ordinal as usize) {
+                slot.field = field;
+                slot.place = place;
+                slot.null_bit = nullable.then_some(null_bit);
+            }
+            null_bit += u32::from(nullable);
+        }
         let ends_start = offset;
         let data_start = ends_start + 2 * variable.len();
-        Self { version: version as u16, slots, variable, fixed_start, ends_start, data_start }
+        Self { version: version as u16, slots, fixed, variable, fixed_start, ends_start, data_start }
     }
 
     /// Whether the body holds nothing: then it is not written at all.
@@ -243,13 +283,12 @@ impl Layout {
     ) {
         let start = out.len();
         out.resize(start + self.fixed_start, 0);
-        for (ordinal, slot) in self.slots.iter().enumerate() {
-            if let Place::Fixed { .. } = slot.place {
-                let value = cell(ordinal);
-                slot.field.write_fixed(value, zone, out);
-                if matches!(value, Cell::Null) {
-                    self.mark_null(slot, &mut out[start..]);
-                }
+        for &ordinal in &self.fixed {
+            let slot = &self.slots[ordinal as usize];
+            let value = cell(ordinal as usize);
+            slot.field.write_fixed(value, zone, out);
+            if matches!(value, Cell::Null) {
+                self.mark_null(slot, &mut out[start..]);
             }
         }
         self.write_variable(start, |ordinal| matches!(cell(ordinal), Cell::Null), variable, out);

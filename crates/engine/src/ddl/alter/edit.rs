@@ -1,0 +1,415 @@
+//! The actions of ALTER TABLE, applied to a draft of the table.
+//!
+//! Columns are found by the names they had before the statement, whatever its earlier actions renamed; what is dropped goes
+//! first, so that its name is free for what is added.
+
+use std::sync::Arc;
+
+use catalog::{ColumnDefault, TableDefinition, names_equal};
+use service::error as e;
+use service::error::Diagnostic;
+use syntax::ast;
+use syntax::ast::AlterAction as A;
+use types::{CollationId, DataType, TypeKind};
+
+use crate::ddl::column_type::{charset_warning, resolve_collation};
+use crate::ddl::draft::{Draft, DraftColumn, DraftForeignKey};
+use crate::ddl::tables::template;
+use crate::ddl::{
+    Context, Result, Settings, check_column_name, check_index_name, check_name, defaults, text_of,
+};
+
+/// What the actions made of a table.
+pub(super) struct Edited {
+    pub(super) draft: Draft,
+    pub(super) table: TableDefinition,
+    /// FORCE, ENGINE= or the like was written.
+    pub(super) rebuild_asked: bool,
+    /// RENAME TO.
+    pub(super) rename: Option<(String, String)>,
+}
+
+/// Applies the actions to the table as it is.
+///
+/// # Errors
+/// MySQL's.
+pub(super) fn edit(
+    context: &Context<'_>,
+    catalog: &catalog::Catalog,
+    old: &TableDefinition,
+    actions: &[A<'_>],
+    warnings: &mut Vec<Diagnostic>,
+) -> Result<Edited> {
+    let settings = context.settings(catalog);
+    let mut editor = Editor {
+        draft: Draft::of(old),
+        old,
+        settings: &settings,
+        rebuild_asked: false,
+        rename: None,
+        dropped_columns: Vec::new(),
+    };
+    // What is dropped goes first, so that its name is free for what is added.
+    let drops = |action: &A<'_>| {
+        matches!(
+            action,
+            A::DropColumn(_)
+                | A::DropPrimaryKey
+                | A::DropIndex(_)
+                | A::DropForeignKey(_)
+                | A::DropCheck(_)
+                | A::DropConstraint(_)
+        )
+    };
+    for action in actions.iter().filter(|action| drops(action)) {
+        editor.drop_something(action)?;
+    }
+    for action in actions.iter().filter(|action| !drops(action)) {
+        editor.apply(context, action, warnings)?;
+    }
+    if editor.draft.columns.is_empty() {
+        return Err(e::ER_CANT_REMOVE_ALL_FIELDS.bare());
+    }
+    for name in &editor.dropped_columns {
+        let uses = |key: &&DraftForeignKey| key.columns.iter().any(|column| names_equal(column, name));
+        if let Some(key) = editor.draft.foreign_keys.iter().find(uses) {
+            let key = key.name.as_deref().unwrap_or_default();
+            return Err(e::ER_FK_COLUMN_CANNOT_DROP.with(&[name, &key]));
+        }
+    }
+    let template = TableDefinition {
+        row_version: old.row_version,
+        dropped_columns: old.dropped_columns.clone(),
+        ..template(old.id, old.schema_id, old.kind, old.created_micros)
+    };
+    let table = editor.draft.finish(template, &settings, warnings)?;
+    Ok(Edited { draft: editor.draft, table, rebuild_asked: editor.rebuild_asked, rename: editor.rename })
+}
+
+struct Editor<'a> {
+    draft: Draft,
+    old: &'a TableDefinition,
+    settings: &'a Settings<'a>,
+    rebuild_asked: bool,
+    rename: Option<(String, String)>,
+    dropped_columns: Vec<String>,
+}
+
+impl Editor<'_> {
+    /// The draft's position of the column that was called `name` before the statement.
+    ///
+    /// # Errors
+    /// 1054.
+    fn old_column(&self, name: &str) -> Result<usize> {
+        self.draft
+            .columns
+            .iter()
+            .position(|column| {
+                column.origin.is_some_and(|origin| names_equal(&self.old.columns[origin].name, name))
+            })
+            .ok_or_else(|| e::ER_BAD_FIELD_ERROR.with(&[&name, &self.old.name]))
+    }
+
+    fn drop_something(&mut self, action: &A<'_>) -> Result<()> {
+        let missing = |name: &str| e::ER_CANT_DROP_FIELD_OR_KEY.with(&[&name]);
+        match action {
+            A::DropColumn(name) => {
+                let name = text_of(name.text)?;
+                let position = self.draft.column_position(name).ok_or_else(|| missing(name))?;
+                self.draft.columns.remove(position);
+                self.dropped_columns.push(name.to_owned());
+                for key in &mut self.draft.keys {
+                    let before = key.parts.len();
+                    key.parts.retain(|part| !names_equal(&part.column, name));
+                    if key.parts.len() != before {
+                        key.origin = None;
+                    }
+                }
+                self.draft.keys.retain(|key| !key.parts.is_empty());
+            }
+            A::DropPrimaryKey => {
+                let position = self.draft.keys.iter().position(|key| key.kind == catalog::IndexKind::Primary);
+                self.draft.keys.remove(position.ok_or_else(|| missing("PRIMARY"))?);
+            }
+            A::DropIndex(name) => {
+                let name = text_of(name.text)?;
+                let position = self.key_position(name).ok_or_else(|| missing(name))?;
+                self.draft.keys.remove(position);
+            }
+            A::DropForeignKey(name) => {
+                let name = text_of(name.text)?;
+                if !self.drop_foreign_key(name) {
+                    return Err(missing(name));
+                }
+            }
+            A::DropCheck(name) => {
+                let name = text_of(name.text)?;
+                if !self.drop_check(name) {
+                    return Err(e::ER_CHECK_CONSTRAINT_NOT_FOUND.with(&[&name]));
+                }
+            }
+            A::DropConstraint(name) => {
+                let name = text_of(name.text)?;
+                if !self.drop_check(name) && !self.drop_foreign_key(name) {
+                    let position = self.draft.keys.iter().position(|key| {
+                        key.kind != catalog::IndexKind::Plain
+                            && key.name.as_deref().is_some_and(|other| names_equal(other, name))
+                    });
+                    let position = position.ok_or_else(|| e::ER_CONSTRAINT_NOT_FOUND.with(&[&name]))?;
+                    self.draft.keys.remove(position);
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn key_position(&self, name: &str) -> Option<usize> {
+        self.draft
+            .keys
+            .iter()
+            .position(|key| key.name.as_deref().is_some_and(|other| names_equal(other, name)))
+    }
+
+    fn drop_foreign_key(&mut self, name: &str) -> bool {
+        let before = self.draft.foreign_keys.len();
+        self.draft
+            .foreign_keys
+            .retain(|key| !key.name.as_deref().is_some_and(|other| names_equal(other, name)));
+        self.draft.foreign_keys.len() != before
+    }
+
+    fn drop_check(&mut self, name: &str) -> bool {
+        let before = self.draft.checks.len();
+        self.draft
+            .checks
+            .retain(|check| !check.name.as_deref().is_some_and(|other| names_equal(other, name)));
+        self.draft.checks.len() != before
+    }
+
+    fn apply(&mut self, context: &Context<'_>, action: &A<'_>, warnings: &mut Vec<Diagnostic>) -> Result<()> {
+        let settings = self.settings;
+        match *action {
+            A::AddColumn(column, place) => {
+                let column = self.draft.column(column, settings, warnings)?;
+                self.place(column, place, None)?;
+            }
+            A::AddElements(elements) => {
+                for element in elements {
+                    self.draft.add_element(element, settings, warnings)?;
+                }
+            }
+            A::AddKey(key) => {
+                let key = Draft::key(key, warnings)?;
+                self.draft.keys.push(key);
+            }
+            A::AddForeignKey(key) => self.draft.add_foreign_key(key)?,
+            A::AddCheck(check) => self.draft.add_check(&check, settings)?,
+            A::ModifyColumn(column, place) => {
+                let name = text_of(column.name.text)?;
+                self.redefine(name, column, place, warnings)?;
+            }
+            A::ChangeColumn(old, column, place) => {
+                self.redefine(text_of(old.text)?, column, place, warnings)?;
+            }
+            A::SetDefault(name, default) => {
+                let position = self.old_column(text_of(name.text)?)?;
+                let column = &self.draft.columns[position].definition;
+                let default = defaults::column_default(
+                    &default,
+                    &column.name.clone(),
+                    &column.data_type.clone(),
+                    column.nullable,
+                    settings,
+                    warnings,
+                )?;
+                self.draft.columns[position].definition.default = default;
+            }
+            A::DropDefault(name) => {
+                let position = self.old_column(text_of(name.text)?)?;
+                self.draft.columns[position].definition.default = ColumnDefault::None;
+            }
+            A::SetColumnInvisible(name, invisible) => {
+                let position = self.old_column(text_of(name.text)?)?;
+                self.draft.columns[position].definition.invisible = invisible;
+            }
+            A::SetIndexInvisible(name, invisible) => {
+                let name = text_of(name.text)?;
+                let position = self
+                    .key_position(name)
+                    .ok_or_else(|| e::ER_KEY_DOES_NOT_EXITS.with(&[&name, &self.old.name]))?;
+                if invisible && self.draft.keys[position].kind == catalog::IndexKind::Primary {
+                    return Err(e::ER_PK_INDEX_CANT_BE_INVISIBLE.bare());
+                }
+                self.draft.keys[position].visible = !invisible;
+            }
+            A::SetEnforced(name, enforced) => {
+                let name = text_of(name.text)?;
+                let found = self
+                    .draft
+                    .checks
+                    .iter_mut()
+                    .find(|check| check.name.as_deref().is_some_and(|other| names_equal(other, name)));
+                match found {
+                    Some(check) => check.enforced = enforced,
+                    None => return Err(e::ER_CHECK_CONSTRAINT_NOT_FOUND.with(&[&name])),
+                }
+            }
+            A::RenameColumn(old, new) => {
+                let position = self.old_column(text_of(old.text)?)?;
+                let new = text_of(new.text)?;
+                check_column_name(new)?;
+                self.rename_column(position, new);
+            }
+            A::RenameIndex(old, new) => {
+                let (old, new) = (text_of(old.text)?, text_of(new.text)?);
+                let position = self
+                    .key_position(old)
+                    .ok_or_else(|| e::ER_KEY_DOES_NOT_EXITS.with(&[&old, &self.old.name]))?;
+                check_index_name(new)?;
+                self.draft.keys[position].name = Some(new.into());
+            }
+            A::RenameTable(name) => {
+                let (schema, name) = match name.schema {
+                    Some(_) => context.resolve(&name)?,
+                    None => (self.old.schema.to_string(), {
+                        let new = text_of(name.name.text)?;
+                        check_name(new)?;
+                        if new.is_empty() || new.ends_with(' ') {
+                            return Err(e::ER_WRONG_TABLE_NAME.with(&[&new]));
+                        }
+                        new.to_owned()
+                    }),
+                };
+                self.rename = Some((schema, name));
+            }
+            A::Option(option) => {
+                if matches!(option, ast::TableOption::Engine(_)) {
+                    self.rebuild_asked = true;
+                }
+                self.draft.apply_options(&[option], settings, warnings)?;
+            }
+            A::ConvertCharset { charset, collation } => {
+                if let Some(charset) = charset {
+                    charset_warning(charset, warnings);
+                }
+                let collation = resolve_collation(charset, collation)?.unwrap_or(settings.server_collation);
+                self.convert(collation);
+            }
+            A::Force => self.rebuild_asked = true,
+            // Rows keep the order of their key whatever is asked; non-unique keys are never disabled.
+            A::OrderBy(_) | A::Keys(_) => {}
+            A::PartitionBy(_) => return Err(e::ER_NOT_SUPPORTED_YET.with(&[&"PARTITION BY"])),
+            A::Other(words) => return Err(e::ER_NOT_SUPPORTED_YET.with(&[&words])),
+            A::DropColumn(_)
+            | A::DropPrimaryKey
+            | A::DropIndex(_)
+            | A::DropForeignKey(_)
+            | A::DropCheck(_)
+            | A::DropConstraint(_) => {}
+        }
+        Ok(())
+    }
+
+    /// Puts a column where it is to stand; `default`: where it stood.
+    fn place(
+        &mut self,
+        column: DraftColumn,
+        place: Option<ast::ColumnPlace<'_>>,
+        default: Option<usize>,
+    ) -> Result<()> {
+        let position = match place {
+            None => default.unwrap_or(self.draft.columns.len()),
+            Some(ast::ColumnPlace::First) => 0,
+            Some(ast::ColumnPlace::After(name)) => {
+                let name = text_of(name.text)?;
+                let after = self.draft.column_position(name);
+                after.ok_or_else(|| e::ER_BAD_FIELD_ERROR.with(&[&name, &self.old.name]))? + 1
+            }
+        };
+        self.draft.columns.insert(position.min(self.draft.columns.len()), column);
+        Ok(())
+    }
+
+    fn redefine(
+        &mut self,
+        old: &str,
+        column: &ast::ColumnDef<'_>,
+        place: Option<ast::ColumnPlace<'_>>,
+        warnings: &mut Vec<Diagnostic>,
+    ) -> Result<()> {
+        let position = self.old_column(old)?;
+        let new_name = text_of(column.name.text)?.to_owned();
+        let mut made = self.draft.column(column, self.settings, warnings)?;
+        let before = self.draft.columns[position].clone();
+        made.origin = before.origin;
+        made.definition.since_version = before.definition.since_version;
+        made.definition.instant_default = before.definition.instant_default;
+        made.definition.stored_order = before.definition.stored_order;
+        made.definition.earlier_forms = before.definition.earlier_forms;
+        if !names_equal(&before.definition.name, &new_name) {
+            self.rename_column(position, &new_name);
+        }
+        self.draft.columns.remove(position);
+        self.place(made, place, Some(position))
+    }
+
+    /// Renames a column, and with it what refers to it.
+    fn rename_column(&mut self, position: usize, new: &str) {
+        let old = Arc::clone(&self.draft.columns[position].definition.name);
+        let new: Arc<str> = new.into();
+        self.draft.columns[position].definition.name = Arc::clone(&new);
+        for key in &mut self.draft.keys {
+            // Keys that stand in the statement itself use the new names already.
+            if key.origin.is_some() {
+                for part in key.parts.iter_mut().filter(|part| names_equal(&part.column, &old)) {
+                    part.column = Arc::clone(&new);
+                }
+            }
+        }
+        for key in &mut self.draft.foreign_keys {
+            for column in key.columns.iter_mut().filter(|column| names_equal(column, &old)) {
+                *column = Arc::clone(&new);
+            }
+        }
+    }
+
+    /// CONVERT TO CHARACTER SET: the table's collation and that of all its strings.
+    fn convert(&mut self, collation: CollationId) {
+        self.draft.collation = collation;
+        for column in &mut self.draft.columns {
+            let column = &mut column.definition;
+            let data_type = &mut column.data_type;
+            let is_text = data_type.is_string() || matches!(data_type.kind, TypeKind::Enum | TypeKind::Set);
+            if !is_text || data_type.is_binary_string() {
+                continue;
+            }
+            let (before, after) = (data_type.collation.charset(), collation.charset());
+            if data_type.is_text_or_blob() && after.max_bytes_per_char() > before.max_bytes_per_char() {
+                // A TEXT must hold as many characters as before.
+                let chars = u64::from(data_type.length) / before.max_bytes_per_char() as u64;
+                let bytes = chars * after.max_bytes_per_char() as u64;
+                let kind = match bytes {
+                    0..=0xff => TypeKind::TinyText,
+                    0x100..=0xffff => TypeKind::Text,
+                    0x1_0000..=0xff_ffff => TypeKind::MediumText,
+                    _ => TypeKind::LongText,
+                };
+                *data_type = DataType::text(kind, collation);
+            }
+            if let Some(members) = &data_type.members {
+                let names = members
+                    .iter()
+                    .map(|name| {
+                        let mut out = Vec::new();
+                        let _ = types::charset::convert_lossy(before, name, after, &mut out);
+                        out.into_boxed_slice()
+                    })
+                    .collect();
+                *data_type =
+                    DataType::with_members(data_type.kind, Arc::new(types::Members::new(names)), collation);
+            }
+            data_type.collation = collation;
+        }
+    }
+}

@@ -1,0 +1,174 @@
+//! ALGORITHM= and LOCK=: what the statement may do to get its work done, and MySQL's words when that is not enough.
+//!
+//! | refused | when |
+//! | --- | --- |
+//! | 1221 | ALGORITHM=INSTANT with any LOCK |
+//! | 1845, 1846 | the change cannot be made that way, without or with a reason |
+//!
+//! More is instant here than in MySQL, so less is refused.
+
+use catalog::TableDefinition;
+use service::error as e;
+use service::error::SqlError;
+
+use super::instant::is_other_type;
+use crate::ddl::Result;
+
+/// How the statement may be carried out (ALGORITHM=).
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Algorithm {
+    Any,
+    Instant,
+    Inplace,
+    Copy,
+}
+
+/// What others may do meanwhile (LOCK=).
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Lock {
+    /// As much as possible.
+    Any,
+    /// Read and write.
+    None,
+    /// Read.
+    Shared,
+    /// Nothing.
+    Exclusive,
+}
+
+/// What was asked.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) struct Request {
+    pub(super) algorithm: Algorithm,
+    pub(super) lock: Lock,
+}
+
+/// What the change needs.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Needs {
+    /// The rows stay where they are.
+    pub(super) in_place: bool,
+    /// An index is built.
+    pub(super) builds_index: bool,
+    /// The table gets another name.
+    pub(super) renames: bool,
+    /// Why MySQL copies, if it says why.
+    pub(super) reason: Option<Reason>,
+}
+
+/// Why rows have to be copied.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Reason {
+    /// A column changes its type.
+    ColumnType,
+    /// The primary key goes and none comes.
+    NoPrimaryKey,
+    /// An AUTO_INCREMENT column is new.
+    AutoIncrement,
+}
+
+impl Reason {
+    /// Why `table` cannot be had from `old` without a copy that MySQL gives a reason for.
+    pub(super) fn of(
+        old: &TableDefinition,
+        table: &TableDefinition,
+        mapping: &[Option<usize>],
+    ) -> Option<Self> {
+        let pairs = || mapping.iter().zip(&table.columns);
+        if old.primary_key().is_some() && table.primary_key().is_none() {
+            Some(Self::NoPrimaryKey)
+        } else if pairs()
+            .any(|(origin, column)| origin.is_some_and(|origin| is_other_type(&old.columns[origin], column)))
+        {
+            Some(Self::ColumnType)
+        } else if pairs().any(|(origin, column)| origin.is_none() && column.auto_increment) {
+            Some(Self::AutoIncrement)
+        } else {
+            None
+        }
+    }
+
+    fn text(self) -> &'static str {
+        match self {
+            Self::ColumnType => "Cannot change column type INPLACE",
+            Self::NoPrimaryKey => {
+                "Dropping a primary key is not allowed without also adding a new primary key"
+            }
+            Self::AutoIncrement => "Adding an auto-increment column requires a lock",
+        }
+    }
+}
+
+impl Request {
+    /// Reads the words of the statement.
+    ///
+    /// # Errors
+    /// 1800, 1801, 1221, 1846.
+    pub(super) fn parse(algorithm: Option<&[u8]>, lock: Option<&[u8]>) -> Result<Self> {
+        let upper = |text: &[u8]| String::from_utf8_lossy(text).to_ascii_uppercase();
+        let shown = |text: Option<&[u8]>| String::from_utf8_lossy(text.unwrap_or(b"")).into_owned();
+        let lock = match lock.map(upper).as_deref() {
+            None | Some("DEFAULT") => Lock::Any,
+            Some("NONE") => Lock::None,
+            Some("SHARED") => Lock::Shared,
+            Some("EXCLUSIVE") => Lock::Exclusive,
+            Some(_) => return Err(e::ER_UNKNOWN_ALTER_LOCK.with(&[&shown(lock)])),
+        };
+        let algorithm = match algorithm.map(upper).as_deref() {
+            None | Some("DEFAULT") => Algorithm::Any,
+            Some("INSTANT") => Algorithm::Instant,
+            Some("INPLACE") => Algorithm::Inplace,
+            Some("COPY") => Algorithm::Copy,
+            Some(_) => return Err(e::ER_UNKNOWN_ALTER_ALGORITHM.with(&[&shown(algorithm)])),
+        };
+        match (algorithm, lock) {
+            (Algorithm::Instant, Lock::None | Lock::Shared | Lock::Exclusive) => {
+                Err(e::ER_WRONG_USAGE.with(&[&"ALGORITHM=INSTANT", &"LOCK=NONE/SHARED/EXCLUSIVE"]))
+            }
+            (Algorithm::Copy, Lock::None) => Err(needs_lock("COPY algorithm requires a lock")),
+            _ => Ok(Self { algorithm, lock }),
+        }
+    }
+
+    /// Refuses what cannot be done as asked.
+    ///
+    /// # Errors
+    /// 1845, 1846.
+    pub(super) fn check(self, needs: &Needs) -> Result<()> {
+        let not_so =
+            |asked: &str, instead: &str| Err(e::ER_ALTER_OPERATION_NOT_SUPPORTED.with(&[&asked, &instead]));
+        let because = |asked: &str, reason: &str, instead: &str| {
+            Err(e::ER_ALTER_OPERATION_NOT_SUPPORTED_REASON.with(&[&asked, &reason, &instead]))
+        };
+        if self.algorithm == Algorithm::Instant && needs.in_place && !needs.builds_index {
+            return Ok(());
+        }
+        let by_index = self.algorithm == Algorithm::Instant && needs.builds_index;
+        let reason = needs.reason.filter(|_| !needs.in_place || by_index);
+        match (self.algorithm, reason) {
+            (Algorithm::Instant, None) => return not_so("ALGORITHM=INSTANT", "ALGORITHM=COPY/INPLACE"),
+            (Algorithm::Instant, Some(Reason::ColumnType)) => {
+                let reason = "Need to rebuild the table to change column type";
+                return because("ALGORITHM=INSTANT", reason, "ALGORITHM=COPY/INPLACE");
+            }
+            (Algorithm::Instant, Some(reason)) => {
+                return because("ALGORITHM=INSTANT", reason.text(), "ALGORITHM=COPY/INPLACE");
+            }
+            (Algorithm::Inplace, Some(reason @ (Reason::ColumnType | Reason::NoPrimaryKey))) => {
+                return because("ALGORITHM=INPLACE", reason.text(), "ALGORITHM=COPY");
+            }
+            _ => {}
+        }
+        if needs.renames && matches!(self.lock, Lock::None | Lock::Shared) {
+            return not_so("LOCK=NONE/SHARED", "LOCK=EXCLUSIVE");
+        }
+        if self.lock == Lock::None && !needs.in_place {
+            return Err(needs_lock(reason.map_or("COPY algorithm requires a lock", Reason::text)));
+        }
+        Ok(())
+    }
+}
+
+fn needs_lock(reason: &str) -> Box<SqlError> {
+    e::ER_ALTER_OPERATION_NOT_SUPPORTED_REASON.with(&[&"LOCK=NONE", &reason, &"LOCK=SHARED"])
+}
