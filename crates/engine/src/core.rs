@@ -145,6 +145,7 @@ impl Core {
         self.logs.set_statement_bytes_max(globals.unsigned(known::log_statement_max_bytes()));
         self.logs.switch_general(globals.boolean(known::general_log()));
         self.logs.switch_slow(globals.boolean(known::slow_query_log()));
+        self.definitions.set_note_bytes_max(globals.unsigned(known::innodb_online_alter_log_max_size()));
         self.store.set_flush_policy(match globals.integer(known::innodb_flush_log_at_trx_commit()) {
             0 => store::wal::FlushPolicy::Lazy,
             2 => store::wal::FlushPolicy::WriteAtCommit,

@@ -460,6 +460,7 @@ table! {
     1769 ER_SET_STATEMENT_CANNOT_INVOKE_FUNCTION "HY000" "The statement 'SET %.200s' cannot invoke a stored function.";
     1791 ER_UNKNOWN_EXPLAIN_FORMAT "HY000" "Unknown EXPLAIN format name: '%s'";
     1792 ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION "25006" "Cannot execute statement in a READ ONLY transaction.";
+    1799 ER_INNODB_ONLINE_LOG_TOO_BIG "HY000" "Creating index '%s' required more than 'innodb_online_alter_log_max_size' bytes of modification log. Please try again.";
     1800 ER_UNKNOWN_ALTER_ALGORITHM "HY000" "Unknown ALGORITHM '%s'";
     1801 ER_UNKNOWN_ALTER_LOCK "HY000" "Unknown LOCK type '%s'";
     1808 ER_TABLE_SCHEMA_MISMATCH "HY000" "Schema mismatch (%s)";

@@ -1,7 +1,7 @@
 //! Rows over bytes: codecs, index upkeep, large values, statistics, and the dictionary of definitions.
 //!
 //! Read [`codec`] first: how a value, a row and a key look as bytes; then [`Table`], which keeps a table's trees in
-//! step, and [`foreign_key`], which keeps tables in step with each other; then [`dictionary`], which keeps the definitions.
+//! step, [`IndexBuild`], by which new ones come beside writers, and [`foreign_key`], which keeps tables in step with each other; then [`dictionary`], which keeps the definitions.
 
 mod auto_increment;
 pub mod codec;
@@ -10,6 +10,7 @@ mod encoding;
 mod entry;
 mod error;
 pub mod foreign_key;
+mod index_build;
 mod large;
 mod metadata_lock;
 mod print;
@@ -25,8 +26,9 @@ use std::time::Duration;
 pub use auto_increment::{AutoIncrement, auto_increment_limit, first_of_series};
 pub use error::{DuplicateKey, ForeignKeyViolation, WriteError};
 pub use foreign_key::ForeignKeys;
+pub use index_build::{BuildPosition, IndexBuild, IndexBuildError};
 pub use large::LARGE_VALUES_READ;
-pub use metadata_lock::{MetadataLock, MetadataLockError, MetadataMode, Patience};
+pub use metadata_lock::{MetadataLock, MetadataLockError, MetadataMode, Others, Patience};
 pub use print::print_cell;
 pub use read::{ScanRequest, TableScan};
 pub use table::{KeyBytesRange, Table, may_need_large_values};

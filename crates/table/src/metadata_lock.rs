@@ -5,12 +5,16 @@
 //! do, and those who come while DDL waits stand behind it. Taking it for reading or writing is one atomic addition when
 //! nobody is in the way.
 //!
-//! | held / wanted | read | write | read only | alone |
-//! | --- | --- | --- | --- | --- |
-//! | read | yes | yes | yes | waits |
-//! | write | yes | yes | waits | waits |
-//! | read only (LOCK TABLES ... READ) | yes | waits | yes | waits |
-//! | alone (DDL, LOCK TABLES ... WRITE) | waits | waits | waits | waits |
+//! | held / wanted | read | write | read only | define | alone |
+//! | --- | --- | --- | --- | --- | --- |
+//! | read | yes | yes | yes | yes | waits |
+//! | write | yes | yes | waits | yes | waits |
+//! | read only (LOCK TABLES ... READ) | yes | waits | yes | yes | waits |
+//! | define (ALTER TABLE at work) | yes | yes | yes | waits | waits |
+//! | alone (DDL, LOCK TABLES ... WRITE) | waits | waits | waits | waits | waits |
+//!
+//! Who defines goes up to being alone and down again ([`MetadataLock::upgrade`], [`MetadataLock::downgrade`]), before anybody
+//! who waits to be alone; down to letting others read only, if that is wanted.
 //!
 //! Who waits sits in `env::blocking`, so that a worker can give its place away.
 
@@ -21,14 +25,19 @@ use parking_lot::{Condvar, Mutex, MutexGuard};
 
 /// Set while somebody holds or wants the lock alone.
 const ALONE: u64 = 1 << 63;
-/// One reader. There are fewer than 2^24 at a time: each is a session's.
+/// One reader. There are fewer than 2^20 at a time: each is a session's.
 const READER: u64 = 1;
+const READERS: u64 = WRITER - 1;
 /// One writer.
-const WRITER: u64 = 1 << 24;
-const WRITERS: u64 = 0xFF_FFFF << 24;
-/// One who keeps writers out. Fewer than 2^14.
-const READ_ONLY: u64 = 1 << 48;
-const READ_ONLYS: u64 = 0x3FFF << 48;
+const WRITER: u64 = 1 << 20;
+const WRITERS: u64 = READ_ONLY - WRITER;
+/// One who keeps writers out.
+const READ_ONLY: u64 = 1 << 40;
+const READ_ONLYS: u64 = SOLE - READ_ONLY;
+/// Set while the one who defines is alone or wants to be.
+const SOLE: u64 = 1 << 60;
+/// Somebody defines.
+const DEFINE: u64 = 1 << 61;
 /// Somebody waits: who gives back must wake.
 const AWAITED: u64 = 1 << 62;
 
@@ -44,8 +53,19 @@ pub enum MetadataMode {
     Write,
     /// Reads rows and lets nobody write: LOCK TABLES ... READ.
     ReadOnly,
+    /// Readies a change of the definition, beside readers and writers.
+    Define,
     /// Changes the definition, or LOCK TABLES ... WRITE.
     Alone,
+}
+
+/// What others may do while one who defines is not alone.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Others {
+    /// Read and write.
+    Write,
+    /// Read.
+    Read,
 }
 
 /// Why a lock was not given.
@@ -125,13 +145,52 @@ impl MetadataLock {
     pub fn try_lock(&self, mode: MetadataMode) -> bool {
         self.change(|state| {
             let (blocked_by, added) = match mode {
-                MetadataMode::Read => (ALONE, READER),
-                MetadataMode::Write => (ALONE | READ_ONLYS, WRITER),
-                MetadataMode::ReadOnly => (ALONE | WRITERS, READ_ONLY),
+                MetadataMode::Read => (ALONE | SOLE, READER),
+                MetadataMode::Write => (ALONE | SOLE | READ_ONLYS, WRITER),
+                MetadataMode::ReadOnly => (ALONE | SOLE | WRITERS, READ_ONLY),
+                MetadataMode::Define => (ALONE | DEFINE, DEFINE),
                 MetadataMode::Alone => (!AWAITED, ALONE),
             };
             (state & blocked_by == 0).then(|| state + added)
         })
+    }
+
+    /// Makes the one who defines alone: keeps newcomers out and waits for the others. `held`: what they may do now.
+    ///
+    /// # Errors
+    /// As [`MetadataLock::lock`]; it still defines then, and others may read and write.
+    ///
+    /// # Panics
+    /// If nobody defines.
+    pub fn upgrade(&self, held: Others, patience: Patience<'_>) -> Result<(), MetadataLockError> {
+        let own = if held == Others::Read { READ_ONLY } else { 0 };
+        // One step, so that no writer comes between.
+        let before = self.state.fetch_add(SOLE - own, Ordering::AcqRel);
+        assert!(before & (DEFINE | SOLE) == DEFINE, "who defines goes up once");
+        let alone = || self.state.load(Ordering::Acquire) & (READERS | WRITERS | READ_ONLYS) == 0;
+        if alone() {
+            return Ok(());
+        }
+        let _blocking = env::blocking::enter();
+        let mut left = patience.time;
+        let mut guard = self.waiting.lock();
+        while !self.announced(alone) {
+            if let Err(error) = self.wait(&mut guard, &mut left, patience) {
+                self.state.fetch_and(!SOLE, Ordering::Release);
+                self.changed.notify_all();
+                return Err(error);
+            }
+        }
+        Ok(())
+    }
+
+    /// Lets others in again beside the one who defines.
+    ///
+    /// # Panics
+    /// If who defines is not alone.
+    pub fn downgrade(&self, others: Others) {
+        let own = if others == Others::Read { READ_ONLY } else { 0 };
+        self.give_back(SOLE - own, SOLE);
     }
 
     /// Tries, having said that somebody waits: whoever gives back after a failed try wakes the caller, who holds the mutex
@@ -148,14 +207,19 @@ impl MetadataLock {
     /// Gives back what [`MetadataLock::lock`] took.
     ///
     /// # Panics
-    /// If nobody holds it in that mode.
+    /// If nobody holds it in that mode. Who defines goes down first.
     pub fn unlock(&self, mode: MetadataMode) {
         let (held, one) = match mode {
-            MetadataMode::Read => (WRITER - 1, READER),
+            MetadataMode::Read => (READERS, READER),
             MetadataMode::Write => (WRITERS, WRITER),
             MetadataMode::ReadOnly => (READ_ONLYS, READ_ONLY),
+            MetadataMode::Define => (DEFINE, DEFINE),
             MetadataMode::Alone => (ALONE, ALONE),
         };
+        self.give_back(one, held);
+    }
+
+    fn give_back(&self, one: u64, held: u64) {
         let before = self.state.fetch_sub(one, Ordering::Release);
         assert!(before & held != 0, "a metadata lock is given back once");
         if before & AWAITED != 0 {
@@ -189,7 +253,7 @@ impl MetadataLock {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use MetadataMode::{Alone, Read, ReadOnly, Write};
+    use MetadataMode::{Alone, Define, Read, ReadOnly, Write};
     use std::sync::Arc;
 
     const AT_ONCE: Patience<'static> = Patience { time: Duration::ZERO, killed: &|| false };
@@ -219,13 +283,14 @@ mod tests {
     #[test]
     fn modes_go_together_as_the_table_says() {
         let together = [
-            (Read, [true, true, true, false]),
-            (Write, [true, true, false, false]),
-            (ReadOnly, [true, false, true, false]),
-            (Alone, [false; 4]),
+            (Read, [true, true, true, true, false]),
+            (Write, [true, true, false, true, false]),
+            (ReadOnly, [true, false, true, true, false]),
+            (Define, [true, true, true, false, false]),
+            (Alone, [false; 5]),
         ];
         for (held, allowed) in together {
-            for (wanted, allowed) in [Read, Write, ReadOnly, Alone].into_iter().zip(allowed) {
+            for (wanted, allowed) in [Read, Write, ReadOnly, Define, Alone].into_iter().zip(allowed) {
                 let lock = MetadataLock::default();
                 assert!(lock.try_lock(held));
                 assert_eq!(lock.try_lock(wanted), allowed, "{held:?} {wanted:?}");
@@ -235,6 +300,44 @@ mod tests {
                 }
             }
         }
+    }
+
+    /// Who defines goes up when the others are gone, before one who waited to be alone, and down to what it allows.
+    #[test]
+    fn who_defines_goes_up_and_down() {
+        let lock = Arc::new(MetadataLock::default());
+        assert!(lock.try_lock(Define) && lock.try_lock(Write));
+        assert_eq!(lock.upgrade(Others::Write, AT_ONCE), Err(MetadataLockError::Timeout));
+        assert!(lock.try_lock(Read), "a try that failed keeps nobody out");
+        lock.unlock(Read);
+        let waiting = Arc::clone(&lock);
+        let waiter = std::thread::spawn(move || waiting.lock(Alone, Patience::of(Duration::from_secs(60))));
+        while lock.try_lock(Read) {
+            lock.unlock(Read);
+            std::thread::yield_now();
+        }
+        lock.unlock(Write);
+        lock.upgrade(Others::Write, AT_ONCE).unwrap();
+        lock.downgrade(Others::Read);
+        assert!(!lock.try_lock(Read), "who waits to be alone still keeps newcomers out");
+        lock.upgrade(Others::Read, AT_ONCE).unwrap();
+        lock.downgrade(Others::Write);
+        lock.unlock(Define);
+        waiter.join().unwrap().unwrap();
+        lock.unlock(Alone);
+
+        assert!(lock.try_lock(Define));
+        lock.upgrade(Others::Write, AT_ONCE).unwrap();
+        assert!(![Read, Write, ReadOnly, Define, Alone].into_iter().any(|mode| lock.try_lock(mode)));
+        lock.downgrade(Others::Read);
+        assert!(lock.try_lock(Read) && !lock.try_lock(Write));
+        lock.unlock(Read);
+        lock.upgrade(Others::Read, AT_ONCE).unwrap();
+        lock.downgrade(Others::Write);
+        assert!(lock.try_lock(Write));
+        lock.unlock(Write);
+        lock.unlock(Define);
+        assert!(lock.try_lock(Alone));
     }
 
     #[test]

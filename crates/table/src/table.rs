@@ -12,6 +12,7 @@ use crate::auto_increment::AutoIncrement;
 use crate::codec::key::{KeyCodec, next_prefix};
 use crate::codec::row::Layout;
 use crate::entry::EntryCodec;
+use crate::index_build::IndexBuild;
 use crate::metadata_lock::MetadataLock;
 use crate::statistics::Statistics;
 
@@ -37,6 +38,8 @@ pub struct Table {
     pub(crate) clustered: Option<KeyCodec>,
     pub(crate) indexes: Vec<Index>,
     pub(crate) large: Option<Tree>,
+    /// Indexes that are being built: who writes notes there what changed.
+    pub(crate) build: Option<Arc<IndexBuild>>,
     counters: Arc<Counters>,
     /// The first commit whose snapshot shows all rows in all indexes.
     usable_from: AtomicU64,
@@ -60,7 +63,7 @@ impl Table {
     /// # Errors
     /// The store's, `TreeGone` if the definition names trees that do not exist.
     pub fn open(store: &Store, definition: Arc<TableDefinition>) -> Result<Arc<Self>, StoreError> {
-        Self::open_with(store, definition, None, None)
+        Self::open_with(store, definition, None, None, None)
     }
 
     /// Opens the table as `definition` now describes it, keeping counters and statistics of `earlier`, which is the
@@ -73,7 +76,7 @@ impl Table {
         definition: Arc<TableDefinition>,
         earlier: &Self,
     ) -> Result<Arc<Self>, StoreError> {
-        Self::open_with(store, definition, Some(earlier), None)
+        Self::open_with(store, definition, Some(earlier), None, None)
     }
 
     /// Opens a table whose rows were copied into new trees (or dropped: TRUNCATE): only the metadata lock stays.
@@ -85,7 +88,20 @@ impl Table {
         definition: Arc<TableDefinition>,
         earlier: &Self,
     ) -> Result<Arc<Self>, StoreError> {
-        Self::open_with(store, definition, None, Some(Arc::clone(earlier.metadata_lock())))
+        Self::open_with(store, definition, None, Some(Arc::clone(earlier.metadata_lock())), None)
+    }
+
+    /// As [`Table::open_from`], of a table that gets indexes while it is written: those who write through it say so there.
+    ///
+    /// # Errors
+    /// The store's.
+    pub fn open_building(
+        store: &Store,
+        definition: Arc<TableDefinition>,
+        earlier: &Self,
+        build: Arc<IndexBuild>,
+    ) -> Result<Arc<Self>, StoreError> {
+        Self::open_with(store, definition, Some(earlier), None, Some(build))
     }
 
     /// The local table behind a catalog entry, for scans, which keep it.
@@ -100,29 +116,21 @@ impl Table {
         definition: Arc<TableDefinition>,
         earlier: Option<&Self>,
         metadata_lock: Option<Arc<MetadataLock>>,
+        build: Option<Arc<IndexBuild>>,
     ) -> Result<Arc<Self>, StoreError> {
         let clustered =
             definition.clustered.map(|index| KeyCodec::new(&definition, &definition.indexes[index].parts));
         let layouts = (0..=definition.row_version)
             .map(|version| {
                 let place = |ordinal: usize| clustered.as_ref().and_then(|codec| codec.place_of(ordinal));
-                let (columns, dropped) = (&definition.columns, &definition.dropped_columns);
-                Layout::with_dropped(columns, dropped, version, place, |_| true)
+                Layout::with_dropped(&definition.columns, &definition.dropped_columns, version, place, |_| {
+                    true
+                })
             })
             .collect();
         let usable_from = earlier.map_or(0, |earlier| earlier.usable_from.load(Ordering::Relaxed));
         let rows = store.tree(tree_id(definition.rows_tree))?;
-        let indexes = definition
-            .indexes
-            .iter()
-            .enumerate()
-            .map(|(ordinal, index)| {
-                let keys = KeyCodec::new(&definition, &index.parts);
-                let entries = (definition.clustered != Some(ordinal))
-                    .then(|| EntryCodec::new(&definition, ordinal, &keys, clustered.as_ref()));
-                Ok(Index { tree: store.tree(tree_id(index.tree))?, keys, entries })
-            })
-            .collect::<Result<Vec<_>, StoreError>>()?;
+        let indexes = open_indexes(store, &definition, 0)?;
         let large = match definition.large_values_tree {
             TreeNumber(0) => None,
             tree => Some(store.tree(tree_id(tree))?),
@@ -151,6 +159,7 @@ impl Table {
             clustered,
             indexes,
             large,
+            build,
             counters,
             usable_from: AtomicU64::new(usable_from),
         }))
@@ -321,6 +330,25 @@ impl Table {
         };
         KeyBytesRange { lower, upper }
     }
+}
+
+/// The indexes of a definition from the `first` on.
+pub(crate) fn open_indexes(
+    store: &Store,
+    definition: &TableDefinition,
+    first: usize,
+) -> Result<Vec<Index>, StoreError> {
+    let clustered =
+        definition.clustered.map(|index| KeyCodec::new(definition, &definition.indexes[index].parts));
+    (first..definition.indexes.len())
+        .map(|ordinal| {
+            let index = &definition.indexes[ordinal];
+            let keys = KeyCodec::new(definition, &index.parts);
+            let entries = (definition.clustered != Some(ordinal))
+                .then(|| EntryCodec::new(definition, ordinal, &keys, clustered.as_ref()));
+            Ok(Index { tree: store.tree(tree_id(index.tree))?, keys, entries })
+        })
+        .collect()
 }
 
 /// A half-open range of encoded keys.

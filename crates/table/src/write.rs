@@ -6,6 +6,7 @@
 //! 2. After an error the row and its entries are as before the call: a call with more than one change takes a savepoint.
 //! 3. Checks go in the order of the indexes, so that the first violated key is the one MySQL names.
 
+use catalog::TableDefinition;
 use store::{LockWait, Savepoint, StoreError, Transaction};
 use types::{Cell, Decimal, Physical};
 
@@ -17,8 +18,8 @@ use crate::codec::row::{
 use crate::error::{DuplicateKey, WriteError, from_store};
 use crate::large::{OWN_STREAM_BYTES, ReadFrom};
 use crate::print::print_cell;
-use crate::table::{Table, is_null};
-use crate::zone::TimestampZone;
+use crate::table::{Index, Table, is_null};
+use crate::zone::{TimestampZone, Utc};
 
 /// Under which conditions rows are written.
 #[derive(Clone, Copy)]
@@ -218,6 +219,9 @@ impl Table {
                 self.insert_entry(transaction, index, entry, cell, context)?;
             }
         }
+        if let Some(build) = &self.build {
+            build.note(locator, None, context.zone);
+        }
         Ok(())
     }
 
@@ -264,26 +268,7 @@ impl Table {
 
     #[cold]
     fn duplicate<'a>(&self, index: usize, locator: Vec<u8>, cell: impl Fn(usize) -> Cell<'a>) -> WriteError {
-        let definition = &self.definition.indexes[index];
-        let mut value = Vec::new();
-        for (number, part) in definition.parts.iter().enumerate() {
-            if number > 0 {
-                value.push(b'-');
-            }
-            let data_type = &self.definition.columns[part.column].data_type;
-            let mut shown = cell(part.column);
-            if let (Cell::Bytes(bytes), Some(length)) = (shown, part.prefix_length) {
-                let end = data_type.collation.charset().prefix_bytes(bytes, length as usize);
-                shown = Cell::Bytes(&bytes[..end.min(bytes.len())]);
-            }
-            print_cell(shown, data_type, &mut value);
-        }
-        WriteError::DuplicateKey(Box::new(DuplicateKey {
-            index,
-            locator,
-            value: String::from_utf8_lossy(&value).into_owned(),
-            key: format!("{}.{}", self.definition.name, definition.name),
-        }))
+        duplicate(&self.definition, index, locator, cell)
     }
 
     /// Makes `scratch.body` a row's body, moving out to the large values what does not fit beside a locator of
@@ -456,9 +441,7 @@ impl Table {
         let key_changes = self.definition.clustered.is_some_and(touches);
         let layout = self.current_layout();
         let old_is_current = version_of(old.body()) == self.definition.row_version;
-        let in_index = |ordinal: usize| {
-            self.definition.indexes.iter().any(|index| index.parts.iter().any(|part| part.column == ordinal))
-        };
+        let in_index = |ordinal: usize| self.is_in_index(ordinal);
         // A shared stream is rewritten as a whole, so its unchanged values are needed.
         let is_shared = |ordinal: usize| {
             matches!(old.bytes(ordinal), BytesRef::External { reference, .. }
@@ -537,7 +520,23 @@ impl Table {
                     .map_err(|error| from_store(error, index))?;
             }
         }
+        if let Some(build) = &self.build
+            && (moves || changes.iter().any(|change| build.holds(change.0)))
+        {
+            // Through UTC, so that the hour that a zone has twice gives the key that is there.
+            let before = |ordinal: usize| old_memory.cell(self, old, ordinal, &Utc);
+            build.note(locator, Some(&before), &Utc);
+            if moves {
+                build.note(&new_locator, None, context.zone);
+            }
+        }
         Ok(())
+    }
+
+    /// Whether index entries are made of this column.
+    fn is_in_index(&self, ordinal: usize) -> bool {
+        self.definition.indexes.iter().any(|index| index.parts.iter().any(|part| part.column == ordinal))
+            || self.build.as_ref().is_some_and(|build| build.holds(ordinal))
     }
 
     /// Deletes the streams of a row's version except those that `kept` wants.
@@ -603,12 +602,9 @@ impl Table {
         let whole = self.whole_body(ReadFrom::Current(transaction), stored)?;
         let old = RowView::new(self.layout(version_of(&whole)), locator, locator, &whole);
         transaction.delete(&self.rows, locator, context.wait).map_err(|error| from_store(error, 0))?;
-        if self.indexes.iter().any(|index| index.entries.is_some()) {
+        if self.build.is_some() || self.indexes.iter().any(|index| index.entries.is_some()) {
             let memory = Materialized::read(self, &old, ReadFrom::Current(transaction), |ordinal| {
-                self.definition
-                    .indexes
-                    .iter()
-                    .any(|index| index.parts.iter().any(|part| part.column == ordinal))
+                self.is_in_index(ordinal)
             })?;
             let mut entry = EntryBytes::default();
             for index in 0..self.indexes.len() {
@@ -619,6 +615,10 @@ impl Table {
                         .delete(&self.indexes[index].tree, &entry.key, context.wait)
                         .map_err(|error| from_store(error, index))?;
                 }
+            }
+            if let Some(build) = &self.build {
+                let cell = |ordinal: usize| memory.cell(self, &old, ordinal, &Utc);
+                build.note(locator, Some(&cell), &Utc);
             }
         }
         self.drop_streams(transaction, &old, spilled, |_| false)
@@ -646,7 +646,37 @@ impl Table {
 #[derive(Debug, Default)]
 pub(crate) struct EntryBytes {
     pub(crate) key: Vec<u8>,
-    value: Vec<u8>,
+    pub(crate) value: Vec<u8>,
+}
+
+/// A row cannot be written, or an index not built, because the row at `locator` has the key already.
+#[cold]
+pub(crate) fn duplicate<'a>(
+    table: &TableDefinition,
+    index: usize,
+    locator: Vec<u8>,
+    cell: impl Fn(usize) -> Cell<'a>,
+) -> WriteError {
+    let definition = &table.indexes[index];
+    let mut value = Vec::new();
+    for (number, part) in definition.parts.iter().enumerate() {
+        if number > 0 {
+            value.push(b'-');
+        }
+        let data_type = &table.columns[part.column].data_type;
+        let mut shown = cell(part.column);
+        if let (Cell::Bytes(bytes), Some(length)) = (shown, part.prefix_length) {
+            let end = data_type.collation.charset().prefix_bytes(bytes, length as usize);
+            shown = Cell::Bytes(&bytes[..end.min(bytes.len())]);
+        }
+        print_cell(shown, data_type, &mut value);
+    }
+    WriteError::DuplicateKey(Box::new(DuplicateKey {
+        index,
+        locator,
+        value: String::from_utf8_lossy(&value).into_owned(),
+        key: format!("{}.{}", table.name, definition.name),
+    }))
 }
 
 impl EntryBytes {
@@ -659,10 +689,21 @@ impl EntryBytes {
         locator: &[u8],
         zone: &dyn TimestampZone,
     ) {
+        self.write_of(&table.indexes[index], cell, locator, zone);
+    }
+
+    /// As [`EntryBytes::write`].
+    pub(crate) fn write_of<'a>(
+        &mut self,
+        index: &Index,
+        cell: impl Fn(usize) -> Cell<'a>,
+        locator: &[u8],
+        zone: &dyn TimestampZone,
+    ) {
         self.key.clear();
         self.value.clear();
-        let Some(entries) = &table.indexes[index].entries else { return };
-        let any_null = table.indexes[index].keys.write(&cell, zone, &mut self.key);
+        let Some(entries) = &index.entries else { return };
+        let any_null = index.keys.write(&cell, zone, &mut self.key);
         entries.write_locator(&mut self.key, &mut self.value, locator, any_null);
         let layout = entries.layout();
         if !layout.is_empty() {

@@ -3,6 +3,7 @@
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
 use std::time::Duration;
 
 use client::{Address, Connection, Error, Options};
@@ -14,13 +15,17 @@ pub(crate) const ANSWER_TIME_MAX: Duration = Duration::from_secs(120);
 pub(crate) struct Server {
     child: Child,
     port: u16,
-    folder: tempfile::TempDir,
+    folder: Arc<tempfile::TempDir>,
 }
 
 impl Server {
     /// Starts a server that listens on a free port, with these further options. `INVAR_BINARY` names another build of it.
     pub(crate) fn start(options: &[&str]) -> Server {
-        let folder = tempfile::tempdir().expect("a folder");
+        Self::start_in(Arc::new(tempfile::tempdir().expect("a folder")), options)
+    }
+
+    /// Starts it over what an earlier one left. Dropping a server kills it as SIGKILL does.
+    pub(crate) fn start_in(folder: Arc<tempfile::TempDir>, options: &[&str]) -> Server {
         let binary = std::env::var_os("INVAR_BINARY").unwrap_or_else(|| env!("CARGO_BIN_EXE_invar").into());
         let mut child = Command::new(binary)
             .args(["serve", "--no-defaults", "--port=0", "--data-dir"])
@@ -43,6 +48,11 @@ impl Server {
         options.read_timeout = Some(ANSWER_TIME_MAX);
         options.write_timeout = Some(ANSWER_TIME_MAX);
         options
+    }
+
+    /// Where its data folder is, which goes with the last who holds this.
+    pub(crate) fn folder(&self) -> Arc<tempfile::TempDir> {
+        Arc::clone(&self.folder)
     }
 
     /// TCP port.

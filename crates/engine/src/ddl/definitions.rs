@@ -1,13 +1,14 @@
 //! The server's definitions: the dictionary on disk, the catalog snapshot, and the one way to change both.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use catalog::{Catalog, CatalogHandle, Schema, TableDefinition, TableEntry, TableKind, TreeNumber};
 use parking_lot::{Mutex, MutexGuard};
 use service::error::SqlError;
 use store::{CommitPosition, Store, StoreError, Transaction, TreeId};
-use table::Table;
 use table::dictionary::{Dictionary, DictionaryError};
+use table::{IndexBuild, Table};
 
 use exec::{store_error, write_error};
 
@@ -47,6 +48,8 @@ pub struct Definitions {
     dictionary: Dictionary,
     catalog: CatalogHandle,
     changing: Mutex<()>,
+    /// `innodb_online_alter_log_max_size`.
+    note_bytes_max: AtomicU64,
 }
 
 impl Definitions {
@@ -69,6 +72,7 @@ impl Definitions {
             dictionary,
             catalog: CatalogHandle::new(catalog),
             changing: Mutex::new(()),
+            note_bytes_max: AtomicU64::new(128 << 20),
         })
     }
 
@@ -88,6 +92,11 @@ impl Definitions {
     #[must_use]
     pub fn dictionary(&self) -> &Dictionary {
         &self.dictionary
+    }
+
+    /// Sets how many bytes writers may note while an index is built (`innodb_online_alter_log_max_size`).
+    pub fn set_note_bytes_max(&self, bytes: u64) {
+        self.note_bytes_max.store(bytes, Ordering::Relaxed);
     }
 
     /// Begins a change; waits for one that is under way.
@@ -278,6 +287,46 @@ impl Change<'_> {
                 schema.remove(&table.name);
             }
         }
+        Ok(())
+    }
+
+    /// Commits the trees that were made and publishes the table of `earlier` as one that gets the indexes of `building` from the
+    /// `first` on. Nothing of this is in the dictionary.
+    ///
+    /// # Errors
+    /// The store's.
+    pub(super) fn publish_building(
+        mut self,
+        earlier: &Arc<TableEntry>,
+        building: Arc<TableDefinition>,
+        first: usize,
+    ) -> Result<(Arc<IndexBuild>, Arc<TableEntry>, Arc<Table>)> {
+        let store = &self.definitions.store;
+        self.transaction.commit().map_err(store_error)?;
+        let note_bytes_max = self.definitions.note_bytes_max.load(Ordering::Relaxed);
+        let build = IndexBuild::new(store, building, first, note_bytes_max).map_err(store_error)?;
+        // Another definition of the same content: plans that know the earlier one are made anew.
+        let definition = Arc::new((*earlier.definition).clone());
+        let source = match earlier.source.as_any().downcast_ref::<Table>() {
+            Some(table) => Table::open_building(store, Arc::clone(&definition), table, Arc::clone(&build)),
+            None => Table::open(store, Arc::clone(&definition)),
+        };
+        let source = source.map_err(store_error)?;
+        let entry = Arc::new(TableEntry { definition, source: Arc::clone(&source) as _ });
+        if let Some(schema) = self.catalog.schema_mut(&entry.definition.schema) {
+            schema.insert(Arc::clone(&entry));
+        }
+        self.catalog.version += 1;
+        self.definitions.catalog.publish(self.catalog);
+        Ok((build, entry, source))
+    }
+
+    /// Commits trees that were made, and nothing else: they belong to nobody until a later change names them.
+    ///
+    /// # Errors
+    /// The store's.
+    pub(super) fn commit_trees(self) -> Result<()> {
+        self.transaction.commit().map_err(store_error)?;
         Ok(())
     }
 

@@ -134,7 +134,8 @@ impl TransactionState {
 
     /// A statement ends before it has read or written anything.
     pub(super) fn forget_statement(&mut self) {
-        if !self.open {
+        // A snapshot of its own would miss what it waited for, such as the rows of a table that was copied.
+        if !self.open || !self.view_is_older {
             self.view.park();
         }
     }

@@ -211,6 +211,7 @@ pub mod known {
         innodb_buffer_pool_size,
         innodb_flush_log_at_trx_commit,
         innodb_lock_wait_timeout,
+        innodb_online_alter_log_max_size,
         innodb_snapshot_isolation,
         insert_id,
         interactive_timeout,

@@ -1,12 +1,15 @@
 //! A table copied: its rows, converted, in new trees.
+//!
+//! The rows are written in many transactions, so that neither undo nor log records grow with the table. Until the caller commits
+//! a definition that names the new trees they belong to nobody: a crash leaves the table as it was, and opening drops them.
 
 use std::sync::Arc;
 
-use catalog::{StoredValue, TableDefinition, TableKind, TreeNumber};
+use catalog::{StoredValue, TableDefinition, TreeNumber};
 use service::error as e;
 use service::error::{Diagnostic, Level, SqlError};
 use store::LockWait;
-use table::{KeyBytesRange, ScanRequest, Table, TimestampZone, Utc, WriteContext};
+use table::{KeyBytesRange, RowScratch, ScanRequest, Table, TimestampZone, Utc, WriteContext};
 use types::convert::{Severity, StoreOptions, store};
 use types::temporal::DateTime;
 use types::temporal::parse::DateMode;
@@ -14,19 +17,58 @@ use types::vector::{Batch, BytesColumn};
 use types::{Cell, Column, DataType, Physical, TypeKind};
 
 use super::instant::default_value;
-use crate::ddl::definitions::trees_of;
-use crate::ddl::{Change, Context, Result, sql_mode_bits};
+use crate::ddl::definitions::{Definitions, trees_of};
+use crate::ddl::{Context, Result, sql_mode_bits};
 
-/// Copies the rows, converted, into new trees. Answers how many, and where the AUTO_INCREMENT counter goes on.
-pub(super) fn copy(
-    context: &mut Context<'_>,
-    change: &mut Change<'_>,
+/// Rows written in one transaction.
+const BATCH_ROWS: usize = 1_000;
+
+/// A copy that no definition names yet. Dropping it drops its trees.
+pub(super) struct Copied<'a> {
+    definitions: &'a Definitions,
+    trees: Vec<u64>,
+    kept: bool,
+    row_count: u64,
+    /// Where the AUTO_INCREMENT counter goes on.
+    pub(super) counter: Option<u64>,
+}
+
+impl Copied<'_> {
+    /// A definition that names the trees is being committed. Answers how many rows there are, and the counter.
+    pub(super) fn keep(mut self) -> (u64, Option<u64>) {
+        self.kept = true;
+        (self.row_count, self.counter)
+    }
+
+    fn drop_trees(&self) -> Result<()> {
+        let mut change = self.definitions.begin();
+        change.drop_trees(&self.trees)?;
+        change.commit_trees()
+    }
+}
+
+impl Drop for Copied<'_> {
+    fn drop(&mut self) {
+        if !self.kept {
+            // If not even this can be done the store has stopped; the next opening drops trees that nobody names.
+            let _stopped = self.drop_trees();
+        }
+    }
+}
+
+/// Copies the rows, converted, into new trees, which `table` then names. Nobody writes meanwhile.
+///
+/// # Errors
+/// 1062, 1317, and what conversion says; nothing is left of the copy then.
+pub(super) fn copy<'a>(
+    context: &mut Context<'a>,
     source: &Arc<Table>,
     table: &mut TableDefinition,
     mapping: &[Option<usize>],
-) -> Result<(u64, Option<u64>)> {
+) -> Result<Copied<'a>> {
+    let definitions = context.definitions;
     let old = Arc::clone(source.definition());
-    change.drop_trees(&trees_of(&old))?;
+    let mut change = definitions.begin();
     table.rows_tree = TreeNumber(0);
     table.large_values_tree = TreeNumber(0);
     table.begin_layout();
@@ -34,7 +76,9 @@ pub(super) fn copy(
         index.tree = TreeNumber(0);
     }
     change.create_missing_trees(table)?;
-    let store = context.definitions.store();
+    change.commit_trees()?;
+    let mut copied = Copied { definitions, trees: trees_of(table), kept: false, row_count: 0, counter: None };
+    let store = definitions.store();
     let target = Table::open(store, Arc::new(table.clone())).map_err(exec::store_error)?;
 
     // A TIMESTAMP that stays one is copied as an instant; one that becomes something else, or the other way round, goes
@@ -48,26 +92,31 @@ pub(super) fn copy(
     let zone: &dyn TimestampZone = if zone_matters { context.zone } else { &Utc };
     let mut converter = Converter::new(context, &old, table, mapping, zone, source)?;
     let write = WriteContext { zone, wait: LockWait::Timeout(context.patience.time) };
-    let mut row_count = 0;
     let mut warnings = Vec::new();
-    for_each_row_in(source, zone, &mut |_, cells, _| {
-        row_count += 1;
-        converter.convert(cells, row_count, &mut warnings)?;
+    let killed = context.patience.killed;
+    let mut transaction = store.begin();
+    let mut scratch = RowScratch::default();
+    for_each_row_in(source, zone, &mut |number, cells, _| {
+        copied.row_count = number as u64;
+        converter.convert(cells, copied.row_count, &mut warnings)?;
         let converted: Vec<Cell<'_>> = converter.columns.iter().map(|column| column.cell(0)).collect();
-        target.insert(&mut change.transaction, &converted, write).map_err(exec::write_error)
+        target.insert_with(&mut transaction, &converted, write, &mut scratch).map_err(exec::write_error)?;
+        if number % BATCH_ROWS == 0 {
+            let full = std::mem::replace(&mut transaction, store.begin());
+            full.commit().map_err(exec::store_error)?;
+            if killed() {
+                return Err(e::ER_QUERY_INTERRUPTED.bare());
+            }
+        }
+        Ok(())
     })?;
+    transaction.commit().map_err(exec::store_error)?;
     context.warnings.extend(warnings);
-    if let Some(next) = converter.next_number.or_else(|| {
+    copied.counter = converter.next_number.or_else(|| {
         let had = old.auto_increment_column().is_some() && table.auto_increment_column().is_some();
         had.then(|| source.auto_increment().peek())
-    }) {
-        if table.kind == TableKind::Base {
-            let dictionary = context.definitions.dictionary();
-            dictionary.put_counter(&mut change.transaction, table.id, next).map_err(exec::write_error)?;
-        }
-        return Ok((row_count, Some(next)));
-    }
-    Ok((row_count, None))
+    });
+    Ok(copied)
 }
 
 /// What to do with a row: its number from 1, its cells, its locator.

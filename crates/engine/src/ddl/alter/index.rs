@@ -16,11 +16,15 @@ pub(super) fn keep_trees(
     old: &TableDefinition,
     table: &mut TableDefinition,
     kept: &[Option<usize>],
+    built: &[(usize, TreeNumber)],
 ) -> Result<()> {
     table.rows_tree = old.rows_tree;
     table.large_values_tree = old.large_values_tree;
     for (index, origin) in table.indexes.iter_mut().zip(kept) {
         index.tree = origin.map_or(TreeNumber(0), |origin| old.indexes[origin].tree);
+    }
+    for &(index, tree) in built {
+        table.indexes[index].tree = tree;
     }
     change.create_missing_trees(table)?;
     let still = trees_of(table);
@@ -28,25 +32,21 @@ pub(super) fn keep_trees(
     change.drop_trees(&gone)
 }
 
-/// Fills the new indexes from the rows.
+/// Fills the indexes `new` from the rows, in the transaction of the change.
 pub(super) fn build_indexes(
     context: &Context<'_>,
     change: &mut Change<'_>,
     source: &Arc<Table>,
     table: &TableDefinition,
-    kept: &[Option<usize>],
+    new: &[usize],
 ) -> Result<()> {
-    let new: Vec<usize> = (0..kept.len()).filter(|&index| kept[index].is_none()).collect();
-    if new.is_empty() {
-        return Ok(());
-    }
     let store = context.definitions.store();
     let target = Table::open(store, Arc::new(table.clone())).map_err(exec::store_error)?;
     // Rows as the new definition reads them, new columns included; the trees of rows are the same.
     let reading = Table::open_from(store, Arc::new(table.clone()), source).map_err(exec::store_error)?;
     let write = WriteContext { zone: &Utc, wait: LockWait::Timeout(context.patience.time) };
     for_each_row(&reading, &mut |_, cells, locator| {
-        for &index in &new {
+        for &index in new {
             target
                 .insert_index_entry(&mut change.transaction, index, cells, locator, write)
                 .map_err(exec::write_error)?;

@@ -172,7 +172,7 @@ fn rows_serve(before: &ColumnDefinition, after: &ColumnDefinition) -> bool {
 }
 
 /// Whether the column looks the same in index entries.
-fn same_form(before: &ColumnDefinition, after: &ColumnDefinition) -> bool {
+pub(super) fn same_form(before: &ColumnDefinition, after: &ColumnDefinition) -> bool {
     before.nullable == after.nullable
         && before.auto_increment == after.auto_increment
         && same_bytes(before, after)

@@ -3,15 +3,19 @@
 //! The statement's actions edit a draft of the table; the finished definition is compared with the old one:
 //!
 //! - rows of the old definition can be read as rows of the new one (`instant`): the trees stay, no row is touched; new
-//!   indexes are built from a scan; dropped ones lose their tree;
-//! - anything else: the rows are copied, converted, into new trees (`copy`).
+//!   indexes are built while others read and write (`online`) where the columns they hold stay as they are, else under the
+//!   table's exclusive lock (`index`); dropped ones lose their tree;
+//! - anything else: the rows are copied, converted, into new trees, while others read (`copy`).
 //!
-//! All of it happens in the statement's one transaction, under the table's exclusive metadata lock.
+//! What takes long happens before the statement's transaction, in trees that no definition names. That transaction changes the
+//! definition and drops trees, alone on the table (`locks`): a crash leaves the table as it was before, or as it is after.
 
 mod copy;
 mod edit;
 mod index;
 mod instant;
+mod locks;
+mod online;
 mod request;
 
 use std::sync::Arc;
@@ -21,15 +25,18 @@ use service::error as e;
 use service::error::Level;
 use syntax::ast;
 use syntax::ast::AlterAction as A;
-use table::Table;
+use table::{Others, Table};
 
-use self::copy::copy;
+use self::copy::{Copied, copy};
 use self::edit::{Edited, edit};
 use self::index::{build_indexes, keep_trees};
 use self::instant::{instant_layout, kept_indexes};
-use self::request::{Algorithm, Needs, Reason, Request};
+use self::locks::AlterLocks;
+use self::online::{OnlineBuild, can_build};
+use self::request::{Algorithm, Lock, Needs, Reason, Request};
+use super::definitions::trees_of;
 use super::foreign_key;
-use super::tables::{find, lock_all, rename_generated_constraints};
+use super::tables::{find, rename_generated_constraints};
 use super::{Context, Outcome, Result};
 
 /// ALTER TABLE.
@@ -67,13 +74,18 @@ fn alter(
     let request = Request::parse(algorithm, lock)?;
     let algorithm = request.algorithm;
     let (schema, name) = context.resolve(name)?;
-    let catalog = context.temporary.overlay(&context.definitions.catalog().load());
-    let entry = find(&catalog, &schema, &name)?;
-    let _locks = lock_all(&concerned(&catalog, &entry, actions)?, context)?;
-    let mut change = context.definitions.begin();
-    let base = Arc::new(change.catalog.clone());
-    let catalog = context.temporary.overlay(&base);
-    let entry = find(&catalog, &schema, &name)?;
+    let (mut locks, base, catalog, entry) = loop {
+        let catalog = context.temporary.overlay(&context.definitions.catalog().load());
+        let entry = find(&catalog, &schema, &name)?;
+        let locks = AlterLocks::take(&concerned(&catalog, &entry, actions)?, context)?;
+        let base = context.definitions.catalog().load();
+        let catalog = context.temporary.overlay(&base);
+        let now = find(&catalog, &schema, &name)?;
+        if now.definition.id == entry.definition.id {
+            break (locks, base, catalog, now);
+        }
+        // Another table got the name while this one was waited for.
+    };
     let old = Arc::clone(&entry.definition);
 
     let mut warnings = std::mem::take(context.warnings);
@@ -99,13 +111,7 @@ fn alter(
         return Err(e::ER_ALTER_OPERATION_NOT_SUPPORTED.with(&[&asked, &instead]));
     }
     if let Some((new_schema, new_name)) = &rename {
-        let target = catalog.schema(new_schema).ok_or_else(|| e::ER_BAD_DB_ERROR.with(&[new_schema]))?;
-        if (new_schema.as_str(), new_name.as_str()) != (&*old.schema, &*old.name)
-            && target.table(new_name).is_some()
-        {
-            return Err(e::ER_TABLE_EXISTS_ERROR.with(&[new_name]));
-        }
-        table.schema_id = target.id;
+        table.schema_id = check_new_name(&catalog, &old, new_schema, new_name)?;
         table.schema = new_schema.as_str().into();
         table.name = new_name.as_str().into();
         rename_generated_constraints(&mut table, &old.name);
@@ -123,17 +129,50 @@ fn alter(
         && old.kind == TableKind::Base
         && clustered_stays
         && instant_layout(&old, &mut table, &mapping, context)?;
-    let builds_index = kept.iter().any(Option::is_none);
+    let new: Vec<usize> = (0..kept.len()).filter(|&index| kept[index].is_none()).collect();
+    let builds_index = !new.is_empty();
+    let online = in_place && !checks_rows && rename.is_none() && can_build(&old, &table, &new, &mapping);
     let reason = Reason::of(&old, &table, &mapping);
-    request.check(&Needs { in_place, builds_index, renames: rename.is_some(), reason })?;
+    request.check(&Needs { in_place, builds_index, online, renames: rename.is_some(), reason })?;
     let source = Table::of(&entry.source).ok_or_else(|| e::ER_NO_SUCH_TABLE.with(&[&schema, &name]))?;
-    let copied_rows = if in_place {
-        keep_trees(&mut change, &old, &mut table, &kept)?;
-        build_indexes(context, &mut change, &source, &table, &kept)?;
-        None
-    } else {
-        Some(copy(context, &mut change, &source, &mut table, &mapping)?)
-    };
+    // What takes long, while others go on.
+    let mut built = None;
+    let mut copied: Option<Copied<'_>> = None;
+    if online && builds_index && matches!(locks, AlterLocks::One(_)) && request.lock != Lock::Exclusive {
+        let others = if request.lock == Lock::Shared { Others::Read } else { Others::Write };
+        built = Some(OnlineBuild::run(context, &mut locks, others, &entry, &table, &new, &mapping)?);
+    } else if !in_place {
+        if request.lock != Lock::Exclusive {
+            locks.let_in(Others::Read);
+        }
+        copied = Some(copy(context, &source, &mut table, &mapping)?);
+        locks.be_alone(context.patience)?;
+    }
+
+    // What must be whole.
+    let mut change = context.definitions.begin();
+    let base = Arc::new(change.catalog.clone());
+    let catalog = context.temporary.overlay(&base);
+    let entry = find(&catalog, &old.schema, &old.name)?;
+    if let Some((new_schema, new_name)) = &rename {
+        check_new_name(&catalog, &old, new_schema, new_name)?;
+    }
+    match &copied {
+        None => {
+            let trees = built.as_ref().map_or(&[][..], OnlineBuild::trees);
+            keep_trees(&mut change, &old, &mut table, &kept, trees)?;
+            if built.is_none() && builds_index {
+                build_indexes(context, &mut change, &source, &table, &new)?;
+            }
+        }
+        Some(copied) => {
+            change.drop_trees(&trees_of(&old))?;
+            if let Some(next) = copied.counter.filter(|_| table.kind == TableKind::Base) {
+                let dictionary = context.definitions.dictionary();
+                dictionary.put_counter(&mut change.transaction, table.id, next).map_err(exec::write_error)?;
+            }
+        }
+    }
 
     let mut checked = None;
     if checks_rows {
@@ -157,6 +196,11 @@ fn alter(
     } else {
         change.put_rebuilt(Arc::clone(&table), &entry)?;
     }
+    // If the commit fails the store has stopped, and nobody may drop what may be named in the log.
+    let (copied, counter) = copied.map_or((0, None), Copied::keep);
+    if let Some(built) = built {
+        built.keep();
+    }
     let (position, temporary) = change.commit()?;
     if rename.is_some() {
         context.temporary.remove(&old.schema, &old.name);
@@ -164,7 +208,6 @@ fn alter(
     for entry in temporary {
         context.temporary.put(entry);
     }
-    let (copied, counter) = copied_rows.unwrap_or((0, None));
     // MySQL counts the rows it copies, not those it moves while it rebuilds a table in place.
     let counted = matches!(reason, Some(Reason::ColumnType | Reason::NoPrimaryKey))
         || algorithm == Algorithm::Copy
@@ -181,6 +224,23 @@ fn alter(
         info: format!("Records: {affected_rows}  Duplicates: 0  Warnings: {warning_count}"),
         position,
     })
+}
+
+/// Whether the table can have this name. Answers the number of its schema.
+///
+/// # Errors
+/// 1049, 1050.
+fn check_new_name(
+    catalog: &catalog::Catalog,
+    old: &TableDefinition,
+    schema: &str,
+    name: &str,
+) -> Result<catalog::SchemaId> {
+    let target = catalog.schema(schema).ok_or_else(|| e::ER_BAD_DB_ERROR.with(&[&schema]))?;
+    if (schema, name) != (&*old.schema, &*old.name) && target.table(name).is_some() {
+        return Err(e::ER_TABLE_EXISTS_ERROR.with(&[&name]));
+    }
+    Ok(target.id)
 }
 
 /// The tables that nobody else may be at work on: the table, the parents of new foreign keys, and the children whose keys

@@ -50,6 +50,8 @@ pub(super) struct Needs {
     pub(super) in_place: bool,
     /// An index is built.
     pub(super) builds_index: bool,
+    /// Others can write while it is built.
+    pub(super) online: bool,
     /// The table gets another name.
     pub(super) renames: bool,
     /// Why MySQL copies, if it says why.
@@ -162,7 +164,7 @@ impl Request {
         if needs.renames && matches!(self.lock, Lock::None | Lock::Shared) {
             return not_so("LOCK=NONE/SHARED", "LOCK=EXCLUSIVE");
         }
-        if self.lock == Lock::None && !needs.in_place {
+        if self.lock == Lock::None && !(needs.in_place && (needs.online || !needs.builds_index)) {
             return Err(needs_lock(reason.map_or("COPY algorithm requires a lock", Reason::text)));
         }
         Ok(())
