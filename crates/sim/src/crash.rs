@@ -134,8 +134,6 @@ pub fn run(seed: u64, plot: Plot) -> Result<Tally, String> {
         background_threads: false,
         // Mostly so little that it goes to its file all the time.
         undo_memory_bytes: [1, 1, 1, 0][rng.index(4)],
-        // Sometimes every transaction of more than a change or two goes to the log in parts.
-        txn_log_memory_bytes: [100, 2_000, 4 << 20][rng.index(3)],
         undo_segment_bytes: [1 << 10, 1 << 10, 4 << 10][rng.index(3)],
         ..Options::default()
     };

@@ -37,9 +37,6 @@ const ROOM_ATTEMPTS: usize = 64;
 /// Undo in memory takes this part of the buffer pool's bytes, if not told otherwise.
 const UNDO_POOL_SHARE: u64 = 8;
 
-/// A transaction keeps so much of its log record in memory.
-const TXN_LOG_BYTES_MAX: usize = 4 << 20;
-
 /// How to run a store.
 #[derive(Clone, Debug)]
 pub struct Options {
@@ -48,7 +45,9 @@ pub struct Options {
     /// Old versions beyond so many bytes go to a temporary file in the data folder; 0 stands for an eighth of
     /// `buffer_pool_bytes`.
     pub undo_memory_bytes: u64,
-    /// A transaction's changes on their way to the log beyond so many bytes go there in parts, before the commit.
+    /// A transaction's changes on their way to the log beyond so many bytes go there in parts, before the commit. Not sound yet
+    /// where a savepoint is rolled back whose changes have gone out and another transaction changes the same rows and commits first
+    /// (`docs/decisions/log.md`): so by default none do.
     pub txn_log_memory_bytes: usize,
     /// Length of a segment of undo, which goes to the file whole: at most 64 KiB.
     pub undo_segment_bytes: usize,
@@ -67,7 +66,7 @@ impl Default for Options {
         Options {
             buffer_pool_bytes: 128 << 20,
             undo_memory_bytes: 0,
-            txn_log_memory_bytes: TXN_LOG_BYTES_MAX,
+            txn_log_memory_bytes: usize::MAX,
             undo_segment_bytes: 64 << 10,
             log: LogOptions::default(),
             background_threads: true,
