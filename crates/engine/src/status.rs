@@ -229,6 +229,13 @@ pub fn add_store_status(status: &store::Status, all: &mut Vec<(&'static str, Str
         ("Innodb_page_size", page_bytes),
         ("Innodb_pages_read", status.pages_read),
         ("Innodb_pages_written", status.pages_written),
+        ("Innodb_row_lock_current_waits", status.lock_waiters),
+        ("Innodb_row_lock_time", status.lock_wait_micros / 1_000),
+        (
+            "Innodb_row_lock_time_avg",
+            (status.lock_wait_micros / 1_000).checked_div(status.lock_waits).unwrap_or(0),
+        ),
+        ("Innodb_row_lock_time_max", status.longest_lock_wait_micros / 1_000),
         ("Innodb_row_lock_time_outs", status.lock_timeouts),
         ("Innodb_row_lock_waits", status.lock_waits),
         ("Innodb_rows_deleted", status.records_deleted),

@@ -179,6 +179,12 @@ pub struct Status {
     pub oldest_snapshot_age_ms: u64,
     /// Now: position of the newest commit.
     pub newest_commit: u64,
+    /// Now: how many wait for a lock.
+    pub lock_waiters: u64,
+    /// Microseconds that locks were waited for, all waits together.
+    pub lock_wait_micros: u64,
+    /// Microseconds of the longest wait for a lock.
+    pub longest_lock_wait_micros: u64,
     /// Now: bytes of memory that shared, waiting and range locks take, about.
     pub lock_bytes: u64,
     pub log_bytes_written: u64,
@@ -362,6 +368,9 @@ impl Store {
             deadlocks: counters.deadlocks.get(),
             lock_timeouts: counters.lock_timeouts.get(),
             lock_bytes: inner.locks.bytes(),
+            lock_waiters: inner.locks.times.waiting_now.load(Ordering::Relaxed),
+            lock_wait_micros: inner.locks.times.total_micros.load(Ordering::Relaxed),
+            longest_lock_wait_micros: inner.locks.times.longest_micros.load(Ordering::Relaxed),
             checkpoints: counters.checkpoints.get(),
             pages_read: pool.pages_read.load(Ordering::Relaxed),
             pages_written: counters.pages_written.get(),

@@ -353,6 +353,14 @@ pub(crate) enum Acquired {
     LookAgain,
 }
 
+/// How long locks were waited for, in microseconds, and how many wait now.
+#[derive(Debug, Default)]
+pub(crate) struct WaitTimes {
+    pub(crate) total_micros: AtomicU64,
+    pub(crate) longest_micros: AtomicU64,
+    pub(crate) waiting_now: AtomicU64,
+}
+
 #[derive(Debug)]
 pub(crate) struct LockTable {
     shards: [Mutex<HashMap<Key, Entry, foldhash::fast::FixedState>>; SHARDS],
@@ -361,6 +369,7 @@ pub(crate) struct LockTable {
     /// Bytes of all entries, about.
     bytes: AtomicU64,
     clock: Arc<dyn Clock>,
+    pub(crate) times: WaitTimes,
 }
 
 impl LockTable {
@@ -371,6 +380,7 @@ impl LockTable {
             ranges: RangeTable::default(),
             bytes: AtomicU64::new(0),
             clock,
+            times: WaitTimes::default(),
         }
     }
 
@@ -566,6 +576,7 @@ impl LockTable {
                 waiting.tell(Told::Interrupted);
             }
         }
+        self.times.waiting_now.fetch_add(1, Ordering::Relaxed);
         env::blocking::around(|| {
             let mut told = waiting.told.lock();
             while *told == Told::Nothing {
@@ -577,7 +588,12 @@ impl LockTable {
         if let Some(interrupt) = interrupt {
             *interrupt.waiting.lock() = None;
         }
-        self.clock.now().since(began)
+        let waited = self.clock.now().since(began);
+        let micros = waited.as_micros() as u64;
+        self.times.waiting_now.fetch_sub(1, Ordering::Relaxed);
+        self.times.total_micros.fetch_add(micros, Ordering::Relaxed);
+        self.times.longest_micros.fetch_max(micros, Ordering::Relaxed);
+        waited
     }
 
     fn sleep_for_entry(
