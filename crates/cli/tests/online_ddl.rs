@@ -121,13 +121,13 @@ fn write_until(server: &Server, stop: &AtomicBool, committed: &AtomicU64, writer
                 match run(&mut connection, &sql) {
                     Ok(_) => {}
                     Err(error) if error.number() == Some(1062) => {
-                        assert!(error.to_string().contains("t.PRIMARY"))
+                        assert!(error.to_string().contains("t.PRIMARY"));
                     }
                     Err(error) => panic!("{sql}: {error}"),
                 }
             }
         }
-        must(&mut connection, if next(&mut state) % 5 == 0 { "ROLLBACK" } else { "COMMIT" });
+        must(&mut connection, if next(&mut state).is_multiple_of(5) { "ROLLBACK" } else { "COMMIT" });
         committed.fetch_add(1, Ordering::Relaxed);
     }
 }
