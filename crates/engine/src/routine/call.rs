@@ -121,15 +121,21 @@ impl LocalSession {
         self.require_plan_privileges(&plan)?;
         let mut sink = exec::output::CollectSink::new(plan.output_types().cloned().collect(), 1);
         let reads_tables = !plan.prepared.plan().tables.is_empty();
+        let mut before = None;
         if reads_tables {
             self.begin_table_statement();
+            self.note_reads(plan.prepared.plan());
             self.lock_metadata(plan.prepared.plan())?;
+            before = Some(self.transaction.store.savepoint());
         }
         let ran = self.with_context(&plan, parameters, |prepared, context| {
             exec::run_query(prepared, context, &mut sink)
         });
-        if reads_tables {
-            self.end_table_statement()?;
+        if let Some(before) = before {
+            match &ran {
+                Ok(_) => self.end_table_statement()?,
+                Err(error) => self.fail_table_statement(&before, error)?,
+            }
         }
         ran?;
         Ok(sink.rows.pop().and_then(|mut row| row.pop()).unwrap_or(Value::Null))

@@ -184,6 +184,7 @@ impl LocalSession {
         let mut before = None;
         if reads_tables {
             self.begin_table_statement();
+            self.note_reads(plan.prepared.plan());
             self.lock_metadata(plan.prepared.plan())?;
             before = Some(self.transaction.store.savepoint());
         }

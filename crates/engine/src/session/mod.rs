@@ -213,6 +213,7 @@ impl LocalSession {
             control: request.control,
             core,
         };
+        session.transaction.obey(&session.control);
         session.set_collation(request.collation);
         if request.capabilities.has(Capabilities::INTERACTIVE) {
             let interactive = session.variables.get(known::interactive_timeout()).clone();

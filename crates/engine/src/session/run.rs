@@ -309,6 +309,7 @@ impl LocalSession {
         values: &[ValueRef<'_>],
         line: exec::FileLine,
     ) -> Result<Changed, Box<SqlError>> {
+        self.note_reads(plan.prepared.plan());
         self.lock_metadata(plan.prepared.plan())?;
         self.with_context(plan, values, |prepared, context| {
             context.change.file_line = Some(line);
@@ -338,6 +339,7 @@ impl LocalSession {
         self.core.counters.count(plan.kind);
         self.require_plan_privileges(plan)?;
         self.begin_table_statement();
+        self.note_reads(plan.prepared.plan());
         self.lock_metadata(plan.prepared.plan())?;
         let before = self.transaction.store.savepoint();
         // One row more than allowed shows that there are too many.

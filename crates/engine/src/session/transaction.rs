@@ -22,8 +22,8 @@ use std::sync::Arc;
 
 use plan::physical::{PhysicalPlan, PlanKind, PlanTable};
 use service::error::{ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION, ER_SP_DOES_NOT_EXIST};
-use service::{Outcome, Reply, SqlError};
-use store::{CommitPosition, ReadView, Savepoint, Transaction};
+use service::{ConnectionControl, Outcome, Reply, SqlError};
+use store::{CommitPosition, Interrupt, ReadView, Savepoint, Transaction};
 use syntax::ast::Completion;
 
 use super::LocalSession;
@@ -36,6 +36,8 @@ use crate::status::StatementKind;
 pub struct TransactionState {
     /// The store's side; begun anew after each end.
     pub(crate) store: Transaction,
+    /// Ends its lock waits: a KILL raises it.
+    interrupt: Arc<Interrupt>,
     /// The snapshot while one is kept, else parked. One a session: making one touches the store's shared count.
     view: ReadView,
     /// BEGIN was said, or autocommit is off and a statement has run.
@@ -74,8 +76,10 @@ impl TransactionState {
     /// No transaction.
     #[must_use]
     pub fn new(core: &Arc<Core>) -> Self {
+        let interrupt = Interrupt::new();
         Self {
-            store: core.store.begin(),
+            store: begin_store(core, &interrupt),
+            interrupt,
             view: core.store.parked_view(),
             open: false,
             isolation: Isolation::default(),
@@ -94,6 +98,23 @@ impl TransactionState {
     #[must_use]
     pub fn is_open(&self) -> bool {
         self.open
+    }
+
+    /// Lets a KILL of the session end its lock waits at once.
+    pub(super) fn obey(&self, control: &ConnectionControl) {
+        let interrupt = Arc::clone(&self.interrupt);
+        control.set_waiter(Some(Box::new(move || interrupt.raise())));
+    }
+
+    /// Forgets a KILL QUERY of an earlier statement.
+    fn ready_interrupt(&self, control: &ConnectionControl) {
+        if self.interrupt.is_raised() {
+            self.interrupt.reset();
+            // One of this statement may have come meanwhile.
+            if control.is_killed() {
+                self.interrupt.raise();
+            }
+        }
     }
 
     /// The isolation level of the next or the running transaction.
@@ -152,6 +173,13 @@ impl TransactionState {
     }
 }
 
+/// A transaction of the store whose lock waits `interrupt` ends.
+fn begin_store(core: &Core, interrupt: &Arc<Interrupt>) -> Transaction {
+    let mut store = core.store.begin();
+    store.set_interrupt(Some(Arc::clone(interrupt)));
+    store
+}
+
 impl LocalSession {
     /// Opens a transaction with the characteristics SET TRANSACTION asked for.
     fn open_transaction(&mut self, read_only: Option<bool>) {
@@ -174,6 +202,7 @@ impl LocalSession {
             }
         }
         let state = &mut self.transaction;
+        state.ready_interrupt(&self.control);
         state.rows_examined = 0;
         state.lock_wait_micros = 0;
         let repeatable = state.isolation >= Isolation::RepeatableRead;
@@ -248,7 +277,7 @@ impl LocalSession {
         if !self.transaction.has_begun() {
             return Ok(());
         }
-        let next = self.core.store.begin();
+        let next = begin_store(&self.core, &self.transaction.interrupt);
         let ended = std::mem::replace(&mut self.transaction.store, next);
         if let Some(position) = ended.commit().map_err(exec::store_error)? {
             self.transaction.committed = Some(position);
@@ -281,7 +310,7 @@ impl LocalSession {
         self.transaction.savepoints.clear();
         self.transaction.view.park();
         let rolled_back = if self.transaction.has_begun() {
-            let next = self.core.store.begin();
+            let next = begin_store(&self.core, &self.transaction.interrupt);
             let ended = std::mem::replace(&mut self.transaction.store, next);
             ended.rollback().map_err(exec::store_error)
         } else {
