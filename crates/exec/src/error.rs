@@ -88,7 +88,13 @@ mod tests {
     use super::*;
 
     fn duplicate(value: &str) -> String {
-        let key = DuplicateKey { index: 0, locator: Vec::new(), value: value.into(), key: "t.k".into() };
+        let key = DuplicateKey {
+            index: 0,
+            entry: Vec::new(),
+            locator: Vec::new(),
+            value: value.into(),
+            key: "t.k".into(),
+        };
         write_error(WriteError::DuplicateKey(Box::new(key))).message
     }
 

@@ -39,7 +39,9 @@ pub enum WriteError {
 pub struct DuplicateKey {
     /// Ordinal of the index in the table.
     pub index: usize,
-    /// Locator of the row that has the key.
+    /// The key in that index.
+    pub entry: Vec<u8>,
+    /// Locator of the row that had the key. Nothing is locked: see [`Table::has_key`](crate::Table::has_key).
     pub locator: Vec<u8>,
     /// The key's values as 1062 prints them, joined by `-`; not yet cut to 64 bytes.
     pub value: String,

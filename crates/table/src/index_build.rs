@@ -315,7 +315,7 @@ impl IndexBuild {
                     }
                     let other = Row { columns: &self.columns, batch: &other };
                     if found == Locked::Row(()) && self.key(number, &other, &holder) == entry.key {
-                        return Err(self.duplicate(number, holder, row).into());
+                        return Err(self.duplicate(number, entry.key.clone(), holder, row).into());
                     }
                 }
                 _ => {}
@@ -362,7 +362,7 @@ impl IndexBuild {
             let Some(own) = has_key(&locator)? else { return Ok(()) };
             if has_key(&holder)?.is_some() {
                 let row = Row { columns: &self.columns, batch: &own };
-                return Err(self.duplicate(number, holder, &row).into());
+                return Err(self.duplicate(number, key.to_vec(), holder, &row).into());
             }
         }
         transaction.put(&index.tree, key, value, LockWait::Nowait).map_err(failed)?;
@@ -402,8 +402,8 @@ impl IndexBuild {
     }
 
     #[cold]
-    fn duplicate(&self, number: usize, locator: Vec<u8>, row: &Row<'_>) -> WriteError {
-        duplicate(&self.definition, self.first + number, locator, |ordinal| row.cell(ordinal))
+    fn duplicate(&self, number: usize, entry: Vec<u8>, locator: Vec<u8>, row: &Row<'_>) -> WriteError {
+        duplicate(&self.definition, self.first + number, entry, locator, |ordinal| row.cell(ordinal))
     }
 
     fn request(&self, range: KeyBytesRange) -> ScanRequest {

@@ -12,7 +12,7 @@ use types::vector::{Batch, BytesColumn};
 
 use crate::codec::row::{BytesRef, RowView, spilled_reference, version_of};
 use crate::entry::EntryCodec;
-use crate::error::{WriteError, from_store};
+use crate::error::{DuplicateKey, WriteError, from_store};
 use crate::large::ReadFrom;
 use crate::table::{KeyBytesRange, Table};
 use crate::zone::TimestampZone;
@@ -329,6 +329,21 @@ impl Table {
                 Ok(Locked::Row(read(&self.row_view(locator, &whole))))
             }
         }
+    }
+
+    /// Whether the row that was in the way of `duplicate`, which the transaction has locked, still has that key: while it
+    /// waited for the lock the owner may have given the row another one.
+    ///
+    /// # Errors
+    /// The store's.
+    pub fn has_key(&self, transaction: &Transaction, duplicate: &DuplicateKey) -> Result<bool, StoreError> {
+        let index = &self.indexes[duplicate.index];
+        let Some(entries) = &index.entries else { return Ok(true) };
+        // The row is locked, so nobody else changes its entries.
+        let key = &duplicate.entry;
+        let found = transaction
+            .get_current(&index.tree, key, |value| entries.split(key, value).0 == &*duplicate.locator)?;
+        Ok(found == Some(true))
     }
 
     /// Locks the row with this key in unique index `index` and appends its columns to `batch`, its locator to

@@ -237,7 +237,9 @@ impl Table {
         let index = self.definition.clustered.unwrap_or(0);
         match transaction.insert(&self.rows, locator, body, context.wait) {
             Ok(()) => Ok(()),
-            Err(store::WriteError::DuplicateKey) => Err(self.duplicate(index, locator.to_vec(), cell)),
+            Err(store::WriteError::DuplicateKey) => {
+                Err(self.duplicate(index, locator.to_vec(), locator.to_vec(), cell))
+            }
             Err(error) => Err(from_store(error, index)),
         }
     }
@@ -260,15 +262,21 @@ impl Table {
                         entries.map_or_else(Vec::new, |entries| entries.split(&entry.key, value).0.to_vec())
                     })?
                     .unwrap_or_default();
-                Err(self.duplicate(index, locator, cell))
+                Err(self.duplicate(index, entry.key.clone(), locator, cell))
             }
             Err(error) => Err(from_store(error, index)),
         }
     }
 
     #[cold]
-    fn duplicate<'a>(&self, index: usize, locator: Vec<u8>, cell: impl Fn(usize) -> Cell<'a>) -> WriteError {
-        duplicate(&self.definition, index, locator, cell)
+    fn duplicate<'a>(
+        &self,
+        index: usize,
+        entry: Vec<u8>,
+        locator: Vec<u8>,
+        cell: impl Fn(usize) -> Cell<'a>,
+    ) -> WriteError {
+        duplicate(&self.definition, index, entry, locator, cell)
     }
 
     /// Makes `scratch.body` a row's body, moving out to the large values what does not fit beside a locator of
@@ -654,6 +662,7 @@ pub(crate) struct EntryBytes {
 pub(crate) fn duplicate<'a>(
     table: &TableDefinition,
     index: usize,
+    entry: Vec<u8>,
     locator: Vec<u8>,
     cell: impl Fn(usize) -> Cell<'a>,
 ) -> WriteError {
@@ -673,6 +682,7 @@ pub(crate) fn duplicate<'a>(
     }
     WriteError::DuplicateKey(Box::new(DuplicateKey {
         index,
+        entry,
         locator,
         value: String::from_utf8_lossy(&value).into_owned(),
         key: format!("{}.{}", table.name, definition.name),

@@ -102,11 +102,13 @@ impl Insert<'_, '_> {
     fn replace(&mut self, duplicate: &DuplicateKey, ctx: &mut ExecContext<'_>) -> SqlResult<Option<bool>> {
         let table = std::sync::Arc::clone(&self.table);
         let definition = table.definition();
-        let locked = write(ctx, |transaction, context| {
-            table.lock_row(transaction, &duplicate.locator, LockMode::Exclusive, context.wait, |_| ())
+        let in_the_way = write(ctx, |transaction, context| {
+            let mode = LockMode::Exclusive;
+            let locked = table.lock_row(transaction, &duplicate.locator, mode, context.wait, |_| ())?;
+            Ok(locked == Locked::Row(()) && table.has_key(transaction, duplicate)?)
         })?
         .map_err(|error| row_error(&table, &error))?;
-        if !matches!(locked, Locked::Row(())) {
+        if !in_the_way {
             return Ok(None);
         }
         if self.writer.has_children() {
@@ -162,13 +164,15 @@ impl Insert<'_, '_> {
         let Running { programs, input, old, locators, ordinals } = running;
         old.clear();
         locators.clear();
-        let locked = write(ctx, |transaction, context| {
+        let in_the_way = write(ctx, |transaction, context| {
             let (zone, wait) = (context.zone, context.wait);
-            let mode = LockMode::Exclusive;
-            table.lock_columns(transaction, &duplicate.locator, mode, wait, zone, ordinals, old, locators)
+            let (mode, locator) = (LockMode::Exclusive, &duplicate.locator);
+            let locked =
+                table.lock_columns(transaction, locator, mode, wait, zone, ordinals, old, locators)?;
+            Ok(locked == Locked::Row(()) && table.has_key(transaction, duplicate)?)
         })?
         .map_err(|error| row_error(&table, &error))?;
-        if !matches!(locked, Locked::Row(())) {
+        if !in_the_way {
             return Ok(None);
         }
         input.columns.truncate(2 * width);
