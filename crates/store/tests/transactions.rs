@@ -279,3 +279,74 @@ fn data_larger_than_the_pool_works() {
     check(&store);
     store.close().unwrap();
 }
+
+/// A lock in `mode`, or who has the row.
+fn lock(txn: &mut Transaction, tree: &Tree, key: &str, mode: LockMode) -> Result<(), WriteError> {
+    txn.lock_current(tree, key.as_bytes(), mode, NOWAIT, |_| ()).map(|_| ())
+}
+
+#[test]
+fn a_duplicate_is_told_whoever_reads_the_row() {
+    let (store, tree) = fresh();
+    let mut txn = store.begin();
+    put(&mut txn, &tree, "row", "value");
+    txn.commit().unwrap();
+    let mut reader = store.begin();
+    lock(&mut reader, &tree, "row", LockMode::Shared).unwrap();
+    let mut writer = store.begin();
+    assert!(matches!(writer.insert(&tree, b"row", b"other", NOWAIT), Err(WriteError::DuplicateKey)));
+    assert!(matches!(writer.delete(&tree, b"row", NOWAIT), Err(WriteError::Locked { .. })));
+}
+
+#[test]
+fn the_first_updater_wins_and_whoever_only_locked_is_none() {
+    let (store, tree) = fresh();
+    let mut txn = store.begin();
+    put(&mut txn, &tree, "row", "old");
+    put(&mut txn, &tree, "other", "old");
+    txn.commit().unwrap();
+    let view = store.read_view();
+    // The lock's number is the newest commit's, which is later than the snapshot.
+    let mut txn = store.begin();
+    put(&mut txn, &tree, "other", "new");
+    txn.commit().unwrap();
+    for _ in 0..3 {
+        let mut locker = store.begin();
+        lock(&mut locker, &tree, "row", LockMode::Exclusive).unwrap();
+        locker.commit().unwrap();
+    }
+    let mut txn = store.begin();
+    txn.set_first_updater_wins(Some(view.csn()));
+    lock(&mut txn, &tree, "row", LockMode::Shared).unwrap();
+    assert!(txn.update(&tree, b"row", b"own", NOWAIT).unwrap());
+    let refused = txn.update(&tree, b"other", b"own", NOWAIT);
+    assert!(matches!(refused, Err(WriteError::ChangedSinceSnapshot)), "{refused:?}");
+}
+
+#[test]
+fn skipped_rows_stay_free() {
+    let (store, tree) = fresh();
+    let mut txn = store.begin();
+    put(&mut txn, &tree, "a", "1");
+    put(&mut txn, &tree, "b", "1");
+    txn.commit().unwrap();
+    let mut writer = store.begin();
+    put(&mut writer, &tree, "a", "2");
+    let mut reader = store.begin();
+    reader.set_range_locks(true);
+    let mut scan = reader.lock_scan(&tree, &ScanRange::all(), LockMode::Shared, LockWait::Skip);
+    let mut found = Vec::new();
+    loop {
+        match scan.next(&mut reader) {
+            Ok(None) => break,
+            Ok(Some((key, _))) => found.push(key.to_vec()),
+            Err(error) => panic!("{error:?}"),
+        }
+    }
+    assert_eq!(found, [b"b"]);
+    writer.commit().unwrap();
+    let mut writer = store.begin();
+    put(&mut writer, &tree, "a", "3");
+    let refused = writer.put(&tree, b"b", b"3", NOWAIT);
+    assert!(matches!(refused, Err(WriteError::Locked { .. })), "{refused:?}");
+}

@@ -90,7 +90,8 @@ impl LockScan {
         let Some((guard, from, to)) = self.walk.next_leaf(inner, &self.tree.state)? else { return Ok(false) };
         let before = ranges.then(|| self.walk.clone());
         // Under an interval that covers the rows those that nobody else is changing are locked already.
-        let covers_rows = ranges && self.mode == LockMode::Shared;
+        // Rows that may be skipped are locked one by one.
+        let covers_rows = ranges && self.mode == LockMode::Shared && self.wait != LockWait::Skip;
         let body = guard.body();
         let mut full = false;
         for step in from..to {
@@ -101,7 +102,7 @@ impl LockScan {
             let (version, _, value) = node::record(body, index);
             let stamp = crate::ids::TxnId(version.stamp);
             let running = stamp != txn.id() && matches!(inner.txns.state(stamp), State::Running(_));
-            let newer = txn.work.is_newer(inner, stamp);
+            let newer = txn.work.is_newer(inner, version)?;
             if value.is_none() && !running && !newer {
                 continue;
             }

@@ -98,12 +98,15 @@ impl Work {
         let mut merged = Merged { _kept: Some(kept), ..Merged::nothing() };
         let mut scratch = value.unwrap_or(&[]).to_vec();
         let (mut newer, mut at) = (csn, version.undo);
+        // The versions left out had the same value: they only locked the row.
+        let mut only_locks = true;
         // The oldest version reached, and whether it is live.
         let mut reached: Option<(Version, bool)> = None;
         while at != NONE && newer > bound && merged.count < STEPS_MAX {
             let Some(step) = inner.undo.step_back_in_memory(at, &mut scratch) else { break };
             let (older, live) = step?;
             let Some(older_csn) = inner.commit_number(older.stamp) else { break };
+            only_locks &= undo::only_locks(at);
             merged.dead[merged.count] = at;
             merged.count += 1;
             reached = Some((older, live));
@@ -125,7 +128,7 @@ impl Work {
                     (true, None) => Before::Live(older, &scratch, None),
                 };
                 merged.entry = inner.undo.record(&mut self.holds, NONE, tree, key, before)?;
-                version.undo = merged.entry;
+                version.undo = if only_locks { undo::lock_pointer(merged.entry) } else { merged.entry };
             }
             None if merged.count == 0 => return Ok(Merged::nothing()),
             None => version.undo = NONE,

@@ -14,12 +14,12 @@ mod write;
 pub use lock_scan::LockScan;
 
 use crate::btree::Seek;
-use crate::btree::node;
+use crate::btree::node::{self, Version};
 use crate::error::{StoreError, WriteError};
 use crate::ids::{CommitPosition, Csn, TreeId, TxnId};
 use crate::lock::{Acquired, Interrupt, LockMode, LockWait, Request};
 use crate::mvcc::txn_table::State;
-use crate::mvcc::undo::{End, Holds, NONE};
+use crate::mvcc::undo::{self, End, Holds, NONE};
 use crate::mvcc::{self, Reader, Visible};
 use crate::oplog::{Mark, Op, OpLog};
 use crate::read::ScanRange;
@@ -170,7 +170,8 @@ impl Transaction {
     }
 
     /// From now on locking or writing a row that was changed by a commit later than `snapshot` fails with
-    /// [`WriteError::ChangedSinceSnapshot`]: the first updater wins. `None`: the newest version is what counts.
+    /// [`WriteError::ChangedSinceSnapshot`]: the first updater wins. `None`: the newest version is what counts. The caller
+    /// keeps a view of the snapshot.
     #[inline]
     pub fn set_first_updater_wins(&mut self, snapshot: Option<Csn>) {
         self.work.first_updater = snapshot;
@@ -320,7 +321,7 @@ impl Transaction {
             let Ok(index) = node::search(body, key) else { return Ok(false) };
             let (version, _, value) = node::record(body, index);
             let stamp = TxnId(version.stamp);
-            if self.work.is_newer(inner, stamp) {
+            if self.work.is_newer(inner, version)? {
                 return Err(WriteError::ChangedSinceSnapshot);
             }
             if stamp == self.work.id || !matches!(inner.txns.state(stamp), State::Running(_)) {
@@ -721,10 +722,26 @@ impl Transaction {
 }
 
 impl Work {
-    /// Whether the transaction with this stamp committed later than what may be overwritten.
-    fn is_newer(&self, inner: &Inner, stamp: TxnId) -> bool {
-        let Some(snapshot) = self.first_updater else { return false };
-        stamp != self.id && matches!(inner.txns.state(stamp), State::Finished(csn) if csn > snapshot)
+    /// Whether the record was changed by a commit later than what may be overwritten.
+    #[inline]
+    fn is_newer(&self, inner: &Inner, version: Version) -> Result<bool, StoreError> {
+        match self.first_updater {
+            Some(snapshot) => self.is_newer_than(inner, version, snapshot),
+            None => Ok(false),
+        }
+    }
+
+    fn is_newer_than(&self, inner: &Inner, mut version: Version, snapshot: Csn) -> Result<bool, StoreError> {
+        loop {
+            let stamp = TxnId(version.stamp);
+            let newer =
+                stamp != self.id && matches!(inner.txns.state(stamp), State::Finished(csn) if csn > snapshot);
+            if !newer || !undo::only_locks(version.undo) {
+                return Ok(newer);
+            }
+            // That one only locked the row: what counts is the change before. The snapshot keeps its entry.
+            version = inner.undo.look(version.undo, |entry| Ok(entry.version))?;
+        }
     }
 }
 

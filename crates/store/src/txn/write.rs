@@ -156,6 +156,15 @@ impl Work {
     ) -> Result<Option<Step>, Fault> {
         let body = leaf.body();
         let found = node::search(body, key);
+        if matches!(change, Change::Insert(_))
+            && let Ok(index) = found
+            && let (version, _, Some(_)) = node::record(body, index)
+            && !self.is_others(inner, version.stamp)
+        {
+            // It is there whoever has it locked: nobody is waited for to say so.
+            let newer = self.is_newer(inner, version)?;
+            return Ok(Some(if newer { Step::Newer } else { Step::Done(Done::Duplicate) }));
+        }
         let adds = matches!(change, Change::Insert(_) | Change::Put(_));
         let locks = if found.is_ok() || adds { tree.state.locks().load(Ordering::SeqCst) } else { 0 };
         if locks % TreeState::RANGES != 0
@@ -168,13 +177,10 @@ impl Work {
             Ok(index) => {
                 let (version, _, value) = node::record(body, index);
                 let stamp = TxnId(version.stamp);
-                if stamp != self.id
-                    && version.stamp >= inner.txns.horizon()
-                    && matches!(inner.txns.state(stamp), State::Running(_))
-                {
+                if self.is_others(inner, version.stamp) {
                     return Ok(Some(Step::Busy { holder: stamp, stamped: true }));
                 }
-                if self.is_newer(inner, stamp) {
+                if self.is_newer(inner, version)? {
                     return Ok(Some(Step::Newer));
                 }
                 Some((version, value))
@@ -183,8 +189,7 @@ impl Work {
         let old_live = old.and_then(|(_, value)| value);
         let inserts = old_live.is_none();
         let takes_effect = match change {
-            Change::Insert(_) => inserts,
-            Change::Put(_) => true,
+            Change::Insert(_) | Change::Put(_) => true,
             Change::Update(_) | Change::Delete | Change::Lock(_) => !inserts,
         };
         // Whoever has the row already is waited for by those who locked an interval around it since.
@@ -197,7 +202,6 @@ impl Work {
             return Ok(Some(Step::InRange { holder, inserts }));
         }
         let new = match change {
-            Change::Insert(_) if old_live.is_some() => return Ok(Some(Step::Done(Done::Duplicate))),
             Change::Update(_) | Change::Delete | Change::Lock(_) if old_live.is_none() => {
                 return Ok(Some(Step::Done(Done::Absent)));
             }
@@ -268,6 +272,14 @@ impl Work {
             self.note(tree.id(), key, new, shared);
         }
         Ok(Some(Step::Done(Done::Changed)))
+    }
+
+    /// Whether another transaction that still runs has stamped the record.
+    #[inline]
+    fn is_others(&self, inner: &Inner, stamp: u64) -> bool {
+        stamp != self.id.0
+            && stamp >= inner.txns.horizon()
+            && matches!(inner.txns.state(TxnId(stamp)), State::Running(_))
     }
 
     /// Inside the gate.
