@@ -39,6 +39,7 @@ pub mod blocking;
 pub mod clock;
 pub mod disk;
 mod disk_real;
+pub mod overlay;
 pub mod random;
 pub mod simulated;
 pub mod threads;
