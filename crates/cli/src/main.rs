@@ -1,5 +1,6 @@
 //! Wiring only: reads the command line, opens a door.
 
+mod check;
 mod lab;
 mod local;
 mod options;
@@ -16,6 +17,7 @@ const HELP: &str = "\
 invar: a MySQL stack whose speed does not move
 
   invar serve [options]   a MySQL-compatible database server; see invar serve --help
+  invar check DIR         whether a data folder is sound; see invar check --help
   invar lab ...           reproduce, compare and name slowdowns on any MySQL servers; see invar lab --help";
 
 fn main() -> ExitCode {
@@ -32,6 +34,7 @@ fn main() -> ExitCode {
                 ExitCode::FAILURE
             }
         },
+        Some("check") => check::run(&words[1..]),
         Some("lab") => lab::run(&words[1..]),
         Some("--version" | "-V") => {
             println!("invar {}", env!("CARGO_PKG_VERSION"));

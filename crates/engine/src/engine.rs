@@ -125,11 +125,17 @@ impl Engine {
     /// One line that says why not; nothing was changed then.
     pub fn open(env: &Env, options: &StartOptions) -> Result<Self, StartError> {
         let mut variables = start_variables(options, &host_name(env))?;
+        let error_log = variables.text(known::log_error());
+        if !matches!(error_log, "" | "stderr") {
+            crate::error_log::open(env, &options.data_folder.join(error_log));
+        }
         let store_options = Options {
             buffer_pool_bytes: variables.unsigned(known::innodb_buffer_pool_size()),
             ..Options::default()
         };
         let store = Store::open(env, &options.data_folder, store_options).map_err(StartError::Store)?;
+        let hears = env.clone();
+        store.on_damage(Box::new(move |error| crate::error_log::error(&hears, &damage_text(error))));
         let definitions = Definitions::open(&store, crate::system_schemas::schemas())
             .map_err(|error| StartError::Dictionary(error.to_string()))?;
         let catalog = definitions.catalog().load();
@@ -251,6 +257,21 @@ impl Engine {
     pub fn data_folder(&self) -> PathBuf {
         Path::new(self.core.globals().text(known::datadir())).to_owned()
     }
+}
+
+/// What the error log says of a damaged page.
+fn damage_text(error: &store::StoreError) -> String {
+    let of = match error {
+        store::StoreError::Corrupt { place: Some(place), .. } => match &*place.names {
+            [schema, table] => format!(" (table {schema}.{table}, tree {})", place.tree),
+            [schema, table, index, ..] => {
+                format!(" (table {schema}.{table}, index {index}, tree {})", place.tree)
+            }
+            _ => format!(" (tree {})", place.tree),
+        },
+        _ => String::new(),
+    };
+    format!("{error}{of}; statements that need the page fail, all others go on. See invar check.")
 }
 
 fn host_name(env: &Env) -> String {

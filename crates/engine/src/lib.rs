@@ -5,6 +5,7 @@
 //!
 //! Read next: [`session`], [`core`], [`ddl`], [`variables`], [`system_schemas`].
 
+mod check;
 pub mod core;
 pub mod ddl;
 pub mod engine;
@@ -22,4 +23,5 @@ pub mod system_schemas;
 pub mod user_locks;
 pub mod variables;
 
+pub use check::{FolderReport, check_folder};
 pub use engine::{Engine, SERVER_VERSION, StartError, StartOptions};

@@ -442,6 +442,7 @@ table! {
     1707 ER_TABLE_NEEDS_REBUILD "HY000" "Table rebuild required. Please do \"ALTER TABLE `%-.64s` FORCE\" or dump/reload to fix it!";
     1708 WARN_OPTION_BELOW_LIMIT "HY000" "The value of '%s' should be no less than the value of '%s'";
     1709 ER_INDEX_COLUMN_TOO_LONG "HY000" "Index column size too large. The maximum column size is %lu bytes.";
+    1712 ER_INDEX_CORRUPT "HY000" "Index %s is corrupted";
     1725 ER_TABLE_IN_FK_CHECK "HY000" "Table is being used in foreign key check.";
     1726 ER_UNSUPPORTED_ENGINE "HY000" "Storage engine '%s' does not support system tables. [%s.%s]";
     1728 ER_CANNOT_LOAD_FROM_TABLE_V2 "HY000" "Cannot load from %s.%s. The table is probably corrupted";

@@ -3,6 +3,15 @@
 use crate::ids::{TreeId, TxnId};
 use std::sync::Arc;
 
+/// A tree, and what the layer above calls it ([`crate::Tree::set_names`]).
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct TreePlace {
+    /// The tree.
+    pub tree: TreeId,
+    /// Its names, from the outermost; empty if nobody gave it any.
+    pub names: Arc<[Arc<str>]>,
+}
+
 /// Why an operation could not be done. The transaction should be rolled back.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum StoreError {
@@ -28,6 +37,8 @@ pub enum StoreError {
         what: Arc<str>,
         /// What is wrong with it.
         why: Arc<str>,
+        /// The tree it was met in, if by a page of one.
+        place: Option<Arc<TreePlace>>,
     },
     /// A file that only serves while the store is open could not be used. Nothing is lost, and the store goes on.
     #[error("{doing} the file for old versions failed: {why}")]
@@ -57,7 +68,7 @@ pub enum StoreError {
 impl StoreError {
     #[cold]
     pub(crate) fn corrupt(what: impl AsRef<str>, why: impl AsRef<str>) -> StoreError {
-        StoreError::Corrupt { what: what.as_ref().into(), why: why.as_ref().into() }
+        StoreError::Corrupt { what: what.as_ref().into(), why: why.as_ref().into(), place: None }
     }
 
     #[cold]

@@ -50,12 +50,18 @@
 
 mod btree;
 mod error;
+#[cfg(test)]
+mod formats;
 mod gate;
 mod ids;
 mod lock;
 mod mvcc;
 mod oplog;
 mod pager;
+#[cfg(not(feature = "planted-bugs"))]
+mod planted;
+#[cfg(feature = "planted-bugs")]
+pub mod planted;
 mod read;
 mod store;
 mod trees;
@@ -64,12 +70,13 @@ mod upkeep;
 pub mod wal;
 
 pub use btree::node::{KEY_BYTES_MAX, RECORD_BYTES_MAX};
-pub use error::{OpenError, StoreError, WriteError};
+pub use error::{OpenError, StoreError, TreePlace, WriteError};
 pub use ids::{CommitPosition, Csn, PageId, TreeId, TxnId};
 pub use lock::{Deadlock, Interrupt, LockMode, LockWait, LockWaiter};
 pub use mvcc::Reader;
 pub use pager::frame::PAGE_BYTES;
 pub use read::{Direction, Scan, ScanRange};
-pub use store::{Options, ReadView, Status, Store};
+pub use store::{DamageListener, Options, ReadView, Status, Store};
 pub use trees::Tree;
 pub use txn::{LockMark, LockScan, Locked, Savepoint, Transaction};
+pub use upkeep::check::{DAMAGES_TOLD_MAX, Damage, FileReport, check_files};

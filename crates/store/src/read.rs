@@ -189,7 +189,7 @@ impl Inner {
         if tree.is_dropped() {
             return Err(StoreError::TreeGone(tree.id()));
         }
-        self.with_room(|| tree.root.leaf::<Shared>(&self.pool, seek))
+        self.with_tree(tree, || tree.root.leaf::<Shared>(&self.pool, seek))
     }
 }
 
@@ -241,7 +241,7 @@ impl Store {
         let mut leaves = [PageId(0); DESCENTS_MAX];
         let mut scratch = Vec::new();
         for (group, some) in keys.chunks(DESCENTS_MAX).enumerate() {
-            inner.with_room(|| root.guess_leaves(&inner.pool, some, &mut leaves))?;
+            inner.with_tree(&tree.state, || root.guess_leaves(&inner.pool, some, &mut leaves))?;
             for (number, key) in some.iter().enumerate() {
                 let index = group * DESCENTS_MAX + number;
                 let guess =
@@ -308,8 +308,8 @@ impl Store {
             return Ok((low_rows + high_rows).saturating_sub(low_total) as u64);
         }
         let (mut low_path, mut high_path) = (Vec::new(), Vec::new());
-        inner.with_room(|| tree.state.root.path(&inner.pool, lower_seek, &mut low_path))?;
-        inner.with_room(|| tree.state.root.path(&inner.pool, upper_seek, &mut high_path))?;
+        inner.with_tree(&tree.state, || tree.state.root.path(&inner.pool, lower_seek, &mut low_path))?;
+        inner.with_tree(&tree.state, || tree.state.root.path(&inner.pool, upper_seek, &mut high_path))?;
         let leaves = leaves_between(&low_path, &high_path);
         let rows_per_leaf = (low_total + high_total) as f64 / 2.0;
         let rows = low_rows as f64 + high_rows as f64 + leaves * rows_per_leaf;
@@ -323,9 +323,9 @@ impl Store {
     pub fn tree_pages(&self, tree: &Tree) -> Result<u64, StoreError> {
         let inner = &*self.inner;
         let mut path = Vec::new();
-        inner.with_room(|| tree.state.root.path(&inner.pool, Seek::At(&[]), &mut path))?;
+        inner.with_tree(&tree.state, || tree.state.root.path(&inner.pool, Seek::At(&[]), &mut path))?;
         let mut last = Vec::new();
-        inner.with_room(|| tree.state.root.path(&inner.pool, Seek::Last, &mut last))?;
+        inner.with_tree(&tree.state, || tree.state.root.path(&inner.pool, Seek::Last, &mut last))?;
         let mut nodes = 1.0;
         let mut total = 1.0;
         for (level, (first, last)) in path.iter().zip(&last).enumerate() {

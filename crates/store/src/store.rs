@@ -1,7 +1,7 @@
 //! The store as a whole: what is open, and the doors to it.
 
 use crate::btree::tree::{self, Root};
-use crate::error::{OpenError, StoreError};
+use crate::error::{OpenError, StoreError, TreePlace};
 use crate::gate::Gate;
 use crate::ids::{CommitPosition, Csn, PageId, TreeId, TxnId};
 use crate::lock::LockTable;
@@ -22,9 +22,9 @@ use crate::wal::{FlushPolicy, Log, LogError, LogListener, LogOptions, Lsn};
 use crossbeam_utils::CachePadded;
 use env::Env;
 use env::disk::FolderLock;
-use hashbrown::HashMap;
+use hashbrown::{HashMap, HashSet};
 use metrics::Counter;
-use parking_lot::RwLock;
+use parking_lot::{Mutex, RwLock};
 use std::marker::PhantomData;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -36,6 +36,12 @@ const ROOM_ATTEMPTS: usize = 64;
 
 /// Undo in memory takes this part of the buffer pool's bytes, if not told otherwise.
 const UNDO_POOL_SHARE: u64 = 8;
+
+/// So many different damages are told to the listener.
+const DAMAGES_TOLD_MAX: usize = 1_000;
+
+/// Hears of each damaged page once, when it is first met: for an error log.
+pub type DamageListener = Box<dyn Fn(&StoreError) + Send + Sync>;
 
 /// How to run a store.
 #[derive(Clone, Debug)]
@@ -114,6 +120,9 @@ pub(crate) struct Inner {
     pub(crate) worker: Worker,
     pub(crate) counters: Counters,
     stopped: OnceLock<Arc<str>>,
+    damage_listener: OnceLock<DamageListener>,
+    /// What of damage was told already.
+    told: Mutex<HashSet<Arc<str>>>,
     _folder_lock: Box<dyn FolderLock>,
 }
 
@@ -319,6 +328,12 @@ impl Store {
         }
     }
 
+    /// Says who hears of damaged pages; the first call counts.
+    pub fn on_damage(&self, listener: DamageListener) {
+        // A second listener would hear nothing that the first does not.
+        let _first = self.inner.damage_listener.set(listener);
+    }
+
     /// Changes when a commit counts as durable (`innodb_flush_log_at_trx_commit`).
     pub fn set_flush_policy(&self, policy: FlushPolicy) {
         if let Ok(log) = self.inner.log() {
@@ -414,7 +429,7 @@ impl Store {
     /// # Errors
     /// The first damage found.
     pub fn check_tree(&self, tree: &Tree) -> Result<(u64, u64), StoreError> {
-        self.inner.with_room(|| tree.state.root.check(&self.inner.pool))
+        self.inner.with_tree(&tree.state, || tree.state.root.check(&self.inner.pool))
     }
 }
 
@@ -447,6 +462,8 @@ impl Inner {
             worker: Worker::default(),
             counters: Counters::default(),
             stopped: OnceLock::new(),
+            damage_listener: OnceLock::new(),
+            told: Mutex::default(),
             _folder_lock: folder_lock,
         }
     }
@@ -482,6 +499,34 @@ impl Inner {
             None => Ok(()),
             Some(why) => Err(StoreError::Stopped { why: Arc::clone(why) }),
         }
+    }
+
+    /// As [`Inner::with_room`], for pages of one tree: damage is named by it.
+    #[inline]
+    pub(crate) fn with_tree<R>(
+        &self,
+        tree: &TreeState,
+        mut operation: impl FnMut() -> Result<R, Fault>,
+    ) -> Result<R, StoreError> {
+        match operation() {
+            Ok(result) => Ok(result),
+            Err(fault) => self.with_room_made(fault, operation).map_err(|error| self.met_damage(tree, error)),
+        }
+    }
+
+    /// Names the tree, and tells the listener what it has not heard yet.
+    #[cold]
+    fn met_damage(&self, tree: &TreeState, error: StoreError) -> StoreError {
+        let StoreError::Corrupt { what, why, .. } = error else { return error };
+        let place = Arc::new(TreePlace { tree: tree.id(), names: tree.names() });
+        let error = StoreError::Corrupt { what: Arc::clone(&what), why, place: Some(place) };
+        let mut told = self.told.lock();
+        let news = told.len() < DAMAGES_TOLD_MAX && told.insert(what);
+        drop(told);
+        if let (true, Some(listener)) = (news, self.damage_listener.get()) {
+            listener(&error);
+        }
+        error
     }
 
     /// Runs a page operation, making room in the pool when it needs some. Call it outside the gate, without a latch.

@@ -2,6 +2,7 @@
 
 use crate::btree::tree::Root;
 use crate::ids::TreeId;
+use parking_lot::RwLock;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 
@@ -18,6 +19,11 @@ impl Tree {
         self.state.id()
     }
 
+    /// Says what the tree is called above, from the outermost name: damage is told with it.
+    pub fn set_names(&self, names: &[&str]) {
+        *self.state.names.write() = names.iter().map(|&name| name.into()).collect();
+    }
+
     /// About how many live records there are; it counts changes when they are made, not when they commit.
     #[must_use]
     pub fn record_count(&self) -> u64 {
@@ -32,6 +38,8 @@ pub(crate) struct TreeState {
     locks: AtomicU64,
     pub(crate) records: AtomicI64,
     dropped: AtomicBool,
+    /// What the layer above calls it. Looked at only when something is wrong.
+    names: RwLock<Arc<[Arc<str>]>>,
 }
 
 impl TreeState {
@@ -41,6 +49,7 @@ impl TreeState {
             locks: AtomicU64::new(0),
             records: AtomicI64::new(records),
             dropped: AtomicBool::new(false),
+            names: RwLock::new(Arc::new([])),
         })
     }
 
@@ -58,6 +67,10 @@ impl TreeState {
 
     pub(crate) fn count(&self, change: i64) {
         self.records.fetch_add(change, Ordering::Relaxed);
+    }
+
+    pub(crate) fn names(&self) -> Arc<[Arc<str>]> {
+        Arc::clone(&self.names.read())
     }
 
     pub(crate) fn set_dropped(&self) {

@@ -6,8 +6,10 @@
 //! transaction that writes the row and deleted by the one that replaces it: versions, locks and recovery are those of
 //! any record.
 
+use std::sync::Arc;
+
 use metrics::Counter;
-use store::{Reader, StoreError, Transaction};
+use store::{Reader, StoreError, Transaction, Tree, TreePlace};
 
 use crate::WAIT_INTERNAL;
 use crate::codec::row::LargeReference;
@@ -15,7 +17,7 @@ use crate::error::WriteError;
 use crate::table::{KeyBytesRange, Table};
 
 /// Bytes of a chunk's value.
-const CHUNK_BYTES: usize = store::RECORD_BYTES_MAX - KEY_BYTES;
+pub(crate) const CHUNK_BYTES: usize = store::RECORD_BYTES_MAX - KEY_BYTES;
 /// Bytes of a chunk's key.
 const KEY_BYTES: usize = 12;
 /// From this length on a value has a stream of its own.
@@ -52,7 +54,7 @@ impl Table {
                 StoreError::Limit("a row is too large for a table without a tree of large values").into()
             );
         };
-        let stream = self.next_stream();
+        let stream = self.next_stream()?;
         for (number, chunk) in bytes.chunks(CHUNK_BYTES).enumerate() {
             transaction
                 .put(tree, &chunk_key(stream, number as u32), chunk, WAIT_INTERNAL)
@@ -112,7 +114,7 @@ impl Table {
         LARGE_VALUES_READ.increment();
         let start = out.len();
         let wanted = reference.length as usize;
-        let Some(tree) = &self.large else { return Err(missing(&self.definition.name)) };
+        let Some(tree) = &self.large else { return Err(self.missing(None)) };
         let mut chunk = (reference.offset / CHUNK_BYTES as u64) as u32;
         let mut skip = (reference.offset % CHUNK_BYTES as u64) as usize;
         out.reserve(wanted);
@@ -158,14 +160,17 @@ impl Table {
                 }
             }
         }
-        if out.len() - start < wanted { Err(missing(&self.definition.name)) } else { Ok(()) }
+        if out.len() - start < wanted { Err(self.missing(Some(tree))) } else { Ok(()) }
     }
-}
 
-#[cold]
-fn missing(table: &str) -> StoreError {
-    StoreError::Corrupt {
-        what: format!("table {table}").into(),
-        why: "a part of a large value is missing".into(),
+    #[cold]
+    fn missing(&self, tree: Option<&Tree>) -> StoreError {
+        let names = [Arc::clone(&self.definition.schema), Arc::clone(&self.definition.name)];
+        let place = tree.map(|tree| Arc::new(TreePlace { tree: tree.id(), names: names.clone().into() }));
+        StoreError::Corrupt {
+            what: format!("table {}.{}", names[0], names[1]).into(),
+            why: "a part of a large value is missing".into(),
+            place,
+        }
     }
 }

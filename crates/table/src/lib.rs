@@ -4,6 +4,7 @@
 //! step, [`IndexBuild`], by which new ones come beside writers, and [`foreign_key`], which keeps tables in step with each other; then [`dictionary`], which keeps the definitions.
 
 mod auto_increment;
+mod check;
 pub mod codec;
 pub mod dictionary;
 mod encoding;
@@ -24,6 +25,7 @@ mod zone;
 use std::time::Duration;
 
 pub use auto_increment::{AutoIncrement, auto_increment_limit, first_of_series};
+pub use check::{CheckDepth, CheckEnd, PROBLEMS_MAX, check_dictionary, tree_owners};
 pub use error::{DuplicateKey, ForeignKeyViolation, WriteError};
 pub use foreign_key::ForeignKeys;
 pub use index_build::{BuildPosition, IndexBuild, IndexBuildError};

@@ -45,13 +45,37 @@ pub struct Table {
     usable_from: AtomicU64,
 }
 
+/// The number behind the last one in a tree, or why it is not known: a damaged table opens all the same, and only who needs
+/// a number hears of it.
+#[derive(Debug)]
+pub(crate) struct NextNumber(Result<AtomicU64, StoreError>);
+
+impl NextNumber {
+    fn behind_last(store: &Store, tree: Option<&Tree>) -> Result<NextNumber, StoreError> {
+        let last = tree.map_or(Ok(None), |tree| last_number(store, tree));
+        match last {
+            Ok(last) => Ok(NextNumber(Ok(AtomicU64::new(last.map_or(1, |number| number + 1))))),
+            Err(error @ (StoreError::Corrupt { .. } | StoreError::Read { .. })) => Ok(NextNumber(Err(error))),
+            Err(error) => Err(error),
+        }
+    }
+
+    #[inline]
+    fn take(&self) -> Result<u64, StoreError> {
+        match &self.0 {
+            Ok(next) => Ok(next.fetch_add(1, Ordering::Relaxed)),
+            Err(error) => Err(error.clone()),
+        }
+    }
+}
+
 /// What lives as long as the table's trees, whatever its definition.
 #[derive(Debug)]
 pub(crate) struct Counters {
     /// The next hidden row number.
-    pub(crate) next_row: AtomicU64,
+    pub(crate) next_row: NextNumber,
     /// The next stream of large values.
-    pub(crate) next_stream: AtomicU64,
+    pub(crate) next_stream: NextNumber,
     pub(crate) auto_increment: AutoIncrement,
     pub(crate) metadata_lock: Arc<MetadataLock>,
     pub(crate) statistics: Statistics,
@@ -135,17 +159,21 @@ impl Table {
             TreeNumber(0) => None,
             tree => Some(store.tree(tree_id(tree))?),
         };
+        let names = [&*definition.schema, &*definition.name];
+        rows.set_names(&names);
+        if let Some(large) = &large {
+            large.set_names(&names);
+        }
+        for (index, of) in indexes.iter().zip(&definition.indexes) {
+            if index.entries.is_some() {
+                index.tree.set_names(&[names[0], names[1], &of.name]);
+            }
+        }
         let counters = match earlier {
             Some(earlier) => Arc::clone(&earlier.counters),
             None => Arc::new(Counters {
-                next_row: AtomicU64::new(match clustered {
-                    Some(_) => 0,
-                    None => last_number(store, &rows)?.map_or(1, |number| number + 1),
-                }),
-                next_stream: AtomicU64::new(match &large {
-                    Some(tree) => last_number(store, tree)?.map_or(1, |number| number + 1),
-                    None => 1,
-                }),
+                next_row: NextNumber::behind_last(store, clustered.is_none().then_some(&rows))?,
+                next_stream: NextNumber::behind_last(store, large.as_ref())?,
                 auto_increment: AutoIncrement::open(store, &definition)?,
                 metadata_lock: metadata_lock.unwrap_or_default(),
                 statistics: Statistics::default(),
@@ -163,18 +191,6 @@ impl Table {
             counters,
             usable_from: AtomicU64::new(usable_from),
         }))
-    }
-
-    /// CHECK TABLE: whether the pages of all its trees are well-formed and in order.
-    ///
-    /// # Errors
-    /// The first damage found.
-    pub fn check(&self) -> Result<(), StoreError> {
-        let indexes = self.indexes.iter().filter(|index| index.entries.is_some()).map(|index| &index.tree);
-        for tree in std::iter::once(&self.rows).chain(indexes).chain(&self.large) {
-            self.store.check_tree(tree)?;
-        }
-        Ok(())
     }
 
     /// What the table looks like.
@@ -275,12 +291,12 @@ impl Table {
         &self.counters
     }
 
-    pub(crate) fn next_row_number(&self) -> u64 {
-        self.counters.next_row.fetch_add(1, Ordering::Relaxed)
+    pub(crate) fn next_row_number(&self) -> Result<u64, StoreError> {
+        self.counters.next_row.take()
     }
 
-    pub(crate) fn next_stream(&self) -> u64 {
-        self.counters.next_stream.fetch_add(1, Ordering::Relaxed)
+    pub(crate) fn next_stream(&self) -> Result<u64, StoreError> {
+        self.counters.next_stream.take()
     }
 
     /// The layout of the rows written now.

@@ -204,7 +204,7 @@ impl Table {
             Some(codec) => {
                 codec.write(cell, context.zone, locator);
             }
-            None => locator.extend_from_slice(&self.next_row_number().to_be_bytes()),
+            None => locator.extend_from_slice(&self.next_row_number()?.to_be_bytes()),
         }
         let variable = self.current_layout().variable_columns();
         let piece = |number: usize| match cells[variable[number] as usize] {
@@ -521,6 +521,10 @@ impl Table {
                 transaction
                     .delete(tree, &before.key, context.wait)
                     .map_err(|error| from_store(error, index))?;
+                #[cfg(feature = "planted-bugs")]
+                if store::planted::is(store::planted::Plant::LoseEntry) && after.key.last() == Some(&b'7') {
+                    continue;
+                }
                 self.insert_entry(transaction, index, &after, new_cell, context)?;
             } else if before.value != after.value {
                 transaction
@@ -690,6 +694,11 @@ pub(crate) fn duplicate<'a>(
 }
 
 impl EntryBytes {
+    /// The record's value.
+    pub(crate) fn value(&self) -> &[u8] {
+        &self.value
+    }
+
     /// Becomes the entry of index `index` for the row with these cells.
     pub(crate) fn write<'a>(
         &mut self,

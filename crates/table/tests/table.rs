@@ -119,6 +119,8 @@ fn read_all(table: &Arc<Table>, request: ScanRequest, view: &store::ReadView) ->
 }
 
 fn check(table: &Arc<Table>, store: &Store, model: &BTreeMap<i64, Row>) {
+    let problems = table.check(table::CheckDepth::Entries, || Ok::<(), ()>(())).unwrap();
+    assert_eq!(problems, [] as [&str; 0]);
     let view = store.read_view();
     let all = |index: Option<usize>, reverse: bool| ScanRequest {
         index,

@@ -139,7 +139,11 @@ fn drop_orphans(store: &Store, catalog: &Catalog) -> std::result::Result<(), Sto
                 Ok(()) | Err(store::WriteError::Store(StoreError::TreeGone(_))) => {}
                 Err(store::WriteError::Store(error)) => return Err(error),
                 Err(error) => {
-                    return Err(StoreError::Corrupt { what: "tree".into(), why: error.to_string().into() });
+                    return Err(StoreError::Corrupt {
+                        what: "tree".into(),
+                        why: error.to_string().into(),
+                        place: None,
+                    });
                 }
             }
         }

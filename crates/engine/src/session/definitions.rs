@@ -9,7 +9,7 @@ use exec::output::{ResultColumn, encode_columns_with_defaults};
 use service::error::{ER_BAD_DB_ERROR, ER_BAD_FIELD_ERROR, ER_NO_DB_ERROR};
 use service::{OkSummary, Outcome, Reply, SqlError};
 use syntax::ast::{AlterAction, Ident, Maintain, MaintainKind, ObjectName, References, Statement};
-use table::Table;
+use table::{CheckDepth, CheckEnd, Table};
 use types::charset::Charset;
 use types::collation::CollationId;
 use types::{DataType, TypeKind, ValueRef};
@@ -371,13 +371,27 @@ impl LocalSession {
                     local.analyze();
                     row("status", "OK");
                 }
-                MaintainKind::Check | MaintainKind::Checksum => match local.check() {
-                    Ok(()) => row("status", "OK"),
-                    Err(error) => {
-                        row("Error", &error.to_string());
+                MaintainKind::Check | MaintainKind::Checksum => {
+                    let has = |option: &str| maintain.options.contains(&option);
+                    let depth = match () {
+                        () if has("EXTENDED") => CheckDepth::Entries,
+                        () if has("QUICK") => CheckDepth::Trees,
+                        () => CheckDepth::Rows,
+                    };
+                    let problems = local.check(depth, || self.control.check()).map_err(|end| match end {
+                        CheckEnd::Asked(error) => error,
+                        CheckEnd::Store(error) => exec::store_error(error),
+                    })?;
+                    for problem in &problems {
+                        crate::error_log::error(&self.core.env, &format!("table {full}: {problem}"));
+                        row("Warning", problem);
+                    }
+                    if problems.is_empty() {
+                        row("status", "OK");
+                    } else {
                         row("error", "Corrupt");
                     }
-                },
+                }
             }
         }
         self.send_listing(&listing, reply)

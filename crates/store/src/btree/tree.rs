@@ -263,7 +263,15 @@ impl Root {
                 pending.pop();
                 continue;
             }
-            let guard = pool.exclusive(page)?;
+            let guard = match pool.exclusive(page) {
+                // What is below a damaged page cannot be found: its space is lost, the tree goes all the same.
+                Err(Fault::Store(StoreError::Corrupt { .. } | StoreError::Read { .. })) => {
+                    pool.free_unread(page)?;
+                    pending.pop();
+                    continue;
+                }
+                guard => guard?,
+            };
             let body = guard.body();
             pending.pop();
             pending.extend((0..node::count(body)).map(|index| (node::child(body, index), level - 1)));

@@ -20,6 +20,7 @@ pub(crate) mod undo;
 use crate::btree::node::Version;
 use crate::error::StoreError;
 use crate::ids::{Csn, TxnId};
+use crate::planted::{self, Plant};
 use std::marker::PhantomData;
 use txn_table::TxnTable;
 use undo::UndoLog;
@@ -47,7 +48,12 @@ impl Reader<'_> {
     }
 
     fn sees_recent(self, stamp: u64, txns: &TxnTable) -> bool {
-        txns.commit_number(TxnId(stamp)).is_some_and(|csn| csn <= self.snapshot)
+        let bound = match () {
+            () if planted::is(Plant::SeeTooMany) => Csn(self.snapshot.0 + 300),
+            () if planted::is(Plant::SeeTooFew) => Csn(self.snapshot.0 - 1),
+            () => self.snapshot,
+        };
+        txns.commit_number(TxnId(stamp)).is_some_and(|csn| csn <= bound)
     }
 }
 

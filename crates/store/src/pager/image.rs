@@ -46,6 +46,11 @@ pub(crate) fn seal_page(block: &mut Block, body: &Body, number: u64, checkpoint:
     seal(block, Kind::Page, number, checkpoint);
 }
 
+/// Which checkpoint wrote the block.
+pub(crate) fn checkpoint_of(block: &Block) -> u64 {
+    u64::from_le_bytes(block[16..24].try_into().expect("8 bytes"))
+}
+
 /// Checks that the block is what was asked for.
 ///
 /// # Errors

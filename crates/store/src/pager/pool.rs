@@ -272,7 +272,14 @@ impl Pool {
             .file
             .read_at(u64::from(block_number) * PAGE_BYTES as u64, &mut block[..])
             .map_err(|error| StoreError::read(format!("page {page}"), &error))
-            .and_then(|()| image::check(&block, Kind::Page, page.0));
+            .and_then(|()| {
+                image::check(&block, Kind::Page, page.0).map_err(|error| match error {
+                    StoreError::Corrupt { why, .. } => {
+                        StoreError::corrupt(format!("data file, block {block_number}, page {page}"), why)
+                    }
+                    other => other,
+                })
+            });
         let body = match read {
             Ok(body) => body,
             Err(error) => {

@@ -13,6 +13,7 @@ use crate::mvcc::undo::{self, Before};
 use crate::oplog::Op;
 use crate::pager::Fault;
 use crate::pager::frame::ExclusiveGuard;
+use crate::planted::{self, Plant};
 use crate::store::{Inner, log_failed};
 use crate::trees::{Tree, TreeState};
 use std::sync::atomic::Ordering;
@@ -91,7 +92,7 @@ impl Transaction {
         loop {
             let Transaction { store, work, .. } = &mut *self;
             let inner = &*store.inner;
-            let step = inner.with_room(|| {
+            let step = inner.with_tree(&tree.state, || {
                 let inside = inner.gate.enter();
                 work.change_inside(inner, &inside, tree, key, change)
             })?;
@@ -177,7 +178,8 @@ impl Work {
             Ok(index) => {
                 let (version, _, value) = node::record(body, index);
                 let stamp = TxnId(version.stamp);
-                if self.is_others(inner, version.stamp) {
+                let forgotten = planted::is(Plant::ForgetLock) && node::count(body) > 12;
+                if self.is_others(inner, version.stamp) && !forgotten {
                     return Ok(Some(Step::Busy { holder: stamp, stamped: true }));
                 }
                 if self.is_newer(inner, version)? {
@@ -268,7 +270,8 @@ impl Work {
         }
         drop(leaf);
         tree.state.count(i64::from(new.is_some()) - i64::from(was_live));
-        if !self.replays && tree.id() != TreeId::META {
+        let lost = planted::is(Plant::LoseChange) && key.last() == Some(&b'7');
+        if !self.replays && tree.id() != TreeId::META && !lost {
             self.note(tree.id(), key, new, shared);
         }
         Ok(Some(Step::Done(Done::Changed)))

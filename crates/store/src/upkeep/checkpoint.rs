@@ -21,6 +21,7 @@ use crate::mvcc::undo;
 use crate::pager::blocks::Blocks;
 use crate::pager::frame::{BODY_BYTES, Body, FRAME_HEADER_BYTES, PAGE_BYTES};
 use crate::pager::image::{self, Block, Kind};
+use crate::planted::{self, Plant};
 use crate::store::Inner;
 use crate::wal::Lsn;
 use env::clock::Monotonic;
@@ -240,7 +241,9 @@ impl Inner {
             let entry = self.pool.table().get_or_grow(page);
             let old = entry.block();
             entry.set_block(fresh);
-            if old != 0 {
+            if old != 0 && planted::is(Plant::FreeEarly) {
+                state.blocks.free(old);
+            } else if old != 0 {
                 freed_blocks.push(old);
             }
             changed_maps.insert(page.0 as usize / MAP_PAGES);
@@ -297,7 +300,9 @@ impl Inner {
         };
         freed_blocks.extend(std::mem::replace(&mut state.directory_blocks, directory_blocks));
         freed_blocks.extend(std::mem::replace(&mut state.undo_blocks, undo_blocks));
-        checkpointer.sync()?;
+        if !planted::is(Plant::SkipSync) {
+            checkpointer.sync()?;
+        }
         if let Some(log) = self.log.get() {
             log.sync_inline(Lsn(cut.position.0)).map_err(|error| crate::store::log_failed(&error))?;
         }

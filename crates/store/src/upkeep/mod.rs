@@ -1,6 +1,7 @@
 //! What goes on behind the transactions: purge, checkpoints, recovery, and the thread that does the first two.
 
 pub(crate) mod ages;
+pub(crate) mod check;
 pub(crate) mod checkpoint;
 pub(crate) mod purge;
 pub(crate) mod recover;

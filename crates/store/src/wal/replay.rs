@@ -182,6 +182,11 @@ impl Replay {
         Lsn(self.chain_end)
     }
 
+    /// The file that is being read.
+    pub(crate) fn file_name(&self) -> Option<String> {
+        self.files.get(self.current).map(|(segment, _)| segment.name())
+    }
+
     /// Makes the replayed tail durable and goes on in a fresh segment, so that nothing behind the torn end can ever be
     /// taken for part of this log.
     ///

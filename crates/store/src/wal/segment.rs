@@ -281,3 +281,46 @@ mod tests {
         assert_eq!(list(&*folder).unwrap().spares, [spare]);
     }
 }
+
+#[cfg(test)]
+mod documented {
+    use super::super::record::{HEADER_BYTES, Header, Kind};
+    use super::{MAGIC, Segment};
+    use crate::formats::{fields, number};
+
+    #[test]
+    fn files_are_as_documented() {
+        let documented = fields("log.md", "Segment header");
+        let segment = Segment { number: 5, start: 8_192, end: 81_920, previous_end: 8_000, salt: 99 };
+        let block = segment.encode();
+        assert_eq!(&block[..8], MAGIC);
+        let names = ["version", "number", "start", "end", "previous end", "salt"];
+        for (name, expected) in names.into_iter().zip([1, 5, 8_192, 81_920, 8_000, 99]) {
+            assert_eq!(number(&block, &documented, name), expected, "{name}");
+        }
+        let documented = fields("log.md", "Record");
+        let header = Header {
+            kind: Kind::Part,
+            payload_crc: 11,
+            payload_bytes: 12,
+            start: 13,
+            previous_end: 14,
+            previous_part: 15,
+            durable: 16,
+        };
+        let bytes = header.encode(99);
+        let names = [
+            "kind",
+            "checksum of the payload",
+            "payload bytes",
+            "start",
+            "previous end",
+            "previous part",
+            "durable",
+        ];
+        for (name, expected) in names.into_iter().zip([2, 11, 12, 13, 14, 15, 16]) {
+            assert_eq!(number(&bytes, &documented, name), expected, "{name}");
+        }
+        assert_eq!(documented.iter().map(|field| field.1).sum::<usize>(), HEADER_BYTES);
+    }
+}

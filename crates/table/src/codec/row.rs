@@ -384,6 +384,43 @@ impl Layout {
     }
 }
 
+impl Layout {
+    /// Whether a body of this layout, not spilled, can be read: everything lies inside it.
+    ///
+    /// # Errors
+    /// What does not.
+    pub fn check(&self, body: &[u8]) -> Result<(), &'static str> {
+        if body.len() < self.data_start && !self.is_empty() {
+            return Err("it is too short");
+        }
+        if header_of(body) & SPILLED != 0 {
+            return Err("it leads to another part that leads on");
+        }
+        let external = header_of(body) & HAS_EXTERNAL != 0;
+        let bitmap_bytes = if external { self.variable.len().div_ceil(8) } else { 0 };
+        let Some(data_bytes) = body.len().checked_sub(self.data_start + bitmap_bytes) else {
+            return Err("it is too short for what stands outside of it");
+        };
+        let mut start = 0;
+        for number in 0..self.variable.len() {
+            let at = self.ends_start + 2 * number;
+            let end = usize::from(u16::from_le_bytes([body[at], body[at + 1]]));
+            if end < start || end > data_bytes {
+                return Err("a value's end lies elsewhere");
+            }
+            let is_external = external && {
+                let bit = body[body.len() - bitmap_bytes + number / 8];
+                bit >> (number % 8) & 1 == 1
+            };
+            if is_external && !(REFERENCE_BYTES..=REFERENCE_BYTES + PREFIX_BYTES).contains(&(end - start)) {
+                return Err("a reference to a large value has a wrong length");
+            }
+            start = end;
+        }
+        Ok(())
+    }
+}
+
 /// The layout version of a row's bytes.
 #[must_use]
 pub fn version_of(body: &[u8]) -> u32 {
