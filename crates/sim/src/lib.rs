@@ -12,6 +12,10 @@
 //! While the store runs, each read is compared with the model: snapshots with the state they were taken at, current reads and
 //! duplicate checks with the newest commit, own writes with what was written, lock conflicts with who holds what.
 //!
+//! Other workloads: [`append`] looks for the circles that an isolation level forbids, [`bank`] does it all with tables,
+//! their indexes, large values and definitions. Bugs planted on purpose (feature `planted-bugs`) show that each is caught:
+//! README.md.
+//!
 //! [`lying`] is a disk that skips some syncs and says yes; a test shows that the checks above notice.
 //! [`locks`] tells stories of another kind, without crashes: reads that lock must be explained by the order of the commits.
 //!
@@ -19,6 +23,8 @@
 //!
 //! `cargo run --release -p sim -- --seeds 10000 --start 0` runs stories; a failing one prints its seed and is repeated by it.
 
+pub mod append;
+pub mod bank;
 pub mod crash;
 pub mod inputs;
 pub mod locks;

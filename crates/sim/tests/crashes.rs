@@ -69,3 +69,22 @@ fn a_skipped_sync_is_noticed() {
         failed.len()
     );
 }
+
+/// Fewer: each story is longer. `sim --workload append` and `sim --workload bank` run many.
+#[test]
+fn no_level_shows_what_it_forbids() {
+    let mut tally = sim::append::Tally::default();
+    for seed in 0..number("SIM_SEEDS", 10_000) / 20 {
+        tally.add(&sim::append::run(seed).unwrap());
+    }
+    assert!(tally.commits > tally.stories && tally.allowed > 0, "{tally:?}");
+}
+
+#[test]
+fn tables_agree_with_their_indexes_after_each_crash() {
+    let mut tally = sim::bank::Tally::default();
+    for seed in 0..number("SIM_SEEDS", 10_000) / 100 {
+        tally.add(&sim::bank::run(seed).unwrap());
+    }
+    assert!(tally.definitions > tally.stories && tally.snapshots > 0, "{tally:?}");
+}
