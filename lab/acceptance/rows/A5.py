@@ -5,7 +5,7 @@ SERVERS = ["old", "new"]
 
 
 def row(bench):
-    run = bench.lab("run", "incident-5-idle-connections", servers=SERVERS, options=["--time-budget", "300", "--rounds", "3,10"])
+    run = bench.lab("run", "incident-5-idle-connections", servers=SERVERS, options=["--time-budget", "240", "--rounds", "3,10"])
     verdict, evidence = run.verdict, run.evidence
     bench.check("under ten minutes", run.seconds < 600, f"{run.seconds:.0f} s")
     bench.check("the cause", verdict.get("cause") == "mysql-bug-88422", verdict.get("summary"))
