@@ -6,10 +6,7 @@
 //! commits, with all that were acknowledged; the sum holds. Snapshots are compared with the rows they were taken over.
 
 use crate::model::{Changes, History, Rows, State};
-use catalog::{
-    Catalog, ColumnDefault, ColumnDefinition, IndexAlgorithm, IndexDefinition, IndexKind, IndexPart, NameMap,
-    Schema, SchemaId, StoredValue, TableDefinition, TableKind, TableOptions, TreeNumber,
-};
+use catalog::{Catalog, IndexKind, Schema, SchemaId, TableDefinition, TreeNumber};
 use env::random::Rng;
 use env::simulated::{Faults, SimWorld};
 use std::collections::{BTreeMap, BTreeSet};
@@ -220,67 +217,23 @@ fn live(
 
 fn definition(id: u64) -> TableDefinition {
     let text = CollationId::UTF8MB4_0900_AI_CI;
-    let columns = [
-        ("id", DataType::BIGINT, false),
-        ("name", DataType::varchar(60, text), false),
-        ("code", DataType::BIGINT, true),
-        ("balance", DataType::BIGINT, false),
-        ("data", DataType::text(TypeKind::LongText, CollationId::BINARY), false),
+    let columns = vec![
+        fixture::column("id", DataType::BIGINT, false),
+        fixture::column("name", DataType::varchar(60, text), false),
+        fixture::column("code", DataType::BIGINT, true),
+        fixture::column("balance", DataType::BIGINT, false),
+        fixture::column("data", DataType::text(TypeKind::LongText, CollationId::BINARY), false),
     ];
-    let column = |(name, data_type, nullable): (&str, DataType, bool)| ColumnDefinition {
-        name: name.into(),
-        data_type,
-        nullable,
-        default: if nullable { ColumnDefault::Null } else { ColumnDefault::None },
-        on_update_now: false,
-        auto_increment: false,
-        generated: None,
-        invisible: false,
-        collation_explicit: false,
-        comment: "".into(),
-        since_version: 0,
-        instant_default: StoredValue::Null,
-        stored_order: 0,
-        earlier_forms: Vec::new(),
-    };
-    let mut table = TableDefinition {
+    let indexes = vec![
+        fixture::index("PRIMARY", IndexKind::Primary, &[0]),
+        fixture::index("code", IndexKind::Unique, &[2]),
+        fixture::index("name", IndexKind::Plain, &[1]),
+    ];
+    TableDefinition {
         id: catalog::TableId(id),
         name: format!("t{id}").as_str().into(),
-        schema_id: SchemaId(1),
         schema: "sim".into(),
-        kind: TableKind::Base,
-        columns: columns.into_iter().map(column).collect(),
-        indexes: vec![
-            index("PRIMARY", IndexKind::Primary, 0),
-            index("code", IndexKind::Unique, 2),
-            index("name", IndexKind::Plain, 1),
-        ],
-        clustered: None,
-        rows_tree: TreeNumber(0),
-        large_values_tree: TreeNumber(0),
-        row_version: 0,
-        collation: text,
-        comment: "".into(),
-        created_micros: 0,
-        options: TableOptions::default(),
-        foreign_keys: Vec::new(),
-        checks: Vec::new(),
-        dropped_columns: Vec::new(),
-        column_names: NameMap::default(),
-    };
-    table.index_names();
-    table
-}
-
-fn index(name: &str, kind: IndexKind, column: usize) -> IndexDefinition {
-    IndexDefinition {
-        name: name.into(),
-        kind,
-        tree: TreeNumber(0),
-        parts: vec![IndexPart { column, prefix_length: None, descending: false }],
-        visible: true,
-        algorithm: IndexAlgorithm::Default,
-        comment: "".into(),
+        ..fixture::definition(columns, indexes)
     }
 }
 
