@@ -71,7 +71,7 @@ impl LocalSession {
     /// warnings.
     pub(super) fn compute(&mut self, program: &Program, id: StatementId, assigns: bool) -> Result<Value> {
         let planned = self.take_plan(program, id)?;
-        let rows = self.collect(&planned.plan, 1, assigns);
+        let rows = self.collect(&planned.plan, &[], 1, assigns);
         self.keep_plan_of(id, planned)?;
         Ok(rows?.pop().and_then(|mut row| row.pop()).unwrap_or(Value::Null))
     }
@@ -83,7 +83,7 @@ impl LocalSession {
         id: StatementId,
     ) -> Result<(Vec<DataType>, Vec<Vec<Value>>)> {
         let planned = self.take_plan(program, id)?;
-        let rows = self.collect(&planned.plan, usize::MAX, false);
+        let rows = self.collect(&planned.plan, &[], usize::MAX, false);
         let types = planned.plan.output_types().cloned().collect();
         self.keep_plan_of(id, planned)?;
         Ok((types, rows?))
@@ -177,20 +177,25 @@ impl LocalSession {
     }
 
     /// Runs a query and keeps its rows, at most `rows_max`; a statement of its own where it reads tables.
-    fn collect(&mut self, plan: &CachedPlan, rows_max: usize, assigns: bool) -> Result<Vec<Vec<Value>>> {
+    pub(super) fn collect(
+        &mut self,
+        plan: &CachedPlan,
+        values: &[ValueRef<'_>],
+        rows_max: usize,
+        assigns: bool,
+    ) -> Result<Vec<Vec<Value>>> {
         self.require_plan_privileges(plan)?;
         let mut sink = CollectSink::new(plan.output_types().cloned().collect(), rows_max);
         let reads_tables = !plan.prepared.plan().tables.is_empty();
         let mut before = None;
         if reads_tables {
-            self.begin_table_statement();
-            self.note_reads(plan.prepared.plan());
+            self.begin_planned_statement(plan.prepared.plan());
             self.lock_metadata(plan.prepared.plan())?;
             before = Some(self.transaction.store.savepoint());
         }
         self.routines.assigning = assigns;
-        let ran =
-            self.with_context(plan, &[], |prepared, context| exec::run_query(prepared, context, &mut sink));
+        let ran = self
+            .with_context(plan, values, |prepared, context| exec::run_query(prepared, context, &mut sink));
         self.routines.assigning = false;
         if let Some(before) = before {
             match &ran {
@@ -209,7 +214,7 @@ impl LocalSession {
         }
         self.core.counters.count(crate::status::StatementKind::Select);
         let assigns = targets.iter().any(|target| matches!(target, Target::Local(_)));
-        let mut rows = self.collect(plan, 2, assigns)?;
+        let mut rows = self.collect(plan, &[], 2, assigns)?;
         if rows.len() > 1 {
             return Err(e::ER_TOO_MANY_ROWS.bare());
         }

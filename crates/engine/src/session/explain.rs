@@ -90,8 +90,7 @@ impl LocalSession {
         }
         let in_transaction = !physical.tables.is_empty();
         if in_transaction {
-            self.begin_table_statement();
-            self.note_reads(physical);
+            self.begin_planned_statement(physical);
             self.lock_metadata(physical)?;
         }
         let before = self.transaction.store.savepoint();

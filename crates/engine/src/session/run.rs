@@ -121,8 +121,7 @@ impl LocalSession {
             // Nothing of tables: no transaction is opened by SELECT 1.
             return self.run_body(plan, values, wants_cursor, reply, false);
         }
-        self.begin_table_statement();
-        self.note_reads(plan.prepared.plan());
+        self.begin_planned_statement(plan.prepared.plan());
         if changes {
             self.require_writable()?;
             if plan.changes_shared_tables() {
@@ -338,8 +337,7 @@ impl LocalSession {
         }
         self.core.counters.count(plan.kind);
         self.require_plan_privileges(plan)?;
-        self.begin_table_statement();
-        self.note_reads(plan.prepared.plan());
+        self.begin_planned_statement(plan.prepared.plan());
         self.lock_metadata(plan.prepared.plan())?;
         let before = self.transaction.store.savepoint();
         // One row more than allowed shows that there are too many.

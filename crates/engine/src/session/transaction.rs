@@ -217,6 +217,12 @@ impl LocalSession {
         }
     }
 
+    /// The same for a statement whose plan is known.
+    pub(crate) fn begin_planned_statement(&mut self, plan: &PhysicalPlan) {
+        self.begin_table_statement();
+        self.note_reads(plan);
+    }
+
     /// Notes, after [`LocalSession::begin_table_statement`], whether the statement reads anything without locking it.
     pub(crate) fn note_reads(&mut self, plan: &PhysicalPlan) {
         let locks = self.locks_reads(plan);
