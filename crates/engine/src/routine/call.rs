@@ -118,27 +118,8 @@ impl LocalSession {
             return Ok(parameters.get(ordinal as usize).map_or(Value::Null, |value| value.to_value()));
         }
         let plan = self.plan_expr(expr, text, parameters)?;
-        self.require_plan_privileges(&plan)?;
-        let mut sink = exec::output::CollectSink::new(plan.output_types().cloned().collect(), 1);
-        let reads_tables = !plan.prepared.plan().tables.is_empty();
-        let mut before = None;
-        if reads_tables {
-            self.begin_table_statement();
-            self.note_reads(plan.prepared.plan());
-            self.lock_metadata(plan.prepared.plan())?;
-            before = Some(self.transaction.store.savepoint());
-        }
-        let ran = self.with_context(&plan, parameters, |prepared, context| {
-            exec::run_query(prepared, context, &mut sink)
-        });
-        if let Some(before) = before {
-            match &ran {
-                Ok(_) => self.end_table_statement()?,
-                Err(error) => self.fail_table_statement(&before, error)?,
-            }
-        }
-        ran?;
-        Ok(sink.rows.pop().and_then(|mut row| row.pop()).unwrap_or(Value::Null))
+        let mut rows = self.collect(&plan, parameters, 1, false)?;
+        Ok(rows.pop().and_then(|mut row| row.pop()).unwrap_or(Value::Null))
     }
 
     /// The row of OUT and INOUT parameters that answers a binary CALL.
