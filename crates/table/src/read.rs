@@ -346,42 +346,8 @@ impl Table {
         Ok(found == Some(true))
     }
 
-    /// Locks the row with this key in unique index `index` and appends its columns to `batch`, its locator to
-    /// `locators`. Answers `Absent` if there is none now, `Skipped` if it is locked and `wait` says to skip.
-    ///
-    /// # Errors
-    /// No lock, or the store's.
-    pub fn lock_unique(
-        &self,
-        transaction: &mut Transaction,
-        index: usize,
-        key: &[u8],
-        mode: LockMode,
-        wait: LockWait,
-        zone: &dyn TimestampZone,
-        columns: &[usize],
-        batch: &mut Batch,
-        locators: &mut BytesColumn,
-    ) -> Result<Locked<()>, WriteError> {
-        let locator = match &self.indexes[index].entries {
-            None => key.to_vec(),
-            Some(entries) => {
-                let tree = &self.indexes[index].tree;
-                let found = transaction
-                    .lock_current(tree, key, mode, wait, |value| entries.split(key, value).0.to_vec())
-                    .map_err(|error| from_store(error, index))?;
-                match found {
-                    Locked::Absent => return Ok(Locked::Absent),
-                    Locked::Skipped => return Ok(Locked::Skipped),
-                    Locked::Row(locator) => locator,
-                }
-            }
-        };
-        self.lock_columns(transaction, &locator, mode, wait, zone, columns, batch, locators)
-    }
-
-    /// Locks the row with this locator and appends its columns to `batch`, its locator to `locators`; answers as
-    /// [`Table::lock_unique`].
+    /// Locks the row with this locator and appends its columns to `batch`, its locator to `locators`. Answers
+    /// `Absent` if there is none now, `Skipped` if it is locked and `wait` says to skip.
     ///
     /// # Errors
     /// No lock, or the store's.
