@@ -358,7 +358,7 @@ fn growths(run: &Run, seed: u64) -> Vec<Growth> {
     out
 }
 
-/// How the mean time of a call grows, for each function whose calls were timed.
+/// How the median time of a call grows, for each function whose calls were timed.
 fn call_time_growths(run: &Run, group: &str, arms: &[usize], seed: u64) -> Vec<Growth> {
     let is_time = |count: &&CountRelation| count.source == "uprobe" && count.name.ends_with("_ns");
     let of_group = || run.counts.iter().filter(is_time).filter(|count| arms.contains(&count.arm));

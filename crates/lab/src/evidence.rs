@@ -385,7 +385,7 @@ pub struct CountRelation {
     pub source: String,
     /// Index of the arm.
     pub arm: usize,
-    /// Per operation. Of a name that ends in `_ns`: the mean time of one call.
+    /// Per operation. Of a name that ends in `_ns`: the median time of one call.
     pub per_op: f64,
     /// Such as `1`, `rows sent`, `rows examined`, `parameters`, `columns`, `connections`, `bytes`.
     pub follows: Option<String>,

@@ -17,6 +17,7 @@
 use std::fmt;
 use std::fs;
 use std::path::Path;
+use std::sync::OnceLock;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -32,6 +33,13 @@ const PROBES_LIMIT: usize = 64;
 const ATTACH_LIMIT: Duration = Duration::from_secs(30);
 /// For so long the number of its probes must not grow before they count as all set.
 const ATTACH_QUIET: Duration = Duration::from_millis(300);
+/// How finely call times are told apart, nanoseconds, and up to where: bpftrace keeps at most 1,000 buckets.
+const TIME_STEP_NS: u64 = 200;
+const TIME_TOP_NS: u64 = 100_000;
+/// What cannot be told from nothing, nanoseconds.
+const TIME_LEAST_NS: f64 = TIME_STEP_NS as f64 / 2.0;
+/// Calls from which the probes' own time is taken.
+const FLOOR_CALLS: u64 = 2_000;
 
 /// Functions worth counting, by the question they answer: pattern and what a call means.
 pub const CATALOGUE: &[(&str, &str)] = &[
@@ -81,7 +89,7 @@ pub struct Target {
     pub pattern: String,
     /// Mangled names; none if this build has no such function, or made it part of its callers.
     pub symbols: Vec<String>,
-    /// The time between entry and return is summed too; a call costs twice as much then.
+    /// The time between entry and return is taken too; a call costs twice as much then.
     #[serde(default)]
     pub is_timed: bool,
 }
@@ -171,13 +179,15 @@ pub enum Ended {
 }
 
 /// How often each pattern's functions were called.
-#[derive(Clone, Debug, Eq, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Counts {
     /// Pattern and calls, in the order asked for; `None` where this build has no such function.
     pub calls: Vec<(String, Option<u64>)>,
-    /// In the same order, the time of all calls that returned, nanoseconds; `None` where it was not asked for.
+    /// In the same order, the median time of the calls that returned, nanoseconds; `None` where it was not asked for or no
+    /// call returned. Not the mean: on a machine with few cores a call that is put aside in its middle takes as long as
+    /// hundreds of others. Where half of the calls took longer than is told apart, it is their mean.
     #[serde(default)]
-    pub ns: Vec<Option<u64>>,
+    pub ns: Vec<Option<f64>>,
     /// Why it ended.
     pub ended: Ended,
 }
@@ -270,6 +280,38 @@ impl Counting {
     }
 }
 
+/// What is timed to learn what timing takes.
+#[inline(never)]
+fn does_nothing_but_be_timed(token: u64) -> u64 {
+    std::hint::black_box(token)
+}
+
+/// What probes add to the time of a call, nanoseconds: the median time of a function of this process that does nothing. Taken
+/// once in a process's life; `None` if it cannot be (a build without names, no bpftrace).
+#[must_use]
+pub fn timed_floor_ns(tools: &Tools) -> Option<f64> {
+    static FLOOR: OnceLock<Option<f64>> = OnceLock::new();
+    *FLOOR.get_or_init(|| {
+        let binary = std::env::current_exe().ok()?;
+        let mut targets = resolve(&Elf::open(&binary).ok()?, &["does_nothing_but_be_timed"]);
+        targets.iter_mut().for_each(|target| target.is_timed = true);
+        let counting = Counting::start(tools, std::process::id(), &binary, &targets, Caps::default()).ok()?;
+        for token in 0..FLOOR_CALLS {
+            std::hint::black_box(does_nothing_but_be_timed(token));
+        }
+        counting.finish().ok()?.ns.first().copied().flatten()
+    })
+}
+
+impl Counts {
+    /// Takes what probes add, as [`timed_floor_ns`] tells it, from the time of every call.
+    pub fn take_floor(&mut self, floor_ns: f64) {
+        for ns in self.ns.iter_mut().flatten() {
+            *ns = (*ns - floor_ns).max(TIME_LEAST_NS);
+        }
+    }
+}
+
 /// The program. The process is named in each probe: the file may be that of other servers too.
 fn script(binary: &str, pid: u32, targets: &[Target], caps: Caps) -> String {
     use std::fmt::Write;
@@ -294,7 +336,8 @@ fn script(binary: &str, pid: u32, targets: &[Target], caps: Caps) -> String {
                 target.symbols.iter().map(|symbol| format!("uretprobe:{binary}:\"{symbol}\"")).collect();
             let _ = writeln!(
                 script,
-                "{} /pid == {pid} && @start{index}[tid] != 0/ {{ @ns[{index}] = sum(nsecs - @start{index}[tid]); delete(@start{index}[tid]); }}",
+                "{} /pid == {pid} && @start{index}[tid] != 0/ {{ $ns = nsecs - @start{index}[tid]; @ns[{index}] = avg($ns); \
+                 @times[{index}] = lhist($ns, 0, {TIME_TOP_NS}, {TIME_STEP_NS}); delete(@start{index}[tid]); }}",
                 returns.join(",\n")
             );
         }
@@ -323,12 +366,41 @@ fn parse_counts(text: &str, targets: &[Target]) -> Option<Counts> {
         let count = counts.as_ref().and_then(|counts| counts.get(index.to_string())?.as_u64()).unwrap_or(0);
         (target.pattern.clone(), (!target.symbols.is_empty()).then_some(count))
     });
-    let times = objects().find_map(|object| object["data"].get("@ns").cloned());
-    let ns = targets.iter().enumerate().map(|(index, target)| {
-        let ns = times.as_ref().and_then(|times| times.get(index.to_string())?.as_u64()).unwrap_or(0);
-        (target.is_timed && !target.symbols.is_empty()).then_some(ns)
+    let map = |name: &str| objects().find_map(|object| object["data"].get(name).cloned());
+    let (means, times) = (map("@ns"), map("@times"));
+    let ns = (0..targets.len()).map(|index| {
+        let of = |map: &Option<serde_json::Value>| map.as_ref()?.get(index.to_string()).cloned();
+        of(&times).and_then(|buckets| middle_of(&buckets)).or_else(|| of(&means)?.as_f64())
     });
     Some(Counts { calls: calls.collect(), ns: ns.collect(), ended })
+}
+
+/// The median of a histogram as bpftrace writes it, within its bucket by proportion; `None` if it lies in the open bucket at
+/// the top.
+fn middle_of(buckets: &serde_json::Value) -> Option<f64> {
+    let buckets: Vec<(f64, Option<f64>, u64)> = buckets
+        .as_array()?
+        .iter()
+        .filter_map(|bucket| {
+            // The one below zero has no least value, the one at the top no greatest.
+            let least = bucket.get("min").and_then(serde_json::Value::as_f64).unwrap_or(0.0);
+            Some((
+                least,
+                bucket.get("max").and_then(serde_json::Value::as_f64),
+                bucket.get("count")?.as_u64()?,
+            ))
+        })
+        .collect();
+    let half = buckets.iter().map(|(_, _, count)| count).sum::<u64>() as f64 / 2.0;
+    let mut below = 0.0;
+    for (least, most, count) in buckets {
+        let count = count as f64;
+        if count > 0.0 && below + count >= half {
+            return Some(least + (most? + 1.0 - least) * (half - below) / count);
+        }
+        below += count;
+    }
+    None
 }
 
 #[cfg(test)]
@@ -371,7 +443,8 @@ mod tests {
         );
         assert!(script.contains("@calls[2] = count()") && !script.contains("@calls[1]"), "{script}");
         assert!(
-            script.contains("uretprobe:/tmp/s/server:\"_ZN1x1yEv\"") && script.contains("@ns[2] = sum("),
+            script.contains("uretprobe:/tmp/s/server:\"_ZN1x1yEv\"")
+                && script.contains("@times[2] = lhist($ns, 0, 100000, 200)"),
             "{script}"
         );
         assert!(!script.contains("@start0"), "{script}");
@@ -383,13 +456,25 @@ mod tests {
         let text = "{\"type\": \"attached_probes\", \"data\": {\"probes\": 4}}\n\
                     {\"type\": \"printf\", \"data\": \"hit cap\\n\"}\n\
                     {\"type\": \"map\", \"data\": {\"@calls\": {\"0\": 3, \"2\": 997}}}\n\
-                    {\"type\": \"map\", \"data\": {\"@ns\": {\"2\": 4000}}}\n\
+                    {\"type\": \"stats\", \"data\": {\"@ns\": {\"2\": 4000}}}\n\
+                    {\"type\": \"hist\", \"data\": {\"@times\": {\"2\": [{\"min\": 200, \"max\": 399, \"count\": 10}, \
+                    {\"min\": 400, \"max\": 599, \"count\": 40}, {\"min\": 100000, \"count\": 10}]}}}\n\
                     {\"type\": \"map\", \"data\": {\"@hits\": 1000}}\n";
         let counts = parse_counts(text, &targets()).unwrap();
         let expected =
             [("filesort".to_owned(), Some(3)), ("gone".to_owned(), None), ("x::y".to_owned(), Some(997))];
         assert_eq!((counts.calls.as_slice(), counts.ended), (&expected[..], Ended::HitCap));
-        assert_eq!(counts.ns, [None, None, Some(4000)]);
+        assert_eq!(
+            counts.ns,
+            [None, None, Some(500.0)],
+            "half of 60 calls are reached in the middle of 400 to 600"
+        );
+        let beyond = text.replace("\"count\": 10}]", "\"count\": 100}]");
+        assert_eq!(
+            parse_counts(&beyond, &targets()).unwrap().ns[2],
+            Some(4000.0),
+            "the mean where the top is open"
+        );
         let nothing_called =
             parse_counts("{\"type\": \"map\", \"data\": {\"@hits\": 0}}\n", &targets()).unwrap();
         assert_eq!((nothing_called.calls[0].1, nothing_called.ended), (Some(0), Ended::ByCaller));
@@ -405,5 +490,20 @@ mod tests {
         let pid = std::process::id();
         let none = Counting::start(&Tools::default(), pid, Path::new("/x"), &found[1..], Caps::default());
         assert!(none.unwrap_err().0.contains("exports none of no_such_function_anywhere"));
+        // Called once, so that it is there.
+        assert_eq!(does_nothing_but_be_timed(7), 7);
+        let timed = resolve(&elf, &["does_nothing_but_be_timed"]);
+        assert_eq!(timed[0].symbols.len(), 1, "timing could not be told from what is timed: {timed:?}");
+    }
+
+    #[test]
+    fn times_are_given_without_what_the_probe_takes() {
+        let mut counts = Counts {
+            calls: Vec::new(),
+            ns: vec![None, Some(2_400.0), Some(10_400.0)],
+            ended: Ended::ByCaller,
+        };
+        counts.take_floor(2_350.0);
+        assert_eq!(counts.ns, [None, Some(100.0), Some(8_050.0)]);
     }
 }

@@ -15,6 +15,9 @@ pub struct Entry {
     pub title: String,
     /// Where it sits: a layer, then, after a colon, the part of it.
     pub layer: String,
+    /// Layers it may sit in as well, where it is spread over several: the one that a run's ladder blames is its layer there.
+    #[serde(default)]
+    pub other_layers: Vec<String>,
     /// What happens, in a paragraph.
     pub story: String,
     /// The shipped scenario that replays it.
@@ -129,13 +132,19 @@ pub enum Evidence {
         ratio_least: f64,
         /// Largest ratio, where the cause is known to be mild.
         ratio_most: Option<f64>,
+        /// The fast arm's server must be known to be free of it.
+        #[serde(default)]
+        fast_is_free: bool,
+        /// Both arms must read as many rows to answer alike: the plan is no part of it.
+        #[serde(default)]
+        same_work: bool,
         /// Does not refuse.
         #[serde(default)]
         optional: bool,
     },
     /// Cost of the slow arm grows like this.
     Growth {
-        /// Parts of the name of a count that grows, such as the mean time of a call; the cost itself if empty.
+        /// Parts of the name of a count that grows, such as the median time of a call; the cost itself if empty.
         #[serde(default)]
         counts: Vec<String>,
         /// The names of the size, if not any will do.
@@ -151,10 +160,14 @@ pub enum Evidence {
     },
     /// Share of the CPU difference under any of these functions.
     Stack {
-        /// Parts of function names, without arguments.
+        /// Parts of function names, without arguments; the whole CPU if empty.
+        #[serde(default)]
         frames: Vec<String>,
         /// Smallest share of the difference, 0 to 1.
+        #[serde(default)]
         share_least: f64,
+        /// How many functions it must take at least to make up half of all that functions add by their own time.
+        half_in_least: Option<usize>,
         /// Largest share of any single function's own time, where no single one may dominate.
         single_most: Option<f64>,
         /// Does not refuse.
@@ -216,8 +229,14 @@ impl Evidence {
     #[must_use]
     pub fn in_words(&self) -> String {
         let said = match self {
-            Self::Matrix { when, ratio_least, ratio_most, .. } => {
-                let most = ratio_most.map_or(String::new(), |most| format!(" and at most {most} times"));
+            Self::Matrix { when, ratio_least, ratio_most, fast_is_free, same_work, .. } => {
+                let mut most = ratio_most.map_or(String::new(), |most| format!(" and at most {most} times"));
+                if *fast_is_free {
+                    most.push_str(" than on a version that is free of it");
+                }
+                if *same_work {
+                    most.push_str(", reading as many rows");
+                }
                 if when.is_empty() {
                     format!("slower by at least {ratio_least} times{most}")
                 } else {
@@ -236,15 +255,18 @@ impl Evidence {
                 if counts.is_empty() { "cost".to_owned() } else { counts.join(" or ") },
                 if of.is_empty() { "size".to_owned() } else { of.join("/") }
             ),
-            Self::Stack { frames, share_least, single_most, .. } => {
-                let single = single_most.map_or(String::new(), |most| {
-                    format!(", no single function with more than {:.0} %", most * 100.0)
+            Self::Stack { frames, share_least, single_most, half_in_least, .. } => {
+                let under = (!frames.is_empty()).then(|| {
+                    let under = frames.join(", ");
+                    format!("at least {:.0} % of the added CPU under {under}", share_least * 100.0)
                 });
-                format!(
-                    "at least {:.0} % of the added CPU under {}{single}",
-                    share_least * 100.0,
-                    frames.join(", ")
-                )
+                let single = single_most.map(|most| {
+                    format!("no single function with more than {:.0} % of the added CPU", most * 100.0)
+                });
+                let spread = half_in_least
+                    .map(|least| format!("half of what functions add is made up by {least} of them or more"));
+                let said: Vec<String> = under.into_iter().chain(single).chain(spread).collect();
+                said.join(", ")
             }
             Self::Count { names, follows, ratio_least, .. } => {
                 let follows = follows.as_ref().map(|what| format!(" follows {what}"));
@@ -380,6 +402,14 @@ impl Entry {
             return Err(format!("example names an arm beyond its {arms}"));
         }
         Ok(())
+    }
+
+    /// Its layer in a run whose ladder blames this one.
+    #[must_use]
+    pub fn layer_where(&self, blamed: Option<&str>) -> &str {
+        let layer = |text: &'_ str| text.split(':').next().map(str::to_owned);
+        let blamed = blamed.and_then(layer);
+        self.other_layers.iter().find(|other| layer(other) == blamed).unwrap_or(&self.layer)
     }
 
     /// What is known of a server's version; `Unknown` where no line speaks of it, `Free` for another flavour.

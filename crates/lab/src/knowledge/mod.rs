@@ -65,10 +65,12 @@ pub struct Fit<'a> {
 #[must_use]
 pub fn matching<'a>(entries: &'a [Entry], run: &Run, pair: Pair) -> Vec<Fit<'a>> {
     let is_excluded = |entry: &Entry| {
-        let layer = entry.layer.split(':').next();
-        run.ladder
-            .iter()
-            .any(|rung| rung.outcome == RungOutcome::Excluded && Some(rung.layer.as_str()) == layer)
+        std::iter::once(&entry.layer).chain(&entry.other_layers).all(|layer| {
+            let layer = layer.split(':').next();
+            run.ladder
+                .iter()
+                .any(|rung| rung.outcome == RungOutcome::Excluded && Some(rung.layer.as_str()) == layer)
+        })
     };
     let mut fits: Vec<Fit<'a>> = entries
         .iter()
@@ -221,18 +223,43 @@ mod tests {
     }
 
     #[test]
+    fn one_dear_function_is_not_many_small_costs() {
+        let entries = entries().unwrap();
+        let entry = entries.iter().find(|entry| entry.id == "many-small-costs").unwrap();
+        let pair = entry.example.pair();
+        assert!(hold(entry, &entry.example.run, pair).is_match());
+        let mut one_dear = entry.example.run.clone();
+        let slow = &mut one_dear.stacks[pair.slow];
+        let before: u64 = slow.folded.iter().map(|(_, count)| count).sum();
+        slow.folded.push(("mysqld;dear".to_owned(), before / 2));
+        slow.cpu_ns_per_op = slow.cpu_ns_per_op.map(|ns| ns * 1.5);
+        let matched = hold(entry, &one_dear, pair);
+        assert!(matched.refused.iter().any(|why| why.contains("by one function, dear")), "{matched:?}");
+        let mut both_affected = entry.example.run.clone();
+        both_affected.servers[0].version = "8.0.30".to_owned();
+        assert!(!hold(entry, &both_affected, pair).is_match(), "what both have explains no difference");
+    }
+
+    #[test]
     fn a_cause_in_an_excluded_layer_is_none() {
         let entries = entries().unwrap();
         for entry in &entries {
             let mut run = entry.example.run.clone();
-            let layer = entry.layer.split(':').next().unwrap().to_owned();
+            let layers = std::iter::once(&entry.layer).chain(&entry.other_layers);
+            let layers: Vec<&str> = layers.map(|layer| layer.split(':').next().unwrap()).collect();
             let fits = |run: &Run| {
                 matching(&entries, run, entry.example.pair()).iter().any(|fit| fit.entry.id == entry.id)
             };
             assert!(fits(&run), "{}", entry.id);
-            let evidence = String::new();
-            run.ladder = vec![Rung { layer, outcome: RungOutcome::Excluded, evidence }];
-            assert!(!fits(&run), "{}", entry.id);
+            for (index, layer) in layers.iter().enumerate() {
+                assert!(fits(&run), "{}: one of its layers is left", entry.id);
+                run.ladder.push(Rung {
+                    layer: (*layer).to_owned(),
+                    outcome: RungOutcome::Excluded,
+                    evidence: String::new(),
+                });
+                assert_eq!(fits(&run), index + 1 < layers.len(), "{}", entry.id);
+            }
         }
     }
 

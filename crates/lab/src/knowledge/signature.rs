@@ -1,8 +1,14 @@
 //! How a signature is held against a run.
 
+use std::collections::BTreeMap;
+
 use super::entry::{Entry, Evidence, Kind, State, When};
 use crate::analysis::{group_of, middle};
-use crate::evidence::{Arm, Metric, Run, StackProfile};
+use crate::evidence::{Arm, Block, Metric, Run, StackProfile};
+use crate::stats::summary;
+
+/// Rows read may differ by this share between arms that do the same work.
+const WORK_ALIKE: f64 = 0.05;
 
 /// The two arms a question is about.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -92,14 +98,20 @@ pub fn hold(entry: &Entry, run: &Run, pair: Pair) -> Match {
 
 fn held(evidence: &Evidence, entry: &Entry, run: &Run, pair: Pair) -> Held {
     match evidence {
-        Evidence::Matrix { when, ratio_least, ratio_most, .. } => {
+        Evidence::Matrix { when, ratio_least, ratio_most, fast_is_free, same_work, .. } => {
+            if *fast_is_free && !is_free(entry, run, pair.fast) {
+                return Held::No("the fast arm's server is not known to be free of it".to_owned());
+            }
+            if *same_work && let Some(differs) = other_work(run, pair) {
+                return Held::No(differs);
+            }
             matrix(entry, run, pair, when, *ratio_least, *ratio_most)
         }
         Evidence::Growth { counts, of, exponent_least, above_fast_by, .. } => {
             growth(run, pair, counts, of, (*exponent_least, *above_fast_by))
         }
-        Evidence::Stack { frames, share_least, single_most, .. } => {
-            stack(run, pair, frames, *share_least, *single_most)
+        Evidence::Stack { frames, share_least, single_most, half_in_least, .. } => {
+            stack(run, pair, frames, *share_least, *single_most, *half_in_least)
         }
         Evidence::Count { names, follows, ratio_least, .. } => {
             count(run, pair, names, follows.as_deref(), *ratio_least)
@@ -248,41 +260,111 @@ pub fn share_of_added_cpu(run: &Run, pair: Pair, is_wanted: &dyn Fn(&str) -> boo
     (slow_all > fast_all).then(|| (slow - fast) / (slow_all - fast_all))
 }
 
-fn stack(run: &Run, pair: Pair, frames: &[String], least: f64, single_most: Option<f64>) -> Held {
+fn stack(
+    run: &Run,
+    pair: Pair,
+    frames: &[String],
+    least: f64,
+    single_most: Option<f64>,
+    half_in_least: Option<usize>,
+) -> Held {
     let is_wanted = |stack: &str| {
-        stack.split(';').any(|frame| frames.iter().any(|wanted| frame.contains(wanted.as_str())))
+        frames.is_empty()
+            || stack.split(';').any(|frame| frames.iter().any(|wanted| frame.contains(wanted.as_str())))
     };
     let Some(share) = share_of_added_cpu(run, pair, &is_wanted) else {
         return Held::NotMeasured("no stacks of both arms".to_owned());
     };
-    let said = format!("{:.0} % of the added CPU under {}", share * 100.0, frames.join(", "));
-    if share < least {
-        return Held::No(said);
+    let mut said = Vec::new();
+    if !frames.is_empty() {
+        said.push(format!("{:.0} % of the added CPU under {}", share * 100.0, frames.join(", ")));
     }
-    if let Some(most) = single_most
-        && let Some((frame, own)) = heaviest_leaf(run, pair)
-        && own > most
-    {
-        return Held::No(format!("{said}, but {:.0} % in {frame} alone", own * 100.0));
+    let mut holds = share >= least;
+    let added = added_by_leaves(run, pair);
+    if let (Some(most), Some((frame, own))) = (single_most, added.first()) {
+        said.push(format!("at most {:.0} % of it by one function, {frame}", own * 100.0));
+        holds &= *own <= most;
     }
-    Held::Yes(said)
+    if let Some(least) = half_in_least {
+        let half = added.iter().map(|(_, own)| own).sum::<f64>() / 2.0;
+        let mut sum = 0.0;
+        let needed = added.iter().take_while(|(_, own)| {
+            let is_short = sum < half;
+            sum += own;
+            is_short
+        });
+        let needed = needed.count();
+        said.push(format!("half of what functions add is made up by {needed} of them"));
+        holds &= needed >= least;
+    }
+    let said = said.join(", ");
+    if holds { Held::Yes(said) } else { Held::No(said) }
+}
+
+/// Functions that have another name in another version: (one, other). Compared as one function.
+const RENAMED: &[(&str, &str)] = &[("my_sql_parser_parse", "MYSQLparse"), ("my_sql_parser_lex", "MYSQLlex")];
+
+/// The innermost frame of a stack, by the name that is the same in all versions: InnoDB calls the function behind a macro
+/// `name` in some `name_func`.
+fn leaf_of(stack: &str) -> &str {
+    let leaf = stack.rsplit(';').next().unwrap_or(stack);
+    let leaf = RENAMED.iter().find(|(one, _)| *one == leaf).map_or(leaf, |(_, other)| other);
+    leaf.strip_suffix("_func").unwrap_or(leaf)
+}
+
+/// The functions whose own time grew, each with its share of the added CPU, the largest first.
+fn added_by_leaves(run: &Run, pair: Pair) -> Vec<(String, f64)> {
+    let profile = |arm: usize| run.stacks.iter().find(|profile| profile.arm == arm);
+    let (Some(slow), Some(fast)) = (profile(pair.slow), profile(pair.fast)) else { return Vec::new() };
+    let (Some((_, slow_all)), Some((_, fast_all))) = (cpu_under(slow, |_| true), cpu_under(fast, |_| true))
+    else {
+        return Vec::new();
+    };
+    let mut cpu: BTreeMap<&str, f64> = BTreeMap::new();
+    for (profile, all, sign) in [(slow, slow_all, 1.0), (fast, fast_all, -1.0)] {
+        let samples: u64 = profile.folded.iter().map(|(_, count)| count).sum();
+        for (stack, count) in &profile.folded {
+            *cpu.entry(leaf_of(stack)).or_default() += sign * all * *count as f64 / samples as f64;
+        }
+    }
+    let gap = slow_all - fast_all;
+    let mut added: Vec<(String, f64)> = cpu
+        .into_iter()
+        .filter(|(_, added)| gap > 0.0 && *added > 0.0)
+        .map(|(leaf, added)| (leaf.to_owned(), added / gap))
+        .collect();
+    added.sort_by(|a, b| b.1.total_cmp(&a.1));
+    added
 }
 
 /// The function whose own time grew most, with its share of the added CPU.
 #[must_use]
 pub fn heaviest_leaf(run: &Run, pair: Pair) -> Option<(String, f64)> {
-    let slow = run.stacks.iter().find(|profile| profile.arm == pair.slow)?;
-    let mut leaves: Vec<&str> =
-        slow.folded.iter().filter_map(|(stack, _)| stack.rsplit(';').next()).collect();
-    leaves.sort_unstable();
-    leaves.dedup();
-    leaves
-        .into_iter()
-        .filter_map(|leaf| {
-            let is_leaf = |stack: &str| stack.rsplit(';').next() == Some(leaf);
-            Some((leaf.to_owned(), share_of_added_cpu(run, pair, &is_leaf)?))
-        })
-        .max_by(|a, b| a.1.total_cmp(&b.1))
+    added_by_leaves(run, pair).into_iter().next()
+}
+
+fn is_free(entry: &Entry, run: &Run, arm: usize) -> bool {
+    let Some(arm) = run.arms.get(arm) else { return false };
+    let server = run.servers.iter().find(|server| server.name == arm.server);
+    server.is_some_and(|server| entry.state_of(server.flavour, &server.version) == State::Free)
+}
+
+/// By how much the arms differ in rows read for an answer, if they do; `None` also where nobody counted.
+fn other_work(run: &Run, pair: Pair) -> Option<String> {
+    let (slow, fast) = (rows_read(run, pair.slow)?, rows_read(run, pair.fast)?);
+    let differ = (slow - fast).abs() > WORK_ALIKE * slow.max(fast).max(1.0);
+    differ.then(|| format!("{slow:.1} rows are read for an operation, {fast:.1} in the fast arm"))
+}
+
+/// Rows read from the engine for an operation, by the handler's counters; `None` where nobody counted.
+#[must_use]
+pub fn rows_read(run: &Run, arm: usize) -> Option<f64> {
+    let read = |block: &Block| {
+        let read = block.status_per_op.iter().filter(|(name, _)| name.starts_with("Handler_read_"));
+        read.map(|(_, count)| count).sum::<f64>()
+    };
+    let counted = run.valid_blocks(arm).filter(|block| !block.status_per_op.is_empty());
+    summary::median(&counted.map(read).collect::<Vec<_>>())
 }
 
 fn count(run: &Run, pair: Pair, names: &[String], follows: Option<&str>, ratio_least: Option<f64>) -> Held {

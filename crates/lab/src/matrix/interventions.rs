@@ -343,7 +343,7 @@ impl Stage<'_> {
                 values.slow.push(slow);
             }
             if let Some(mut tried) = judged(&change, arm, Metric::Count, &values) {
-                tried.what = format!("{} (mean time of {function}, ns)", tried.what);
+                tried.what = format!("{} (median time of {function}, ns)", tried.what);
                 self.run.interventions.push(tried);
             }
         }

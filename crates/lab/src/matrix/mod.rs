@@ -182,11 +182,16 @@ pub fn run(request: &Request, hear: &mut dyn FnMut(&Progress<'_>)) -> Result<Run
     for (name, options) in &request.servers {
         subjects.push(Subject::open(name, options, request.allow_global)?);
     }
+    let set = if request.allow_global {
+        subject::equalise_globals(&mut subjects, &request.scenario)
+    } else {
+        Vec::new()
+    };
     for subject in &mut subjects {
         run.warnings.append(&mut subject.warnings);
         run.servers.push(subject.under_test.record());
     }
-    run.equalised = settings(&subjects, &request.scenario);
+    run.equalised = settings(&subjects, &request.scenario, &set);
     if request.with_twin
         && let Some(first) = cells.first()
     {

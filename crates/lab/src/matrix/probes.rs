@@ -13,12 +13,13 @@ use super::{MatrixError, Progress};
 use crate::analysis::{self, group_of};
 use crate::evidence::{CountRelation, Metric};
 use crate::host::elf::Elf;
-use crate::host::probes::{Caps, Counting, Counts, Ended, NotCounted, Target, resolve};
+use crate::host::probes::{Caps, Counting, Counts, Ended, NotCounted, Target, resolve, timed_floor_ns};
 use crate::host::tool::Tools;
 use crate::knowledge;
 use crate::knowledge::entry::Evidence;
 use crate::knowledge::signature::{Pair, hold};
 use crate::load::Moment;
+use crate::report::words;
 
 /// Functions counted at once.
 const PATTERNS_MAX: usize = 16;
@@ -32,7 +33,7 @@ const TIMED_BLOCK_MS: u64 = 1_500;
 const CAPS_FIRST: Caps = Caps { hits: 500_000, seconds: 20 };
 /// Parameters of these blocks: away from those of the rounds.
 const NUMBERS_FROM: u64 = 2 << 32;
-/// Behind a function's name: the mean time of a call in nanoseconds.
+/// Behind a function's name: the median time of a call in nanoseconds.
 pub(super) const TIME_SUFFIX: &str = "_ns";
 
 /// A server's functions, resolved once.
@@ -190,7 +191,10 @@ impl Stage<'_> {
                 Ran::Refused(why) => return Ok(Err(NotCounted(why))),
             };
             match counts {
-                Some(Ok(counts)) if counts.ended == Ended::ByCaller => {
+                Some(Ok(mut counts)) if counts.ended == Ended::ByCaller => {
+                    if is_timed {
+                        self.take_floor(&tools, &mut counts);
+                    }
                     return Ok(Ok((counts, block.operations)));
                 }
                 Some(Ok(counts)) => {
@@ -209,7 +213,23 @@ impl Stage<'_> {
         Ok(last)
     }
 
-    /// The mean time of one function's calls in a block of a cell; the inner error is why it is not known.
+    /// Takes from call times what the probe itself takes, and says so.
+    fn take_floor(&mut self, tools: &Tools, counts: &mut Counts) {
+        match timed_floor_ns(tools) {
+            Some(floor) => {
+                counts.take_floor(floor);
+                let took = words::nanoseconds(floor);
+                self.warn(format!(
+                    "times of calls are without the {took} that timing takes, as seen on a function that does nothing"
+                ));
+            }
+            None => {
+                self.warn("times of calls contain what timing takes, which could not be measured".to_owned());
+            }
+        }
+    }
+
+    /// The median time of one function's calls in a block of a cell; the inner error is why it is not known.
     pub(super) fn call_time(
         &mut self,
         cell: &Cell,
@@ -220,8 +240,8 @@ impl Stage<'_> {
             Err(why) => return Ok(Err(why)),
         };
         Ok(match self.count_calls(cell, BLOCK_NS, &resolved)? {
-            Ok((counts, _)) => match (counts.calls.first(), counts.ns.first()) {
-                (Some((_, Some(calls))), Some(Some(ns))) if *calls > 0 => Ok(*ns as f64 / *calls as f64),
+            Ok((counts, _)) => match counts.ns.first() {
+                Some(Some(ns)) => Ok(*ns),
                 _ => Err(format!("{function} was not called")),
             },
             Err(why) => Err(why.to_string()),
@@ -240,11 +260,8 @@ impl Stage<'_> {
                 ..CountRelation::default()
             };
             self.run.counts.push(relation(name.clone(), *calls as f64 / operations));
-            if let Some(Some(ns)) = counts.ns.get(index)
-                && *calls > 0
-            {
-                let mean = *ns as f64 / *calls as f64;
-                self.run.counts.push(relation(format!("{name}{TIME_SUFFIX}"), mean));
+            if let Some(Some(ns)) = counts.ns.get(index) {
+                self.run.counts.push(relation(format!("{name}{TIME_SUFFIX}"), *ns));
             }
         }
     }

@@ -246,7 +246,7 @@ pub fn compare(servers: &[(&str, &BTreeMap<String, String>)], set_globally: &[&s
 }
 
 /// ON and 1, OFF and 0 mean the same.
-fn canonical(value: &str) -> String {
+pub(crate) fn canonical(value: &str) -> String {
     match value.to_ascii_uppercase().as_str() {
         "ON" | "TRUE" | "YES" => "1".to_owned(),
         "OFF" | "FALSE" | "NO" => "0".to_owned(),

@@ -3,7 +3,7 @@
 use super::finding::Finding;
 use super::sum::{self, share};
 use crate::evidence::{Arm, Block, Metric, Run, Rung, RungOutcome};
-use crate::knowledge::signature::{Pair, share_of_added_cpu};
+use crate::knowledge::signature::{Pair, rows_read, share_of_added_cpu};
 use crate::report::words::nanoseconds;
 use crate::report::words::own;
 use crate::stats::summary::median;
@@ -89,17 +89,6 @@ fn counter(run: &Run, pair: Pair, name: &str) -> Option<f64> {
         median(&values)
     };
     Some(of(pair.slow)? - of(pair.fast)?)
-}
-
-fn examined(run: &Run, arm: usize) -> f64 {
-    middle(run, arm, &|block| {
-        block
-            .status_per_op
-            .iter()
-            .filter(|(name, _)| name.starts_with("Handler_read_"))
-            .map(|(_, count)| count)
-            .sum()
-    })
 }
 
 struct Facts<'a> {
@@ -349,7 +338,8 @@ fn network(facts: &Facts<'_>) -> Rung {
 /// The two rungs of the server, and the part of it where one is known.
 fn server(facts: &Facts<'_>) -> (Rung, Rung, Option<&'static str>) {
     let run = facts.run;
-    let (is, was) = (examined(run, facts.pair.slow), examined(run, facts.pair.fast));
+    let read = |arm: usize| rows_read(run, arm).unwrap_or(0.0);
+    let (is, was) = (read(facts.pair.slow), read(facts.pair.fast));
     let nanos = |name: &str, unit_ns: f64| counter(run, facts.pair, name).map(|delta| delta * unit_ns);
     let total = run.sum.as_ref().map_or(0.0, |sum| sum.total.delta_ns);
     let lock = nanos("Innodb_row_lock_time", 1e6).unwrap_or(0.0);

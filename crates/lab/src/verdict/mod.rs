@@ -243,7 +243,7 @@ fn name(run: &Run, entries: &[Entry], found: &Finding, layer: Option<String>) ->
     }
     let mechanism = mechanism(run, found.pair);
     verdict.cause = best.map(|fit| fit.entry.id.clone());
-    verdict.layer = best.map(|fit| fit.entry.layer.clone()).or(layer);
+    verdict.layer = best.map(|fit| fit.entry.layer_where(layer.as_deref()).to_owned()).or(layer);
     verdict.kind = match (best, proof, &verdict.layer) {
         (_, Some(_), _) => VerdictKind::Confirmed,
         (Some(_), None, _) if residual_is_small(run) => VerdictKind::Explained,
