@@ -28,13 +28,17 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use client::{Answer, Cell, Column, ColumnFlags, ColumnType, Connection, Error, Options, Param};
 use script::Block;
 
-/// Time given to a statement that is not waited for, so that it gets as far as it can; nothing depends on it.
+/// Time given to a statement that is not waited for, so that it gets as far as it can.
 const SETTLE: std::time::Duration = std::time::Duration::from_millis(30);
+/// So many times, if the server is not seen to have it wait for a row or to have answered. Other waits are not asked for.
+const SETTLES_MAX: usize = 10;
 
 /// One side that answers scripts.
 struct World {
     options: Options,
     sessions: BTreeMap<String, Connection>,
+    /// Asks how far a statement is that is not waited for.
+    watcher: Option<Connection>,
     /// Ask queries by both protocols.
     both_protocols: bool,
 }
@@ -48,7 +52,7 @@ impl World {
             connection.run(sql.as_bytes()).expect("a fresh database");
         }
         options.database = Some(database.to_owned());
-        World { options, sessions: BTreeMap::new(), both_protocols }
+        World { options, sessions: BTreeMap::new(), watcher: None, both_protocols }
     }
 
     fn run(&mut self, block: &Block) -> String {
@@ -107,7 +111,8 @@ impl World {
             if let Err(error) = connection.query(sql.as_bytes()) {
                 let _ = writeln!(output, "{error}");
             }
-            std::thread::sleep(SETTLE);
+            let connection_id = connection.connection_id();
+            self.settle(connection_id);
             return;
         } else {
             let mut rows = Vec::new();
@@ -124,6 +129,33 @@ impl World {
         print_warnings(connection, output);
         if connection.is_broken() {
             self.sessions.remove(session);
+        }
+    }
+}
+
+impl World {
+    /// Waits until a connection waits for a row or for its client.
+    fn settle(&mut self, connection_id: u32) {
+        let options = &self.options;
+        let watcher =
+            self.watcher.get_or_insert_with(|| Connection::connect(options).expect("the server answers"));
+        let sql = format!(
+            "SELECT 1 FROM information_schema.INNODB_TRX WHERE trx_mysql_thread_id = {connection_id} \
+             AND trx_state = 'LOCK WAIT' UNION ALL \
+             SELECT 1 FROM information_schema.PROCESSLIST WHERE ID = {connection_id} AND COMMAND = 'Sleep'"
+        );
+        for _ in 0..SETTLES_MAX {
+            std::thread::sleep(SETTLE);
+            let mut answer = watcher.query(sql.as_bytes()).expect("the account may see all");
+            let mut settled = false;
+            while answer.next_result().expect("the server answers") {
+                while answer.next_row().expect("the server answers").is_some() {
+                    settled = true;
+                }
+            }
+            if settled {
+                return;
+            }
         }
     }
 }
@@ -447,6 +479,13 @@ fn without_repeated_errors(output: &str) -> String {
     lines.join("\n")
 }
 
+/// Where the clock of a MySQL's sessions is not the one of its engine, ages in this view are too long for a TIME.
+fn without_ages(output: &str) -> String {
+    let is_age = |line: &&str| line.starts_with("Warning 1292: Truncated incorrect time value");
+    let lines: Vec<&str> = output.lines().filter(|line| !is_age(line)).collect();
+    lines.join("\n")
+}
+
 fn commands(block: &Block) -> String {
     block
         .commands
@@ -525,6 +564,9 @@ fn check(path: &Path, oracles: &Oracles) -> Vec<String> {
         if is_mariadbs {
             output = without_repeated_errors(&output);
         }
+        if commands(block).contains("sys.innodb_lock_waits") {
+            output = without_ages(&output);
+        }
         if without_hosts(&output, &oracle.user) == without_hosts(&block.output, &ours_user) {
             continue;
         }
@@ -591,4 +633,60 @@ fn scripts_answer_as_written() {
     });
     let wrong = wrong.into_inner().expect("no checker panics holding it");
     assert!(wrong.is_empty(), "{} differences\n{}", wrong.len(), wrong.join("\n"));
+}
+
+/// SHOW ENGINE INNODB STATUS.
+fn engine_status(connection: &mut Connection) -> String {
+    let mut text = String::new();
+    let mut answer = connection.query(b"SHOW ENGINE INNODB STATUS").expect("root may");
+    while answer.next_result().expect("it answers") {
+        while let Some(row) = answer.next_row().expect("it answers") {
+            row.cell(2).as_str().unwrap_or_default().clone_into(&mut text);
+        }
+    }
+    text
+}
+
+#[test]
+fn engine_status_tells_of_waits_and_the_last_deadlock() {
+    let server = harness::Server::start(&["--skip-ssl"]);
+    let mut one = World::new(server.options(), "golden_status", false);
+    let mut output = String::new();
+    one.command("", "CREATE TABLE t (id INT PRIMARY KEY, v INT)", &mut output);
+    one.command("", "INSERT INTO t VALUES (1, 0), (2, 0), (3, 0)", &mut output);
+    for (session, sql) in [
+        ("a", "BEGIN"),
+        ("b", "BEGIN"),
+        ("a", "UPDATE t SET v = 1 WHERE id IN (1, 3)"),
+        ("b", "UPDATE t SET v = 2 WHERE id = 2"),
+        ("a", "& UPDATE t SET v = 1 WHERE id = 2"),
+    ] {
+        one.command(session, sql, &mut output);
+    }
+    let mut watcher = Connection::connect(&server.options()).expect("the server answers");
+    let status = engine_status(&mut watcher);
+    assert!(!status.contains("LATEST DETECTED DEADLOCK"), "{status}");
+    for told in [
+        "TRX HAS BEEN WAITING",
+        "RECORD LOCKS index PRIMARY of table `golden_status`.`t`",
+        "key 2\n",
+        "UPDATE t SET v = 1 WHERE id = 2",
+    ] {
+        assert!(status.contains(told), "{told} is not told in {status}");
+    }
+    one.command("b", "UPDATE t SET v = 2 WHERE id = 1", &mut output);
+    one.command("a", "&", &mut output);
+    assert!(output.contains("ERROR 1213"), "{output}");
+    let status = engine_status(&mut watcher);
+    let told = status.split("------------\nTRANSACTIONS").next().unwrap_or_default();
+    for wanted in [
+        "LATEST DETECTED DEADLOCK",
+        "UPDATE t SET v = 1 WHERE id = 2",
+        "UPDATE t SET v = 2 WHERE id = 1",
+        "*** WE ROLL BACK TRANSACTION (2)",
+    ] {
+        assert!(told.contains(wanted), "{wanted} is not told in {told}");
+    }
+    drop((watcher, one));
+    server.stop();
 }

@@ -165,6 +165,11 @@ impl Engine {
         let logs = QueryLogs::new(env, &facts);
         let new_folder = catalog.accounts.list.is_empty();
         let core = Arc::new(Core::new(env.clone(), store, definitions, variables, logs));
+        let weak = Arc::downgrade(&core);
+        core.store.describe_owners_by(move |connection| {
+            let process = weak.upgrade().and_then(|core| core.processes.get(connection));
+            process.map_or_else(Vec::new, |process| process.statement())
+        });
         core.apply_globals();
         let engine = Self { core };
         if new_folder {

@@ -11,6 +11,8 @@ use hashbrown::HashMap;
 use parking_lot::{Mutex, RwLock};
 use service::ConnectionControl;
 
+use crate::session::settings::Isolation;
+
 /// The most bytes of a statement that the list keeps; SHOW FULL PROCESSLIST shows these, the short form 100.
 pub const STATEMENT_BYTES_KEPT_MAX: usize = 4 << 10;
 
@@ -96,11 +98,64 @@ pub struct ProcessEntry {
     pub control: Arc<ConnectionControl>,
     activity: AtomicU8,
     since_micros: AtomicI64,
+    /// Its transaction.
+    pub transaction: TransactionNote,
     /// What FLUSH TABLES WITH READ LOCK waits for (`crate::read_lock`).
     pub changing: Changing,
     /// Changed by USE and COM_CHANGE_USER.
     pub identity: Mutex<Identity>,
     statement: Mutex<Vec<u8>>,
+}
+
+/// What lists of transactions tell of a connection's, beside what the store knows.
+#[derive(Debug, Default)]
+pub struct TransactionNote {
+    began_micros: AtomicI64,
+    isolation: AtomicU8,
+    read_only: AtomicBool,
+    foreign_key_checks: AtomicBool,
+}
+
+/// A [`TransactionNote`] as read.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct TransactionFacts {
+    /// When an open transaction began to read or write, in microseconds since 1970; 0: none is open, or it has not yet.
+    pub began_micros: i64,
+    /// The level of the running statement's transaction.
+    pub isolation: Isolation,
+    /// It may not write.
+    pub read_only: bool,
+    /// `foreign_key_checks`.
+    pub foreign_key_checks: bool,
+}
+
+impl TransactionNote {
+    /// Notes what counts for the statement that begins.
+    #[inline]
+    pub fn write(&self, isolation: Isolation, read_only: bool, foreign_key_checks: bool) {
+        self.isolation.store(isolation as u8, Ordering::Relaxed);
+        self.read_only.store(read_only, Ordering::Relaxed);
+        self.foreign_key_checks.store(foreign_key_checks, Ordering::Relaxed);
+    }
+
+    /// Says when an open transaction began, if it has not been said; 0: it has ended.
+    #[inline]
+    pub fn set_began(&self, wall_micros: i64) {
+        if wall_micros == 0 || self.began_micros.load(Ordering::Relaxed) == 0 {
+            self.began_micros.store(wall_micros, Ordering::Relaxed);
+        }
+    }
+
+    /// What was noted.
+    #[must_use]
+    pub fn read(&self) -> TransactionFacts {
+        TransactionFacts {
+            began_micros: self.began_micros.load(Ordering::Relaxed),
+            isolation: Isolation::from_number(self.isolation.load(Ordering::Relaxed)),
+            read_only: self.read_only.load(Ordering::Relaxed),
+            foreign_key_checks: self.foreign_key_checks.load(Ordering::Relaxed),
+        }
+    }
 }
 
 /// Whether a connection changes something just now.
@@ -167,6 +222,7 @@ impl ProcessList {
             control,
             activity: AtomicU8::new(Activity::Sleep as u8),
             since_micros: AtomicI64::new(wall_micros),
+            transaction: TransactionNote::default(),
             changing: Changing::default(),
             identity: Mutex::new(identity),
             statement: Mutex::default(),

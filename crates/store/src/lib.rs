@@ -72,7 +72,10 @@ pub mod wal;
 pub use btree::node::{KEY_BYTES_MAX, RECORD_BYTES_MAX};
 pub use error::{OpenError, StoreError, TreePlace, WriteError};
 pub use ids::{CommitPosition, Csn, PageId, TreeId, TxnId};
-pub use lock::{Deadlock, Interrupt, LockMode, LockWait, LockWaiter};
+pub use lock::{
+    Deadlock, DeadlockMember, HeldLock, Interrupt, LockMode, LockTarget, LockWait, LockWaiter,
+    RunningTransaction,
+};
 pub use mvcc::Reader;
 pub use pager::frame::PAGE_BYTES;
 pub use read::{Direction, Scan, ScanRange};

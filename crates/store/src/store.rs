@@ -265,6 +265,12 @@ impl Store {
         self.inner.locks.waiters()
     }
 
+    /// Says how to describe the owner of a transaction ([`Transaction::set_owner`]) when a deadlock is noted: the statement it
+    /// runs, for example. The first one counts. It is called under locks of the store and must not call the store.
+    pub fn describe_owners_by(&self, describe: impl Fn(u64) -> Vec<u8> + Send + Sync + 'static) {
+        self.inner.locks.describe_owners_by(Box::new(describe));
+    }
+
     /// The last deadlock since the store was opened.
     #[must_use]
     pub fn last_deadlock(&self) -> Option<crate::Deadlock> {

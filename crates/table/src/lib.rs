@@ -6,6 +6,7 @@
 mod auto_increment;
 mod check;
 pub mod codec;
+mod describe;
 pub mod dictionary;
 mod encoding;
 mod entry;

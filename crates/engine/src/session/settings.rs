@@ -36,6 +36,28 @@ impl Isolation {
         }
     }
 
+    /// As INNODB_TRX spells it.
+    #[must_use]
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::ReadUncommitted => "READ UNCOMMITTED",
+            Self::ReadCommitted => "READ COMMITTED",
+            Self::RepeatableRead => "REPEATABLE READ",
+            Self::Serializable => "SERIALIZABLE",
+        }
+    }
+
+    /// The level whose number (`as u8`) this is.
+    #[must_use]
+    pub fn from_number(number: u8) -> Self {
+        match number {
+            0 => Self::ReadUncommitted,
+            1 => Self::ReadCommitted,
+            3 => Self::Serializable,
+            _ => Self::RepeatableRead,
+        }
+    }
+
     /// The level of this spelling.
     #[must_use]
     pub fn from_name(name: &str) -> Self {
@@ -73,6 +95,8 @@ pub struct Settings {
     pub min_examined_rows: u64,
     /// `innodb_snapshot_isolation`: in a REPEATABLE READ transaction the first updater of a row wins.
     pub snapshot_isolation: bool,
+    /// `foreign_key_checks`.
+    pub foreign_key_checks: bool,
     /// `innodb_lock_wait_timeout` in milliseconds.
     pub lock_wait_timeout_ms: u64,
     /// `max_execution_time` in milliseconds, 0 for none.
@@ -119,6 +143,7 @@ impl Settings {
             long_query_micros: micros(variables.decimal(known::long_query_time())),
             min_examined_rows: variables.unsigned(known::min_examined_row_limit()),
             snapshot_isolation: variables.boolean(known::innodb_snapshot_isolation()),
+            foreign_key_checks: variables.boolean(known::foreign_key_checks()),
             lock_wait_timeout_ms: variables.unsigned(known::innodb_lock_wait_timeout()).saturating_mul(1000),
             max_execution_ms: variables.unsigned(known::max_execution_time()),
             safe_updates: variables.boolean(known::sql_safe_updates()),

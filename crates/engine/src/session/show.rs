@@ -541,6 +541,10 @@ impl LocalSession {
             let mut status = String::from(
                 "\n=====================================\nINVAR STORE STATUS\n=====================================\n",
             );
+            let catalog = self.core.catalog().load();
+            let locks = crate::system_schemas::locks::status_text(&self.core, &catalog);
+            status.push_str(&locks.map_err(exec::store_error)?);
+            status.push_str("--------\nCOUNTERS\n--------\n");
             for (name, value) in self.core.status() {
                 if name.starts_with("Innodb_") {
                     status.push_str(&format!("{name} {value}\n"));

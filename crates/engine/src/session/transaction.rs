@@ -207,7 +207,13 @@ impl LocalSession {
         state.lock_wait_micros = 0;
         let repeatable = state.isolation >= Isolation::RepeatableRead;
         let keeps = state.open && repeatable && !state.view.is_parked();
+        state.store.set_owner(self.control.connection_id);
         state.store.set_range_locks(repeatable);
+        let note = &self.process.transaction;
+        note.write(state.isolation, state.read_only, self.settings.foreign_key_checks);
+        if state.open {
+            note.set_began(self.process.activity().1);
+        }
         let first_updater_wins = keeps && self.settings.snapshot_isolation;
         state.store.set_first_updater_wins(first_updater_wins.then(|| state.view.csn()));
         state.keeps_view = true;
@@ -301,6 +307,7 @@ impl LocalSession {
             self.enter_commit()?;
         }
         self.transaction.open = false;
+        self.process.transaction.set_began(0);
         self.transaction.savepoints.clear();
         let committed = self.commit_store();
         self.transaction.metadata.release_all();
@@ -313,6 +320,7 @@ impl LocalSession {
     /// The store has stopped.
     pub(crate) fn rollback_transaction(&mut self) -> Outcome {
         self.transaction.open = false;
+        self.process.transaction.set_began(0);
         self.transaction.savepoints.clear();
         self.transaction.view.park();
         let rolled_back = if self.transaction.has_begun() {
@@ -363,6 +371,13 @@ impl LocalSession {
         self.open_transaction(read_only);
         if consistent_snapshot && self.transaction.isolation >= Isolation::RepeatableRead {
             self.transaction.view.refresh();
+            let note = &self.process.transaction;
+            note.write(
+                self.transaction.isolation,
+                self.transaction.read_only,
+                self.settings.foreign_key_checks,
+            );
+            note.set_began(self.process.activity().1);
         }
         self.send_ok(reply)
     }

@@ -8,7 +8,9 @@ use catalog::{
 use types::collation::CollationId;
 use types::{DataType, Members, TypeKind};
 
-use super::{INFORMATION_SCHEMA_ID, MYSQL_SCHEMA, MYSQL_SCHEMA_ID, PERFORMANCE_SCHEMA_ID};
+use super::{
+    INFORMATION_SCHEMA_ID, MYSQL_SCHEMA, MYSQL_SCHEMA_ID, PERFORMANCE_SCHEMA_ID, SYS_SCHEMA, SYS_SCHEMA_ID,
+};
 
 const COLUMNS: &str = include_str!("columns.tsv");
 
@@ -30,6 +32,7 @@ pub fn all() -> impl Iterator<Item = TableDefinition> {
         let (schema_id, collation) = match schema {
             "information_schema" => (INFORMATION_SCHEMA_ID, CollationId::UTF8MB3_GENERAL_CI),
             MYSQL_SCHEMA => (MYSQL_SCHEMA_ID, CollationId::UTF8MB3_GENERAL_CI),
+            SYS_SCHEMA => (SYS_SCHEMA_ID, CollationId::UTF8MB4_0900_AI_CI),
             _ => (PERFORMANCE_SCHEMA_ID, CollationId::UTF8MB4_0900_AI_CI),
         };
         TableDefinition {

@@ -1,4 +1,4 @@
-//! `information_schema` and `performance_schema`: tables whose rows are made while they are read.
+//! `information_schema`, `performance_schema` and `sys`: tables whose rows are made while they are read.
 //!
 //! Which tables and columns there are is data (`columns.tsv`, as MySQL 9.7 answers); what their rows are is one
 //! function a table, which gets the statement's catalog snapshot and the reading session. A table of which this
@@ -14,6 +14,7 @@
 pub mod columns;
 pub mod constraints;
 pub mod definition;
+pub mod locks;
 pub mod privileges;
 pub mod routines;
 pub mod rows;
@@ -47,6 +48,7 @@ const FILLS: &[(&str, Fill)] = &[
     ("information_schema.COLUMNS", columns::columns),
     ("information_schema.COLUMN_PRIVILEGES", privileges::column_privileges),
     ("information_schema.ENGINES", server::engines),
+    ("information_schema.INNODB_TRX", locks::innodb_trx),
     ("information_schema.KEY_COLUMN_USAGE", constraints::key_column_usage),
     ("information_schema.PARAMETERS", routines::parameters),
     ("information_schema.PARTITIONS", tables::partitions),
@@ -61,6 +63,8 @@ const FILLS: &[(&str, Fill)] = &[
     ("information_schema.TABLE_PRIVILEGES", privileges::table_privileges),
     ("information_schema.USER_ATTRIBUTES", privileges::user_attributes),
     ("information_schema.USER_PRIVILEGES", privileges::user_privileges),
+    ("performance_schema.data_lock_waits", locks::data_lock_waits),
+    ("performance_schema.data_locks", locks::data_locks),
     ("performance_schema.global_status", server::global_status),
     ("performance_schema.global_variables", server::global_variables),
     ("performance_schema.processlist", server::performance_schema_processlist),
@@ -68,6 +72,7 @@ const FILLS: &[(&str, Fill)] = &[
     ("performance_schema.session_connect_attrs", server::session_connect_attrs),
     ("performance_schema.session_status", server::session_status),
     ("performance_schema.session_variables", server::session_variables),
+    ("sys.innodb_lock_waits", locks::innodb_lock_waits),
 ];
 
 /// One virtual table.
@@ -126,8 +131,7 @@ impl VirtualTable for SystemTable {
         let Some(fill) = self.fill else { return Ok(()) };
         let mut rows = Rows::new(&self.definition, scan.columns, emit);
         fill(context, scan, &mut rows);
-        rows.finish();
-        Ok(())
+        rows.finish()
     }
 }
 
@@ -138,6 +142,11 @@ pub const PERFORMANCE_SCHEMA_ID: SchemaId = SchemaId(u32::MAX - 1);
 
 /// Number of `mysql`. ([`crate::session::listing::LISTING_SCHEMA`] has the one between.)
 pub const MYSQL_SCHEMA_ID: SchemaId = SchemaId(u32::MAX - 3);
+/// Number of `sys`.
+pub const SYS_SCHEMA_ID: SchemaId = SchemaId(u32::MAX - 4);
+/// The schema of MySQL's views for people. Of those it has `innodb_lock_waits`.
+pub const SYS_SCHEMA: &str = "sys";
+
 /// The schema of MySQL's own tables. Of those it has the two logs, always empty as with `log_output` FILE; accounts and
 /// definitions live in the dictionary. It is there because tools look for it (`mysqldump --all-databases` of 9.7 dumps
 /// nothing without it, MariaDB's wants the logs in it).
@@ -150,6 +159,7 @@ pub fn schemas() -> Vec<Arc<Schema>> {
     let mut information = Schema::new(INFORMATION_SCHEMA_ID, "information_schema", utf8mb3, true);
     let mut performance =
         Schema::new(PERFORMANCE_SCHEMA_ID, "performance_schema", CollationId::UTF8MB4_0900_AI_CI, true);
+    let mut sys = Schema::new(SYS_SCHEMA_ID, SYS_SCHEMA, CollationId::UTF8MB4_0900_AI_CI, true);
     let mut mysql = Schema::new(MYSQL_SCHEMA_ID, MYSQL_SCHEMA, CollationId::UTF8MB4_0900_AI_CI, true);
     for definition in definition::all() {
         let definition = Arc::new(definition);
@@ -159,11 +169,12 @@ pub fn schemas() -> Vec<Arc<Schema>> {
         let schema = match definition.schema_id {
             INFORMATION_SCHEMA_ID => &mut information,
             MYSQL_SCHEMA_ID => &mut mysql,
+            SYS_SCHEMA_ID => &mut sys,
             _ => &mut performance,
         };
         schema.insert(Arc::new(TableEntry { definition, source }));
     }
-    vec![Arc::new(information), Arc::new(performance), Arc::new(mysql)]
+    vec![Arc::new(information), Arc::new(performance), Arc::new(mysql), Arc::new(sys)]
 }
 
 #[cfg(test)]

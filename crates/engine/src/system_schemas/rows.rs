@@ -1,6 +1,6 @@
 //! Rows of a system table on their way into batches: only the columns the query needs are kept.
 
-use catalog::TableDefinition;
+use catalog::{TableDefinition, VirtualError};
 use types::temporal::calendar::UNIX_EPOCH_DAY;
 use types::temporal::{DateTime, MICROS_PER_DAY};
 use types::vector::Batch;
@@ -50,6 +50,7 @@ pub struct Rows<'a> {
     batch: Batch,
     emit: &'a mut dyn FnMut(&mut Batch) -> bool,
     stopped: bool,
+    error: Option<VirtualError>,
 }
 
 impl<'a> Rows<'a> {
@@ -60,7 +61,7 @@ impl<'a> Rows<'a> {
         emit: &'a mut dyn FnMut(&mut Batch) -> bool,
     ) -> Self {
         let batch = Batch::new(columns.iter().map(|&column| definition.columns[column].data_type.physical()));
-        Self { definition, columns, batch, emit, stopped: false }
+        Self { definition, columns, batch, emit, stopped: false, error: None }
     }
 
     /// Adds a row: one cell a column of the table. Does nothing once the reader has enough.
@@ -100,11 +101,21 @@ impl<'a> Rows<'a> {
         self.batch.clear();
     }
 
+    /// Ends the reading with an error.
+    pub fn fail(&mut self, error: VirtualError) {
+        self.stopped = true;
+        self.error = Some(error);
+    }
+
     /// Hands on what is left.
-    pub fn finish(&mut self) {
+    ///
+    /// # Errors
+    /// What [`Rows::fail`] was told.
+    pub fn finish(&mut self) -> Result<(), VirtualError> {
         if self.batch.row_count > 0 && !self.stopped {
             self.hand_on();
         }
+        self.error.take().map_or(Ok(()), Err)
     }
 }
 

@@ -78,6 +78,7 @@ fn create_options(entry: &TableEntry) -> String {
 pub fn system_table_kind(schema: &str) -> &'static str {
     match schema {
         "information_schema" => "SYSTEM VIEW",
+        super::SYS_SCHEMA => "VIEW",
         _ => "BASE TABLE",
     }
 }

@@ -28,6 +28,8 @@ struct Node {
 pub(crate) struct Circle {
     /// Those in it, each waiting for the next one, the last for the first.
     pub(crate) members: Vec<Arc<Waiting>>,
+    /// What was said of their owners then.
+    pub(crate) descriptions: Vec<Vec<u8>>,
     /// Who was chosen to give up.
     pub(crate) victim: TxnId,
 }
@@ -43,7 +45,12 @@ impl Graph {
     /// Enters that a transaction waits for `holders`. Each circle that closes is broken: of those in it the one that changed
     /// the least gives up, the newcomer if he changed as little as anybody. If it is he, nothing is entered and whom he would
     /// have waited for is returned.
-    pub(crate) fn wait(&mut self, waiting: &Arc<Waiting>, holders: WaitsFor) -> Result<(), TxnId> {
+    pub(crate) fn wait(
+        &mut self,
+        waiting: &Arc<Waiting>,
+        holders: WaitsFor,
+        describe: &dyn Fn(u64) -> Vec<u8>,
+    ) -> Result<(), TxnId> {
         let own = waiting.about.txn;
         while let Some(path) = self.path(&holders, own) {
             let mut members = vec![Arc::clone(waiting)];
@@ -53,7 +60,8 @@ impl Graph {
                 .iter()
                 .min_by_key(|member| member.about.weight)
                 .map_or(own, |member| member.about.txn);
-            self.last_circle = Some(Circle { members, victim });
+            let descriptions = members.iter().map(|member| describe(member.about.owner)).collect();
+            self.last_circle = Some(Circle { members, descriptions, victim });
             if victim == own {
                 return Err(path[0]);
             }
@@ -71,7 +79,7 @@ impl Graph {
     /// Says anew for whom a waiter waits, after somebody has left who may run on or wait elsewhere.
     pub(crate) fn renew(&mut self, waiter: TxnId, holders: WaitsFor) {
         if let Some(node) = self.remove(waiter)
-            && self.wait(&node.waiting, holders).is_err()
+            && self.wait(&node.waiting, holders, &|_| Vec::new()).is_err()
         {
             node.waiting.tell(Told::Victim);
         }
@@ -152,10 +160,14 @@ mod tests {
         Waiting::new(About { txn: TxnId(txn), weight, ..About::default() })
     }
 
+    fn nothing(_owner: u64) -> Vec<u8> {
+        Vec::new()
+    }
+
     #[test]
     fn the_newcomer_gives_up_if_all_changed_as_much() {
         let mut graph = Graph::default();
-        let wait = |graph: &mut Graph, txn, holders| graph.wait(&waiting(txn, 5), holders);
+        let wait = |graph: &mut Graph, txn, holders| graph.wait(&waiting(txn, 5), holders, &nothing);
         assert_eq!(wait(&mut graph, 1, smallvec![TxnId(2), TxnId(9)]), Ok(()));
         assert_eq!(wait(&mut graph, 2, smallvec![TxnId(3)]), Ok(()));
         assert!(graph.last_circle().is_none());
@@ -175,9 +187,9 @@ mod tests {
     fn the_one_that_changed_least_gives_up() {
         let mut graph = Graph::default();
         let small = waiting(2, 1);
-        assert_eq!(graph.wait(&waiting(1, 7), smallvec![TxnId(2)]), Ok(()));
-        assert_eq!(graph.wait(&small, smallvec![TxnId(3)]), Ok(()));
-        assert_eq!(graph.wait(&waiting(3, 7), smallvec![TxnId(1)]), Ok(()));
+        assert_eq!(graph.wait(&waiting(1, 7), smallvec![TxnId(2)], &nothing), Ok(()));
+        assert_eq!(graph.wait(&small, smallvec![TxnId(3)], &nothing), Ok(()));
+        assert_eq!(graph.wait(&waiting(3, 7), smallvec![TxnId(1)], &nothing), Ok(()));
         assert_eq!(graph.last_circle().map(|circle| circle.victim), Some(TxnId(2)));
         assert_eq!(small.told(), Told::Victim);
     }
@@ -185,17 +197,17 @@ mod tests {
     #[test]
     fn an_edge_entered_later_counts() {
         let mut graph = Graph::default();
-        assert_eq!(graph.wait(&waiting(1, 0), smallvec![TxnId(2)]), Ok(()));
+        assert_eq!(graph.wait(&waiting(1, 0), smallvec![TxnId(2)], &nothing), Ok(()));
         graph.waits_also(TxnId(1), TxnId(3));
-        assert_eq!(graph.wait(&waiting(3, 0), smallvec![TxnId(1)]), Err(TxnId(1)));
+        assert_eq!(graph.wait(&waiting(3, 0), smallvec![TxnId(1)], &nothing), Err(TxnId(1)));
     }
 
     #[test]
     fn whoever_is_waited_for_no_longer_closes_no_circle() {
         let mut graph = Graph::default();
-        assert_eq!(graph.wait(&waiting(1, 0), smallvec![TxnId(2), TxnId(3)]), Ok(()));
+        assert_eq!(graph.wait(&waiting(1, 0), smallvec![TxnId(2), TxnId(3)], &nothing), Ok(()));
         graph.renew(TxnId(1), smallvec![TxnId(3)]);
-        assert_eq!(graph.wait(&waiting(2, 0), smallvec![TxnId(1)]), Ok(()));
+        assert_eq!(graph.wait(&waiting(2, 0), smallvec![TxnId(1)], &nothing), Ok(()));
     }
 
     #[test]
@@ -203,10 +215,10 @@ mod tests {
         // 1 holds; 2, 3 and 4 queue; 1 waits for what 4 holds. 3 gives up, and then 4 waits for 2 and so for 1.
         let mut graph = Graph::default();
         let last = waiting(4, 1);
-        assert_eq!(graph.wait(&waiting(2, 9), smallvec![TxnId(1)]), Ok(()));
-        assert_eq!(graph.wait(&waiting(3, 0), smallvec![TxnId(2)]), Ok(()));
-        assert_eq!(graph.wait(&last, smallvec![TxnId(3)]), Ok(()));
-        assert_eq!(graph.wait(&waiting(1, 9), smallvec![TxnId(4)]), Ok(()));
+        assert_eq!(graph.wait(&waiting(2, 9), smallvec![TxnId(1)], &nothing), Ok(()));
+        assert_eq!(graph.wait(&waiting(3, 0), smallvec![TxnId(2)], &nothing), Ok(()));
+        assert_eq!(graph.wait(&last, smallvec![TxnId(3)], &nothing), Ok(()));
+        assert_eq!(graph.wait(&waiting(1, 9), smallvec![TxnId(4)], &nothing), Ok(()));
         assert_eq!(
             (graph.last_circle().map(|circle| circle.victim), last.told()),
             (Some(TxnId(3)), Told::Nothing)

@@ -17,8 +17,10 @@
 //! 3. A key is noted in its holder's or waiter's slot before it holds or waits, so the end of the transaction finds it.
 
 mod graph;
+mod list;
 mod range;
 mod table;
 
+pub use list::{HeldLock, LockTarget, RunningTransaction};
 pub(crate) use table::{Acquired, HeldLocks, LockTable, Request};
-pub use table::{Deadlock, Interrupt, LockMode, LockWait, LockWaiter};
+pub use table::{Deadlock, DeadlockMember, Interrupt, LockMode, LockWait, LockWaiter};

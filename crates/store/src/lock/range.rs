@@ -43,6 +43,12 @@ pub(crate) struct HeldRange {
 }
 
 impl HeldRange {
+    /// What it takes in memory with its segments, about.
+    pub(crate) fn bytes(&self) -> u64 {
+        2 * (2 * SEGMENT_BYTES
+            + (self.lower.len() + self.upper.as_ref().map_or(0, |upper| upper.len())) as u64)
+    }
+
     fn has(&self, key: &[u8]) -> bool {
         *key >= *self.lower && self.upper.as_ref().is_none_or(|upper| *key < **upper)
     }

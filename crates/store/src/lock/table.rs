@@ -11,8 +11,8 @@ use parking_lot::{Condvar, Mutex};
 use smallvec::SmallVec;
 use std::collections::VecDeque;
 use std::hash::BuildHasher;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 const SHARDS: usize = 64;
@@ -106,6 +106,8 @@ pub(crate) struct About {
     /// It wants to add a record there.
     pub(crate) inserts: bool,
     pub(crate) since: Option<Monotonic>,
+    /// What the transaction's owner called itself.
+    pub(crate) owner: u64,
 }
 
 impl Default for About {
@@ -119,6 +121,7 @@ impl Default for About {
             for_range: false,
             inserts: false,
             since: None,
+            owner: 0,
         }
     }
 }
@@ -142,6 +145,8 @@ pub struct LockWaiter {
     pub inserts: bool,
     /// Since when, on the store's clock.
     pub since: Option<Monotonic>,
+    /// What [`crate::Transaction::set_owner`] said.
+    pub owner: u64,
     /// For whom it waits.
     pub blockers: Vec<TxnId>,
 }
@@ -157,16 +162,26 @@ impl LockWaiter {
             for_range: about.for_range,
             inserts: about.inserts,
             since: about.since,
+            owner: about.owner,
             blockers: blockers.into_iter().collect(),
         }
     }
+}
+
+/// One of a deadlock.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct DeadlockMember {
+    /// What it waited for.
+    pub waiter: LockWaiter,
+    /// What the store's user said of its owner then: see [`crate::Store::describe_owners_by`].
+    pub description: Vec<u8>,
 }
 
 /// A deadlock that was broken.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Deadlock {
     /// Those in the circle, each waiting for the next, the last for the first. The first one closed it.
-    pub circle: Vec<LockWaiter>,
+    pub circle: Vec<DeadlockMember>,
     /// Who was rolled back.
     pub victim: TxnId,
 }
@@ -273,24 +288,77 @@ impl Equivalent<Key> for KeyRef<'_> {
     }
 }
 
-/// The keys whose entries a transaction may be in.
+/// The keys whose entries a transaction may be in, and its intervals.
 #[derive(Debug, Default)]
 pub(crate) struct HeldLocks {
     /// The running transaction, 0 once it has ended.
     owner: TxnId,
+    /// What its user calls itself.
+    connection: u64,
     keys: Vec<Key>,
     ranges: Vec<HeldRange>,
+    /// What all of these take in memory, their entries and segments with them, about.
+    bytes: u64,
 }
 
 impl HeldLocks {
-    pub(crate) fn begin(&mut self, owner: TxnId) {
+    pub(crate) fn begin(&mut self, owner: TxnId, connection: u64) {
         assert!(self.keys.is_empty() && self.ranges.is_empty());
         self.owner = owner;
+        self.connection = connection;
+        self.bytes = 0;
+    }
+
+    /// Whether this running transaction owns it.
+    pub(crate) fn is_of(&self, txn: TxnId) -> bool {
+        self.owner == txn
+    }
+
+    pub(crate) fn connection(&self) -> u64 {
+        self.connection
     }
 
     /// How many keys are noted.
     pub(crate) fn count(&self) -> usize {
         self.keys.len()
+    }
+
+    /// How many keys and intervals are noted.
+    pub(crate) fn len(&self) -> usize {
+        self.keys.len() + self.ranges.len()
+    }
+
+    /// What they take in memory, about.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Some of the keys, from the one at `from` on; none if the transaction has ended.
+    pub(crate) fn keys_of(&self, txn: TxnId, from: usize, count: usize) -> Vec<(TreeId, Vec<u8>)> {
+        if self.owner != txn {
+            return Vec::new();
+        }
+        self.keys.iter().skip(from).take(count).map(|(tree, key)| (*tree, key.to_vec())).collect()
+    }
+
+    /// Some of the intervals, likewise.
+    pub(crate) fn ranges_of(&self, txn: TxnId, from: usize, count: usize) -> Vec<HeldRange> {
+        if self.owner != txn {
+            return Vec::new();
+        }
+        self.ranges.iter().skip(from).take(count).cloned().collect()
+    }
+
+    fn note_key(&mut self, key: Key) {
+        self.bytes += LockTable::entry_bytes(&key.1);
+        self.keys.push(key);
+    }
+
+    /// Takes the note at `at` out; the last one takes its place.
+    fn forget_key(&mut self, at: usize) -> Key {
+        let key = self.keys.swap_remove(at);
+        self.bytes -= LockTable::entry_bytes(&key.1);
+        key
     }
 
     /// Notes an interval, as part of the last one if it goes on where that ends.
@@ -299,16 +367,30 @@ impl HeldLocks {
             && last.tree == tree
             && last.covers_rows == covers_rows
         {
-            if last.upper.as_deref() == Some(lower) {
+            let before = last.bytes();
+            let joins = if last.upper.as_deref() == Some(lower) {
                 last.upper = upper.map(Box::from);
-                return;
-            }
-            if upper == Some(&*last.lower) {
+                true
+            } else if upper == Some(&*last.lower) {
                 last.lower = lower.into();
+                true
+            } else {
+                false
+            };
+            if joins {
+                self.bytes = self.bytes + last.bytes() - before;
                 return;
             }
         }
-        self.ranges.push(HeldRange { tree, lower: lower.into(), upper: upper.map(Box::from), covers_rows });
+        let range = HeldRange { tree, lower: lower.into(), upper: upper.map(Box::from), covers_rows };
+        self.bytes += range.bytes();
+        self.ranges.push(range);
+    }
+
+    fn take_ranges(&mut self) -> Vec<HeldRange> {
+        let ranges = std::mem::take(&mut self.ranges);
+        self.bytes -= ranges.iter().map(HeldRange::bytes).sum::<u64>();
+        ranges
     }
 }
 
@@ -327,6 +409,8 @@ pub(crate) struct Request<'a> {
     pub(crate) interrupt: Option<&'a Interrupt>,
     /// How much the requester has changed.
     pub(crate) weight: u64,
+    /// What its user calls itself.
+    pub(crate) owner: u64,
 }
 
 impl Request<'_> {
@@ -340,6 +424,7 @@ impl Request<'_> {
             for_range,
             inserts,
             since: Some(since),
+            owner: self.owner,
         })
     }
 }
@@ -353,6 +438,9 @@ pub(crate) enum Acquired {
     LookAgain,
 }
 
+/// What people ask of an owner's number: which statement it runs.
+pub(crate) type Describe = Box<dyn Fn(u64) -> Vec<u8> + Send + Sync>;
+
 /// How long locks were waited for, in microseconds, and how many wait now.
 #[derive(Debug, Default)]
 pub(crate) struct WaitTimes {
@@ -361,7 +449,6 @@ pub(crate) struct WaitTimes {
     pub(crate) waiting_now: AtomicU64,
 }
 
-#[derive(Debug)]
 pub(crate) struct LockTable {
     shards: [Mutex<HashMap<Key, Entry, foldhash::fast::FixedState>>; SHARDS],
     graph: Mutex<Graph>,
@@ -370,6 +457,13 @@ pub(crate) struct LockTable {
     bytes: AtomicU64,
     clock: Arc<dyn Clock>,
     pub(crate) times: WaitTimes,
+    describe: OnceLock<Describe>,
+}
+
+impl std::fmt::Debug for LockTable {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("LockTable").field("graph", &self.graph).finish_non_exhaustive()
+    }
 }
 
 impl LockTable {
@@ -381,7 +475,18 @@ impl LockTable {
             bytes: AtomicU64::new(0),
             clock,
             times: WaitTimes::default(),
+            describe: OnceLock::new(),
         }
+    }
+
+    /// From now on deadlocks are told with what this says of each owner. The first one counts.
+    pub(crate) fn describe_owners_by(&self, describe: Describe) {
+        let _ = self.describe.set(describe); // Only a second caller is refused, as documented.
+    }
+
+    /// How a transaction holds the lock of a record, if it does.
+    pub(crate) fn held_mode(&self, tree: TreeId, key: &[u8], txn: TxnId) -> Option<LockMode> {
+        self.shard(tree, key).lock().get(&KeyRef(tree, key))?.held_by(txn)
     }
 
     /// Bytes that locks take, about.
@@ -410,11 +515,13 @@ impl LockTable {
     pub(crate) fn last_deadlock(&self) -> Option<Deadlock> {
         let circle = self.graph.lock().last_circle().cloned()?;
         let next = circle.members.iter().cycle().skip(1);
-        let members = circle.members.iter().zip(next);
-        Some(Deadlock {
-            circle: members.map(|(member, next)| LockWaiter::new(&member.about, [next.about.txn])).collect(),
-            victim: circle.victim,
-        })
+        let members = circle.members.iter().zip(next).zip(&circle.descriptions);
+        let member =
+            |((member, next), description): ((&Arc<Waiting>, &Arc<Waiting>), &Vec<u8>)| DeadlockMember {
+                waiter: LockWaiter::new(&member.about, [next.about.txn]),
+                description: description.clone(),
+            };
+        Some(Deadlock { circle: members.map(member).collect(), victim: circle.victim })
     }
 
     fn check_room(&self) -> Result<(), WriteError> {
@@ -465,7 +572,7 @@ impl LockTable {
                 return Ok(Acquired::LookAgain);
             }
             if entry.held_by(holder).is_none() {
-                note.keys.push(full_key.clone());
+                note.note_key(full_key.clone());
             }
             entry.hold(holder, LockMode::Exclusive);
         }
@@ -474,7 +581,7 @@ impl LockTable {
         let ahead = if held.is_some() { None } else { entry.queue.front().map(|waiter| waiter.txn) };
         let Some(blocker) = blocked.or(ahead) else {
             if held.is_none() {
-                request.own.lock().keys.push(full_key);
+                request.own.lock().note_key(full_key);
             }
             entry.hold(txn, mode);
             return Ok(Acquired::Held);
@@ -494,7 +601,7 @@ impl LockTable {
             entry.queue.push_front(waiter);
             entry.renew(1, &self.graph);
         } else {
-            request.own.lock().keys.push(full_key.clone());
+            request.own.lock().note_key(full_key.clone());
             entry.queue.push_back(waiter);
         }
         drop(shard);
@@ -504,7 +611,8 @@ impl LockTable {
 
     /// Enters a waiter into the graph, breaking circles.
     fn enter(&self, waiting: &Arc<Waiting>, waits_for: WaitsFor) -> Result<(), WriteError> {
-        let entered = self.graph.lock().wait(waiting, waits_for);
+        let describe = |owner| self.describe.get().map_or_else(Vec::new, |describe| describe(owner));
+        let entered = self.graph.lock().wait(waiting, waits_for, &describe);
         entered.map_err(|waiting_for| WriteError::Deadlock { waiting_for })
     }
 
@@ -660,7 +768,7 @@ impl LockTable {
 
     /// Ends the intervals of a running transaction.
     pub(crate) fn release_ranges(&self, txn: TxnId, note: &Mutex<HeldLocks>) {
-        let ranges = std::mem::take(&mut note.lock().ranges);
+        let ranges = note.lock().take_ranges();
         self.ranges.release(txn, &ranges, &self.graph);
     }
 
@@ -676,7 +784,7 @@ impl LockTable {
         let newer = {
             let mut note = note.lock();
             let at = note.keys.iter().skip(kept).rposition(|noted| noted.0 == tree && *noted.1 == *key);
-            at.map(|at| note.keys.swap_remove(kept + at))
+            at.map(|at| note.forget_key(kept + at))
         };
         if let Some(key) = newer {
             self.release(txn, &key);

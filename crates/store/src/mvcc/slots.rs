@@ -75,12 +75,24 @@ impl Slots {
         Ok(slot)
     }
 
-    /// Gives the slot to a transaction.
-    pub(crate) fn own(&self, slot: u32, owner: TxnId) {
+    /// Gives the slot to a transaction; `connection` is what its user calls itself.
+    pub(crate) fn own(&self, slot: u32, owner: TxnId, connection: u64) {
         let slot = self.get(slot);
         slot.last_undo.store(0, Ordering::SeqCst);
-        slot.locks.lock().begin(owner);
+        slot.locks.lock().begin(owner, connection);
         slot.owner.store(owner.0, Ordering::SeqCst);
+    }
+
+    /// The running transactions and their slots.
+    pub(crate) fn owned(&self) -> Vec<(u32, TxnId)> {
+        let made = self.free.lock().made;
+        let owner = |slot: u32| (slot, TxnId(self.get(slot).owner.load(Ordering::SeqCst)));
+        (0..made).map(owner).filter(|(_, owner)| *owner != TxnId(0)).collect()
+    }
+
+    /// Whether this transaction still runs in the slot.
+    pub(crate) fn is_owned_by(&self, slot: u32, txn: TxnId) -> bool {
+        self.get(slot).owner.load(Ordering::SeqCst) == txn.0
     }
 
     /// Says that the transaction has ended.

@@ -56,6 +56,8 @@ pub(crate) struct Work {
     is_broken: bool,
     /// Recovery repeats what the log already holds.
     replays: bool,
+    /// Whose it is: a number of the caller's own.
+    owner: u64,
     /// Scans lock the intervals they walk.
     locks_ranges: bool,
     /// Rows committed later than this may not be overwritten or locked.
@@ -103,6 +105,7 @@ impl Transaction {
             deletes: false,
             is_broken: false,
             replays: false,
+            owner: 0,
             locks_ranges: false,
             first_updater: None,
         };
@@ -155,6 +158,12 @@ impl Transaction {
         self.interrupt = interrupt;
     }
 
+    /// Says whose transaction it is, for lists of transactions and locks: a number of the caller's own. Before the first write
+    /// or lock.
+    pub fn set_owner(&mut self, owner: u64) {
+        self.work.owner = owner;
+    }
+
     /// Lets scans that lock rows also lock the intervals of keys they walk, so that nobody adds a row there until this
     /// transaction ends; a shared scan then locks the rows by the interval. Without, they lock rows alone.
     #[inline]
@@ -205,7 +214,7 @@ impl Transaction {
                 return Err(error);
             }
         };
-        inner.slots.own(slot, id);
+        inner.slots.own(slot, id, self.work.owner);
         self.work.id = id;
         self.work.slot = slot;
         Ok(())
@@ -378,6 +387,7 @@ impl Transaction {
             stamped_by,
             interrupt: self.interrupt.as_deref(),
             weight: self.work.change_count,
+            owner: self.work.owner,
         }
     }
 

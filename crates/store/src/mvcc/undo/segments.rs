@@ -518,6 +518,11 @@ impl UndoLog {
         self.giving_back.try_read()
     }
 
+    /// As [`UndoLog::keep`], after what is just being given back.
+    pub(crate) fn keep_by_waiting(&self) -> Kept<'_> {
+        self.giving_back.read()
+    }
+
     /// Goes one version back: `value` becomes the one before. Returns that version's stamp and undo pointer, and whether it
     /// is live.
     pub(crate) fn step_back(&self, pointer: u64, value: &mut Vec<u8>) -> Result<(Version, bool), StoreError> {

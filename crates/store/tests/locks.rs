@@ -1,0 +1,134 @@
+//! Locks: what lists of them tell, and what many of them cost.
+
+use env::simulated::SimWorld;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+use store::{LockMode, LockTarget, LockWait, Locked, Options, Store, Transaction, Tree, TreeId, WriteError};
+
+const NOWAIT: LockWait = LockWait::Nowait;
+
+fn fresh() -> (Store, Tree) {
+    let options = Options { background_threads: false, buffer_pool_bytes: 32 << 20, ..Options::default() };
+    let store = Store::open(SimWorld::new(1).env(), Path::new("/data"), options).unwrap();
+    let tree = store.tree(TreeId::DICTIONARY).unwrap();
+    (store, tree)
+}
+
+fn fill(store: &Store, tree: &Tree, keys: impl Iterator<Item = Vec<u8>>) {
+    let mut txn = store.begin();
+    for key in keys {
+        txn.put(tree, &key, b"value", NOWAIT).unwrap();
+    }
+    txn.commit().unwrap();
+}
+
+fn lock(txn: &mut Transaction, tree: &Tree, key: &[u8], mode: LockMode) -> Result<(), WriteError> {
+    txn.lock_current(tree, key, mode, NOWAIT, |_| ()).map(|found| assert_eq!(found, Locked::Row(())))
+}
+
+/// The records and intervals told: mode and target.
+fn held(store: &Store) -> Vec<(LockMode, LockTarget)> {
+    let mut told = Vec::new();
+    store
+        .for_each_held_lock(&mut |lock| {
+            if lock.target != LockTarget::Tree {
+                told.push((lock.mode, lock.target.clone()));
+            }
+        })
+        .unwrap();
+    told
+}
+
+#[test]
+fn a_list_tells_what_is_held() {
+    let (store, tree) = fresh();
+    fill(&store, &tree, (b'a'..b'h').map(|letter| vec![letter]));
+    let mut txn = store.begin();
+    txn.set_owner(7);
+    txn.set_range_locks(true);
+    let record = |key: &[u8]| LockTarget::Record(key.to_vec());
+    lock(&mut txn, &tree, b"a", LockMode::Exclusive).unwrap();
+    lock(&mut txn, &tree, b"b", LockMode::Shared).unwrap();
+    lock(&mut txn, &tree, b"c", LockMode::Exclusive).unwrap();
+    txn.update(&tree, b"c", b"new", NOWAIT).unwrap();
+    txn.lock_range(&tree, b"x", None).unwrap();
+    let interval = LockTarget::Keys { lower: b"x".to_vec(), upper: None, covers_rows: false };
+    let expected = [
+        (LockMode::Shared, record(b"b")),
+        (LockMode::Exclusive, interval),
+        (LockMode::Exclusive, record(b"c")),
+        (LockMode::Exclusive, record(b"a")),
+    ];
+    assert_eq!(held(&store), expected);
+
+    // What was taken back, or given back, is not told.
+    let savepoint = txn.savepoint();
+    lock(&mut txn, &tree, b"d", LockMode::Exclusive).unwrap();
+    txn.rollback_to(&savepoint).unwrap();
+    let mark = txn.lock_mark();
+    for key in [b"e", b"f"] {
+        lock(&mut txn, &tree, key, LockMode::Exclusive).unwrap();
+    }
+    txn.unlock_since(&tree, b"e", mark).unwrap();
+    txn.unlock_since(&tree, b"f", mark).unwrap();
+    assert_eq!(held(&store), expected);
+
+    let running = store.running_transactions().unwrap();
+    assert_eq!((running.len(), running[0].txn, running[0].owner), (1, txn.id(), 7));
+    assert_eq!((running[0].changes, running[0].noted_locks), (1, 2));
+    txn.rollback().unwrap();
+    assert_eq!((held(&store), store.running_transactions().unwrap()), (vec![], vec![]));
+}
+
+#[test]
+fn lists_beside_writers_end_and_read_nothing_that_is_gone() {
+    let (store, tree) = fresh();
+    fill(&store, &tree, (0..500_u32).map(|number| number.to_be_bytes().to_vec()));
+    let stop = AtomicBool::new(false);
+    let told = std::thread::scope(|scope| {
+        for seed in 1..=3_u32 {
+            let (store, tree, stop) = (&store, &tree, &stop);
+            scope.spawn(move || {
+                let mut state = seed;
+                while !stop.load(Ordering::Relaxed) {
+                    let mut txn = store.begin();
+                    for step in 0..400 {
+                        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+                        let key = ((state >> 8) % 500).to_be_bytes();
+                        let (savepoint, mark) = (txn.savepoint(), txn.lock_mark());
+                        let done = match step % 4 {
+                            0 => txn.delete(tree, &key, NOWAIT).map(|_| ()),
+                            1 => txn.put(tree, &key, &key.repeat(step % 90), NOWAIT),
+                            2 => txn.lock_current(tree, &key, LockMode::Shared, NOWAIT, |_| ()).map(|_| ()),
+                            _ => {
+                                txn.lock_current(tree, &key, LockMode::Exclusive, NOWAIT, |_| ()).map(|_| ())
+                            }
+                        };
+                        assert!(matches!(done, Ok(()) | Err(WriteError::Locked { .. })), "{done:?}");
+                        if state % 3 == 0 {
+                            txn.unlock_since(tree, &key, mark).unwrap();
+                        } else if state % 3 == 1 {
+                            txn.rollback_to(&savepoint).unwrap();
+                        }
+                    }
+                    if state % 2 == 0 {
+                        txn.commit().unwrap();
+                    } else {
+                        txn.rollback().unwrap();
+                    }
+                    store.purge_tick().unwrap();
+                }
+            });
+        }
+        let mut told = 0;
+        for _ in 0..100 {
+            told += held(&store).len() + store.running_transactions().unwrap().len();
+            std::thread::sleep(Duration::from_micros(300));
+        }
+        stop.store(true, Ordering::Relaxed);
+        told
+    });
+    assert!(told > 0, "somebody was seen");
+    assert_eq!(held(&store), []);
+}
