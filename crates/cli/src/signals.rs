@@ -10,7 +10,8 @@ pub(crate) struct Signals {
 }
 
 impl Signals {
-    /// Holds the signals back. Call it before the first thread starts: threads inherit it.
+    /// Holds the signals back. Call it before the first thread starts: threads inherit it. A write beyond the largest length
+    /// a file may have (SIGXFSZ) fails from now on like one without room, and does not end the process.
     pub(crate) fn block() -> Signals {
         let mut set = MaybeUninit::uninit();
         // SAFETY: sigemptyset writes the whole set before anything reads it; the other calls get a valid set.
@@ -19,6 +20,7 @@ impl Signals {
             let mut set = set.assume_init();
             libc::sigaddset(&raw mut set, libc::SIGTERM);
             libc::sigaddset(&raw mut set, libc::SIGINT);
+            libc::signal(libc::SIGXFSZ, libc::SIG_IGN);
             libc::pthread_sigmask(libc::SIG_BLOCK, &raw const set, std::ptr::null_mut());
             set
         };

@@ -21,6 +21,14 @@ pub use crate::disk_real::RealDisk;
 /// The smallest unit that a crash leaves whole, either old or new. Devices today write 512 or 4,096 bytes at once.
 pub const SECTOR_BYTES: usize = 512;
 
+/// Whether an error says that there is no room: on the device, under a quota, or below the largest length a file may have
+/// here. The operation was not done; it may be tried again when there is room.
+#[must_use]
+pub fn is_full(error: &io::Error) -> bool {
+    use io::ErrorKind::{FileTooLarge, QuotaExceeded, StorageFull};
+    matches!(error.kind(), StorageFull | QuotaExceeded | FileTooLarge)
+}
+
 /// Where folders are.
 pub trait Disk: Debug + Send + Sync {
     /// Opens the folder at `path`; makes it (and its parents, durably) if `create`.

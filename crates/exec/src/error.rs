@@ -5,7 +5,7 @@
 use std::borrow::Borrow;
 
 use service::error::{
-    Code, ER_AUTOINC_READ_FAILED, ER_CHECKREAD, ER_DUP_ENTRY, ER_DUP_ENTRY_WITH_KEY_NAME,
+    Code, ER_AUTOINC_READ_FAILED, ER_CHECKREAD, ER_DISK_FULL, ER_DUP_ENTRY, ER_DUP_ENTRY_WITH_KEY_NAME,
     ER_FK_DEPTH_EXCEEDED, ER_FOREIGN_DUPLICATE_KEY_WITH_CHILD_INFO, ER_GET_ERRNO, ER_INDEX_CORRUPT,
     ER_INTERNAL_ERROR, ER_LOCK_DEADLOCK, ER_LOCK_NOWAIT, ER_LOCK_TABLE_FULL, ER_LOCK_WAIT_TIMEOUT,
     ER_NO_REFERENCED_ROW_2, ER_QUERY_INTERRUPTED, ER_RECORD_FILE_FULL, ER_ROW_IS_REFERENCED_2,
@@ -16,15 +16,20 @@ use table::{DuplicateKey, ForeignKeyViolation, Table, WriteError};
 
 /// MySQL's number for an error of a storage engine that has no better one (HA_ERR_GENERIC).
 const ENGINE_ERROR_GENERIC: u32 = 168;
+/// The system's number for a full disk (ENOSPC).
+const NO_SPACE: u32 = 28;
 
 /// The store failed. A tree that is gone was dropped or rebuilt after the statement found its table: 1412, to be tried
-/// again. No room on the disk for what only serves while the server runs is 1114. A damaged page of a table is 1877, of a
+/// again. No room on the disk is 1114, for the log 1021. A damaged page of a table is 1877, of a
 /// secondary index 1712; the error log has the page. All else is 1030 with the store's reason; after a failed write it writes
 /// nothing more until it is opened again.
 #[cold]
 pub fn store_error(error: impl Borrow<StoreError>) -> Box<SqlError> {
     match error.borrow() {
         StoreError::TreeGone(_) => ER_TABLE_DEF_CHANGED.bare(),
+        StoreError::DiskFull { what: StoreError::LOG } => {
+            ER_DISK_FULL.with(&[&StoreError::LOG, &NO_SPACE, &"No space left on device"])
+        }
         StoreError::DiskFull { what } => ER_RECORD_FILE_FULL.with(&[what]),
         StoreError::Corrupt { place: Some(place), .. } if place.names.len() >= 2 => match &*place.names {
             [_, _, index, ..] => ER_INDEX_CORRUPT.with(&[index]),
@@ -65,6 +70,9 @@ pub fn write_error(error: impl Borrow<WriteError>) -> Box<SqlError> {
 pub(crate) fn row_error(table: &Table, error: &WriteError) -> Box<SqlError> {
     match error {
         WriteError::ChangedSinceSnapshot => ER_CHECKREAD.with(&[&table.definition().name]),
+        WriteError::Store(StoreError::DiskFull { .. }) => {
+            ER_RECORD_FILE_FULL.with(&[&table.definition().name])
+        }
         error => write_error(error),
     }
 }

@@ -31,6 +31,7 @@ table! {
     1017 ER_FILE_NOT_FOUND "HY000" "Can't find file: '%-.200s' (errno: %d - %s)";
     1018 ER_CANT_READ_DIR "HY000" "Can't read dir of '%-.192s' (errno: %d - %s)";
     1020 ER_CHECKREAD "HY000" "Record has changed since last read in table '%-.192s'";
+    1021 ER_DISK_FULL "HY000" "Disk full (%s); waiting for someone to free some space... (errno: %d - %s)";
     1022 ER_DUP_KEY "23000" "Can't write; duplicate key in table '%-.192s'";
     1024 ER_ERROR_ON_READ "HY000" "Error reading file '%-.200s' (errno: %d - %s)";
     1025 ER_ERROR_ON_RENAME "HY000" "Error on rename of '%-.210s' to '%-.210s' (errno: %d - %s)";

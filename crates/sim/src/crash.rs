@@ -69,8 +69,12 @@ pub struct Tally {
     pub log_parts: u64,
     /// Old versions left out of chains.
     pub versions_merged: u64,
-    /// Statements refused because the undo file could not be written or read.
+    /// Statements and commits refused because the undo file could not be written or read, or the disk was full.
     pub refused: u64,
+    /// Times the disk filled up.
+    pub fillings: u64,
+    /// Checkpoints given up for want of room.
+    pub given_up: u64,
 }
 
 impl Tally {
@@ -93,6 +97,8 @@ impl Tally {
         self.versions_merged += other.versions_merged;
         self.log_parts += other.log_parts;
         self.refused += other.refused;
+        self.fillings += other.fillings;
+        self.given_up += other.given_up;
     }
 }
 
@@ -144,7 +150,8 @@ pub fn run(seed: u64, plot: Plot) -> Result<Tally, String> {
             0 => world.env().clone(),
             often => lie(world.env(), seed, often),
         };
-        plan_faults(&world, &mut rng, is_new, plot);
+        let faults = plan_faults(&world, &mut rng, is_new, plot);
+        let fills_up = rng.below(8) == 0;
         let mut life = Life {
             env,
             world: &world,
@@ -155,6 +162,8 @@ pub fn run(seed: u64, plot: Plot) -> Result<Tally, String> {
             trace: plot.trace,
             next_name: 0,
             is_hot,
+            faults,
+            fills_up,
         };
         let result = life.live(plot.steps_max, &mut is_new);
         if let Err(Halt::Wrong(what)) = result {
@@ -179,6 +188,8 @@ pub fn run(seed: u64, plot: Plot) -> Result<Tally, String> {
         trace: plot.trace,
         next_name: 0,
         is_hot,
+        faults: Faults::default(),
+        fills_up: false,
     };
     match life.live(0, &mut is_new) {
         Ok(()) => Ok(tally),
@@ -187,7 +198,7 @@ pub fn run(seed: u64, plot: Plot) -> Result<Tally, String> {
     }
 }
 
-fn plan_faults(world: &SimWorld, rng: &mut Rng, is_new: bool, plot: Plot) {
+fn plan_faults(world: &SimWorld, rng: &mut Rng, is_new: bool, plot: Plot) -> Faults {
     let so_far = world.disk().counts().changes;
     // Longer lives get their crash later, else they would not be longer.
     let span = [12, 60, 250, 800][rng.index(4)] * u64::from((plot.steps_max / 120).max(1));
@@ -200,7 +211,8 @@ fn plan_faults(world: &SimWorld, rng: &mut Rng, is_new: bool, plot: Plot) {
         3 if !is_new => faults.fail_reads_per_million = 20_000,
         _ => {}
     }
-    world.disk().plan(faults);
+    world.disk().plan(faults.clone());
+    faults
 }
 
 /// One life of the store.
@@ -214,6 +226,10 @@ struct Life<'a> {
     trace: bool,
     next_name: u32,
     is_hot: bool,
+    /// What is planned now.
+    faults: Faults,
+    /// Some time the disk will be full.
+    fills_up: bool,
 }
 
 macro_rules! trace {
@@ -270,7 +286,9 @@ impl Life<'_> {
                 open.clear();
                 views.clear();
                 let closed = store.close();
-                self.excuse(closed)?;
+                if !closed.as_ref().is_err_and(|error| self.is_for_want_of_room(error)) {
+                    self.excuse(closed)?;
+                }
                 self.note_undo(&store);
                 drop(store);
                 self.history.durable(u64::MAX);
@@ -304,14 +322,42 @@ impl Life<'_> {
         }
     }
 
-    /// A write that failed. Without a file for undo the statement is undone and the story goes on.
+    /// Whether the disk is full just now, and that is why something was refused. The store goes on.
+    fn is_for_want_of_room(&self, error: &StoreError) -> bool {
+        matches!(error, StoreError::DiskFull { .. })
+            && self.faults.space_bytes_max.is_some()
+            && !self.world.disk().is_crashed()
+    }
+
+    /// A write that failed. Without a file for undo or room on the disk the statement is undone and the story goes on.
     fn refused(&mut self, error: StoreError) -> Step<bool> {
-        let only_undo = matches!(error, StoreError::UndoFile { .. } | StoreError::DiskFull { .. });
-        if only_undo && self.world.disk().has_failed() && !self.world.disk().is_crashed() {
+        let only_undo = matches!(error, StoreError::UndoFile { .. })
+            && self.world.disk().has_failed()
+            && !self.world.disk().is_crashed();
+        if only_undo || self.is_for_want_of_room(&error) {
             self.tally.refused += 1;
             return Ok(false);
         }
         self.excuse(Err(error))
+    }
+
+    /// The disk fills up, or somebody makes room.
+    fn change_room(&mut self) {
+        if self.fills_up && self.rng.below(20) == 0 {
+            self.fills_up = false;
+            let cannot_reserve = self.rng.below(3) == 0;
+            let most = [1, 40 << 10, 300 << 10, 1 << 20][self.rng.index(4)];
+            let room = self.rng.below(most);
+            self.faults.cannot_reserve = cannot_reserve;
+            self.faults.space_bytes_max = Some(self.world.disk().used_bytes(cannot_reserve) + room);
+            self.tally.fillings += 1;
+        } else if self.faults.space_bytes_max.is_some() && self.rng.below(50) == 0 {
+            self.faults.space_bytes_max = None;
+        } else {
+            return;
+        }
+        trace!(self, "room: {:?}", self.faults);
+        self.world.disk().plan(self.faults.clone());
     }
 
     fn excuse_write<T>(&self, result: Result<T, WriteError>) -> Step<T> {
@@ -376,6 +422,7 @@ impl Life<'_> {
     }
 
     fn step(&mut self, store: &Store, open: &mut Vec<Open>, views: &mut Vec<(ReadView, Rc<State>)>) -> Step {
+        self.change_room();
         let roll = self.rng.below(100);
         if roll < 6 || open.is_empty() {
             if open.len() < OPEN_MAX {
@@ -436,6 +483,10 @@ impl Life<'_> {
             92..=93 => {
                 let result = store.checkpoint_now();
                 trace!(self, "checkpoint: {result:?}");
+                if result.as_ref().is_err_and(|error| self.is_for_want_of_room(error)) {
+                    self.tally.given_up += 1;
+                    return Ok(());
+                }
                 self.excuse(result)?;
                 self.tally.checkpoints += 1;
                 Ok(())
@@ -443,6 +494,9 @@ impl Life<'_> {
             94..=96 => {
                 let result = store.purge_tick();
                 trace!(self, "purge: {result:?}");
+                if result.as_ref().is_err_and(|error| self.is_for_want_of_room(error)) {
+                    return Ok(());
+                }
                 self.excuse(result).map(drop)
             }
             _ => {
@@ -651,7 +705,7 @@ impl Life<'_> {
                 Ok(())
             }
             Ok(Locked::Absent) if others != Others::Changed && expected.is_none() => Ok(()),
-            Err(WriteError::Store(error)) => self.excuse(Err(error)),
+            Err(WriteError::Store(error)) => self.refused(error).map(drop),
             Ok(_) => wrong(format!("a locking read in tree {number} ({others:?}) gives something else")),
             Err(error) => wrong(format!("a locking read in tree {number} ({others:?}): {error}")),
         }
@@ -779,12 +833,28 @@ impl Life<'_> {
                 }
                 Ok(())
             }
+            Err(error) if self.is_for_want_of_room(&error) => {
+                // Nothing of it happened.
+                self.tally.refused += 1;
+                Ok(())
+            }
             Err(error) => {
                 // Whether it happened nobody was told; if it did, then whole.
                 self.history.commit(u64::MAX, &one.changes);
                 self.excuse(Err(error))
             }
         }
+    }
+
+    fn lacks_room<T>(&self, result: &Result<T, WriteError>) -> bool {
+        matches!(result, Err(WriteError::Store(error)) if self.is_for_want_of_room(error))
+    }
+
+    /// Rolls a transaction back that found no room.
+    fn give_up(&mut self, open: &mut Vec<Open>, index: usize) -> Step {
+        self.tally.refused += 1;
+        let result = open.swap_remove(index).txn.rollback();
+        self.excuse(result)
     }
 
     /// Makes or drops a tree, in a transaction of its own.
@@ -810,6 +880,9 @@ impl Life<'_> {
         let one = &mut open[index];
         if made.len() < TREES_MAX && (droppable.is_empty() || self.rng.chance(600)) {
             let result = one.txn.create_tree();
+            if self.lacks_room(&result) {
+                return self.give_up(open, index);
+            }
             let tree = self.excuse_write(result)?;
             one.changes.created.push(tree.0);
         } else {
@@ -819,6 +892,9 @@ impl Life<'_> {
                 return Ok(());
             }
             let result = one.txn.drop_tree(TreeId(tree), LockWait::Nowait);
+            if self.lacks_room(&result) {
+                return self.give_up(open, index);
+            }
             self.excuse_write(result)?;
             one.changes.dropped.push(tree);
         }

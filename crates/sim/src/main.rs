@@ -177,7 +177,8 @@ fn run(workload: Workload, given: &Arguments) -> bool {
             println!(
                 "{} crashes, {} clean ends, {} commits, {} acknowledged rounds, {} rollbacks, {} lock conflicts, \
                  {} checkpoints, {} reads compared, {:.1} states possible per crash\n\
-                 undo went to its file in {} stories: {} segments, {} blocks read back, {} statements refused, {} versions merged, {} parts of transactions",
+                 undo went to its file in {} stories: {} segments, {} blocks read back, {} versions merged, {} parts of transactions\n\
+                 the disk was full {} times: {} statements refused, {} checkpoints given up",
                 tally.crashes,
                 tally.closes,
                 tally.commits,
@@ -190,9 +191,11 @@ fn run(workload: Workload, given: &Arguments) -> bool {
                 tally.filed_stories,
                 tally.segments_filed,
                 tally.undo_blocks_read,
-                tally.refused,
                 tally.versions_merged,
                 tally.log_parts,
+                tally.fillings,
+                tally.refused,
+                tally.given_up,
             );
         }
         Workload::Append => {

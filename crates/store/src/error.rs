@@ -48,10 +48,10 @@ pub enum StoreError {
         /// What the system said.
         why: Arc<str>,
     },
-    /// The disk has no room for a file that only serves while the store is open. Nothing is lost, and the store goes on.
+    /// The disk has no room. Nothing is lost, reads go on, and so do writes when there is room again.
     #[error("no space left on the disk for {what}")]
     DiskFull {
-        /// Which file.
+        /// Which file: `data`, `undo.tmp`, or [`StoreError::LOG`].
         what: &'static str,
     },
     /// The tree was never made or was dropped.
@@ -66,6 +66,9 @@ pub enum StoreError {
 }
 
 impl StoreError {
+    /// What the log is called in [`StoreError::DiskFull`].
+    pub const LOG: &'static str = "log";
+
     #[cold]
     pub(crate) fn corrupt(what: impl AsRef<str>, why: impl AsRef<str>) -> StoreError {
         StoreError::Corrupt { what: what.as_ref().into(), why: why.as_ref().into(), place: None }

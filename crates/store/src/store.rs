@@ -17,6 +17,7 @@ use crate::trees::{Tree, TreeState};
 use crate::txn::Transaction;
 use crate::upkeep::checkpoint::Checkpointer;
 use crate::upkeep::purge::Purge;
+use crate::upkeep::recover::DATA;
 use crate::upkeep::worker::Worker;
 use crate::wal::{FlushPolicy, Log, LogError, LogListener, LogOptions, Lsn};
 use crossbeam_utils::CachePadded;
@@ -33,6 +34,9 @@ use std::time::Duration;
 
 /// How often an operation makes room in the pool before it gives up.
 const ROOM_ATTEMPTS: usize = 64;
+
+/// How long a rollback that needs room waits before it looks again.
+const ROOM_PATIENCE: Duration = Duration::from_millis(50);
 
 /// Undo in memory takes this part of the buffer pool's bytes, if not told otherwise.
 const UNDO_POOL_SHARE: u64 = 8;
@@ -170,6 +174,16 @@ pub struct Status {
     pub versions_merged: u64,
     /// Now: pages of all trees.
     pub page_count: u64,
+    /// Now: blocks of the data file.
+    pub file_blocks: u64,
+    /// Now: of them, those that the data or the last checkpoint need.
+    pub used_blocks: u64,
+    /// Now: 1 while the disk has no room for a checkpoint.
+    pub is_full: u64,
+    /// Now: 1 while a checkpoint is under way.
+    pub checkpoint_runs: u64,
+    /// Time spent in checkpoints, in microseconds.
+    pub checkpoint_micros: u64,
     /// Now: frames in the pool.
     pub frame_count: u64,
     /// Now: frames with changes a checkpoint has yet to write.
@@ -226,14 +240,14 @@ impl Store {
     /// running end as in a crash.
     ///
     /// # Errors
-    /// The store had stopped, or stops now.
+    /// The store had stopped, or stops now. `DiskFull`: the log has everything, the data file not.
     pub fn close(&self) -> Result<(), StoreError> {
         self.inner.worker.stop();
-        self.checkpoint_now()?;
-        self.inner
-            .log()?
-            .sync_inline(self.inner.log()?.end_lsn())
-            .map_err(|error| self.inner.stop(&error.to_string()))
+        let written = self.checkpoint_now();
+        // Without room for a checkpoint the next opening has something to repeat.
+        let log = self.inner.log()?;
+        log.sync_inline(log.end_lsn()).map_err(|error| self.inner.stop(&error.to_string()))?;
+        written
     }
 
     /// Finds a tree.
@@ -350,7 +364,7 @@ impl Store {
     /// Writes a checkpoint: afterwards a restart replays only later commits.
     ///
     /// # Errors
-    /// The store had stopped, or stops now because a write failed.
+    /// The store had stopped, or stops now because a write failed. `DiskFull`: it goes on, and tries again.
     pub fn checkpoint_now(&self) -> Result<(), StoreError> {
         self.inner.checkpoint()
     }
@@ -399,6 +413,11 @@ impl Store {
             tombstones_purged: counters.tombstones_purged.get(),
             versions_merged: counters.versions_merged.get(),
             page_count: inner.pool.page_count(),
+            file_blocks: inner.checkpointer.figures.file_blocks.load(Ordering::Relaxed),
+            used_blocks: inner.checkpointer.figures.used_blocks.load(Ordering::Relaxed),
+            is_full: u64::from(inner.checkpointer.is_full()),
+            checkpoint_runs: inner.checkpointer.figures.runs.load(Ordering::Relaxed),
+            checkpoint_micros: inner.checkpointer.figures.micros.load(Ordering::Relaxed),
             frame_count: u64::from(inner.pool.arena().frame_count()),
             dirty_page_count: u64::from(inner.pool.dirty_count()),
             unpurged_transactions: inner.txns.next().0 - inner.txns.horizon(),
@@ -507,6 +526,41 @@ impl Inner {
         }
     }
 
+    /// Asked before a change, outside the gate: whether the pool can take more changed pages. Some of its frames stay for
+    /// those who read and who roll back, also when the disk has no room for a checkpoint.
+    #[inline]
+    pub(crate) fn check_space(&self) -> Result<(), StoreError> {
+        let dirty = self.pool.dirty_count();
+        if dirty <= self.pool.dirty_full_max() { Ok(()) } else { self.make_space(dirty) }
+    }
+
+    #[cold]
+    fn make_space(&self, dirty: u32) -> Result<(), StoreError> {
+        let is_full = self.checkpointer.is_full();
+        if is_full && self.options.background_threads {
+            return Err(StoreError::DiskFull { what: DATA }); // The upkeep thread tries again and again.
+        }
+        if is_full || dirty > self.pool.dirty_max() { self.make_room() } else { Ok(()) }
+    }
+
+    /// As [`Inner::with_room`], for who takes changes back and cannot be told to try later: waits until there is room.
+    pub(crate) fn with_room_at_last<R>(
+        &self,
+        mut operation: impl FnMut() -> Result<R, Fault>,
+    ) -> Result<R, StoreError> {
+        loop {
+            match self.with_room(&mut operation) {
+                Err(StoreError::DiskFull { .. })
+                    if self.options.background_threads && !self.worker.is_ending() =>
+                {
+                    let _guard = env::blocking::enter();
+                    self.env.clock.sleep(ROOM_PATIENCE);
+                }
+                result => return result,
+            }
+        }
+    }
+
     /// As [`Inner::with_room`], for pages of one tree: damage is named by it.
     #[inline]
     pub(crate) fn with_tree<R>(
@@ -595,6 +649,10 @@ pub(crate) fn meta_root(key: &[u8], value: &[u8]) -> Result<(Root, bool), StoreE
 pub(crate) fn log_failed(error: &LogError) -> StoreError {
     match error {
         LogError::Stopped { why } => StoreError::Stopped { why: Arc::clone(why) },
+        LogError::Full => StoreError::DiskFull { what: StoreError::LOG },
+        LogError::Io { source, .. } if env::disk::is_full(source) => {
+            StoreError::DiskFull { what: StoreError::LOG }
+        }
         other => StoreError::corrupt("log", other.to_string()),
     }
 }

@@ -55,6 +55,11 @@ impl Server {
         Arc::clone(&self.folder)
     }
 
+    /// The process.
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
     /// TCP port.
     pub(crate) fn port(&self) -> u16 {
         self.port

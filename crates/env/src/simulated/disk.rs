@@ -33,6 +33,9 @@ pub struct Faults {
     pub fail_reads_per_million: u64,
     /// All files together may take so many bytes; more is `StorageFull`.
     pub space_bytes_max: Option<u64>,
+    /// Only what was written takes space, by sectors: as on a file system that reserves nothing, a write may fail whose place
+    /// was asked for before.
+    pub cannot_reserve: bool,
 }
 
 /// What the disk has done, in this incarnation.
@@ -81,6 +84,29 @@ struct FileState {
     current: Vec<u8>,
     durable: Vec<u8>,
     pending: Vec<Pending>,
+    /// Which sectors were ever written.
+    written: Vec<bool>,
+}
+
+impl FileState {
+    fn holding(image: Vec<u8>) -> FileState {
+        let written = vec![true; image.len().div_ceil(SECTOR_BYTES)];
+        FileState { current: image.clone(), durable: image, pending: Vec::new(), written }
+    }
+
+    /// The sectors of a piece of the file, and whether each was written before.
+    fn sectors(&self, offset: usize, bytes: usize) -> impl Iterator<Item = (usize, bool)> {
+        let range = offset / SECTOR_BYTES..(offset + bytes).div_ceil(SECTOR_BYTES);
+        range.map(|sector| (sector, self.written.get(sector).copied().unwrap_or(false)))
+    }
+
+    fn mark_written(&mut self, offset: usize, bytes: usize) {
+        let end = (offset + bytes).div_ceil(SECTOR_BYTES);
+        if self.written.len() < end {
+            self.written.resize(end, false);
+        }
+        self.written[offset / SECTOR_BYTES..end].fill(true);
+    }
 }
 
 #[derive(Clone, Debug)]
@@ -163,6 +189,12 @@ impl SimDisk {
         self.state.lock().counts.faults > 0
     }
 
+    /// Bytes that all files take, as [`Faults::space_bytes_max`] counts them with or without [`Faults::cannot_reserve`].
+    #[must_use]
+    pub fn used_bytes(&self, cannot_reserve: bool) -> u64 {
+        self.state.lock().used_bytes(cannot_reserve)
+    }
+
     /// A file's bytes as a reader sees them now; none if there is no such file.
     #[must_use]
     pub fn content(&self, folder: &Path, name: &str) -> Option<Vec<u8>> {
@@ -205,7 +237,7 @@ impl SimDisk {
             for id in names.values_mut() {
                 let image = survivors(&state.files[*id], draw, &mut rng);
                 *id = files.len();
-                files.push(FileState { current: image.clone(), durable: image, pending: Vec::new() });
+                files.push(FileState::holding(image));
             }
             let after = FolderState { current: names.clone(), durable: names, ..FolderState::default() };
             folders.insert(path.clone(), after);
@@ -366,21 +398,33 @@ impl State {
         State::due(&mut self.faults.fail_sync_at_change, &mut self.counts)
     }
 
-    fn space_for(&mut self, id: FileId, end: usize) -> io::Result<()> {
+    fn used_bytes(&self, cannot_reserve: bool) -> u64 {
+        let ids = self.folders.values().flat_map(|folder| folder.current.values());
+        ids.map(|&id| {
+            let file = &self.files[id];
+            match cannot_reserve {
+                true => (file.written.iter().filter(|&&written| written).count() * SECTOR_BYTES) as u64,
+                false => file.current.len() as u64,
+            }
+        })
+        .sum()
+    }
+
+    /// Whether there is room for a write (`bytes` of them at `offset`) or a new length (`None`).
+    fn space_for(&mut self, id: FileId, offset: usize, bytes: Option<usize>) -> io::Result<()> {
         let Some(max) = self.faults.space_bytes_max else {
             return Ok(());
         };
-        let growth = end.saturating_sub(self.files[id].current.len()) as u64;
-        if growth == 0 {
-            return Ok(());
-        }
-        let used: u64 = self
-            .folders
-            .values()
-            .flat_map(|folder| folder.current.values())
-            .map(|&id| self.files[id].current.len() as u64)
-            .sum();
-        if used + growth > max {
+        let cannot_reserve = self.faults.cannot_reserve;
+        let file = &self.files[id];
+        let growth = match (cannot_reserve, bytes) {
+            (true, Some(bytes)) => {
+                file.sectors(offset, bytes).filter(|&(_, written)| !written).count() * SECTOR_BYTES
+            }
+            (true, None) => 0,
+            (false, bytes) => (offset + bytes.unwrap_or(0)).saturating_sub(file.current.len()),
+        };
+        if growth > 0 && self.used_bytes(cannot_reserve) + growth as u64 > max {
             self.counts.faults += 1;
             return Err(io::Error::from_raw_os_error(libc::ENOSPC));
         }
@@ -392,11 +436,12 @@ impl State {
         self.counts.written_bytes += bytes.len() as u64;
         let step = self.begin_change(20_000)?;
         let fails = step == Step::Do && State::due(&mut self.faults.fail_write_at_change, &mut self.counts);
-        let no_space = self.space_for(id, offset + bytes.len());
+        let no_space = self.space_for(id, offset, Some(bytes.len()));
         let done = if fails || no_space.is_err() { self.rng.index(bytes.len() + 1) } else { bytes.len() };
         let file = &mut self.files[id];
         if no_space.is_ok() && done > 0 {
             put(&mut file.current, offset, &bytes[..done]);
+            file.mark_written(offset, done);
             file.pending.push(Pending::Write { offset, bytes: bytes[..done].to_vec() });
         }
         no_space?;
@@ -409,9 +454,10 @@ impl State {
 
     fn set_len(&mut self, id: FileId, len: usize) -> io::Result<()> {
         let step = self.begin_change(20_000)?;
-        self.space_for(id, len)?;
+        self.space_for(id, len, None)?;
         let file = &mut self.files[id];
         file.current.resize(len, 0);
+        file.written.truncate(len.div_ceil(SECTOR_BYTES));
         file.pending.push(Pending::SetLen(len));
         if step == Step::Crash { Err(crashed()) } else { Ok(()) }
     }

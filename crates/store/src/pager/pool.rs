@@ -3,8 +3,9 @@
 //!
 //! Invariants:
 //! 1. A page in a frame whose dirty epoch is 0 equals its block. Only such pages are evicted.
-//! 2. Before the first change of an epoch to a page that is dirty from an earlier one, its bytes are copied to `copies`:
-//!    the checkpoint of the earlier epoch writes them from there.
+//! 2. While a checkpoint runs: before the first change of an epoch to a page that is dirty from an earlier one, its bytes
+//!    are copied to `copies`, and that checkpoint writes them from there. If it is given up they are dropped: the next one
+//!    writes the page as it will be then.
 //! 3. The epoch changes only while no change is under way (the gate, `crate::gate`), so it is constant inside one.
 //! 4. A freed page's number is given out again only after a checkpoint wrote a map without it.
 //! 5. Only one loader works on a page at a time (`loading`), and a frame belongs to a page when both say so under latch.
@@ -18,7 +19,7 @@ use crate::ids::PageId;
 use env::disk::File;
 use parking_lot::Mutex;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 /// The fewest frames a pool works with: enough for a few operations that each hold a path of latches.
 pub(crate) const FRAMES_MIN: u32 = 64;
@@ -37,6 +38,8 @@ pub(crate) struct Pool {
     file: Arc<dyn File>,
     /// The running epoch, from 1. A checkpoint begins the next one.
     epoch: AtomicU64,
+    /// Changes only between [`Pool::begin_epoch`] and [`Pool::end_copies`].
+    copies_wanted: AtomicBool,
     /// Old contents for the running checkpoint (invariant 2).
     copies: Mutex<Vec<(PageId, Box<Body>)>>,
     numbers: Mutex<PageNumbers>,
@@ -75,6 +78,7 @@ impl Pool {
             table: PageTable::new(),
             file,
             epoch: AtomicU64::new(1),
+            copies_wanted: AtomicBool::new(false),
             copies: Mutex::default(),
             numbers: Mutex::new(PageNumbers { next: 1, reusable: Vec::new(), freed: Vec::new() }),
             free_frames: Mutex::default(),
@@ -100,6 +104,17 @@ impl Pool {
 
     pub(crate) fn dirty_count(&self) -> u32 {
         self.dirty_count.load(Ordering::Relaxed)
+    }
+
+    /// Changes may make so many pages dirty before a checkpoint has to come: the other frames are for readers and rollbacks.
+    pub(crate) fn dirty_max(&self) -> u32 {
+        let frames = self.arena.frame_count();
+        (frames - frames / 8).min(frames - CLEAN_FRAMES_MIN - FRAMES_MIN / 8)
+    }
+
+    /// And so many while no checkpoint is possible.
+    pub(crate) fn dirty_full_max(&self) -> u32 {
+        (self.arena.frame_count() / 2).min(self.dirty_max())
     }
 
     /// How many pages exist, about.
@@ -184,7 +199,7 @@ impl Pool {
         let epoch = self.epoch.load(Ordering::Relaxed);
         if dirty == 0 {
             self.dirty_count.fetch_add(1, Ordering::Relaxed);
-        } else {
+        } else if self.copies_wanted.load(Ordering::Relaxed) {
             assert!(dirty < epoch);
             let copy = Box::new(*guard.body());
             self.copies.lock().push((PageId(guard.page_id()), copy));
@@ -346,9 +361,18 @@ impl Pool {
 
     // What follows is for the checkpoint and recovery.
 
-    /// Begins the next epoch and returns the one that ended. Alone in the gate only.
+    /// Begins the next epoch and returns the one that ended. From now on until [`Pool::end_copies`] old contents are kept.
+    /// Alone in the gate only.
     pub(crate) fn begin_epoch(&self) -> u64 {
+        self.copies.lock().clear(); // Of a checkpoint that was given up, by a change that was under way then.
+        self.copies_wanted.store(true, Ordering::Relaxed);
         self.epoch.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// Old contents are no longer needed: the checkpoint has them, or was given up.
+    pub(crate) fn end_copies(&self) {
+        self.copies_wanted.store(false, Ordering::Relaxed);
+        self.copies.lock().clear();
     }
 
     /// Frames from 0 up to here were ever used.

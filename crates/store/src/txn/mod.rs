@@ -523,6 +523,7 @@ impl Transaction {
         let inner = &*store.inner;
         let meta = inner.meta();
         inner.check_writable()?;
+        inner.check_space()?;
         let root = inner.with_room(|| {
             // One step for a checkpoint: the root page and what the tree of trees says of it.
             let inside = inner.gate.enter();
@@ -661,7 +662,7 @@ impl Transaction {
     /// [`Store::durable_position`] has reached the position returned; `None` if nothing was written.
     ///
     /// # Errors
-    /// The log stopped; everything is taken back.
+    /// The log stopped, or the disk has no room for it (`DiskFull`); everything is taken back.
     pub fn commit(mut self) -> Result<Option<CommitPosition>, StoreError> {
         if self.work.id == TxnId(0) {
             return Ok(None);
@@ -707,7 +708,13 @@ impl Transaction {
                 Ok(position) => Some(Csn(position.0)),
                 Err(error) => {
                     drop(inside);
-                    let error = inner.stop(&error.to_string());
+                    let error = match error {
+                        StoreError::DiskFull { .. } => {
+                            inner.checkpointer.ask();
+                            error
+                        }
+                        error => inner.stop(&error.to_string()),
+                    };
                     self.roll_back()?;
                     return Err(error);
                 }

@@ -35,7 +35,7 @@ pub(crate) fn undo_until(
         let at = *last;
         inner.undo.copy(at, &mut copy)?;
         let entry = undo::read(&copy, 0)?;
-        let restored = inner.with_room(|| {
+        let restored = inner.with_room_at_last(|| {
             let _inside = inner.gate.enter();
             if planted::is(Plant::ForgetUndo) && entry.key.len() % 5 == 0 {
                 inner.slots.get(slot).last_undo.store(entry.before, Ordering::Release);

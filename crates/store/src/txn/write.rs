@@ -82,6 +82,7 @@ impl Transaction {
         self.begin_write()?;
         let inner = &*self.store.inner;
         inner.check_writable()?;
+        inner.check_space()?;
         inner.undo.make_room()?;
         if self.work.log.bytes_in_memory() > inner.options.txn_log_memory_bytes {
             self.work.log.part(inner.log()?).map_err(|error| log_failed(&error))?;

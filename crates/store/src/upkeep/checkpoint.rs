@@ -7,13 +7,18 @@
 //! 3. Write the parts of the page map that changed and the list of the map's blocks, all to fresh blocks; the undo of the
 //!    transactions that were running went first. Sync.
 //! 4. Make the log durable up to the position, then write one of the two superblocks. Sync.
-//! 5. Only now free the blocks that the new state no longer uses, and the log before the position.
+//! 5. Only now give out again the blocks that the new state no longer uses, and the log before the position.
+//!
+//! Before step 2 the file is made long enough. If the disk has no room, there or later, the checkpoint is given up: the last
+//! superblock counts on, pages written so far keep their new blocks, and the next attempt goes on from there
+//! (`docs/decisions/disk-full.md`).
 //!
 //! Invariants:
 //! 1. No block that the last durable superblock leads to is written.
 //! 2. A page counts as clean, and may be evicted, only when its new block is written and entered in the page table.
 //! 3. Only one checkpoint runs at a time, and only checkpoints change the page table's blocks.
 
+use super::recover::DATA;
 use super::superblock::Superblock;
 use crate::error::StoreError;
 use crate::ids::{Csn, PageId, TreeId, TxnId};
@@ -23,13 +28,13 @@ use crate::pager::frame::{BODY_BYTES, Body, FRAME_HEADER_BYTES, PAGE_BYTES};
 use crate::pager::image::{self, Block, Kind};
 use crate::planted::{self, Plant};
 use crate::store::Inner;
-use crate::wal::Lsn;
+use crate::wal::{LogError, Lsn};
 use env::clock::Monotonic;
 use env::disk::File;
 use parking_lot::Mutex;
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// Pages a block of the map speaks for.
 pub(crate) const MAP_PAGES: usize = BODY_BYTES / 4;
@@ -46,18 +51,41 @@ pub(crate) struct Checkpointer {
     position: AtomicU64,
     /// While recovery repeats the log: what is contained in the pages so far.
     replayed: AtomicU64,
-    /// When the last one ended, in nanoseconds of the clock.
+    /// When the last one ended or was given up, in nanoseconds of the clock.
     ended: AtomicU64,
+    /// The last one was given up for want of space.
+    is_full: AtomicBool,
+    /// The log has no room, and a checkpoint would give it some.
+    is_asked: AtomicBool,
+    pub(crate) figures: Figures,
 }
 
-/// What the last durable superblock leads to.
+/// For SHOW STATUS.
+#[derive(Debug, Default)]
+pub(crate) struct Figures {
+    /// 1 while one is under way.
+    pub(crate) runs: AtomicU64,
+    /// Time spent.
+    pub(crate) micros: AtomicU64,
+    /// The file's length, and what of it is in use, after the last one.
+    pub(crate) file_blocks: AtomicU64,
+    pub(crate) used_blocks: AtomicU64,
+}
+
+/// What the last durable superblock leads to, and what checkpoints that were given up since have changed.
 #[derive(Debug)]
 pub(crate) struct State {
     pub(crate) number: u64,
     pub(crate) blocks: Blocks,
+    /// The file's length.
+    pub(crate) file_blocks: u32,
     pub(crate) map_blocks: Vec<u32>,
     pub(crate) directory_blocks: Vec<u32>,
     pub(crate) undo_blocks: Vec<u32>,
+    /// Parts of the map that the next superblock needs anew.
+    pub(crate) changed_maps: BTreeSet<usize>,
+    /// Pages taken out of the map: their numbers are free when a superblock without them is durable.
+    pub(crate) freed_pages: Vec<PageId>,
 }
 
 /// What was noted while the gate was closed.
@@ -69,6 +97,8 @@ struct Cut {
     next_txn: TxnId,
     next_tree: TreeId,
     page_end: u64,
+    /// Pages that have to be written, at most.
+    dirty_pages: u32,
     records: Vec<(TreeId, i64)>,
 }
 
@@ -76,15 +106,46 @@ fn write_failed(error: &std::io::Error) -> StoreError {
     StoreError::Stopped { why: format!("writing the data file failed: {error}").into() }
 }
 
+/// A write to a block that nothing leads to yet: want of room does no harm.
+fn fresh_failed(error: &std::io::Error) -> StoreError {
+    if env::disk::is_full(error) { StoreError::DiskFull { what: DATA } } else { write_failed(error) }
+}
+
+impl Figures {
+    fn note(&self, state: &State) {
+        self.file_blocks.store(u64::from(state.file_blocks), Ordering::Relaxed);
+        self.used_blocks.store(u64::from(state.blocks.used_count()), Ordering::Relaxed);
+    }
+}
+
 impl Checkpointer {
     pub(crate) fn new(file: Arc<dyn File>, state: State, position: Csn) -> Checkpointer {
+        let figures = Figures::default();
+        figures.note(&state);
         Checkpointer {
             file,
             state: Mutex::new(state),
             position: AtomicU64::new(position.0),
             replayed: AtomicU64::new(position.0),
             ended: AtomicU64::new(0),
+            is_full: AtomicBool::new(false),
+            is_asked: AtomicBool::new(false),
+            figures,
         }
+    }
+
+    /// Whether the last checkpoint was given up for want of space.
+    pub(crate) fn is_full(&self) -> bool {
+        self.is_full.load(Ordering::Relaxed)
+    }
+
+    /// Asks for a checkpoint soon, because the log has no room.
+    pub(crate) fn ask(&self) {
+        self.is_asked.store(true, Ordering::Relaxed);
+    }
+
+    pub(crate) fn is_asked(&self) -> bool {
+        self.is_asked.load(Ordering::Relaxed)
     }
 
     /// Position of the last durable checkpoint.
@@ -101,13 +162,40 @@ impl Checkpointer {
         self.replayed.store(position.0, Ordering::SeqCst);
     }
 
-    fn write_block(&self, number: u32, block: &Block) -> Result<(), StoreError> {
-        self.file.write_at(u64::from(number) * PAGE_BYTES as u64, block).map_err(|error| write_failed(&error))
+    /// Writes a block that the last superblock does not lead to.
+    fn write_fresh(&self, state: &mut State, number: u32, block: &Block) -> Result<(), StoreError> {
+        self.file
+            .write_at(u64::from(number) * PAGE_BYTES as u64, block)
+            .map_err(|error| fresh_failed(&error))?;
+        state.file_blocks = state.file_blocks.max(number + 1);
+        Ok(())
+    }
+
+    /// Makes the file so long that so many blocks can be written.
+    fn reserve(&self, state: &mut State, wanted: u32) -> Result<(), StoreError> {
+        let missing = wanted.saturating_sub(state.blocks.free_before(state.file_blocks));
+        if missing == 0 {
+            return Ok(());
+        }
+        let end = u64::from(state.file_blocks) * PAGE_BYTES as u64;
+        let grown = self.file.allocate(end, u64::from(missing) * PAGE_BYTES as u64);
+        if let Err(error) = grown {
+            // A part may have been had, and is needed more elsewhere. If it cannot be given back, it is used later.
+            let _given_back = self.file.set_len(end);
+            return Err(fresh_failed(&error));
+        }
+        state.file_blocks += missing;
+        Ok(())
     }
 
     fn sync(&self) -> Result<(), StoreError> {
         self.file.sync().map_err(|error| write_failed(&error))
     }
+}
+
+/// The log failed in the middle of a checkpoint: it has stopped, and so does the store.
+fn stops(error: &LogError) -> StoreError {
+    StoreError::Stopped { why: error.to_string().into() }
 }
 
 /// Writes bytes as a chain of fresh blocks, piece by piece.
@@ -138,8 +226,9 @@ impl<'c> ChainWriter<'c> {
         while !bytes.is_empty() {
             if self.piece.len() == CHAIN_BYTES {
                 let next = state.allocate()?;
-                self.write_piece(next)?;
                 self.blocks.push(next);
+                let last = self.blocks.len() - 2;
+                self.write_piece(state, last, next)?;
             }
             let (now, later) = bytes.split_at(bytes.len().min(CHAIN_BYTES - self.piece.len()));
             self.piece.extend_from_slice(now);
@@ -148,8 +237,8 @@ impl<'c> ChainWriter<'c> {
         Ok(())
     }
 
-    fn write_piece(&mut self, next: u32) -> Result<(), StoreError> {
-        let number = *self.blocks.last().expect("begun with one");
+    fn write_piece(&mut self, state: &mut State, index: usize, next: u32) -> Result<(), StoreError> {
+        let number = self.blocks[index];
         let body = &mut self.block[FRAME_HEADER_BYTES..];
         body[..4].copy_from_slice(&next.to_le_bytes());
         body[4..8].copy_from_slice(&(self.piece.len() as u32).to_le_bytes());
@@ -157,14 +246,15 @@ impl<'c> ChainWriter<'c> {
         body[8 + self.piece.len()..].fill(0);
         image::seal(&mut self.block, self.kind, u64::from(number), self.checkpoint);
         self.piece.clear();
-        self.checkpointer.write_block(number, &self.block)
+        self.checkpointer.write_fresh(state, number, &self.block)
     }
+}
 
-    /// The chain's blocks, head first, and its bytes.
-    fn end(mut self) -> Result<(Vec<u32>, u64), StoreError> {
-        self.write_piece(0)?;
-        Ok((self.blocks, self.bytes))
-    }
+/// A chain written: its blocks, head first, and its bytes.
+#[derive(Debug)]
+struct Chain {
+    blocks: Vec<u32>,
+    bytes: u64,
 }
 
 pub(crate) fn zero_block() -> Box<Block> {
@@ -175,17 +265,32 @@ impl State {
     fn allocate(&mut self) -> Result<u32, StoreError> {
         self.blocks.allocate().ok_or(StoreError::Limit("blocks of the data file"))
     }
+
+    fn free(&mut self, blocks: &[u32]) {
+        blocks.iter().for_each(|&block| self.blocks.free(block));
+    }
 }
 
 impl Inner {
-    /// Writes a checkpoint. Call it outside the gate, without a latch.
+    /// Writes a checkpoint. Call it outside the gate, without a latch. Without room on the disk (`DiskFull`) the store goes on.
     pub(crate) fn checkpoint(&self) -> Result<(), StoreError> {
         let mut state = self.checkpointer.state.lock();
         self.check_writable()?;
+        let figures = &self.checkpointer.figures;
+        figures.runs.store(1, Ordering::Relaxed);
+        let begun = self.env.clock.now();
         let result = self.checkpoint_from(&mut state);
         self.undo.unhold();
+        self.pool.end_copies();
+        let took = self.env.clock.now().since(begun).as_micros();
+        figures.micros.fetch_add(u64::try_from(took).unwrap_or(0), Ordering::Relaxed);
+        figures.note(&state);
+        figures.runs.store(0, Ordering::Relaxed);
+        let is_full = matches!(result, Err(StoreError::DiskFull { .. }));
+        self.checkpointer.is_full.store(is_full, Ordering::Relaxed);
+        self.checkpointer.is_asked.store(false, Ordering::Relaxed);
         self.checkpointer.ended.store(self.env.clock.now().nanos, Ordering::Relaxed);
-        result.map_err(|error| self.stop(&error.to_string()))
+        if is_full { result } else { result.map_err(|error| self.stop(&error.to_string())) }
     }
 
     /// Makes frames clean: by a checkpoint, or by waiting for the one that runs.
@@ -213,6 +318,7 @@ impl Inner {
             next_txn: self.txns.next(),
             next_tree: TreeId(self.next_tree.load(Ordering::SeqCst)),
             page_end: self.pool.page_number_end(),
+            dirty_pages: self.pool.dirty_count(),
             records: self
                 .trees
                 .read()
@@ -228,25 +334,79 @@ impl Inner {
         let cut = self.cut();
         let undo = self.write_undo(state, number, &cut);
         self.undo.unhold();
-        let (undo_blocks, undo_bytes) = undo?;
-        let mut freed_blocks: Vec<u32> = Vec::new();
-        let mut changed_maps: BTreeSet<usize> = BTreeSet::new();
+        let undo = undo?;
+        let written = self
+            .write_pages(state, number, &cut)
+            .and_then(|()| self.write_maps(state, number, &cut))
+            .and_then(|()| self.write_directory(state, number));
+        let directory = match written {
+            Ok(directory) => directory,
+            Err(error) => {
+                state.free(&undo.blocks);
+                return Err(error);
+            }
+        };
+        let superblock = Superblock {
+            checkpoint: number,
+            position: cut.position,
+            next_txn: cut.next_txn,
+            next_tree: cut.next_tree,
+            page_end: cut.page_end,
+            map_head: directory.blocks[0],
+            undo_head: undo.blocks[0],
+            undo_bytes: undo.bytes,
+        };
+        let old = std::mem::replace(&mut state.directory_blocks, directory.blocks);
+        state.free(&old);
+        let old = std::mem::replace(&mut state.undo_blocks, undo.blocks);
+        state.free(&old);
+        // From here on nothing needs room; what fails now leaves nobody knowing what is on the disk.
+        if !planted::is(Plant::SkipSync) {
+            checkpointer.sync()?;
+        }
+        if let Some(log) = self.log.get() {
+            log.sync_inline(Lsn(cut.position.0)).map_err(|error| stops(&error))?;
+        }
+        let at = u64::from(superblock.block()) * PAGE_BYTES as u64;
+        checkpointer.file.write_at(at, &superblock.encode()).map_err(|error| write_failed(&error))?;
+        checkpointer.sync()?;
 
+        state.number = number;
+        state.blocks.keep();
+        state.changed_maps.clear();
+        self.pool.reuse(&std::mem::take(&mut state.freed_pages));
+        checkpointer.position.store(cut.position.0, Ordering::Relaxed);
+        self.counters.checkpoints.increment();
+        if let Some(log) = self.log.get() {
+            log.truncate_below(Lsn(cut.position.0)).map_err(|error| stops(&error))?;
+        }
+        Ok(())
+    }
+
+    /// Writes the pages that were changed before the cut, and takes those that were freed out of the map.
+    fn write_pages(&self, state: &mut State, number: u64, cut: &Cut) -> Result<(), StoreError> {
+        let maps = (cut.page_end as usize).div_ceil(MAP_PAGES);
+        let lists = maps + (maps * 4).div_ceil(CHAIN_BYTES) + 1;
+        self.checkpointer.reserve(state, cut.dirty_pages + u32::try_from(lists).unwrap_or(u32::MAX / 2))?;
         let mut block: Box<Block> = zero_block();
         let mut write_page = |state: &mut State, page: PageId, body: &Body| -> Result<(), StoreError> {
             let fresh = state.allocate()?;
             image::seal_page(&mut block, body, page.0, number);
-            checkpointer.write_block(fresh, &block)?;
+            if let Err(error) = self.checkpointer.write_fresh(state, fresh, &block) {
+                state.blocks.free(fresh);
+                return Err(error);
+            }
             self.counters.pages_written.increment();
             let entry = self.pool.table().get_or_grow(page);
             let old = entry.block();
             entry.set_block(fresh);
-            if old != 0 && planted::is(Plant::FreeEarly) {
+            state.changed_maps.insert(page.0 as usize / MAP_PAGES);
+            if old != 0 {
                 state.blocks.free(old);
-            } else if old != 0 {
-                freed_blocks.push(old);
             }
-            changed_maps.insert(page.0 as usize / MAP_PAGES);
+            if old != 0 && planted::is(Plant::FreeEarly) {
+                state.blocks.forget_kept(old);
+            }
             Ok(())
         };
         for frame in 0..self.pool.used_frames() {
@@ -255,21 +415,25 @@ impl Inner {
         for (page, body) in self.pool.take_copies() {
             write_page(state, page, &body)?;
         }
-        let freed_pages = self.pool.take_freed(cut.epoch);
-        for &page in &freed_pages {
+        for page in self.pool.take_freed(cut.epoch) {
             let old = self.pool.forget(page);
             if old != 0 {
-                freed_blocks.push(old);
-                changed_maps.insert(page.0 as usize / MAP_PAGES);
+                state.blocks.free(old);
+                state.changed_maps.insert(page.0 as usize / MAP_PAGES);
             }
+            state.freed_pages.push(page);
         }
+        Ok(())
+    }
 
-        let map_count = (cut.page_end as usize).div_ceil(MAP_PAGES);
-        for map in state.map_blocks.len()..map_count {
-            changed_maps.insert(map);
-        }
-        state.map_blocks.resize(map_count.max(state.map_blocks.len()), 0);
-        for map in changed_maps {
+    /// Writes the parts of the map that changed.
+    fn write_maps(&self, state: &mut State, number: u64, cut: &Cut) -> Result<(), StoreError> {
+        let map_count = (cut.page_end as usize).div_ceil(MAP_PAGES).max(state.map_blocks.len());
+        state.changed_maps.extend(state.map_blocks.len()..map_count);
+        state.map_blocks.resize(map_count, 0);
+        let mut block: Box<Block> = zero_block();
+        let changed: Vec<usize> = state.changed_maps.iter().copied().collect();
+        for map in changed {
             let fresh = state.allocate()?;
             let first = map * MAP_PAGES;
             for (index, place) in block[FRAME_HEADER_BYTES..].chunks_exact_mut(4).enumerate() {
@@ -278,49 +442,43 @@ impl Inner {
                 place.copy_from_slice(&entry_block.to_le_bytes());
             }
             image::seal(&mut block, Kind::Map, u64::from(fresh), number);
-            checkpointer.write_block(fresh, &block)?;
+            if let Err(error) = self.checkpointer.write_fresh(state, fresh, &block) {
+                state.blocks.free(fresh);
+                return Err(error);
+            }
             let old = std::mem::replace(&mut state.map_blocks[map], fresh);
             if old != 0 {
-                freed_blocks.push(old);
+                state.blocks.free(old);
             }
         }
-        let directory: Vec<u8> = state.map_blocks.iter().flat_map(|block| block.to_le_bytes()).collect();
-        let mut chain = ChainWriter::begin(checkpointer, state, Kind::Directory, number)?;
-        chain.put(state, &directory)?;
-        let (directory_blocks, _) = chain.end()?;
-        let superblock = Superblock {
-            checkpoint: number,
-            position: cut.position,
-            next_txn: cut.next_txn,
-            next_tree: cut.next_tree,
-            page_end: cut.page_end,
-            map_head: directory_blocks[0],
-            undo_head: undo_blocks[0],
-            undo_bytes,
-        };
-        freed_blocks.extend(std::mem::replace(&mut state.directory_blocks, directory_blocks));
-        freed_blocks.extend(std::mem::replace(&mut state.undo_blocks, undo_blocks));
-        if !planted::is(Plant::SkipSync) {
-            checkpointer.sync()?;
-        }
-        if let Some(log) = self.log.get() {
-            log.sync_inline(Lsn(cut.position.0)).map_err(|error| crate::store::log_failed(&error))?;
-        }
-        let at = u64::from(superblock.block()) * PAGE_BYTES as u64;
-        checkpointer.file.write_at(at, &superblock.encode()).map_err(|error| write_failed(&error))?;
-        checkpointer.sync()?;
-
-        state.number = number;
-        for block in freed_blocks {
-            state.blocks.free(block);
-        }
-        self.pool.reuse(&freed_pages);
-        checkpointer.position.store(cut.position.0, Ordering::Relaxed);
-        self.counters.checkpoints.increment();
-        if let Some(log) = self.log.get() {
-            log.truncate_below(Lsn(cut.position.0)).map_err(|error| crate::store::log_failed(&error))?;
-        }
         Ok(())
+    }
+
+    fn write_directory(&self, state: &mut State, number: u64) -> Result<Chain, StoreError> {
+        let directory: Vec<u8> = state.map_blocks.iter().flat_map(|block| block.to_le_bytes()).collect();
+        self.write_chain(state, Kind::Directory, number, |chain, state| chain.put(state, &directory))
+    }
+
+    /// Writes a chain, or nothing.
+    fn write_chain(
+        &self,
+        state: &mut State,
+        kind: Kind,
+        number: u64,
+        fill: impl FnOnce(&mut ChainWriter<'_>, &mut State) -> Result<(), StoreError>,
+    ) -> Result<Chain, StoreError> {
+        let mut chain = ChainWriter::begin(&self.checkpointer, state, kind, number)?;
+        let written = fill(&mut chain, state).and_then(|()| {
+            let last = chain.blocks.len() - 1;
+            chain.write_piece(state, last, 0)
+        });
+        match written {
+            Ok(()) => Ok(Chain { blocks: chain.blocks, bytes: chain.bytes }),
+            Err(error) => {
+                state.free(&chain.blocks);
+                Err(error)
+            }
+        }
     }
 
     /// Writes the trees' record counts and the undo of the transactions that ran at the cut, newest entries first:
@@ -330,8 +488,7 @@ impl Inner {
     ///
     /// What was taken back before the cut is not among a transaction's entries any more; what is taken back from now on is
     /// in the pages as they were at the cut.
-    fn write_undo(&self, state: &mut State, number: u64, cut: &Cut) -> Result<(Vec<u32>, u64), StoreError> {
-        let mut chain = ChainWriter::begin(&self.checkpointer, state, Kind::Undo, number)?;
+    fn write_undo(&self, state: &mut State, number: u64, cut: &Cut) -> Result<Chain, StoreError> {
         let mut bytes = UNDO_MAGIC.to_le_bytes().to_vec();
         bytes.extend_from_slice(&(cut.records.len() as u32).to_le_bytes());
         for (tree, records) in &cut.records {
@@ -339,19 +496,21 @@ impl Inner {
             bytes.extend_from_slice(&records.to_le_bytes());
         }
         bytes.extend_from_slice(&(cut.running.len() as u32).to_le_bytes());
-        chain.put(state, &bytes)?;
-        for &(txn, last) in &cut.running {
-            chain.put(state, &txn.0.to_le_bytes())?;
-            let mut at = last;
-            while at != undo::NONE {
-                self.undo.copy(at, &mut bytes)?;
-                chain.put(state, &(bytes.len() as u32).to_le_bytes())?;
-                chain.put(state, &at.to_le_bytes())?;
-                chain.put(state, &bytes)?;
-                at = undo::read(&bytes, 0)?.before;
+        self.write_chain(state, Kind::Undo, number, |chain, state| {
+            chain.put(state, &bytes)?;
+            for &(txn, last) in &cut.running {
+                chain.put(state, &txn.0.to_le_bytes())?;
+                let mut at = last;
+                while at != undo::NONE {
+                    self.undo.copy(at, &mut bytes)?;
+                    chain.put(state, &(bytes.len() as u32).to_le_bytes())?;
+                    chain.put(state, &at.to_le_bytes())?;
+                    chain.put(state, &bytes)?;
+                    at = undo::read(&bytes, 0)?.before;
+                }
+                chain.put(state, &0u32.to_le_bytes())?;
             }
-            chain.put(state, &0u32.to_le_bytes())?;
-        }
-        chain.end()
+            Ok(())
+        })
     }
 }

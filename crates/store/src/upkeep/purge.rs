@@ -87,7 +87,10 @@ impl Inner {
         if commits.is_multiple_of(COMMITS_PER_SWEEP) {
             self.undo.sweep(self.purge.bound(), SEGMENTS_PER_SWEEP);
         }
-        if let Err(error) = self.purge_deletions(false, ENTRIES_PER_COMMIT) {
+        // Purge changes pages, too: without room for a checkpoint it can wait.
+        if !self.checkpointer.is_full()
+            && let Err(error) = self.purge_deletions(false, ENTRIES_PER_COMMIT)
+        {
             self.upkeep_failed(&error);
         }
     }
@@ -105,7 +108,7 @@ impl Inner {
     pub(crate) fn purge_tick(&self) -> Result<bool, StoreError> {
         let bound = self.search_oldest();
         self.txns.advance(bound, 64 * HORIZON_STEP);
-        let more = self.purge_deletions(true, ENTRIES_PER_TICK)?;
+        let more = !self.checkpointer.is_full() && self.purge_deletions(true, ENTRIES_PER_TICK)?;
         self.undo.sweep(self.purge.bound(), SEGMENTS_PER_TICK);
         Ok(more)
     }
@@ -130,6 +133,7 @@ impl Inner {
                 Ok((entry.before, deletes.then(|| (entry.tree, entry.key.to_vec()))))
             })?;
             if let Some((tree, key)) = found {
+                self.check_space()?;
                 if tree == TreeId::META {
                     self.with_room(|| self.remove_dropped_tree(&key, end.txn))?;
                 } else {

@@ -19,7 +19,7 @@ use crate::ids::{Csn, PageId, TreeId, TxnId};
 use crate::lock::LockWait;
 use crate::mvcc::undo::UndoLog;
 use crate::oplog::{OP_BYTES_MAX, Op, Ops};
-use crate::pager::blocks::Blocks;
+use crate::pager::blocks::{Blocks, FIRST_BLOCK};
 use crate::pager::frame::{BODY_BYTES, PAGE_BYTES};
 use crate::pager::image::{self, Block, Kind};
 use crate::pager::pool::Pool;
@@ -32,12 +32,13 @@ use crate::wal::{CommitRecord, Log, Lsn, Replay};
 use env::Env;
 use env::disk::{File, FileOptions, Folder};
 use hashbrown::HashSet;
+use std::collections::BTreeSet;
 use std::io::ErrorKind;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-pub(super) const DATA: &str = "data";
+pub(crate) const DATA: &str = "data";
 const DATA_BEING_MADE: &str = "data.new";
 const LOCK: &str = "lock";
 /// The page of the tree of trees' root, the first ever allocated.
@@ -80,12 +81,18 @@ pub(crate) fn open(env: &Env, path: &Path, options: Options) -> Result<Inner, Op
         .map_err(io(format!("reserving {} bytes for the buffer pool", options.buffer_pool_bytes)))?;
     if !exists {
         folder.sync().map_err(io(named("syncing the data folder")))?;
+        // The superblocks' places, so that writing one never needs room.
+        file.allocate(0, u64::from(FIRST_BLOCK) * PAGE_BYTES as u64)
+            .map_err(io("reserving space for the data file"))?;
         let state = State {
             number: 0,
             blocks: Blocks::new(),
+            file_blocks: FIRST_BLOCK,
             map_blocks: Vec::new(),
             directory_blocks: Vec::new(),
             undo_blocks: Vec::new(),
+            changed_maps: BTreeSet::new(),
+            freed_pages: Vec::new(),
         };
         let checkpointer = Checkpointer::new(file, state, Csn(Lsn::FIRST.0));
         return Ok(Inner::new(env, options, pool, undo, checkpointer, TxnId(1), lock));
@@ -105,8 +112,19 @@ pub(crate) fn open(env: &Env, path: &Path, options: Options) -> Result<Inner, Op
             return Err(StoreError::corrupt("data file", format!("block {block} has two owners")).into());
         }
     }
+    blocks.keep();
     pool.restore_map(&pages);
-    let state = State { number: superblock.checkpoint, blocks, map_blocks, directory_blocks, undo_blocks };
+    let file_bytes = file.len().map_err(io("measuring the data file"))?;
+    let state = State {
+        number: superblock.checkpoint,
+        blocks,
+        file_blocks: u32::try_from(file_bytes / PAGE_BYTES as u64).unwrap_or(u32::MAX),
+        map_blocks,
+        directory_blocks,
+        undo_blocks,
+        changed_maps: BTreeSet::new(),
+        freed_pages: Vec::new(),
+    };
     let checkpointer = Checkpointer::new(file, state, superblock.position);
     let inner = Inner::new(env, options, pool, undo, checkpointer, superblock.next_txn, lock);
     inner.newest.store(superblock.position.0, Ordering::SeqCst);

@@ -8,6 +8,8 @@ use std::time::Duration;
 
 /// How long it sleeps when there was nothing to do.
 const IDLE: Duration = Duration::from_millis(50);
+/// How long after a checkpoint without room, or without effect on a full log, the next one is tried.
+const FULL_RETRY: Duration = Duration::from_secs(1);
 /// Ticks of purge between two looks at whether a checkpoint is due.
 const TICKS_PER_ROUND: usize = 16;
 
@@ -24,6 +26,11 @@ struct Bell {
 }
 
 impl Worker {
+    /// Whether the store is being closed.
+    pub(crate) fn is_ending(&self) -> bool {
+        *self.bell.ended.lock()
+    }
+
     /// Ends the thread and waits for it.
     pub(crate) fn stop(&self) {
         *self.bell.ended.lock() = true;
@@ -97,7 +104,11 @@ impl Inner {
         let log_bytes = log.end_lsn().0 - self.checkpointer.position().0;
         let dirty = u64::from(self.pool.dirty_count()) * 4 > u64::from(self.pool.arena().frame_count()) * 3;
         let since = self.env.clock.now().since(self.checkpointer.ended());
+        if self.checkpointer.is_full() {
+            return since > FULL_RETRY;
+        }
         dirty
+            || (self.checkpointer.is_asked() && log_bytes > 0 && since > FULL_RETRY)
             || log_bytes > self.options.checkpoint_log_bytes
             || (log_bytes > 0 && since > self.options.checkpoint_interval)
     }

@@ -19,6 +19,9 @@ use std::time::Duration;
 /// Under the policies that do not sync at each commit, the flusher syncs after this long.
 const LAZY_SYNC_INTERVAL: Duration = Duration::from_secs(1);
 
+/// How long the thread that makes segments ready waits after one could not be made.
+const SPARE_RETRY: Duration = Duration::from_secs(1);
+
 /// Hears of every flush. Called on the thread that did it, outside the log's mutexes; must not block and not call back.
 pub trait LogListener: Send + Sync {
     /// Commits up to this position are acknowledged. Calls from different threads may come out of order; the largest counts.
@@ -58,6 +61,8 @@ struct Shared {
     tail: Mutex<Tail>,
     /// Serialises [`Log::truncate_below`].
     truncating: Mutex<()>,
+    /// Serialises the making of spares. Taken before `io`.
+    making: Mutex<()>,
     segment_file_bytes: u64,
     part_bytes_max: usize,
     buffer_bytes_max: usize,
@@ -262,19 +267,26 @@ impl Log {
         salt_seed: u64,
         segment: Segment,
         mut segments: Vec<Segment>,
-        mut spares: Vec<String>,
+        spares: Vec<String>,
         chains: Vec<Chain>,
     ) -> Result<Log, LogError> {
         let segment_file_bytes = segment::clamp_segment_bytes(options.segment_bytes);
         debug_assert_eq!(segment.file_bytes(), segment_file_bytes);
-        let file = segment::create(&*folder, &segment, spares.pop())?;
+        let mut spares = segment::usable_spares(&*folder, spares, segment_file_bytes)?;
+        let spare = match spares.pop() {
+            Some(spare) => spare,
+            None => segment::make_spare(&*folder, segment_file_bytes)?,
+        };
+        let file = segment::create(&*folder, &segment, &spare)?;
         segments.push(segment);
+        let ready = spares.len();
         let end = segment.previous_end;
         let shared = Shared {
             folder,
             io: IoMutex::new(Io { segment, file, segments, spares }),
-            tail: Mutex::new(Tail::new(segment, segment_file_bytes, salt_seed, chains)),
+            tail: Mutex::new(Tail::new(segment, segment_file_bytes, salt_seed, chains, ready)),
             truncating: Mutex::new(()),
+            making: Mutex::new(()),
             segment_file_bytes,
             part_bytes_max: PART_BYTES_MAX
                 .min(usize::try_from(segment_file_bytes / 4).unwrap_or(PART_BYTES_MAX)),
@@ -305,7 +317,7 @@ impl Log {
     /// split here; the mutex is never held for more than one part's copy.
     ///
     /// # Errors
-    /// `Stopped`.
+    /// `Stopped`; `Full` if the disk has no room: what is appended always has its place there.
     pub fn append(&self, payload: &[u8], publish: impl FnOnce(Lsn)) -> Result<Lsn, LogError> {
         self.append_with_parts(payload, Parts::default(), publish)
     }
@@ -313,7 +325,7 @@ impl Log {
     /// As [`Log::append_with_parts`], for the rest in pieces: `full` and behind them `last`.
     ///
     /// # Errors
-    /// `Stopped`; the parts are then abandoned.
+    /// `Stopped`, `Full`; the parts are then abandoned.
     pub fn append_chunks(
         &self,
         mut parts: Parts,
@@ -333,7 +345,7 @@ impl Log {
     /// As [`Log::append`], for a transaction that moved parts of its buffer out before; `payload` is the rest.
     ///
     /// # Errors
-    /// `Stopped`; the parts are then abandoned.
+    /// `Stopped`, `Full`; the parts are then abandoned.
     pub fn append_with_parts(
         &self,
         payload: &[u8],
@@ -355,12 +367,13 @@ impl Log {
             self.abandon(parts);
             return Err(error);
         }
-        let mut tail = shared.tail.lock();
-        if let Some(error) = shared.stopped.get() {
-            drop(tail);
-            self.abandon(parts);
-            return Err(error.clone());
-        }
+        let mut tail = match shared.tail_with_place(rest.len()) {
+            Ok(tail) => tail,
+            Err(error) => {
+                self.abandon(parts);
+                return Err(error);
+            }
+        };
         let durable = shared.durable.load(Ordering::Acquire);
         let (start, end) = tail.push(Kind::Commit, rest, crc, parts.last, durable);
         if parts.first != 0
@@ -380,7 +393,7 @@ impl Log {
     /// the commit's own payload as one. Counts for nothing until the commit.
     ///
     /// # Errors
-    /// `Stopped`.
+    /// `Stopped`, `Full`.
     pub fn append_part(&self, payload: &[u8], parts: &mut Parts) -> Result<(), LogError> {
         for part in payload.chunks(self.shared.part_bytes_max) {
             self.shared.append_one_part(part, parts)?;
@@ -551,7 +564,7 @@ impl Log {
             shared.folder.sync().map_err(|error| io_failed("syncing the folder of the log".to_owned(), error))
         };
         work().map_err(|error| shared.stop(&error))?;
-        shared.io.lock().spares.append(&mut spares);
+        shared.add_spares(spares);
         Ok(())
     }
 
@@ -644,11 +657,44 @@ impl Shared {
         })
     }
 
+    /// The append mutex, when a record with so long a payload has its place on the disk.
+    fn tail_with_place(&self, payload_bytes: usize) -> Result<MutexGuard<'_, Tail>, LogError> {
+        loop {
+            let tail = self.tail.lock();
+            self.check_stopped()?;
+            if tail.has_place(payload_bytes) {
+                return Ok(tail);
+            }
+            drop(tail);
+            let _guard = env::blocking::enter();
+            self.make_ready().map_err(|error| match &error {
+                LogError::Io { source, .. } if env::disk::is_full(source) => LogError::Full,
+                error => self.stop(error),
+            })?;
+        }
+    }
+
+    /// Makes a spare if none is ready.
+    fn make_ready(&self) -> Result<(), LogError> {
+        let _making = self.making.lock();
+        if self.tail.lock().ready == 0 {
+            let spare = segment::make_spare(&*self.folder, self.segment_file_bytes)?;
+            self.add_spares(vec![spare]);
+        }
+        Ok(())
+    }
+
+    fn add_spares(&self, mut spares: Vec<String>) {
+        let count = spares.len();
+        // In this order: who finds one ready finds its file.
+        self.io.lock().spares.append(&mut spares);
+        self.tail.lock().ready += count;
+    }
+
     fn append_one_part(&self, payload: &[u8], parts: &mut Parts) -> Result<(), LogError> {
         let crc = payload_crc(payload);
         self.make_room()?;
-        let mut tail = self.tail.lock();
-        self.check_stopped()?;
+        let mut tail = self.tail_with_place(payload.len())?;
         let durable = self.durable.load(Ordering::Acquire);
         let (start, end) = tail.push(Kind::Part, payload, crc, parts.last, durable);
         if parts.first == 0 {
@@ -753,9 +799,10 @@ impl Shared {
         let mut tail = self.tail.lock();
         tail.reuse(batch);
         self.pending_bytes.store(tail.pending_bytes(), Ordering::Relaxed);
+        let ready = tail.ready;
         drop(tail);
         let used = self.written.load(Ordering::Relaxed).saturating_sub(io.segment.start);
-        if io.spares.is_empty() && used > (io.segment.end - io.segment.start) / 2 {
+        if ready == 0 && used > (io.segment.end - io.segment.start) / 2 {
             self.preparer.wanted.store(true, Ordering::SeqCst);
             self.preparer.sleeper.wake();
         }
@@ -766,7 +813,8 @@ impl Shared {
         debug_assert_eq!(next.number, io.segment.number + 1);
         // The new header says that everything before it is durable.
         self.sync(io)?;
-        io.file = segment::create(&*self.folder, &next, io.spares.pop())?;
+        let spare = io.spares.pop().expect("a segment is begun only when there is a file for it");
+        io.file = segment::create(&*self.folder, &next, &spare)?;
         io.segment = next;
         io.segments.push(next);
         Ok(())
@@ -799,11 +847,11 @@ impl Shared {
     fn run_preparer(&self) {
         while !self.ending.load(Ordering::SeqCst) && self.stopped.get().is_none() {
             let before = self.preparer.wanted.swap(false, Ordering::SeqCst);
-            if before && self.io.lock().spares.is_empty() {
-                // If it fails, nothing has been promised by this file: when the segment is really needed, the flush tries
-                // itself, and stops the log if that fails, too.
-                if let Ok(spare) = segment::make_spare(&*self.folder, self.segment_file_bytes) {
-                    self.io.lock().spares.push(spare);
+            if before {
+                // If it fails, nothing has been promised by this file: who really needs it tries again, and is told.
+                if self.make_ready().is_err() {
+                    let ending = || self.ending.load(Ordering::SeqCst);
+                    self.preparer.sleeper.sleep_unless(ending, Some(SPARE_RETRY));
                 }
                 continue;
             }

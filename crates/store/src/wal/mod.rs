@@ -153,6 +153,9 @@ pub enum LogError {
         #[source]
         source: Arc<io::Error>,
     },
+    /// The disk has no room for one more segment. Nothing was appended; it can be tried again.
+    #[error("no space left on the disk for the log")]
+    Full,
     /// A write or sync failed while the log was in use. It stays so until the store is reopened, which finds out what is
     /// really on the disk.
     #[error("the log has stopped: {why}")]

@@ -13,6 +13,8 @@ use std::sync::Arc;
 const MAGIC: &[u8; 8] = b"INVARLOG";
 const PREFIX: &str = "log.";
 const SPARE_PREFIX: &str = "log.spare.";
+/// A spare being made. It gets a spare's name when all of it has its place on the disk.
+const HALF_MADE: &str = "log.half";
 /// Zeros are written in pieces of this size.
 const FILL_BYTES: usize = 1 << 20;
 
@@ -181,53 +183,52 @@ pub(crate) fn open(folder: &dyn Folder, number: u64) -> Result<(Segment, Arc<dyn
     Ok((segment, file))
 }
 
-/// Makes a segment file ready for records, from a spare if there is one of the right length. Durable when it returns.
+/// Makes a segment file ready for records, from a spare of its length. Durable when it returns. Needs no room on the disk.
 ///
 /// Errors carry the step that failed; the caller decides whether that stops the log.
-pub(crate) fn create(
-    folder: &dyn Folder,
-    segment: &Segment,
-    spare: Option<String>,
-) -> Result<Arc<dyn File>, LogError> {
+pub(crate) fn create(folder: &dyn Folder, segment: &Segment, spare: &str) -> Result<Arc<dyn File>, LogError> {
     let name = segment.name();
-    let spare = match spare {
-        Some(spare) => spare,
-        None => make_spare(folder, segment.file_bytes())?,
-    };
     let step = |doing: &str, result: std::io::Result<()>| {
         result.map_err(|error| io_failed(format!("{doing} {name}"), error))
     };
     let file = folder
-        .open(&spare, FileOptions::existing())
+        .open(spare, FileOptions::existing())
         .map_err(|error| io_failed(format!("opening {spare} for {name}"), error))?;
-    let file_bytes = file.len().map_err(|error| io_failed(format!("measuring {spare}"), error))?;
-    if file_bytes != segment.file_bytes() {
-        // A spare from a time when segments had another length.
-        step("sizing", file.set_len(segment.file_bytes()))?;
-        step("reserving space for", file.allocate(0, segment.file_bytes()))?;
-    }
     step("writing the header of", file.write_at(0, &segment.encode()))?;
     step("syncing", file.sync())?;
-    step("naming", folder.rename(&spare, &name))?;
+    step("naming", folder.rename(spare, &name))?;
     step("syncing the folder of", folder.sync())?;
     Ok(file)
 }
 
 /// Makes a zero-filled file under a spare name nobody has. Zeros are really written, so that a later sync has data to write
-/// and no metadata: on ext4 that halves its cost.
+/// and no metadata: on ext4 that halves its cost. Of a file that could not be finished nothing stays. One at a time.
 pub(crate) fn make_spare(folder: &dyn Folder, file_bytes: u64) -> Result<String, LogError> {
-    let mut number = 0_u64;
-    let (name, file) = loop {
-        let name = format!("{SPARE_PREFIX}new{number}");
-        match folder.open(&name, FileOptions::create_new()) {
-            Ok(file) => break (name, file),
-            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => number += 1,
-            Err(error) => return Err(io_failed(format!("making {name}"), error)),
-        }
-    };
+    let made = fill(folder, file_bytes).and_then(|()| {
+        let names = folder
+            .list()
+            .map_err(|error| io_failed(format!("listing {}", folder.path().display()), error))?;
+        let free = |name: &String| !names.contains(name);
+        let name = (0..).map(|number| format!("{SPARE_PREFIX}new{number}")).find(free);
+        let name = name.expect("a folder has fewer files than there are numbers");
+        folder.rename(HALF_MADE, &name).map_err(|error| io_failed(format!("naming {name}"), error))?;
+        Ok(name)
+    });
+    if made.is_err() {
+        // The error that counts is the one that made this necessary.
+        let _kept = folder.remove(HALF_MADE);
+    }
+    made
+}
+
+fn fill(folder: &dyn Folder, file_bytes: u64) -> Result<(), LogError> {
+    let file = folder
+        .open(HALF_MADE, FileOptions::create())
+        .map_err(|error| io_failed(format!("making {HALF_MADE}"), error))?;
     let step = |doing: &str, result: std::io::Result<()>| {
-        result.map_err(|error| io_failed(format!("{doing} {name}"), error))
+        result.map_err(|error| io_failed(format!("{doing} a segment of the log"), error))
     };
+    step("emptying", file.set_len(0))?; // It may have been left half made, of any length.
     step("reserving space for", file.allocate(0, file_bytes))?;
     let zeros = vec![0; FILL_BYTES.min(usize::try_from(file_bytes).unwrap_or(FILL_BYTES))];
     let mut at = 0;
@@ -236,8 +237,24 @@ pub(crate) fn make_spare(folder: &dyn Folder, file_bytes: u64) -> Result<String,
         step("filling", file.write_at(at, &zeros[..piece]))?;
         at += piece as u64;
     }
-    step("syncing", file.sync())?;
-    Ok(name)
+    step("syncing", file.sync())
+}
+
+/// Removes spares from a time when segments had another length. Answers the others.
+pub(crate) fn usable_spares(
+    folder: &dyn Folder,
+    spares: Vec<String>,
+    file_bytes: u64,
+) -> Result<Vec<String>, LogError> {
+    let mut usable = Vec::new();
+    for spare in spares {
+        let len = folder.open(&spare, FileOptions::existing()).and_then(|file| file.len());
+        match len.map_err(|error| io_failed(format!("measuring {spare}"), error))? == file_bytes {
+            true => usable.push(spare),
+            false => remove(folder, &spare)?,
+        }
+    }
+    Ok(usable)
 }
 
 /// Turns a segment into a spare. Durable after the folder's next sync.
@@ -263,7 +280,8 @@ mod tests {
     fn a_header_comes_back_and_damage_is_told() {
         let folder = SimWorld::new(1).env().disk.folder(Path::new("/"), true).unwrap();
         let segment = Segment::first(SEGMENT_BYTES_MIN, 5).next(SEGMENT_BYTES_MIN, 7000, 6);
-        let file = create(&*folder, &segment, None).unwrap();
+        let spare = make_spare(&*folder, SEGMENT_BYTES_MIN).unwrap();
+        let file = create(&*folder, &segment, &spare).unwrap();
         assert_eq!(file.len().unwrap(), SEGMENT_BYTES_MIN);
         assert_eq!(open(&*folder, 2).unwrap().0, segment);
         assert_eq!(list(&*folder).unwrap().numbers, [2]);

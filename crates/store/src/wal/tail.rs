@@ -61,6 +61,9 @@ pub(super) struct Tail {
     /// Emptied buffers for use again.
     buffers: Vec<Vec<u8>>,
     pub(super) chains: Vec<Chain>,
+    /// Spare files for segments that this has not begun yet. A segment is begun only when its file is there, whole: what is
+    /// appended always has its place on the disk.
+    pub(super) ready: usize,
 }
 
 /// A piece is at most so long: what a large transaction appends is not copied again to make room for more of it.
@@ -71,8 +74,15 @@ const _: () = assert!(PIECE_BYTES_MAX.is_multiple_of(BLOCK_BYTES), "a full piece
 
 impl Tail {
     /// A tail at the beginning of an empty segment whose file exists.
-    pub(super) fn new(segment: Segment, segment_bytes: u64, salt_seed: u64, chains: Vec<Chain>) -> Tail {
+    pub(super) fn new(
+        segment: Segment,
+        segment_bytes: u64,
+        salt_seed: u64,
+        chains: Vec<Chain>,
+        ready: usize,
+    ) -> Tail {
         Tail {
+            ready,
             segment,
             segment_bytes,
             salt_seed,
@@ -89,7 +99,12 @@ impl Tail {
         self.pieces.iter().map(|piece| piece.bytes.len()).sum()
     }
 
-    /// Appends one record; returns its start and end.
+    /// Whether a record with so long a payload has a place on the disk.
+    pub(super) fn has_place(&self, payload_bytes: usize) -> bool {
+        self.ready > 0 || self.next + (HEADER_BYTES + payload_bytes) as u64 <= self.segment.end
+    }
+
+    /// Appends one record that has a place; returns its start and end.
     pub(super) fn push(
         &mut self,
         kind: Kind,
@@ -100,6 +115,7 @@ impl Tail {
     ) -> (u64, u64) {
         let record_bytes = (HEADER_BYTES + payload.len()) as u64;
         if self.next + record_bytes > self.segment.end {
+            self.ready -= 1;
             self.segment = self.segment.next(self.segment_bytes, self.chain_end, self.salt_seed);
             self.next = self.segment.start;
             assert!(record_bytes <= self.segment.end - self.segment.start, "a part fits a segment");

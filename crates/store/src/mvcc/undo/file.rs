@@ -61,9 +61,9 @@ struct Cached {
 
 #[cold]
 fn failed(doing: &'static str, error: &io::Error) -> StoreError {
-    match error.kind() {
-        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => StoreError::DiskFull { what: NAME },
-        _ => StoreError::UndoFile { doing, why: error.to_string().into() },
+    match env::disk::is_full(error) {
+        true => StoreError::DiskFull { what: NAME },
+        false => StoreError::UndoFile { doing, why: error.to_string().into() },
     }
 }
 

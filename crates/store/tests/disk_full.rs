@@ -1,0 +1,223 @@
+//! A disk without room: statements that need some are refused, nothing that was acknowledged is lost, reads go on, and writes
+//! go on when there is room again.
+
+use env::simulated::{Faults, SimWorld};
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+use std::path::Path;
+use store::wal::LogOptions;
+use store::{LockWait, Options, ScanRange, Store, StoreError, Tree, TreeId, WriteError, check_files};
+
+const FOLDER: &str = "/data";
+const NOWAIT: LockWait = LockWait::Nowait;
+
+fn options() -> Options {
+    Options {
+        background_threads: false,
+        buffer_pool_bytes: 2 << 20,
+        undo_memory_bytes: 8 << 20,
+        log: LogOptions { segment_bytes: 64 << 10, ..LogOptions::default() },
+        ..Options::default()
+    }
+}
+
+fn open(world: &SimWorld) -> (Store, Tree) {
+    let store = Store::open(world.env(), Path::new(FOLDER), options()).unwrap();
+    let tree = store.tree(TreeId(2)).unwrap();
+    (store, tree)
+}
+
+fn leave_room(world: &SimWorld, bytes: u64, cannot_reserve: bool) {
+    let max = world.disk().used_bytes(cannot_reserve) + bytes;
+    world.disk().plan(Faults { space_bytes_max: Some(max), cannot_reserve, ..Faults::default() });
+}
+
+fn key(number: u32) -> [u8; 4] {
+    // Spread, so that every commit changes another page.
+    number.wrapping_mul(2_654_435_761).to_be_bytes()
+}
+
+fn value(number: u32, round: u32) -> Vec<u8> {
+    vec![(number ^ round) as u8; 700 + (number % 300) as usize]
+}
+
+fn is_full(error: &StoreError) -> bool {
+    matches!(error, StoreError::DiskFull { .. })
+}
+
+/// Changes one row; false if there is no room.
+fn put(store: &Store, tree: &Tree, number: u32, round: u32) -> bool {
+    let mut txn = store.begin();
+    match txn.put(tree, &key(number), &value(number, round), NOWAIT) {
+        Ok(()) => {}
+        Err(WriteError::Store(error)) if is_full(&error) => return false,
+        Err(error) => panic!("{error}"),
+    }
+    match txn.commit() {
+        Ok(position) => store.sync_to(position.unwrap()).unwrap(),
+        Err(error) if is_full(&error) => return false,
+        Err(error) => panic!("{error}"),
+    }
+    true
+}
+
+type Rows = BTreeMap<Vec<u8>, Vec<u8>>;
+
+fn all(store: &Store, tree: &Tree) -> Rows {
+    let view = store.read_view();
+    let mut rows = Rows::new();
+    let mut scan = store.scan(tree, &ScanRange::all());
+    scan.for_each(view.reader(), |key, value| {
+        rows.insert(key.to_vec(), value.to_vec());
+        ControlFlow::Continue(())
+    })
+    .unwrap();
+    rows
+}
+
+/// Writes rows until so many in a row were refused. Answers how many were.
+fn fill(store: &Store, tree: &Tree, rows: &mut Rows, round: u32) -> u32 {
+    let mut refused = 0;
+    for number in 0..6_000 {
+        if put(store, tree, number % 1_500, round + number / 1_500) {
+            rows.insert(key(number % 1_500).to_vec(), value(number % 1_500, round + number / 1_500));
+            assert_eq!(refused, 0, "a small row fits where a small one did not");
+        } else {
+            refused += 1;
+            if refused > 50 {
+                break;
+            }
+        }
+    }
+    refused
+}
+
+#[test]
+fn without_room_for_the_log_or_the_data_file_the_rest_goes_on() {
+    // The first leaves no room for the log, the last enough for the log, and none for the pages.
+    for room in [0, 20 << 10, 100 << 10, 400 << 10, 1_300 << 10] {
+        let mut world = SimWorld::new(room);
+        let (store, tree) = open(&world);
+        let mut rows = Rows::new();
+        for number in 0..1_000 {
+            assert!(put(&store, &tree, number, 0));
+            rows.insert(key(number).to_vec(), value(number, 0));
+        }
+        store.checkpoint_now().unwrap();
+        for round in 1..4 {
+            leave_room(&world, room, false);
+            let refused = fill(&store, &tree, &mut rows, round * 10);
+            // Later on there are spare segments and free blocks enough.
+            assert!(refused > 0 || round > 1, "room {room} round {round}");
+            assert!(store.stopped().is_none(), "{:?}", store.stopped());
+            assert_eq!(all(&store, &tree), rows, "room {room} round {round}");
+            if round == 2 {
+                // The power fails in the middle of it. Opening needs room for a segment of the log.
+                drop((store, tree));
+                world = world.crash();
+                let report = check_files(world.env(), Path::new(FOLDER)).unwrap();
+                assert_eq!(report.damages, [], "room {room}");
+                let (store, tree) = open(&world);
+                assert_eq!(all(&store, &tree), rows, "room {room} after a crash");
+                for number in 0..1_500 {
+                    assert!(put(&store, &tree, number, 77));
+                    rows.insert(key(number).to_vec(), value(number, 77));
+                }
+                assert_eq!(all(&store, &tree), rows);
+                break;
+            }
+            // Somebody made room: everything goes on by itself.
+            world.disk().plan(Faults::default());
+            for number in 0..1_500 {
+                assert!(put(&store, &tree, number, round), "room {room} round {round}");
+                rows.insert(key(number).to_vec(), value(number, round));
+            }
+            store.checkpoint_now().unwrap();
+            assert_eq!(all(&store, &tree), rows);
+        }
+    }
+}
+
+#[test]
+fn a_transaction_that_finds_no_room_can_be_rolled_back() {
+    let world = SimWorld::new(3);
+    let (store, tree) = open(&world);
+    let mut rows = Rows::new();
+    for number in 0..1_000 {
+        assert!(put(&store, &tree, number, 0));
+        rows.insert(key(number).to_vec(), value(number, 0));
+    }
+    store.checkpoint_now().unwrap();
+    leave_room(&world, 0, false);
+    let mut large = store.begin();
+    let savepoint = large.savepoint();
+    let mut changed = 0;
+    let refused = loop {
+        match large.put(&tree, &key(changed), &value(changed, 9), NOWAIT) {
+            Ok(()) => changed += 1,
+            Err(error) => break error,
+        }
+    };
+    assert!(matches!(&refused, WriteError::Store(error) if is_full(error)), "{refused}");
+    assert!(changed > 50, "{changed}");
+    // Reads go on, the statement can be taken back, and the transaction.
+    assert_eq!(all(&store, &tree), rows);
+    large.put(&tree, &key(changed), b"x", NOWAIT).unwrap_err();
+    large.rollback_to(&savepoint).unwrap();
+    large.rollback().unwrap();
+    assert_eq!(all(&store, &tree), rows);
+    assert!(is_full(&store.checkpoint_now().unwrap_err()));
+    assert_eq!(store.status().is_full, 1);
+    // What was given up is not in the way of the next.
+    let blocks = store.status().file_blocks;
+    for _ in 0..20 {
+        assert!(is_full(&store.checkpoint_now().unwrap_err()));
+    }
+    assert_eq!(store.status().file_blocks, blocks);
+    world.disk().plan(Faults::default());
+    assert!(put(&store, &tree, 5, 1));
+    rows.insert(key(5).to_vec(), value(5, 1));
+    assert_eq!(store.status().is_full, 0);
+    drop((store, tree));
+    let (store, tree) = open(&world.crash());
+    assert_eq!(all(&store, &tree), rows);
+}
+
+#[test]
+fn a_checkpoint_that_is_given_up_anywhere_loses_nothing() {
+    // As a file system that cannot reserve: the room ends at a later block each time.
+    let mut given_up = 0;
+    for blocks in (0..120).step_by(3) {
+        let world = SimWorld::new(blocks);
+        let (store, tree) = open(&world);
+        let mut rows = Rows::new();
+        for number in 0..600 {
+            assert!(put(&store, &tree, number, 0));
+        }
+        store.checkpoint_now().unwrap();
+        for number in 0..900 {
+            assert!(put(&store, &tree, number, 1));
+            rows.insert(key(number).to_vec(), value(number, 1));
+        }
+        leave_room(&world, blocks * 16 * 1024, true);
+        given_up += u32::from(store.checkpoint_now().is_err());
+        assert!(store.stopped().is_none(), "{blocks}: {:?}", store.stopped());
+        for number in 300..1_200 {
+            if put(&store, &tree, number, 2) {
+                rows.insert(key(number).to_vec(), value(number, 2));
+            }
+        }
+        assert_eq!(all(&store, &tree), rows, "{blocks}");
+        if blocks % 2 == 0 {
+            world.disk().plan(Faults::default());
+            store.checkpoint_now().unwrap();
+        }
+        drop((store, tree));
+        let world = world.crash();
+        assert_eq!(check_files(world.env(), Path::new(FOLDER)).unwrap().damages, [], "{blocks}");
+        let (store, tree) = open(&world);
+        assert_eq!(all(&store, &tree), rows, "{blocks}");
+        store.check().unwrap();
+    }
+    assert!(given_up > 15, "{given_up}");
+}
