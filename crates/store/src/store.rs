@@ -69,6 +69,9 @@ pub struct Options {
     pub checkpoint_log_bytes: u64,
     /// Begin a checkpoint when this long passed since the last and something changed.
     pub checkpoint_interval: Duration,
+    /// Begin a checkpoint when two fifths of all pages changed, and this many bytes of them: until it ends the data file holds
+    /// both versions of each. So many free bytes, and half as many as are in use, may a data file have before it is shortened.
+    pub checkpoint_dirty_bytes: u64,
 }
 
 impl Default for Options {
@@ -82,6 +85,7 @@ impl Default for Options {
             background_threads: true,
             checkpoint_log_bytes: 512 << 20,
             checkpoint_interval: Duration::from_secs(60),
+            checkpoint_dirty_bytes: 96 << 20,
         }
     }
 }
@@ -178,6 +182,8 @@ pub struct Status {
     pub file_blocks: u64,
     /// Now: of them, those that the data or the last checkpoint need.
     pub used_blocks: u64,
+    /// Blocks moved to the start of the data file, to shorten it.
+    pub moved_blocks: u64,
     /// Now: 1 while the disk has no room for a checkpoint.
     pub is_full: u64,
     /// Now: 1 while a checkpoint is under way.
@@ -369,6 +375,12 @@ impl Store {
         self.inner.checkpoint()
     }
 
+    /// Whether the upkeep thread would begin a checkpoint now: for who runs without it.
+    #[must_use]
+    pub fn checkpoint_is_due(&self) -> bool {
+        self.inner.checkpoint_is_due()
+    }
+
     /// Removes some of what no snapshot needs any more; says whether there may be more to do.
     ///
     /// # Errors
@@ -415,6 +427,7 @@ impl Store {
             page_count: inner.pool.page_count(),
             file_blocks: inner.checkpointer.figures.file_blocks.load(Ordering::Relaxed),
             used_blocks: inner.checkpointer.figures.used_blocks.load(Ordering::Relaxed),
+            moved_blocks: inner.checkpointer.figures.moved_blocks.load(Ordering::Relaxed),
             is_full: u64::from(inner.checkpointer.is_full()),
             checkpoint_runs: inner.checkpointer.figures.runs.load(Ordering::Relaxed),
             checkpoint_micros: inner.checkpointer.figures.micros.load(Ordering::Relaxed),

@@ -602,26 +602,38 @@ pub(crate) fn split_into(left: &mut Body, right: &mut Body, index: usize, separa
     assert!(count(left) + count(right) == count(&old));
 }
 
-/// Whether two neighbouring leaves fit into one, leaving room for some growth.
-pub(crate) fn leaves_fit(left: &Body, right: &Body) -> bool {
+/// Whether two neighbouring nodes fit into one, leaving room for some growth; beside an empty one none is needed.
+pub(crate) fn nodes_fit(left: &Body, right: &Body) -> bool {
     let new_prefix = upper_fence(right).map_or(0, |upper| common_len(lower_fence(left), upper));
+    let level = level(left);
     let size = |body: &Body| -> usize {
         let gained = prefix_len(body).saturating_sub(new_prefix);
-        (0..count(body)).map(|index| cell_bytes_at(body, index) + SLOT_BYTES + gained).sum()
+        (0..count(body))
+            .map(|index| cell_bytes(level, cell_bytes_at(body, index) + gained) + SLOT_BYTES)
+            .sum()
     };
-    let fences = lower_fence(left).len() + upper_fence(right).map_or(0, <[u8]>::len);
-    SLOTS_AT + fences + size(left) + size(right) <= BODY_BYTES / 4 * 3
+    // The first child of an inner node gets the key that its node had above.
+    let key = if level > 0 { lower_fence(right).len().next_multiple_of(8) } else { 0 };
+    let fences = (lower_fence(left).len() + upper_fence(right).map_or(0, <[u8]>::len)).next_multiple_of(8);
+    let max = if count(left) == 0 || count(right) == 0 { BODY_BYTES } else { BODY_BYTES / 4 * 3 };
+    SLOTS_AT + fences + size(left) + size(right) + key <= max
 }
 
-/// Takes all of `right`'s records into `left`, which then covers both ranges. [`leaves_fit`] was asked.
-pub(crate) fn merge_leaves(left: &mut Body, right: &Body) {
-    assert!(level(left) == 0 && level(right) == 0);
+/// Takes all that is in `right` into `left`, which then covers both ranges. [`nodes_fit`] was asked.
+pub(crate) fn merge_nodes(left: &mut Body, right: &Body) {
+    assert!(level(left) == level(right));
     let old = *left;
     rebuild(left, &old, lower_fence(&old), upper_fence(right));
     for index in 0..count(&old) {
         push_cell_of(left, &old, index);
     }
-    for index in 0..count(right) {
+    let mut rest = 0..count(right);
+    if level(right) > 0 {
+        rest.start = 1;
+        let prefix_len = prefix_len(left);
+        push_child(left, count(&old), &lower_fence(right)[prefix_len..], child(right, 0));
+    }
+    for index in rest {
         push_cell_of(left, right, index);
     }
 }
@@ -880,8 +892,8 @@ mod tests {
                 prop_assert_eq!(check(&body), Ok(()));
                 prop_assert_eq!(check(&right), Ok(()));
                 prop_assert_eq!(&all(&[&body, &right]), &expected);
-                if leaves_fit(&body, &right) {
-                    merge_leaves(&mut body, &right);
+                if nodes_fit(&body, &right) {
+                    merge_nodes(&mut body, &right);
                     prop_assert_eq!(check(&body), Ok(()));
                     prop_assert_eq!(&all(&[&body]), &expected);
                 }

@@ -13,7 +13,7 @@ use super::node;
 use crate::error::StoreError;
 use crate::ids::{PageId, TreeId};
 use crate::pager::Fault;
-use crate::pager::frame::{Body, ExclusiveGuard, SharedGuard};
+use crate::pager::frame::{BODY_BYTES, Body, ExclusiveGuard, SharedGuard};
 use crate::pager::pool::Pool;
 use crate::pager::table::Entry;
 
@@ -24,8 +24,12 @@ pub(crate) struct Root {
     pub(crate) page: PageId,
 }
 
-/// A leaf fuller than this is left alone; an emptier one is merged with a neighbour if both fit.
-const MERGE_BELOW_BYTES: usize = node::RECORD_BYTES_MAX;
+/// A node fuller than this is left alone; an emptier one is merged with a neighbour if both fit.
+const MERGE_BELOW_BYTES: usize = BODY_BYTES / 2;
+/// Above this a node looks for a neighbour only now and then: most neighbours are too full.
+const MERGE_SURELY_BELOW_BYTES: usize = BODY_BYTES / 4;
+/// So often: whenever its count is a multiple.
+const MERGE_SOMETIMES: usize = 4;
 /// Descents that go side by side: as many as a core has loads under way, about.
 pub(crate) const DESCENTS_MAX: usize = 16;
 /// A level deeper than any tree: 3 children a node at least, 2^64 records at most.
@@ -225,28 +229,58 @@ impl Root {
         Ok(())
     }
 
-    /// Merges the leaf with `key` into a neighbour (or the neighbour into it) if it is nearly empty and both fit into one.
+    /// Merges the leaf with `key` with a neighbour if both fit into one, and the nodes above that become too empty by that.
     /// Inside the gate, no latch held. Gives up at the first obstacle: this is only housekeeping.
-    pub(crate) fn merge_leaf(self, pool: &Pool, key: &[u8]) -> Result<bool, Fault> {
-        let Some(place) = self.find(pool, Seek::At(key), 0)? else { return Ok(false) };
-        let Some((parent, index)) = place.parent else { return Ok(false) };
-        let Some(mut parent) = pool.arena().upgrade(parent.frame, parent.version) else { return Ok(false) };
+    pub(crate) fn merge_leaf(self, pool: &Pool, key: &[u8], mut wanted: Merge) -> Result<(), Fault> {
+        let mut level = 0;
+        while level < LEVELS_MAX && wanted != Merge::No {
+            wanted = self.merge(pool, key, level, wanted)?;
+            level += 1;
+        }
+        Ok(())
+    }
+
+    /// Merges the node at `level` with a neighbour under the same parent. Answers what the node above wants then.
+    fn merge(self, pool: &Pool, key: &[u8], level: u8, wanted: Merge) -> Result<Merge, Fault> {
+        let Some(place) = self.find(pool, Seek::At(key), level)? else { return Ok(Merge::No) };
+        let Some((parent, index)) = place.parent else { return self.shrink(pool) };
+        let Some(mut parent) = pool.arena().upgrade(parent.frame, parent.version) else {
+            return Ok(Merge::No);
+        };
+        let is_near = |page: PageId| pool.table().get(page).and_then(Entry::frame).is_some();
         let count = node::count(parent.body());
         let pairs = [(index, index + 1), (index.wrapping_sub(1), index)];
         for (left, right) in pairs {
             if right >= count || left >= count {
                 continue;
             }
-            let mut left_guard = pool.exclusive(node::child(parent.body(), left))?;
-            let right_guard = pool.exclusive(node::child(parent.body(), right))?;
-            if node::leaves_fit(left_guard.body(), right_guard.body()) {
-                node::merge_leaves(pool.modify(&mut left_guard), right_guard.body());
+            let (left, right_page) = (node::child(parent.body(), left), node::child(parent.body(), right));
+            if wanted == Merge::IfNear && !(is_near(left) && is_near(right_page)) {
+                continue;
+            }
+            let mut left_guard = pool.exclusive(left)?;
+            let right_guard = pool.exclusive(right_page)?;
+            if node::nodes_fit(left_guard.body(), right_guard.body()) {
+                node::merge_nodes(pool.modify(&mut left_guard), right_guard.body());
                 node::remove(pool.modify(&mut parent), right);
                 pool.free(right_guard);
-                return Ok(true);
+                return Ok(wants_merge(parent.body()));
             }
         }
-        Ok(false)
+        Ok(Merge::No)
+    }
+
+    /// Takes the content of the root's only child into the root: the reverse of [`Root::grow`].
+    fn shrink(self, pool: &Pool) -> Result<Merge, Fault> {
+        let mut root = pool.exclusive(self.page)?;
+        let body = root.body();
+        if node::tree_id(body) != self.tree || node::level(body) == 0 || node::count(body) != 1 {
+            return Ok(Merge::No);
+        }
+        let child = pool.exclusive(node::child(body, 0))?;
+        pool.modify(&mut root).copy_from_slice(child.body());
+        pool.free(child);
+        Ok(Merge::No)
     }
 
     /// Frees all pages of the tree. Inside the gate only; readers that still come find it gone. Frees what it can per call
@@ -351,9 +385,24 @@ impl Root {
     }
 }
 
-/// Whether a leaf is empty enough to look for a neighbour to merge with.
-pub(crate) fn wants_merge(body: &Body) -> bool {
-    node::used_bytes(body) < MERGE_BELOW_BYTES
+/// Whether a node from which something was taken is to be merged with a neighbour.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Merge {
+    /// No.
+    No,
+    /// If there is one in memory.
+    IfNear,
+    /// Also if it has to be read.
+    Surely,
+}
+
+/// Asks a node from which something was taken.
+pub(crate) fn wants_merge(body: &Body) -> Merge {
+    match node::used_bytes(body) {
+        ..MERGE_SURELY_BELOW_BYTES => Merge::Surely,
+        ..MERGE_BELOW_BYTES if node::count(body).is_multiple_of(MERGE_SOMETIMES) => Merge::IfNear,
+        _ => Merge::No,
+    }
 }
 
 #[cfg(test)]
@@ -397,9 +446,7 @@ mod tests {
         }
         let merge = wants_merge(leaf.body());
         drop(leaf);
-        if merge {
-            root.merge_leaf(pool, key).unwrap();
-        }
+        root.merge_leaf(pool, key, merge).unwrap();
     }
 
     fn get(pool: &Pool, root: Root, key: &[u8]) -> Option<Vec<u8>> {
@@ -453,6 +500,57 @@ mod tests {
             Err(Fault::Store(StoreError::TreeGone(TreeId(9))))
         ));
         assert_eq!(pool.page_count(), 0);
+    }
+
+    /// A window that slides over the keys leaves nothing behind it, neither leaves nor the nodes above them.
+    #[test]
+    fn a_sliding_window_takes_no_more_pages_than_it_needs() {
+        let pool = pool(4096);
+        let root = create(&pool, TreeId(9)).unwrap();
+        let long = |number: u32| [&number.to_be_bytes()[..], &[7; 700]].concat();
+        const WINDOW: u32 = 1_000;
+        let mut pages = 0;
+        for number in 0..30 * WINDOW {
+            put(&pool, root, &long(number), &[number as u8; 100]);
+            if number + 1 == WINDOW {
+                pages = pool.page_count();
+            }
+            if number >= WINDOW {
+                delete(&pool, root, &long(number - WINDOW));
+                // The window's ends lie in leaves that are not full.
+                assert!(pool.page_count() <= pages + pages / 20 + 4, "{} of {pages}", pool.page_count());
+            }
+        }
+        assert_eq!(root.check(&pool).unwrap().1, u64::from(WINDOW));
+        for number in 29 * WINDOW..30 * WINDOW {
+            delete(&pool, root, &long(number));
+        }
+        assert_eq!((pool.page_count(), root.level(&pool).unwrap()), (1, 0), "the root is a leaf again");
+    }
+
+    /// Keys that come and go everywhere: leaves are merged before most of them is empty.
+    #[test]
+    fn random_churn_leaves_no_empty_leaves() {
+        let pool = pool(4096);
+        let root = create(&pool, TreeId(9)).unwrap();
+        let key = |number: u32| number.wrapping_mul(2_654_435_761).to_be_bytes();
+        for number in 0..40_000 {
+            put(&pool, root, &key(number), &[number as u8; 100]);
+        }
+        let full = root.check(&pool).unwrap().0;
+        for number in 0..200_000 {
+            delete(&pool, root, &key(number));
+            put(&pool, root, &key(number + 40_000), &[number as u8; 100]);
+        }
+        let churned = root.check(&pool).unwrap();
+        assert_eq!(churned.1, 40_000);
+        assert!(churned.0 <= full * 5 / 4, "{} leaves, {full} before", churned.0);
+        for number in 200_000..234_000 {
+            delete(&pool, root, &key(number));
+        }
+        let left = root.check(&pool).unwrap();
+        assert_eq!(left.1, 6_000);
+        assert!(left.0 <= full / 3, "{} leaves for a seventh of the rows, {full} before", left.0);
     }
 
     #[test]

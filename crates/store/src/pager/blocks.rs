@@ -95,6 +95,16 @@ impl Blocks {
         end - whole - last
     }
 
+    pub(crate) fn is_used(&self, block: u32) -> bool {
+        self.used.get(block as usize / 64).is_some_and(|bits| bits >> (block % 64) & 1 == 1)
+    }
+
+    /// One past the last block in use.
+    pub(crate) fn used_end(&self) -> u32 {
+        let last = self.used.iter().rposition(|&bits| bits != 0).unwrap_or(0);
+        last as u32 * 64 + (64 - self.used[last].leading_zeros())
+    }
+
     /// How many blocks are in use, superblocks included.
     pub(crate) fn used_count(&self) -> u32 {
         self.used_count
@@ -117,6 +127,7 @@ mod tests {
         assert_eq!(blocks.allocate(), Some(202));
         assert!(!blocks.mark(202));
         assert_eq!((blocks.used_count(), blocks.free_before(203), blocks.free_before(300)), (203, 0, 97));
+        assert_eq!((blocks.used_end(), blocks.is_used(202), blocks.is_used(203)), (203, true, false));
     }
 
     #[test]

@@ -46,6 +46,11 @@ pub(crate) fn seal_page(block: &mut Block, body: &Body, number: u64, checkpoint:
     seal(block, Kind::Page, number, checkpoint);
 }
 
+/// Which page it holds, or which block it is.
+pub(crate) fn number_of(block: &Block) -> u64 {
+    u64::from_le_bytes(block[8..16].try_into().expect("8 bytes"))
+}
+
 /// Which checkpoint wrote the block.
 pub(crate) fn checkpoint_of(block: &Block) -> u64 {
     u64::from_le_bytes(block[16..24].try_into().expect("8 bytes"))

@@ -414,6 +414,24 @@ impl Pool {
         block
     }
 
+    /// Gives a page another block with the same content, if `from` still is its block. `write` writes it. Nobody reads the page
+    /// from the file meanwhile.
+    pub(crate) fn move_page<E>(
+        &self,
+        page: PageId,
+        from: u32,
+        to: u32,
+        write: impl FnOnce() -> Result<(), E>,
+    ) -> Result<bool, E> {
+        let _loading = self.loading[page.0 as usize % LOADING_SHARDS].lock();
+        let Some(entry) = self.table.get(page).filter(|entry| entry.block() == from) else {
+            return Ok(false);
+        };
+        write()?;
+        entry.set_block(to);
+        Ok(true)
+    }
+
     /// Lets the numbers of freed pages be given out again.
     pub(crate) fn reuse(&self, pages: &[PageId]) {
         self.numbers.lock().reusable.extend(pages.iter().map(|page| page.0));

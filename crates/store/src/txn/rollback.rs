@@ -2,7 +2,7 @@
 
 use crate::btree::Seek;
 use crate::btree::node::{self, Version};
-use crate::btree::tree::{Exclusive, Root};
+use crate::btree::tree::{Exclusive, Root, wants_merge};
 use crate::error::StoreError;
 use crate::ids::{TreeId, TxnId};
 use crate::mvcc::undo::{self, Entry, Kind};
@@ -87,8 +87,10 @@ pub(crate) fn restore(inner: &Inner, entry: &Entry<'_>, at: u64, txn: TxnId) -> 
         let mut old = value.unwrap_or(&[]).to_vec();
         if entry.kind == Kind::Absent {
             node::remove(body, index);
+            let wants_merge = wants_merge(leaf.body());
             drop(leaf);
             tree.state.count(-i64::from(was_live));
+            inner.tidy_up(root, entry.key, wants_merge);
             return Ok(Undone::Restored(None));
         }
         let live = entry.apply(&mut old)?;

@@ -9,6 +9,9 @@
 //! 4. Make the log durable up to the position, then write one of the two superblocks. Sync.
 //! 5. Only now give out again the blocks that the new state no longer uses, and the log before the position.
 //!
+//! The file stays short: blocks are given out from its start, a file more than half of which is free
+//! ([`State::blocks_wanted`]) has the blocks behind that bound moved to its start, some at each checkpoint, and is cut.
+//!
 //! Before step 2 the file is made long enough. If the disk has no room, there or later, the checkpoint is given up: the last
 //! superblock counts on, pages written so far keep their new blocks, and the next attempt goes on from there
 //! (`docs/decisions/disk-full.md`).
@@ -70,6 +73,10 @@ pub(crate) struct Figures {
     /// The file's length, and what of it is in use, after the last one.
     pub(crate) file_blocks: AtomicU64,
     pub(crate) used_blocks: AtomicU64,
+    /// Blocks moved to shorten the file.
+    pub(crate) moved_blocks: AtomicU64,
+    /// 1 if the file is longer than it should be and another checkpoint would shorten it.
+    pub(crate) too_long: AtomicU64,
 }
 
 /// What the last durable superblock leads to, and what checkpoints that were given up since have changed.
@@ -79,6 +86,10 @@ pub(crate) struct State {
     pub(crate) blocks: Blocks,
     /// The file's length.
     pub(crate) file_blocks: u32,
+    /// Free blocks that a file of any length may have.
+    pub(crate) spare_blocks: u32,
+    /// Checkpoints in a row that could not move anything although the file is too long.
+    pub(crate) idle_moves: u32,
     pub(crate) map_blocks: Vec<u32>,
     pub(crate) directory_blocks: Vec<u32>,
     pub(crate) undo_blocks: Vec<u32>,
@@ -87,6 +98,11 @@ pub(crate) struct State {
     /// Pages taken out of the map: their numbers are free when a superblock without them is durable.
     pub(crate) freed_pages: Vec<PageId>,
 }
+
+/// Blocks that a checkpoint moves at most, to shorten the file: 16 MiB.
+const MOVED_BLOCKS_MAX: u32 = 1024;
+/// So many checkpoints in a row may find nothing that can be moved before no more are made for that.
+const IDLE_MOVES_MAX: u32 = 3;
 
 /// What was noted while the gate was closed.
 struct Cut {
@@ -115,6 +131,8 @@ impl Figures {
     fn note(&self, state: &State) {
         self.file_blocks.store(u64::from(state.file_blocks), Ordering::Relaxed);
         self.used_blocks.store(u64::from(state.blocks.used_count()), Ordering::Relaxed);
+        let too_long = state.file_blocks > state.blocks_wanted() && state.idle_moves < IDLE_MOVES_MAX;
+        self.too_long.store(u64::from(too_long), Ordering::Relaxed);
     }
 }
 
@@ -142,6 +160,11 @@ impl Checkpointer {
     /// Asks for a checkpoint soon, because the log has no room.
     pub(crate) fn ask(&self) {
         self.is_asked.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether the file is longer than it should be.
+    pub(crate) fn is_too_long(&self) -> bool {
+        self.figures.too_long.load(Ordering::Relaxed) != 0
     }
 
     pub(crate) fn is_asked(&self) -> bool {
@@ -262,6 +285,12 @@ pub(crate) fn zero_block() -> Box<Block> {
 }
 
 impl State {
+    /// How long the file may be: half as long again as what is in use, and a little, so that the next checkpoint finds room.
+    fn blocks_wanted(&self) -> u32 {
+        let used = self.blocks.used_count();
+        used.saturating_add(used / 2).saturating_add(self.spare_blocks)
+    }
+
     fn allocate(&mut self) -> Result<u32, StoreError> {
         self.blocks.allocate().ok_or(StoreError::Limit("blocks of the data file"))
     }
@@ -337,6 +366,7 @@ impl Inner {
         let undo = undo?;
         let written = self
             .write_pages(state, number, &cut)
+            .and_then(|()| self.move_blocks(state))
             .and_then(|()| self.write_maps(state, number, &cut))
             .and_then(|()| self.write_directory(state, number));
         let directory = match written {
@@ -375,6 +405,7 @@ impl Inner {
         state.blocks.keep();
         state.changed_maps.clear();
         self.pool.reuse(&std::mem::take(&mut state.freed_pages));
+        self.cut_file(state);
         checkpointer.position.store(cut.position.0, Ordering::Relaxed);
         self.counters.checkpoints.increment();
         if let Some(log) = self.log.get() {
@@ -424,6 +455,64 @@ impl Inner {
             state.freed_pages.push(page);
         }
         Ok(())
+    }
+
+    /// Moves blocks from the end of a file that is too long to its start. Their pages stay as they are.
+    fn move_blocks(&self, state: &mut State) -> Result<(), StoreError> {
+        let wanted = state.blocks_wanted();
+        let (mut block, mut moved) = (zero_block(), 0);
+        for from in (wanted..state.file_blocks).rev() {
+            if moved == MOVED_BLOCKS_MAX {
+                break;
+            }
+            if !state.blocks.is_used(from) {
+                continue;
+            }
+            if let Some(map) = state.map_blocks.iter().position(|&map| map == from) {
+                state.changed_maps.insert(map);
+                continue;
+            }
+            let read = self.checkpointer.file.read_at(u64::from(from) * PAGE_BYTES as u64, &mut block[..]);
+            let page = PageId(image::number_of(&block));
+            // What is damaged stays where it is. Chains are written anew at each checkpoint.
+            if read.is_err() || image::check(&block, Kind::Page, page.0).is_err() {
+                continue;
+            }
+            let to = state.allocate()?;
+            if to >= wanted {
+                state.blocks.free(to);
+                break;
+            }
+            let written = self.pool.move_page(page, from, to, || {
+                self.checkpointer.write_fresh(state, to, &block).map(|()| moved += 1)
+            });
+            match written {
+                Ok(true) => {
+                    state.blocks.free(from);
+                    state.changed_maps.insert(page.0 as usize / MAP_PAGES);
+                }
+                Ok(false) => state.blocks.free(to),
+                Err(error) => {
+                    state.blocks.free(to);
+                    return Err(error);
+                }
+            }
+        }
+        state.idle_moves = if moved == 0 && state.file_blocks > wanted { state.idle_moves + 1 } else { 0 };
+        self.checkpointer.figures.moved_blocks.fetch_add(u64::from(moved), Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// Gives free blocks at the end of a file that is too long back to the system.
+    fn cut_file(&self, state: &mut State) {
+        let end = state.blocks.used_end();
+        if state.file_blocks > state.blocks_wanted() && end < state.file_blocks {
+            // A file that cannot be cut keeps its length.
+            if self.checkpointer.file.set_len(u64::from(end) * PAGE_BYTES as u64).is_ok() {
+                state.file_blocks = end;
+                state.idle_moves = 0;
+            }
+        }
     }
 
     /// Writes the parts of the map that changed.

@@ -6,7 +6,7 @@
 
 use crate::btree::Seek;
 use crate::btree::node;
-use crate::btree::tree::{self, Exclusive};
+use crate::btree::tree::{self, Exclusive, Merge, Root};
 use crate::error::StoreError;
 use crate::ids::{Csn, TreeId, TxnId};
 use crate::mvcc::undo::{End, Kind, NONE};
@@ -169,13 +169,16 @@ impl Inner {
         let wants_merge = tree::wants_merge(leaf.body());
         drop(leaf);
         self.counters.tombstones_purged.increment();
-        if wants_merge {
-            match root.merge_leaf(&self.pool, key) {
-                Ok(_) | Err(Fault::NoFrame) => {} // Only housekeeping: another time.
-                Err(fault) => return Err(fault),
-            }
-        }
+        self.tidy_up(root, key, wants_merge);
         Ok(())
+    }
+
+    /// Merges a leaf from which something was taken, if it wants to be. Inside the gate, no latch held.
+    pub(crate) fn tidy_up(&self, root: Root, key: &[u8], wanted: Merge) {
+        if wanted != Merge::No && !self.checkpointer.is_full() {
+            // Only housekeeping: another time, and who needs a damaged neighbour is told.
+            let _another_time = root.merge_leaf(&self.pool, key, wanted);
+        }
     }
 
     /// Frees a tree whose drop every snapshot sees, in one step for a checkpoint.

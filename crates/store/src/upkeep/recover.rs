@@ -79,6 +79,8 @@ pub(crate) fn open(env: &Env, path: &Path, options: Options) -> Result<Inner, Op
         .map_err(io(named("removing old undo in")))?;
     let pool = Pool::new(Arc::clone(&file), frame_count(options.buffer_pool_bytes))
         .map_err(io(format!("reserving {} bytes for the buffer pool", options.buffer_pool_bytes)))?;
+    let spare = options.checkpoint_dirty_bytes / PAGE_BYTES as u64;
+    let spare_blocks = u32::try_from(spare).unwrap_or(u32::MAX);
     if !exists {
         folder.sync().map_err(io(named("syncing the data folder")))?;
         // The superblocks' places, so that writing one never needs room.
@@ -88,6 +90,8 @@ pub(crate) fn open(env: &Env, path: &Path, options: Options) -> Result<Inner, Op
             number: 0,
             blocks: Blocks::new(),
             file_blocks: FIRST_BLOCK,
+            spare_blocks,
+            idle_moves: 0,
             map_blocks: Vec::new(),
             directory_blocks: Vec::new(),
             undo_blocks: Vec::new(),
@@ -119,6 +123,8 @@ pub(crate) fn open(env: &Env, path: &Path, options: Options) -> Result<Inner, Op
         number: superblock.checkpoint,
         blocks,
         file_blocks: u32::try_from(file_bytes / PAGE_BYTES as u64).unwrap_or(u32::MAX),
+        spare_blocks,
+        idle_moves: 0,
         map_blocks,
         directory_blocks,
         undo_blocks,

@@ -1,5 +1,6 @@
 //! The thread behind the store: purges what commits left over and begins checkpoints.
 
+use crate::pager::frame::PAGE_BYTES;
 use crate::store::Inner;
 use env::threads::Thread;
 use parking_lot::{Condvar, Mutex};
@@ -10,6 +11,8 @@ use std::time::Duration;
 const IDLE: Duration = Duration::from_millis(50);
 /// How long after a checkpoint without room, or without effect on a full log, the next one is tried.
 const FULL_RETRY: Duration = Duration::from_secs(1);
+/// How long after a checkpoint the next one goes on shortening the file.
+const SHRINK_PAUSE: Duration = Duration::from_secs(1);
 /// Ticks of purge between two looks at whether a checkpoint is due.
 const TICKS_PER_ROUND: usize = 16;
 
@@ -99,15 +102,20 @@ impl Inner {
         Ok(more)
     }
 
-    fn checkpoint_is_due(&self) -> bool {
+    pub(crate) fn checkpoint_is_due(&self) -> bool {
         let Some(log) = self.log.get() else { return false };
         let log_bytes = log.end_lsn().0 - self.checkpointer.position().0;
-        let dirty = u64::from(self.pool.dirty_count()) * 4 > u64::from(self.pool.arena().frame_count()) * 3;
+        let pages = u64::from(self.pool.dirty_count());
+        let dirty = pages * 4 > u64::from(self.pool.arena().frame_count()) * 3
+            || (pages * PAGE_BYTES as u64 > self.options.checkpoint_dirty_bytes
+                && pages * 5 > self.pool.page_count() * 2);
         let since = self.env.clock.now().since(self.checkpointer.ended());
         if self.checkpointer.is_full() {
             return since > FULL_RETRY;
         }
+        let is_quiet = pages * PAGE_BYTES as u64 * 8 <= self.options.checkpoint_dirty_bytes;
         dirty
+            || (is_quiet && self.checkpointer.is_too_long() && since > SHRINK_PAUSE)
             || (self.checkpointer.is_asked() && log_bytes > 0 && since > FULL_RETRY)
             || log_bytes > self.options.checkpoint_log_bytes
             || (log_bytes > 0 && since > self.options.checkpoint_interval)
