@@ -98,6 +98,10 @@ pub struct Reply<'a> {
     procedure: Option<Box<str>>,
     /// A result with rows was begun and not ended.
     rows_open: bool,
+    /// Frames of the row begun last have left.
+    row_under_way: bool,
+    /// A row whose beginning has left will never end: nothing the client could read can follow.
+    is_cut: bool,
 }
 
 /// What a reply was before a stored procedure began to answer: see [`Reply::begin_procedure`].
@@ -135,6 +139,8 @@ impl<'a> Reply<'a> {
             local_file_open: false,
             procedure: None,
             rows_open: false,
+            row_under_way: false,
+            is_cut: false,
         }
     }
 
@@ -159,6 +165,10 @@ impl<'a> Reply<'a> {
     /// The client is gone.
     pub fn end_partial_rows(&mut self, status: StatusFlags, warnings: u16) -> Outcome {
         self.packets.abandon();
+        self.is_cut |= self.row_under_way;
+        if self.is_cut {
+            return Err(crate::error::ER_NET_ERROR_ON_WRITE.bare());
+        }
         if self.rows_open { self.end_rows(status, warnings) } else { Ok(()) }
     }
 
@@ -238,6 +248,29 @@ impl<'a> Reply<'a> {
         self.packets.begin()
     }
 
+    /// The row begun last, to append more to.
+    ///
+    /// # Panics
+    /// If no row is begun.
+    #[inline]
+    pub fn row(&mut self) -> &mut Vec<u8> {
+        self.packets.payload()
+    }
+
+    /// Between the pieces of a long row: sends what fills frames, so that a row of any length takes the memory of a frame
+    /// and a piece. Once something was sent the row must be ended, or the connection is lost.
+    ///
+    /// # Errors
+    /// The client is gone.
+    #[inline]
+    pub fn continue_row(&mut self) -> Outcome {
+        if !self.packets.end_full_frames() {
+            return Ok(());
+        }
+        self.row_under_way = true;
+        self.send()
+    }
+
     /// Ends the row begun last; sends when enough is waiting.
     ///
     /// # Errors
@@ -245,6 +278,7 @@ impl<'a> Reply<'a> {
     #[inline]
     pub fn end_row(&mut self) -> Outcome {
         self.packets.end();
+        self.row_under_way = false;
         if self.packets.len() >= BUFFER_BYTES_HIGH { self.send() } else { Ok(()) }
     }
 
@@ -428,9 +462,16 @@ impl<'a> Reply<'a> {
         self.finished_count
     }
 
+    /// Whether a row was begun, sent in part and never ended: the connection cannot go on. For the server.
+    #[must_use]
+    pub fn is_cut(&self) -> bool {
+        self.is_cut
+    }
+
     /// Appends an error, in place of a row that was begun. For the server, which writes what a session returns.
     pub fn error(&mut self, error: &SqlError) {
         self.packets.abandon();
+        self.is_cut |= self.row_under_way;
         message::encode_error(
             error.number,
             Some(&error.state),

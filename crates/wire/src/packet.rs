@@ -6,9 +6,11 @@
 //! ```
 //!
 //! Invariants:
-//! 1. [`PacketBuffer`] holds whole frames, and at its end at most one open packet, whose header is patched when it ends.
+//! 1. [`PacketBuffer`] holds whole frames, and at its end at most one open packet, whose header is patched when it ends. The
+//!    full frames of a long one can end, and be sent, before the rest of it is there.
 //! 2. A payload whose length divides by 0xffffff ends with an empty frame.
-//! 3. [`PacketReader`] never holds or reserves more than what arrived: a length field alone costs nothing.
+//! 3. [`PacketReader`] never holds or reserves more than what arrived, until that fills a frame: a length field alone costs
+//!    nothing.
 
 use crate::codec::{Malformed, malformed};
 
@@ -78,6 +80,30 @@ impl PacketBuffer {
         } else {
             self.end_long(start, length);
         }
+    }
+
+    /// Between the pieces of a long payload: makes its bytes so far whole frames, as many as they fill, so that these can be
+    /// sent. The packet stays open. Says whether there are any.
+    #[inline]
+    pub fn end_full_frames(&mut self) -> bool {
+        let is_long = |start: usize| self.bytes.len() - start - HEADER_BYTES >= FRAME_PAYLOAD_BYTES_MAX;
+        self.open.is_some_and(is_long) && self.cut_full_frames()
+    }
+
+    #[cold]
+    fn cut_full_frames(&mut self) -> bool {
+        while let Some(start) = self.open
+            && let next = start + HEADER_BYTES + FRAME_PAYLOAD_BYTES_MAX
+            && next <= self.bytes.len()
+        {
+            let header = FRAME_PAYLOAD_BYTES_MAX as u32 | u32::from(self.sequence) << 24;
+            self.bytes[start..start + HEADER_BYTES].copy_from_slice(&header.to_le_bytes());
+            self.sequence = self.sequence.wrapping_add(1);
+            // Where the next frame begins: what is there already moves by a header.
+            self.bytes.splice(next..next, [0; HEADER_BYTES]);
+            self.open = Some(next);
+        }
+        true
     }
 
     /// Cuts a payload that needs several frames: makes room for the headers in one pass from the back.
@@ -227,6 +253,20 @@ pub fn next_packet(input: &[u8]) -> Incoming<'_> {
     }
 }
 
+/// Makes room for `bytes` more in a vector that receives a long value. Once it has grown to a frame, there is room for the
+/// longest value allowed: growing by copying would need it twice, and memory that is never written is never there.
+#[inline]
+pub fn make_room(value: &mut Vec<u8>, bytes: usize, bytes_max: usize) {
+    let length = value.len() + bytes;
+    if length > value.capacity() && length > FRAME_PAYLOAD_BYTES_MAX && length <= bytes_max {
+        // Without so much address space it grows as any vector does.
+        let _ = value.try_reserve_exact(bytes_max.min(ROOM_BYTES_MAX).saturating_sub(value.len()));
+    }
+}
+
+/// Most room that is made at once: what `max_allowed_packet` may be.
+const ROOM_BYTES_MAX: usize = 1 << 30;
+
 /// Why a [`PacketReader`] gives up.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum PacketError {
@@ -297,6 +337,7 @@ impl PacketReader {
                 self.frame_bytes_left = length;
             }
             let take = self.frame_bytes_left.min(input.len() - used);
+            make_room(&mut self.payload, take, bytes_max);
             self.payload.extend_from_slice(&input[used..used + take]);
             used += take;
             self.frame_bytes_left -= take;

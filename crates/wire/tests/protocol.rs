@@ -95,6 +95,37 @@ fn payloads_of_every_length_around_the_frame_limit_come_back() {
     }
 }
 
+/// A payload whose full frames leave while it grows: the other side cannot tell.
+#[test]
+fn a_payload_sent_while_it_grows_is_the_same() {
+    for length in [0, 10, FRAME_PAYLOAD_BYTES_MAX - 1, FRAME_PAYLOAD_BYTES_MAX, 40_000_000] {
+        for piece in [100_003, 700_001, FRAME_PAYLOAD_BYTES_MAX, 39_999_999] {
+            let payload: Vec<u8> = (0..length).map(|at| ((at * 31) >> 8) as u8).collect();
+            let mut whole = PacketBuffer::new();
+            whole.set_sequence(255);
+            whole.put(b"before");
+            whole.put(&payload);
+            let mut packets = PacketBuffer::new();
+            packets.set_sequence(255);
+            packets.put(b"before");
+            let mut sent = Vec::new();
+            packets.begin();
+            for piece in payload.chunks(piece) {
+                packets.payload().extend_from_slice(piece);
+                if packets.end_full_frames() {
+                    sent.extend_from_slice(packets.frames());
+                    packets.clear_frames();
+                    assert!(packets.len() < FRAME_PAYLOAD_BYTES_MAX + 4, "{length}, {}", piece.len());
+                }
+            }
+            packets.end();
+            sent.extend_from_slice(packets.frames());
+            assert!(sent == whole.frames(), "{length} bytes in pieces of {piece}");
+            assert_eq!(packets.sequence(), whole.sequence());
+        }
+    }
+}
+
 #[test]
 fn a_length_that_lies_reserves_nothing_and_one_over_the_limit_is_refused() {
     let mut reader = PacketReader::new(0);

@@ -118,7 +118,9 @@ impl PreparedStatements {
             statement.long_data_error = true;
             return;
         }
-        statement.long_data.entry(parameter).or_default().extend_from_slice(data);
+        let value = statement.long_data.entry(parameter).or_default();
+        wire::packet::make_room(value, data.len(), packet_max);
+        value.extend_from_slice(data);
     }
 
     fn find(&mut self, id: u32, command: &str) -> Result<&mut PreparedStatement, Box<SqlError>> {

@@ -160,8 +160,8 @@ impl Connection {
         } else if reply.finished_count() == 0 {
             reply.error(&broken_session());
         }
-        let position = reply.position();
-        if link.is_broken() {
+        let (position, is_cut) = (reply.position(), reply.is_cut());
+        if link.is_broken() || is_cut {
             return Err(End::Aborted);
         }
         if self.control.kill_state() == Kill::Connection {
