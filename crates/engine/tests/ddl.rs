@@ -113,6 +113,7 @@ impl Session {
             ranges: vec![table::KeyBytesRange::ALL],
             reverse: false,
             columns: (0..columns.len()).collect(),
+            parts: Vec::new(),
         });
         let mut out = Vec::new();
         while scan.next_batch(view.reader(), &Utc, &mut batch, None).unwrap() {

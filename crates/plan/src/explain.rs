@@ -377,6 +377,9 @@ impl Printer<'_> {
     }
 
     fn table_column(&self, table: TableIndex, ordinal: usize) -> ColumnId {
+        if let Some(part) = self.plan.tables[table.0 as usize].part(ordinal) {
+            return part.id;
+        }
         let at = |info: &crate::logical::ColumnInfo| info.origin == Some((table, ordinal as u32));
         ColumnId(self.plan.columns.iter().position(at).unwrap_or(usize::MAX >> 1) as u32)
     }

@@ -17,7 +17,9 @@ pub use syntax::ast::SetOp;
 use types::{DataType, Physical};
 
 use crate::expr::{ColumnId, Expr};
-use crate::logical::{AggregateFunction, InsertCell, JoinKind, NeededPrivilege, OutputColumn, TableIndex};
+use crate::logical::{
+    AggregateFunction, InsertCell, JoinKind, NeededPrivilege, OutputColumn, TableIndex, TablePart,
+};
 
 /// A whole statement, ready to run.
 #[derive(Clone, Debug)]
@@ -28,6 +30,8 @@ pub struct PhysicalPlan {
     pub tables: Vec<PlanTable>,
     /// The result's columns, in order of the root's output.
     pub output: Vec<OutputColumn>,
+    /// Columns of the result that may say where a large value lies instead of holding it, and of which table; none: empty.
+    pub apart: Vec<Option<TableIndex>>,
     /// Types of the parameters.
     pub parameters: Vec<DataType>,
     /// What the account must be allowed.
@@ -63,6 +67,25 @@ pub struct PlanTable {
     pub alias: Arc<str>,
     /// FOR UPDATE (true), FOR SHARE (false), or no locking read. Targets of UPDATE and DELETE are read FOR UPDATE.
     pub lock: Option<(bool, LockWait)>,
+    /// Parts of its large columns; part `i` has the ordinal behind the table's columns.
+    pub parts: Vec<TablePart>,
+}
+
+impl PlanTable {
+    /// The part at `ordinal`, if it is not a whole column.
+    #[must_use]
+    pub fn part(&self, ordinal: usize) -> Option<&TablePart> {
+        self.parts.get(ordinal.checked_sub(self.entry.definition.columns.len())?)
+    }
+
+    /// Type of the column, or part of one, at `ordinal`.
+    #[must_use]
+    pub fn column_type(&self, ordinal: usize) -> &DataType {
+        match self.part(ordinal) {
+            Some(part) => &part.data_type,
+            None => &self.entry.definition.columns[ordinal].data_type,
+        }
+    }
 }
 
 /// What a plan does.
@@ -340,7 +363,7 @@ pub enum Op {
         table: TableIndex,
         /// Position of the locator in the input.
         locator: u32,
-        /// Ordinals of the columns appended to the input's.
+        /// Ordinals of the columns and parts appended to the input's.
         columns: Vec<usize>,
     },
 }
@@ -370,7 +393,7 @@ pub struct Scan {
     pub table: TableIndex,
     /// By which index and which ranges of it.
     pub access: Access,
-    /// Ordinals of the columns read. Output: these, in order, then the locator if asked for.
+    /// Ordinals of the columns and parts read. Output: these, in order, then the locator if asked for.
     pub columns: Vec<usize>,
     /// Ends the output with the row's locator (a bytes column).
     pub locator: bool,

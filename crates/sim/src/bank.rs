@@ -291,7 +291,7 @@ impl Life<'_> {
         let shapes = columns.iter().map(|&column| table.definition().columns[column].data_type.physical());
         let mut batch = Batch::new(shapes);
         let ranges = vec![KeyBytesRange::ALL];
-        let mut scan = table.scan(ScanRequest { index, ranges, reverse: false, columns });
+        let mut scan = table.scan(ScanRequest { index, ranges, reverse: false, columns, parts: Vec::new() });
         let mut rows = Rows::new();
         loop {
             let more = self.excuse(scan.next_batch(view.reader(), &Utc, &mut batch, None))?;

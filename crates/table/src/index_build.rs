@@ -22,6 +22,7 @@ use types::Cell;
 use types::vector::{Batch, BytesColumn};
 
 use crate::error::{WriteError, from_store};
+use crate::part::Columns;
 use crate::read::ScanRequest;
 use crate::table::{Index, KeyBytesRange, Table};
 use crate::write::{EntryBytes, duplicate};
@@ -392,7 +393,16 @@ impl IndexBuild {
     ) -> Result<Locked<()>, WriteError> {
         let mut locators = BytesColumn::default();
         let mode = LockMode::Shared;
-        table.lock_columns(transaction, locator, mode, wait, &Utc, &self.columns, batch, &mut locators)
+        table.lock_columns(
+            transaction,
+            locator,
+            mode,
+            wait,
+            &Utc,
+            Columns::whole(&self.columns),
+            batch,
+            &mut locators,
+        )
     }
 
     fn key(&self, number: usize, row: &Row<'_>, locator: &[u8]) -> Vec<u8> {
@@ -407,7 +417,13 @@ impl IndexBuild {
     }
 
     fn request(&self, range: KeyBytesRange) -> ScanRequest {
-        ScanRequest { index: None, ranges: vec![range], reverse: false, columns: self.columns.clone() }
+        ScanRequest {
+            index: None,
+            ranges: vec![range],
+            reverse: false,
+            columns: self.columns.clone(),
+            parts: Vec::new(),
+        }
     }
 
     fn batch(&self) -> Batch {

@@ -23,8 +23,13 @@ const KEY_BYTES: usize = 12;
 /// From this length on a value has a stream of its own.
 pub(crate) const OWN_STREAM_BYTES: usize = 64 << 10;
 
+/// From this length on a value gets just the room that it needs.
+const ROOM_EXACT_BYTES: usize = 16 << 20;
+
 /// Large values read in this process, in whole or in part, whoever asked for them.
 pub static LARGE_VALUES_READ: Counter = Counter::new();
+/// Their bytes that were read.
+pub static LARGE_VALUE_BYTES_READ: Counter = Counter::new();
 
 /// Under which rules a row and its large values are read.
 #[derive(Clone, Copy)]
@@ -105,6 +110,31 @@ impl Table {
         self.fetch(ReadFrom::Current(transaction), reference, out)
     }
 
+    /// Appends a piece of the value that `reference` names: `bytes` from `offset` on, or what is left of it. The first piece
+    /// counts as the reading of the value.
+    ///
+    /// # Errors
+    /// As [`Table::fetch_large`].
+    pub fn fetch_large_piece(
+        &self,
+        reader: Reader<'_>,
+        reference: LargeReference,
+        offset: u64,
+        bytes: u64,
+        out: &mut Vec<u8>,
+    ) -> Result<(), StoreError> {
+        let offset = offset.min(reference.length);
+        let piece = LargeReference {
+            stream: reference.stream,
+            offset: reference.offset + offset,
+            length: bytes.min(reference.length - offset),
+        };
+        if offset == 0 {
+            LARGE_VALUES_READ.increment();
+        }
+        self.fetch_piece(ReadFrom::View(reader), piece, out)
+    }
+
     pub(crate) fn fetch(
         &self,
         from: ReadFrom<'_>,
@@ -112,12 +142,27 @@ impl Table {
         out: &mut Vec<u8>,
     ) -> Result<(), StoreError> {
         LARGE_VALUES_READ.increment();
+        self.fetch_piece(from, reference, out)
+    }
+
+    fn fetch_piece(
+        &self,
+        from: ReadFrom<'_>,
+        reference: LargeReference,
+        out: &mut Vec<u8>,
+    ) -> Result<(), StoreError> {
         let start = out.len();
         let wanted = reference.length as usize;
+        LARGE_VALUE_BYTES_READ.add(reference.length);
         let Some(tree) = &self.large else { return Err(self.missing(None)) };
         let mut chunk = (reference.offset / CHUNK_BYTES as u64) as u32;
         let mut skip = (reference.offset % CHUNK_BYTES as u64) as usize;
-        out.reserve(wanted);
+        // A vector that grows by itself may take twice what it holds.
+        if wanted >= ROOM_EXACT_BYTES {
+            out.reserve_exact(wanted);
+        } else {
+            out.reserve(wanted);
+        }
         let mut append = |out: &mut Vec<u8>, bytes: &[u8]| {
             let bytes = bytes.get(skip..).unwrap_or(&[]);
             let left = wanted - (out.len() - start);

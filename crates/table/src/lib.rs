@@ -15,6 +15,7 @@ pub mod foreign_key;
 mod index_build;
 mod large;
 mod metadata_lock;
+mod part;
 mod print;
 mod read;
 mod statistics;
@@ -30,8 +31,9 @@ pub use check::{CheckDepth, CheckEnd, PROBLEMS_MAX, check_dictionary, tree_owner
 pub use error::{DuplicateKey, ForeignKeyViolation, WriteError};
 pub use foreign_key::ForeignKeys;
 pub use index_build::{BuildPosition, IndexBuild, IndexBuildError};
-pub use large::LARGE_VALUES_READ;
+pub use large::{LARGE_VALUE_BYTES_READ, LARGE_VALUES_READ};
 pub use metadata_lock::{MetadataLock, MetadataLockError, MetadataMode, Others, Patience};
+pub use part::{Columns, Part, PartKind, Whole};
 pub use print::print_cell;
 pub use read::{ScanRequest, TableScan};
 pub use table::{KeyBytesRange, Table, may_need_large_values};

@@ -14,6 +14,7 @@ use crate::codec::row::{BytesRef, RowView, spilled_reference, version_of};
 use crate::entry::EntryCodec;
 use crate::error::{DuplicateKey, WriteError, from_store};
 use crate::large::ReadFrom;
+use crate::part::{Columns, Part, PartKind, Whole};
 use crate::table::{KeyBytesRange, Table};
 use crate::zone::TimestampZone;
 
@@ -26,8 +27,10 @@ pub struct ScanRequest {
     pub ranges: Vec<KeyBytesRange>,
     /// From the last key to the first.
     pub reverse: bool,
-    /// Ordinals of the columns to fill, in the order of the batch's columns.
+    /// Ordinals of the columns to fill, in the order of the batch's columns; behind the table's columns those of `parts`.
     pub columns: Vec<usize>,
+    /// Parts of columns that may be asked for.
+    pub parts: Vec<Part>,
 }
 
 /// A scan under way. It holds no latch between calls; every call takes the same reader.
@@ -39,6 +42,7 @@ pub struct TableScan {
     /// All columns come from the entries.
     covering: bool,
     columns: Vec<usize>,
+    parts: Vec<Part>,
     reverse: bool,
     /// What is left, the next range last.
     ranges: Vec<KeyBytesRange>,
@@ -69,8 +73,9 @@ impl Table {
     #[must_use]
     pub fn scan(self: &Arc<Self>, request: ScanRequest) -> TableScan {
         let index = request.index.filter(|&index| self.indexes[index].entries.is_some());
-        let covering =
-            index.is_some_and(|index| request.columns.iter().all(|&column| self.covers(index, column)));
+        let mut columns = Columns::new(&self.definition, &request.columns, &request.parts).columns();
+        let covering = index.is_some_and(|index| columns.all(|column| self.covers(index, column)));
+        drop(columns);
         let mut ranges = request.ranges;
         ranges.retain(|range| !range.is_empty());
         if !request.reverse {
@@ -81,6 +86,7 @@ impl Table {
             index,
             covering,
             columns: request.columns,
+            parts: request.parts,
             reverse: request.reverse,
             ranges,
             current: None,
@@ -174,7 +180,7 @@ impl Table {
         locators: &BytesColumn,
         reader: Reader<'_>,
         zone: &dyn TimestampZone,
-        columns: &[usize],
+        columns: Columns<'_>,
         batch: &mut Batch,
         matched: &mut Vec<u32>,
     ) -> Result<(), StoreError> {
@@ -194,7 +200,7 @@ impl Table {
         keys: &BytesColumn,
         reader: Reader<'_>,
         zone: &dyn TimestampZone,
-        columns: &[usize],
+        columns: Columns<'_>,
         batch: &mut Batch,
         matched: &mut Vec<u32>,
     ) -> Result<(), StoreError> {
@@ -225,7 +231,7 @@ impl Table {
         locators: &BytesColumn,
         reader: Reader<'_>,
         zone: &dyn TimestampZone,
-        columns: &[usize],
+        columns: Columns<'_>,
         batch: &mut Batch,
         mut matched: impl FnMut(u32),
     ) -> Result<(), StoreError> {
@@ -263,7 +269,7 @@ impl Table {
         body: &[u8],
         from: ReadFrom<'_>,
         zone: &dyn TimestampZone,
-        columns: &[usize],
+        columns: Columns<'_>,
         batch: &mut Batch,
     ) -> Result<(), StoreError> {
         if let Some(reference) = spilled_reference(body) {
@@ -280,19 +286,26 @@ impl Table {
         view: &RowView<'_>,
         from: ReadFrom<'_>,
         zone: &dyn TimestampZone,
-        columns: &[usize],
+        columns: Columns<'_>,
         batch: &mut Batch,
     ) -> Result<(), StoreError> {
         let external = view.has_external();
-        for (column, &ordinal) in batch.columns.iter_mut().zip(columns) {
-            if external
+        for (column, &ordinal) in batch.columns.iter_mut().zip(columns.ordinals) {
+            if let Some(part) = columns.part(ordinal) {
+                if let Some(reference) = view.push_part(part, column) {
+                    column.push_bytes_with(|out| {
+                        if matches!(part.kind, PartKind::Whole { .. }) {
+                            out.push(Whole::HERE);
+                        }
+                        self.fetch(from, reference, out)
+                    })?;
+                }
+            } else if external
                 && !view.is_null(ordinal)
                 && view.column_is_external(ordinal)
                 && let BytesRef::External { reference, .. } = view.bytes(ordinal)
             {
-                let mut value = Vec::new();
-                self.fetch(from, reference, &mut value)?;
-                column.push_bytes(&value);
+                column.push_bytes_with(|out| self.fetch(from, reference, out))?;
             } else {
                 view.push_to(ordinal, zone, column);
             }
@@ -302,8 +315,33 @@ impl Table {
     }
 
     /// Whether the columns of a row can be read under the latch.
-    fn needs_fetch(view: &RowView<'_>, columns: &[usize]) -> bool {
-        view.has_external() && columns.iter().any(|&ordinal| view.column_is_external(ordinal))
+    fn needs_fetch(view: &RowView<'_>, columns: Columns<'_>) -> bool {
+        view.has_external()
+            && columns.ordinals.iter().any(|&ordinal| match columns.part(ordinal) {
+                Some(part) => view.part_is_external(part),
+                None => view.column_is_external(ordinal),
+            })
+    }
+
+    /// Appends the columns of a row, or of an entry, that has all of them.
+    #[inline]
+    fn push_here(view: &RowView<'_>, zone: &dyn TimestampZone, columns: Columns<'_>, batch: &mut Batch) {
+        if columns.parts.is_empty() {
+            for (column, &ordinal) in batch.columns.iter_mut().zip(columns.ordinals) {
+                view.push_to(ordinal, zone, column);
+            }
+        } else {
+            for (column, &ordinal) in batch.columns.iter_mut().zip(columns.ordinals) {
+                match columns.part(ordinal) {
+                    Some(part) => {
+                        let missing = view.push_part(part, column);
+                        debug_assert!(missing.is_none(), "a row that needs more is fetched");
+                    }
+                    None => view.push_to(ordinal, zone, column),
+                }
+            }
+        }
+        batch.row_count += 1;
     }
 
     /// Locks the row with this locator and reads its current version.
@@ -358,7 +396,7 @@ impl Table {
         mode: LockMode,
         wait: LockWait,
         zone: &dyn TimestampZone,
-        columns: &[usize],
+        columns: Columns<'_>,
         batch: &mut Batch,
         locators: &mut BytesColumn,
     ) -> Result<Locked<()>, WriteError> {
@@ -467,6 +505,11 @@ impl TableScan {
         Ok(!stopped)
     }
 
+    /// The columns, taken out while the scan itself is borrowed.
+    fn take_columns(&mut self) -> (Vec<usize>, Vec<Part>) {
+        (std::mem::take(&mut self.columns), std::mem::take(&mut self.parts))
+    }
+
     fn fill_from_rows(
         &mut self,
         reader: Reader<'_>,
@@ -475,7 +518,8 @@ impl TableScan {
         mut locators: Option<&mut BytesColumn>,
     ) -> Result<(), StoreError> {
         let table = Arc::clone(&self.table);
-        let columns = std::mem::take(&mut self.columns);
+        let taken = self.take_columns();
+        let columns = Columns::new(&table.definition, &taken.0, &taken.1);
         let mut scratch = std::mem::take(&mut self.scratch);
         let rows_max = self.rows_max;
         let result = loop {
@@ -488,7 +532,7 @@ impl TableScan {
                 if let Some(locators) = &mut locators {
                     locators.push(key);
                 }
-                if spilled_reference(body).is_some() || Table::needs_fetch(&view, &columns) {
+                if spilled_reference(body).is_some() || Table::needs_fetch(&view, columns) {
                     fetch = true;
                     scratch.key.clear();
                     scratch.key.extend_from_slice(key);
@@ -496,10 +540,7 @@ impl TableScan {
                     scratch.value.extend_from_slice(body);
                     return ControlFlow::Break(());
                 }
-                for (column, &ordinal) in batch.columns.iter_mut().zip(&columns) {
-                    view.push_to(ordinal, zone, column);
-                }
-                batch.row_count += 1;
+                Table::push_here(&view, zone, columns, batch);
                 if batch.row_count >= rows_max || batch.is_full() {
                     ControlFlow::Break(())
                 } else {
@@ -510,19 +551,13 @@ impl TableScan {
                 break Err(error);
             }
             if fetch
-                && let Err(error) = table.push_row(
-                    &scratch.key,
-                    &scratch.value,
-                    ReadFrom::View(reader),
-                    zone,
-                    &columns,
-                    batch,
-                )
+                && let Err(error) =
+                    table.push_row(&scratch.key, &scratch.value, ReadFrom::View(reader), zone, columns, batch)
             {
                 break Err(error);
             }
         };
-        self.columns = columns;
+        (self.columns, self.parts) = taken;
         self.scratch = scratch;
         result
     }
@@ -537,7 +572,8 @@ impl TableScan {
     ) -> Result<(), StoreError> {
         let table = Arc::clone(&self.table);
         let Some(entries) = &table.indexes[index].entries else { return Ok(()) };
-        let columns = std::mem::take(&mut self.columns);
+        let taken = self.take_columns();
+        let columns = Columns::new(&table.definition, &taken.0, &taken.1);
         let rows_max = self.rows_max;
         let mut result = Ok(());
         while !self.ranges.is_empty() && batch.row_count < rows_max && !batch.is_full() {
@@ -546,10 +582,7 @@ impl TableScan {
                 if let Some(locators) = &mut locators {
                     locators.push(view.locator());
                 }
-                for (column, &ordinal) in batch.columns.iter_mut().zip(&columns) {
-                    view.push_to(ordinal, zone, column);
-                }
-                batch.row_count += 1;
+                Table::push_here(&view, zone, columns, batch);
                 if batch.row_count >= rows_max || batch.is_full() {
                     ControlFlow::Break(())
                 } else {
@@ -561,7 +594,7 @@ impl TableScan {
                 break;
             }
         }
-        self.columns = columns;
+        (self.columns, self.parts) = taken;
         result
     }
 
@@ -591,12 +624,12 @@ impl TableScan {
             }
         }
         if result.is_ok() {
-            result =
-                table.get_rows_with(&mut scratch, &found, reader, zone, &self.columns, batch, |number| {
-                    if let Some(locators) = &mut locators {
-                        locators.push(found.get(number as usize));
-                    }
-                });
+            let columns = Columns::new(&table.definition, &self.columns, &self.parts);
+            result = table.get_rows_with(&mut scratch, &found, reader, zone, columns, batch, |number| {
+                if let Some(locators) = &mut locators {
+                    locators.push(found.get(number as usize));
+                }
+            });
         }
         scratch.locators = found;
         self.scratch = scratch;
@@ -646,7 +679,7 @@ impl TableScan {
                             covering: self.covering,
                             key,
                             value,
-                            columns: &self.columns,
+                            columns: Columns::new(&table.definition, &self.columns, &self.parts),
                         };
                         let pushed =
                             table.push_locked(transaction, &row, mode, wait, zone, batch, locators)?;
@@ -663,7 +696,8 @@ impl TableScan {
             let mut stopped_at = None;
             while let Some((key, value)) = scan.next(transaction).map_err(refused)? {
                 self.examined += 1;
-                let row = LockedRow { entries, covering: self.covering, key, value, columns: &self.columns };
+                let columns = Columns::new(&table.definition, &self.columns, &self.parts);
+                let row = LockedRow { entries, covering: self.covering, key, value, columns };
                 let pushed = table.push_locked(transaction, &row, mode, wait, zone, batch, locators)?;
                 if pushed && self.index.is_some() && self.mark.is_some() {
                     self.entry_keys.push(key);
@@ -722,7 +756,7 @@ struct LockedRow<'a> {
     covering: bool,
     key: &'a [u8],
     value: &'a [u8],
-    columns: &'a [usize],
+    columns: Columns<'a>,
 }
 
 impl Table {
@@ -755,10 +789,7 @@ impl Table {
             // As MySQL: who changes what the entry shows has to change the entry.
             let view = entries.view(row.key, row.value);
             locators.push(view.locator());
-            for (column, &ordinal) in batch.columns.iter_mut().zip(row.columns) {
-                view.push_to(ordinal, zone, column);
-            }
-            batch.row_count += 1;
+            Self::push_here(&view, zone, row.columns, batch);
             return Ok(true);
         }
         let locator = entries.split(row.key, row.value).0;

@@ -127,6 +127,7 @@ fn check(table: &Arc<Table>, store: &Store, model: &BTreeMap<i64, Row>) {
         ranges: vec![KeyBytesRange::ALL],
         reverse,
         columns: vec![0, 1, 2, 3, 4, 5],
+        parts: Vec::new(),
     };
     let expected: Vec<Row> = model.values().cloned().collect();
     for path in [None, Some(0), Some(1), Some(2), Some(3), Some(4)] {
@@ -150,8 +151,13 @@ fn check(table: &Arc<Table>, store: &Store, model: &BTreeMap<i64, Row>) {
         let columns = if primary { vec![0, 1] } else { vec![1] };
         assert!(columns.iter().all(|&column| table.covers(2, column)));
         let mut batch = Batch::new(columns.iter().map(|_| types::Physical::Int));
-        let mut scan =
-            table.scan(ScanRequest { index: Some(2), ranges: vec![range], reverse: false, columns });
+        let mut scan = table.scan(ScanRequest {
+            index: Some(2),
+            ranges: vec![range],
+            reverse: false,
+            columns,
+            parts: Vec::new(),
+        });
         let mut count = 0;
         let mut locators = BytesColumn::default();
         while scan.next_batch(view.reader(), &Utc, &mut batch, Some(&mut locators)).unwrap() {
@@ -193,6 +199,7 @@ fn run(seed: u64, primary: bool) {
                             ranges: vec![table.key_range(0, &KeyRange::equal(vec![Value::Int(id)]), &Utc)],
                             reverse: false,
                             columns: vec![0],
+                            parts: Vec::new(),
                         });
                         let mut batch = Batch::new([types::Physical::Int]);
                         let mut locators = BytesColumn::default();

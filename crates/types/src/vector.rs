@@ -423,6 +423,14 @@ impl Column {
         self.nulls.push(false);
     }
 
+    /// Appends a string that `write` appends to the vector it is given.
+    #[inline]
+    pub fn push_bytes_with<R>(&mut self, write: impl FnOnce(&mut Vec<u8>) -> R) -> R {
+        let result = self.bytes_mut().push_with(write);
+        self.nulls.push(false);
+        result
+    }
+
     /// Appends a cell of the same shape, or NULL.
     #[inline]
     pub fn push_cell(&mut self, cell: Cell<'_>) {

@@ -458,6 +458,7 @@ pub(super) fn check_rows(
         ranges: vec![table::KeyBytesRange::ALL],
         reverse: false,
         columns: (0..table.columns.len()).collect(),
+        parts: Vec::new(),
     });
     let shapes = table.columns.iter().map(|column| column.data_type.physical());
     let mut batch = types::Batch::new(shapes);

@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use exec::output::CellEncoder;
 use plan::ExprKind;
+use plan::logical::PartKind;
 use plan::physical::{Node, Op, PhysicalPlan, PlanKind, Scan};
 use service::{RowFormat, SqlError};
 use store::Reader;
@@ -134,7 +135,13 @@ impl PointProgram {
             .map(|position| {
                 // A position behind the columns is the locator, which no result has.
                 let ordinal = *scan.columns.get(position)?;
-                let data_type = &definition.columns[ordinal].data_type;
+                // All of a large column is here what the row holds; other parts only a scan gives.
+                let ordinal = match mention.part(ordinal) {
+                    Some(part) if part.kind == PartKind::Whole => part.column,
+                    Some(_) => return None,
+                    None => ordinal,
+                };
+                let data_type = &definition.columns.get(ordinal)?.data_type;
                 let encoder = CellEncoder::new(data_type, results);
                 Some(Column { ordinal, physical: data_type.physical(), encoder })
             })

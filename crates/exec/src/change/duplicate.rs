@@ -167,8 +167,9 @@ impl Insert<'_, '_> {
         let in_the_way = write(ctx, |transaction, context| {
             let (zone, wait) = (context.zone, context.wait);
             let (mode, locator) = (LockMode::Exclusive, &duplicate.locator);
+            let columns = table::Columns::whole(ordinals);
             let locked =
-                table.lock_columns(transaction, locator, mode, wait, zone, ordinals, old, locators)?;
+                table.lock_columns(transaction, locator, mode, wait, zone, columns, old, locators)?;
             Ok(locked == Locked::Row(()) && table.has_key(transaction, duplicate)?)
         })?
         .map_err(|error| row_error(&table, &error))?;

@@ -1,6 +1,6 @@
 //! One value at a time, from its physical form to the protocol's.
 
-use service::RowFormat;
+use service::{Reply, RowFormat};
 use types::charset::Charset;
 use types::data_type::SCALE_NOT_FIXED;
 use types::temporal::{DateTime, Time};
@@ -8,6 +8,12 @@ use types::vector::{Batch, Cell};
 use types::{DataType, Decimal, TypeKind};
 use wire::row;
 use wire::row::{DateTimeFields, TimeFields};
+
+use super::apart::{Apart, LargeValue, ResultCell};
+use crate::expr::SqlResult;
+
+/// Bytes of a large value that are read at a time to be sent.
+const PIECE_BYTES: u64 = 256 << 10;
 
 /// How the values of one column are written.
 #[derive(Clone, Debug)]
@@ -178,6 +184,24 @@ impl CellEncoder {
         }
     }
 
+    /// A large value, in pieces if it is sent as it is stored.
+    fn put_large(&mut self, value: &LargeValue<'_>, reply: &mut Reply<'_>) -> SqlResult<()> {
+        if self.data_type.kind == TypeKind::Json || self.convert.is_some() {
+            let mut whole = Vec::new();
+            value.read(&mut whole)?;
+            self.put_bytes(&whole, reply.row());
+            return reply.continue_row();
+        }
+        wire::codec::put_lenenc_int(reply.row(), value.len());
+        let mut offset = 0;
+        while offset < value.len() {
+            value.read_piece(offset, PIECE_BYTES, reply.row())?;
+            reply.continue_row()?;
+            offset += PIECE_BYTES;
+        }
+        Ok(())
+    }
+
     fn put_converted(
         convert: Option<(Charset, Charset)>,
         scratch: &mut Vec<u8>,
@@ -252,5 +276,40 @@ impl RowEncoder {
                 }
             }
         }
+    }
+
+    /// Sends row `row` of `batch`, whose large values lie apart: these go out a piece at a time.
+    ///
+    /// # Errors
+    /// The store's; the client is gone.
+    pub fn put_row_apart(
+        &mut self,
+        batch: &Batch,
+        row: usize,
+        apart: &Apart<'_>,
+        reply: &mut Reply<'_>,
+    ) -> SqlResult<()> {
+        let out = reply.begin_row();
+        if self.format == RowFormat::Binary {
+            // The bitmap may leave before the last value is there.
+            let bitmap = row::begin_binary(out, self.cells.len());
+            for (index, column) in batch.columns.iter().enumerate().take(self.cells.len()) {
+                if column.nulls.is_null(row) {
+                    row::set_binary_null(out, bitmap, index);
+                }
+            }
+        }
+        for (index, encoder) in self.cells.iter_mut().enumerate() {
+            match apart.cell(batch, index, row) {
+                ResultCell::Apart(value) => encoder.put_large(&value, reply)?,
+                ResultCell::Here(cell) => match self.format {
+                    RowFormat::Text => encoder.put_cell_text(cell, reply.row()),
+                    RowFormat::Binary => {
+                        encoder.put_cell_binary(cell, reply.row());
+                    }
+                },
+            }
+        }
+        reply.end_row()
     }
 }

@@ -5,7 +5,7 @@ use types::charset::Charset;
 use types::vector::{Batch, Cell};
 use types::{DataType, Value};
 
-use super::RowEncoder;
+use super::{Apart, RowEncoder};
 use crate::expr::SqlResult;
 
 /// Takes a query's rows batch by batch.
@@ -15,6 +15,14 @@ pub trait RowSink {
     /// # Errors
     /// The client is gone, or the rows are too many.
     fn batch(&mut self, batch: &Batch) -> SqlResult<bool>;
+
+    /// The next rows, some of whose values lie apart.
+    ///
+    /// # Errors
+    /// As [`RowSink::batch`], and the store's.
+    fn batch_apart(&mut self, batch: &Batch, apart: &Apart<'_>) -> SqlResult<bool> {
+        self.batch(&apart.read_all(batch)?)
+    }
 }
 
 /// Encodes rows into the answer to the client.
@@ -53,6 +61,17 @@ impl RowSink for ReplySink<'_, '_> {
             }
             self.encoder.put_row(batch, row, self.reply.begin_row());
             self.reply.end_row()?;
+            self.row_count += 1;
+        }
+        Ok(true)
+    }
+
+    fn batch_apart(&mut self, batch: &Batch, apart: &Apart<'_>) -> SqlResult<bool> {
+        for row in 0..batch.row_count {
+            if self.row_count == self.rows_max {
+                return Ok(false);
+            }
+            self.encoder.put_row_apart(batch, row, apart, self.reply)?;
             self.row_count += 1;
         }
         Ok(true)

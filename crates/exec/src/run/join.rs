@@ -9,11 +9,12 @@ use plan::Expr;
 use plan::logical::JoinKind;
 use plan::physical::{Node, PhysicalPlan, Scan};
 use store::LockMode;
-use table::{KeyBytesRange, ScanRequest, Table, TableScan};
+use table::{Columns, KeyBytesRange, ScanRequest, Table, TableScan};
 use types::vector::{BATCH_BYTES_TARGET, BATCH_ROWS_MAX, BytesColumn, ColumnData};
 use types::{Batch, Column, Physical};
 
 use super::kept::gather;
+use super::parts::Parts;
 use super::scan::{Ranges, check_visible, keep_rows, local_table, lock_now, lock_of, lock_wait};
 use super::{BoxOperator, Operator, Source};
 use crate::context::ExecContext;
@@ -178,6 +179,7 @@ struct LookupJoin<'p> {
     table: Arc<Table>,
     scan: &'p Scan,
     lock: Option<(LockMode, catalog::LockWait)>,
+    parts: Parts<'p>,
     ranges: Ranges<'p>,
     filter: Option<(Scratch, Arc<Program>)>,
     pairs: Pairs,
@@ -211,11 +213,9 @@ pub(super) fn lookup<'p>(
     };
     let pair_filter = PairFilter::new(conditions, programs)?;
     let table = local_table(plan, scan.table)?;
-    let mut right_shapes: Vec<Physical> = scan
-        .columns
-        .iter()
-        .map(|&ordinal| table.definition().columns[ordinal].data_type.physical())
-        .collect();
+    let mention = &plan.tables[scan.table.0 as usize];
+    let mut right_shapes: Vec<Physical> =
+        scan.columns.iter().map(|&ordinal| mention.column_type(ordinal).physical()).collect();
     if scan.locator {
         right_shapes.push(Physical::Bytes);
     }
@@ -226,6 +226,7 @@ pub(super) fn lookup<'p>(
         lock: lock_of(plan, scan.table),
         table,
         scan,
+        parts: Parts::new(&mention.parts, programs)?,
         ranges,
         filter,
         pairs: Pairs::new(kind, pair_filter, &left_shapes, right_shapes.clone()),
@@ -265,6 +266,7 @@ impl LookupJoin<'_> {
                         ranges: std::mem::take(&mut keys),
                         reverse: false,
                         columns: self.scan.columns.clone(),
+                        parts: self.parts.current().to_vec(),
                     };
                     (self.table.scan(request), row as u32)
                 }
@@ -350,7 +352,7 @@ impl LookupJoin<'_> {
         let mut matched = Vec::new();
         let reader = ctx.reader()?;
         let zone = &ctx.eval.settings.time_zone;
-        let columns = &self.scan.columns;
+        let columns = Columns::new(self.table.definition(), &self.scan.columns, self.parts.current());
         self.table
             .get_unique_rows(index, &points, reader, zone, columns, right, &mut matched)
             .map_err(store_error)?;
@@ -372,12 +374,14 @@ impl LookupJoin<'_> {
 
 impl Operator for LookupJoin<'_> {
     fn start(&mut self, ctx: &mut ExecContext<'_>) -> SqlResult<()> {
-        if lock_now(self.lock, ctx).is_none() {
+        let lock = lock_now(self.lock, ctx);
+        if lock.is_none() {
             check_visible(&self.table, ctx)?;
         }
         self.active = false;
         self.open = None;
         self.ranges.reset();
+        self.parts.start(lock.is_some(), ctx)?;
         self.pairs.filter.scratch.reset();
         if let Some((scratch, _)) = &mut self.filter {
             scratch.reset();

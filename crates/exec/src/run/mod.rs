@@ -9,6 +9,7 @@ mod keep;
 mod kept;
 mod loop_join;
 mod partition;
+mod parts;
 mod recursive;
 pub(crate) mod scan;
 mod set_operation;
@@ -25,7 +26,7 @@ use types::{Batch, Column, Value};
 use crate::context::ExecContext;
 use crate::error::internal;
 use crate::expr::{Program, SqlResult};
-use crate::output::RowSink;
+use crate::output::{Apart, RowSink};
 use crate::prepare::{Prepared, Programs};
 
 pub(crate) use keep::{Keep, KeepCursor, Unseen};
@@ -153,9 +154,14 @@ pub(crate) fn build<'p>(
         Op::Apply { input, subquery, kind, outer } => {
             Box::new(apply::Apply::new(plan, input, subquery, kind, outer, programs)?)
         }
-        Op::Fetch { input, table, locator, columns } => {
-            Box::new(scan::Fetch::new(plan, Source::new(plan, input, programs)?, *table, *locator, columns)?)
-        }
+        Op::Fetch { input, table, locator, columns } => Box::new(scan::Fetch::new(
+            plan,
+            Source::new(plan, input, programs)?,
+            *table,
+            *locator,
+            columns,
+            programs,
+        )?),
     })
 }
 
@@ -180,10 +186,15 @@ pub fn run_query(prepared: &Prepared, ctx: &mut ExecContext<'_>, sink: &mut dyn 
     enter(plan, ctx);
     let mut source = Source::new(plan, root, &mut prepared.programs())?;
     source.start(ctx)?;
+    let apart = Apart::of(plan, ctx)?;
     let mut count = 0;
     while source.next(ctx)? {
         count += source.batch.row_count as u64;
-        if !sink.batch(&source.batch)? {
+        let more = match &apart {
+            None => sink.batch(&source.batch)?,
+            Some(apart) => sink.batch_apart(&source.batch, apart)?,
+        };
+        if !more {
             break;
         }
         ctx.check()?;

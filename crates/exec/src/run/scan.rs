@@ -9,11 +9,12 @@ use plan::function::FunctionId;
 use plan::logical::TableIndex;
 use plan::physical::{PhysicalPlan, RangePlan, Scan};
 use store::{LockMode, LockWait};
-use table::{KeyBytesRange, ScanRequest, Table, TableScan};
+use table::{Columns, KeyBytesRange, ScanRequest, Table, TableScan};
 use types::vector::{BytesColumn, ColumnData};
 use types::{Batch, Column};
 
 use super::kept::columns;
+use super::parts::Parts;
 use super::{BoxOperator, Operator, Source, no_input};
 use crate::context::ExecContext;
 use crate::error::{internal, row_error, store_error};
@@ -33,8 +34,8 @@ pub(super) fn build<'p>(
     programs: &mut Programs<'_>,
 ) -> SqlResult<BoxOperator<'p>> {
     let filter = if scan.filter.is_empty() { None } else { Some(programs.take(&scan.filter)?) };
-    let entry = &plan.tables[scan.table.0 as usize].entry;
-    if entry.source.as_virtual().is_some() {
+    let mention = &plan.tables[scan.table.0 as usize];
+    if mention.entry.source.as_virtual().is_some() {
         let filter = filter.map(|program| (program.scratch(), program));
         return Ok(Box::new(VirtualTableScan {
             plan,
@@ -46,12 +47,15 @@ pub(super) fn build<'p>(
         }));
     }
     let ranges = Ranges::new(scan.access.ranges.as_deref(), programs)?;
+    let parts = Parts::new(&mention.parts, programs)?;
     let filter = filter.map(|program| (program.scratch(), program));
     Ok(Box::new(TableScanOperator {
         table: local_table(plan, scan.table)?,
         scan,
         lock: lock_of(plan, scan.table),
         ranges,
+        parts,
+        batch_rows: usize::MAX,
         filter,
         state: None,
         selected: Vec::new(),
@@ -185,6 +189,9 @@ struct TableScanOperator<'p> {
     scan: &'p Scan,
     lock: Option<(LockMode, CatalogWait)>,
     ranges: Ranges<'p>,
+    parts: Parts<'p>,
+    /// Rows of the next batch.
+    batch_rows: usize,
     filter: Option<(Scratch, Arc<Program>)>,
     state: Option<TableScan>,
     selected: Vec<u32>,
@@ -202,6 +209,7 @@ impl Operator for TableScanOperator<'_> {
             scratch.reset();
         }
         self.ranges.evaluate(&no_input(), ctx)?;
+        self.parts.start(lock.is_some(), ctx)?;
         let access = &self.scan.access;
         let mut ranges = Vec::new();
         self.ranges.keys(&self.table, access.index, 0, ctx, &mut ranges);
@@ -210,9 +218,11 @@ impl Operator for TableScanOperator<'_> {
             ranges,
             reverse: access.backward,
             columns: self.scan.columns.clone(),
+            parts: self.parts.current().to_vec(),
         });
+        self.batch_rows = ctx.rows_wanted;
         if lock.is_some() {
-            state.set_batch_rows(ctx.rows_wanted);
+            state.set_batch_rows(self.batch_rows);
         }
         self.state = Some(state);
         Ok(())
@@ -236,6 +246,11 @@ impl Operator for TableScanOperator<'_> {
                         .map_err(|error| row_error(&self.table, &error))?
                 }
                 None => {
+                    if !self.parts.current().is_empty() {
+                        // Parts may cost reads: as many rows as are wanted, more only if these were not enough.
+                        state.set_batch_rows(self.batch_rows);
+                        self.batch_rows = self.batch_rows.saturating_mul(2);
+                    }
                     let reader = ctx.reader()?;
                     let locators = if self.scan.locator { Some(&mut self.locators) } else { None };
                     state.next_batch(reader, zone, out, locators).map_err(store_error)?
@@ -374,6 +389,7 @@ pub(super) struct Fetch<'p> {
     table: Arc<Table>,
     locator: usize,
     columns: &'p [usize],
+    parts: Parts<'p>,
     fetched: Batch,
     matched: Vec<u32>,
     /// Locators read at a time; fewer where rows are large.
@@ -392,14 +408,15 @@ impl<'p> Fetch<'p> {
         table: TableIndex,
         locator: u32,
         columns: &'p [usize],
+        programs: &mut Programs<'_>,
     ) -> SqlResult<Fetch<'p>> {
-        let table = local_table(plan, table)?;
-        let shapes: Vec<_> =
-            columns.iter().map(|&ordinal| table.definition().columns[ordinal].data_type.physical()).collect();
+        let mention = &plan.tables[table.0 as usize];
+        let shapes: Vec<_> = columns.iter().map(|&ordinal| mention.column_type(ordinal).physical()).collect();
         let fetched = Batch::new(shapes);
         Ok(Fetch {
             input,
-            table,
+            table: local_table(plan, table)?,
+            parts: Parts::new(&mention.parts, programs)?,
             locator: locator as usize,
             columns,
             fetched,
@@ -414,6 +431,7 @@ impl Operator for Fetch<'_> {
     fn start(&mut self, ctx: &mut ExecContext<'_>) -> SqlResult<()> {
         self.done = 0;
         self.input.batch.clear();
+        self.parts.start(ctx.lock_reads, ctx)?;
         self.input.start(ctx)
     }
 
@@ -437,8 +455,9 @@ impl Operator for Fetch<'_> {
             self.matched.clear();
             let zone = &ctx.eval.settings.time_zone;
             let reader = ctx.reader()?;
+            let columns = Columns::new(self.table.definition(), self.columns, self.parts.current());
             self.table
-                .get_rows(&part, reader, zone, self.columns, &mut self.fetched, &mut self.matched)
+                .get_rows(&part, reader, zone, columns, &mut self.fetched, &mut self.matched)
                 .map_err(store_error)?;
             self.count = super::join::next_count(self.count, &self.fetched);
             if self.matched.is_empty() {

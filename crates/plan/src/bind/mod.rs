@@ -367,6 +367,7 @@ impl<'a> Binder<'a> {
         }
         self.used.push(vec![false; entry.definition.columns.len()]);
         self.tables.push(BoundTable {
+            parts: Vec::new(),
             entry,
             alias,
             first_column,

@@ -75,8 +75,7 @@ impl Builder<'_> {
         let bound = &self.bound.tables[table.0 as usize];
         let mut read = needed.clone();
         conditions.iter().for_each(|condition| read.add_expr(condition));
-        let columns: Vec<usize> =
-            (0..bound.entry.definition.columns.len()).filter(|&at| read.has(bound.column(at))).collect();
+        let columns: Vec<usize> = (0..bound.width()).filter(|&at| read.has(bound.column(at))).collect();
         let candidates = self.candidates(table, conditions, &columns, order.map(|(keys, _)| keys));
         let keyed = candidates.iter().any(|candidate| candidate.access.ranges.is_some());
         let selectivity = self.conditions_selectivity(conditions);
@@ -530,7 +529,7 @@ impl Builder<'_> {
                     }
                 }
                 FunctionId::IsNull => {
-                    if let Some(ordinal) = args[0].as_column().and_then(|id| bound.ordinal(id)) {
+                    if let Some(ordinal) = args[0].as_column().and_then(|id| bound.whole_ordinal(id)) {
                         let limit = Limit::Equal { expr: Expr::null(), null_safe: true };
                         out.push(Sarg { column: ordinal, limit, condition: position, exact: true });
                     }
@@ -615,7 +614,7 @@ impl Builder<'_> {
         let ordinal = bound.ordinal(column.as_column()?)?;
         // Nothing of this table's own row, and the same whenever it is computed.
         let mut own = false;
-        value.each_column(&mut |id| own |= bound.ordinal(id).is_some());
+        value.each_column(&mut |id| own |= bound.whole_ordinal(id).is_some());
         let stable = !value.any(&mut |node| match &node.kind {
             ExprKind::UserVar(_) | ExprKind::UserVarAssign { .. } | ExprKind::Subquery(_) => true,
             ExprKind::Call { function, .. } => !function.is_deterministic(),
@@ -687,6 +686,7 @@ impl Builder<'_> {
 /// Whether an index entry alone gives the column: a whole part of the index or of the key of the row.
 fn covers(bound: &BoundTable, index: usize, column: usize) -> bool {
     let definition = &bound.entry.definition;
+    let column = bound.part(column).map_or(column, |part| part.column);
     let in_parts = |index: usize| {
         definition.indexes[index]
             .parts

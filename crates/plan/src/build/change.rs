@@ -13,31 +13,29 @@ use super::{Builder, Needed};
 pub(crate) const NOT_READ: u32 = u32::MAX;
 
 impl Builder<'_> {
-    pub(crate) fn insert(&mut self, insert: &BoundInsert) -> InsertPlan {
+    /// Takes the cells out of `insert`: literals may be large and are not copied.
+    pub(crate) fn insert(&mut self, insert: &mut BoundInsert) -> InsertPlan {
         let table = &self.bound.tables[insert.table.0 as usize];
         let width = table.entry.definition.columns.len();
         let new_row: Vec<ColumnId> = (0..width as u32).map(|at| ColumnId(insert.new_row.0 + at)).collect();
         let mut seen: Vec<ColumnId> = (0..width).map(|at| table.column(at)).collect();
         seen.extend(&new_row);
         let mut collect_first = false;
-        let rows = match &insert.rows {
+        let rows = match &mut insert.rows {
             InsertRows::Values { row_count, cells } => {
-                let cells = cells
-                    .iter()
-                    .map(|cell| match cell {
-                        InsertCell::Expr(expr) => {
-                            InsertCell::Expr(Box::new(self.translate_one(expr, &new_row)))
-                        }
-                        cell => cell.clone(),
-                    })
-                    .collect();
+                let mut cells = std::mem::take(cells);
+                for cell in &mut cells {
+                    if let InsertCell::Expr(expr) = cell {
+                        **expr = self.translate_one(expr, &new_row);
+                    }
+                }
                 InsertSource::Values { row_count: *row_count, cells }
             }
             InsertRows::Query(tree, columns) => {
                 let id = table.entry.definition.id;
                 let node = self.root(tree, columns);
                 collect_first = self.bound.tables.iter().skip(1).any(|other| other.entry.definition.id == id);
-                seen.extend(columns);
+                seen.extend(&*columns);
                 InsertSource::Query(node)
             }
         };

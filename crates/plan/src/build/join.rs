@@ -133,7 +133,7 @@ impl Builder<'_> {
         let bound = &self.bound.tables[table.0 as usize];
         let mut read = needed.clone();
         conditions.iter().for_each(|condition| read.add_expr(condition));
-        (0..bound.entry.definition.columns.len()).filter(|&at| read.has(bound.column(at))).collect()
+        (0..bound.width()).filter(|&at| read.has(bound.column(at))).collect()
     }
 
     fn cheapest(&self, table: TableIndex, conditions: &[Expr], needed: &Needed) -> Candidate {

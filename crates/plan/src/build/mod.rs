@@ -18,7 +18,9 @@ use catalog::{Catalog, References};
 use types::{CollationId, DataType};
 
 use crate::expr::{ColumnId, Expr, ExprKind, SubqueryKind};
-use crate::logical::{AggregateFunction, Bound, BoundKind, JoinKind, Logical, SortKey, TableIndex};
+use crate::logical::{
+    AggregateFunction, Bound, BoundKind, JoinKind, Logical, PartKind, SortKey, TableIndex, TablePart,
+};
 use crate::passes::{self, Switches};
 use crate::physical::{Aggregate, ApplyKind, Node, Op, PhysicalPlan, PlanKind, PlanTable};
 
@@ -55,9 +57,9 @@ pub fn optimize(mut bound: Bound, options: &Options) -> PhysicalPlan {
 /// Builds the physical plan of a statement whose passes have run.
 #[must_use]
 pub fn build(mut bound: Bound, options: &Options) -> PhysicalPlan {
-    let kind = std::mem::replace(&mut bound.kind, BoundKind::Do(Box::new(Logical::OneRow)));
+    let mut kind = std::mem::replace(&mut bound.kind, BoundKind::Do(Box::new(Logical::OneRow)));
     let mut builder = Builder::new(&bound);
-    let kind = match &kind {
+    let kind = match &mut kind {
         BoundKind::Query(tree) => {
             let wanted: Vec<ColumnId> = bound.output.iter().map(|column| column.id).collect();
             PlanKind::Query(builder.root(tree, &wanted))
@@ -73,6 +75,7 @@ pub fn build(mut bound: Bound, options: &Options) -> PhysicalPlan {
     let (outer_slots, node_count) = (builder.outer_slots, builder.node_count);
     let changed: Vec<_> = kind.changed_tables().map(|table| &bound.tables[table.0 as usize].entry).collect();
     let foreign_keys = options.references.graph(&changed);
+    let apart = columns_apart(&bound);
     PhysicalPlan {
         kind,
         tables: bound
@@ -82,9 +85,11 @@ pub fn build(mut bound: Bound, options: &Options) -> PhysicalPlan {
                 entry: table.entry.clone(),
                 alias: table.alias.clone(),
                 lock: table.lock,
+                parts: table.parts.clone(),
             })
             .collect(),
         output: bound.output,
+        apart,
         parameters: bound.parameters,
         privileges: bound.privileges,
         outer_slot_count: outer_slots.len() as u32,
@@ -98,6 +103,20 @@ pub fn build(mut bound: Bound, options: &Options) -> PhysicalPlan {
         references: Arc::clone(&options.references),
         foreign_keys,
     }
+}
+
+/// Which columns of the result are parts that may be references, see [`PhysicalPlan::apart`].
+fn columns_apart(bound: &Bound) -> Vec<Option<TableIndex>> {
+    let table_of = |id: ColumnId| {
+        let is_it = |part: &TablePart| part.id == id && part.kind == PartKind::Whole;
+        let table = bound.tables.iter().position(|table| table.parts.iter().any(is_it))?;
+        Some(TableIndex(table as u32))
+    };
+    if bound.tables.iter().all(|table| table.parts.is_empty()) {
+        return Vec::new();
+    }
+    let apart: Vec<_> = bound.output.iter().map(|column| table_of(column.id)).collect();
+    if apart.iter().all(Option::is_none) { Vec::new() } else { apart }
 }
 
 /// A set of columns.
@@ -555,18 +574,10 @@ impl<'b> Builder<'b> {
                 _ => None,
             },
             Logical::Project { input, items } => {
-                let over_items = keys.iter().any(|key| {
-                    let mut found = false;
-                    key.expr.each_column(&mut |id| found |= items.iter().any(|(item, _)| *item == id));
-                    found
-                });
-                if over_items {
+                if reads_items(keys, items) {
                     return None;
                 }
-                let mut inner = needed.clone();
-                items.iter().for_each(|(id, _)| inner.remove(*id));
-                let kept: Vec<&(ColumnId, Expr)> = items.iter().filter(|(id, _)| needed.has(*id)).collect();
-                kept.iter().for_each(|(_, expr)| inner.add_expr(expr));
+                let (inner, kept) = below_items(items, needed);
                 let node = self.ordered(input, keys, limit, &inner)?;
                 Some(self.project_node(node, &kept, needed))
             }
@@ -588,6 +599,12 @@ impl<'b> Builder<'b> {
                 Logical::Scan { table } => (table, conditions),
                 _ => return None,
             },
+            // What the order does not need is computed for the rows that remain.
+            Logical::Project { input, items } if !reads_items(keys, items) && !assigns(items) => {
+                let (inner, kept) = below_items(items, needed);
+                let node = self.sort_then_fetch(input, keys, limit, &inner)?;
+                return Some(self.project_node(node, &kept, needed));
+            }
             _ => return None,
         };
         let bound_table = &self.bound.tables[table.0 as usize];
@@ -598,9 +615,13 @@ impl<'b> Builder<'b> {
         keys.iter().for_each(|key| early.add_expr(&key.expr));
         conditions.iter().for_each(|condition| early.add_expr(condition));
         let mut late = Vec::new();
-        for (ordinal, column) in bound_table.entry.definition.columns.iter().enumerate() {
+        for ordinal in 0..bound_table.width() {
             let id = bound_table.column(ordinal);
-            if needed.has(id) && !early.has(id) && is_large(&column.data_type) {
+            let costs_reads = match bound_table.part(ordinal) {
+                Some(part) => part.kind.reads_bytes(),
+                None => is_large(&bound_table.entry.definition.columns[ordinal].data_type),
+            };
+            if needed.has(id) && !early.has(id) && costs_reads {
                 late.push(ordinal);
             }
         }
@@ -714,6 +735,30 @@ impl<'b> Builder<'b> {
     }
 }
 
+/// Whether an order needs what a projection computes.
+fn reads_items(keys: &[SortKey], items: &[(ColumnId, Expr)]) -> bool {
+    let mut found = false;
+    for key in keys {
+        key.expr.each_column(&mut |id| found |= items.iter().any(|(item, _)| *item == id));
+    }
+    found
+}
+
+/// Whether a projection sets variables, which shows in which order it is computed.
+fn assigns(items: &[(ColumnId, Expr)]) -> bool {
+    let sets = |node: &Expr| matches!(node.kind, ExprKind::UserVarAssign { .. });
+    items.iter().any(|(_, expr)| expr.any(&mut |node| sets(node)))
+}
+
+/// What is needed below a projection, and which of its items are needed above.
+fn below_items<'i>(items: &'i [(ColumnId, Expr)], needed: &Needed) -> (Needed, Vec<&'i (ColumnId, Expr)>) {
+    let mut inner = needed.clone();
+    items.iter().for_each(|(id, _)| inner.remove(*id));
+    let kept: Vec<&(ColumnId, Expr)> = items.iter().filter(|(id, _)| needed.has(*id)).collect();
+    kept.iter().for_each(|(_, expr)| inner.add_expr(expr));
+    (inner, kept)
+}
+
 /// Rows a LIMIT lets through, as far as it is known.
 fn row_limit(expr: &Expr) -> f64 {
     match expr.as_literal() {
@@ -724,7 +769,7 @@ fn row_limit(expr: &Expr) -> f64 {
 }
 
 /// Values too large to carry through a sort for rows that may be thrown away.
-fn is_large(data_type: &DataType) -> bool {
+pub(crate) fn is_large(data_type: &DataType) -> bool {
     data_type.is_text_or_blob()
         || data_type.kind == types::TypeKind::Json
         || (data_type.is_string() && data_type.length > 512)

@@ -3,6 +3,7 @@
 //! Read next: `statement` (what stands around the tree), `walk` (its inputs and expressions), `print` (its text form,
 //! which the passes' tests show).
 
+mod part;
 mod print;
 mod statement;
 mod walk;
@@ -14,6 +15,7 @@ use types::DataType;
 
 use crate::expr::{ColumnId, Expr, Subquery};
 
+pub use part::{PartKind, TablePart};
 pub use statement::{
     Bound, BoundAssignment, BoundDelete, BoundInsert, BoundKind, BoundTable, BoundUpdate, InsertCell,
     InsertRows, NeededPrivilege, OutputColumn,
@@ -300,7 +302,7 @@ impl Logical {
             | Logical::SetOp { columns, .. } => columns.clone(),
             Logical::Scan { table } => {
                 let table = &tables[table.0 as usize];
-                (0..table.entry.definition.columns.len()).map(|ordinal| table.column(ordinal)).collect()
+                (0..table.width()).map(|ordinal| table.column(ordinal)).collect()
             }
             Logical::Filter { input, .. } | Logical::Sort { input, .. } | Logical::Limit { input, .. } => {
                 input.output(tables)

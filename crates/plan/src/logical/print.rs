@@ -135,7 +135,19 @@ impl Printer<'_> {
         match tree {
             Logical::OneRow => "One row".into(),
             Logical::Empty { columns } => format!("Empty {}", self.columns(columns)),
-            Logical::Scan { table } => format!("Scan {}", self.table(*table)),
+            Logical::Scan { table } => {
+                let definition = &self.bound.tables[table.0 as usize];
+                let parts: Vec<String> = definition
+                    .parts
+                    .iter()
+                    .map(|part| {
+                        let column = &definition.entry.definition.columns[part.column].name;
+                        format!("{} of {column}", part.kind.name())
+                    })
+                    .collect();
+                let giving = if parts.is_empty() { "" } else { ", giving " };
+                format!("Scan {}{giving}{}", self.table(*table), parts.join(", "))
+            }
             Logical::Values { columns, rows } => {
                 let rows: Vec<String> = rows.iter().map(|row| format!("({})", self.list(row))).collect();
                 format!("Values {} = {}", self.columns(columns), rows.join(", "))

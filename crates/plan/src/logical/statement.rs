@@ -5,7 +5,7 @@ use std::sync::Arc;
 use catalog::{LockWait, TableEntry};
 use types::DataType;
 
-use super::{ColumnInfo, Logical, TableIndex};
+use super::{ColumnInfo, Logical, TableIndex, TablePart};
 use crate::expr::{ColumnId, Expr};
 
 /// A table as one place of the statement mentions it.
@@ -23,16 +23,39 @@ pub struct BoundTable {
     pub allowed_indexes: Option<Vec<usize>>,
     /// FORCE INDEX: a table scan only if no index can be used.
     pub force_index: bool,
+    /// Parts of large columns that are read instead of them. Part `i` has the ordinal behind the table's columns.
+    pub parts: Vec<TablePart>,
 }
 
 impl BoundTable {
-    /// The number of the column at `ordinal`.
+    /// The number of the column, or part of one, at `ordinal`.
     #[must_use]
     pub fn column(&self, ordinal: usize) -> ColumnId {
-        ColumnId(self.first_column.0 + ordinal as u32)
+        match ordinal.checked_sub(self.entry.definition.columns.len()) {
+            Some(part) => self.parts[part].id,
+            None => ColumnId(self.first_column.0 + ordinal as u32),
+        }
     }
 
-    /// The ordinal of a column, if it is this table's.
+    /// How many ordinals there are: columns, then parts.
+    #[must_use]
+    pub fn width(&self) -> usize {
+        self.entry.definition.columns.len() + self.parts.len()
+    }
+
+    /// The part at `ordinal`, if it is not a whole column.
+    #[must_use]
+    pub fn part(&self, ordinal: usize) -> Option<&TablePart> {
+        self.parts.get(ordinal.checked_sub(self.entry.definition.columns.len())?)
+    }
+
+    /// The ordinal of the column that a column is, or is a part of.
+    #[must_use]
+    pub fn whole_ordinal(&self, id: ColumnId) -> Option<usize> {
+        self.ordinal(id).or_else(|| self.parts.iter().find(|part| part.id == id).map(|part| part.column))
+    }
+
+    /// The ordinal of a column, if it is one of this table's, whole.
     #[must_use]
     pub fn ordinal(&self, id: ColumnId) -> Option<usize> {
         let ordinal = id.0.checked_sub(self.first_column.0)? as usize;

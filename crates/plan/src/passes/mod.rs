@@ -6,6 +6,7 @@
 //! | `apply` | every other subquery becomes a column computed below the expression (always on) |
 //! | `outer_to_inner` | a LEFT JOIN whose right side a condition needs becomes an inner join; a rule of `pushdown`, which alone knows the conditions that arrive at a join |
 //! | `pushdown` | conditions move to the rows they are about, through projections, joins, groups and unions |
+//! | `parts` | a large column that is asked only for its length, its beginning or whether it is NULL gives that part |
 //!
 //! They run in this order, each over every tree of the statement. Constant parts of expressions are computed once per
 //! execution by the compiled program, so there is no folding here beyond conditions that are plainly TRUE or FALSE.
@@ -14,6 +15,7 @@
 //! `tests/passes/*.script` show each pass's input and output for many queries.
 
 mod apply;
+mod parts;
 mod pushdown;
 mod semijoin;
 
@@ -29,11 +31,13 @@ pub struct Switches {
     pub outer_to_inner: bool,
     /// `pushdown`.
     pub pushdown: bool,
+    /// `parts`.
+    pub parts: bool,
 }
 
 impl Default for Switches {
     fn default() -> Switches {
-        Switches { semijoin: true, outer_to_inner: true, pushdown: true }
+        Switches { semijoin: true, outer_to_inner: true, pushdown: true, parts: true }
     }
 }
 
@@ -44,11 +48,12 @@ pub enum Pass {
     Semijoin,
     Apply,
     Pushdown,
+    Parts,
 }
 
 impl Pass {
     /// All, in order.
-    pub const ALL: [Pass; 3] = [Pass::Semijoin, Pass::Apply, Pass::Pushdown];
+    pub const ALL: [Pass; 4] = [Pass::Semijoin, Pass::Apply, Pass::Pushdown, Pass::Parts];
 
     /// Its name.
     #[must_use]
@@ -57,6 +62,7 @@ impl Pass {
             Pass::Semijoin => "semijoin",
             Pass::Apply => "apply",
             Pass::Pushdown => "pushdown",
+            Pass::Parts => "parts",
         }
     }
 
@@ -67,6 +73,7 @@ impl Pass {
             Pass::Semijoin => switches.semijoin,
             Pass::Apply => true,
             Pass::Pushdown => switches.pushdown,
+            Pass::Parts => switches.parts,
         }
     }
 
@@ -75,6 +82,7 @@ impl Pass {
         // The columns a pass makes are noted in the statement whose trees it changes: they are taken out meanwhile.
         let mut kind = std::mem::replace(&mut bound.kind, BoundKind::Do(Box::new(Logical::OneRow)));
         match &mut kind {
+            BoundKind::Query(tree) if self == Pass::Parts => parts::run_result(bound, tree),
             BoundKind::Query(tree) | BoundKind::Do(tree) => self.run_tree(bound, tree, switches),
             BoundKind::Insert(insert) => {
                 if let InsertRows::Query(tree, _) = &mut insert.rows {
@@ -98,6 +106,7 @@ impl Pass {
             Pass::Semijoin => semijoin::run(bound, tree),
             Pass::Apply => apply::run(bound, tree),
             Pass::Pushdown => pushdown::run(bound, tree, switches.outer_to_inner),
+            Pass::Parts => parts::run(bound, tree),
         }
     }
 
@@ -106,7 +115,8 @@ impl Pass {
         match self {
             Pass::Semijoin => semijoin::in_expr(bound, value),
             Pass::Apply => *source = apply::extract(bound, take(source), value),
-            Pass::Pushdown => {}
+            // An assignment sees what the ones before it set: its columns are those of the new row.
+            Pass::Pushdown | Pass::Parts => {}
         }
     }
 }

@@ -26,6 +26,7 @@ use catalog::{ColumnDefinition, DroppedColumn, StoredValue};
 use types::{Cell, Column, Decimal};
 
 use super::field::Field;
+use crate::part::{Part, PartKind, Whole};
 use crate::zone::TimestampZone;
 
 /// Header bits for the version.
@@ -625,6 +626,69 @@ impl<'a> RowView<'a> {
                 BytesRef::Inline(bytes) => column.push_bytes(bytes),
                 BytesRef::External { prefix, .. } => column.push_bytes(prefix),
             },
+        }
+    }
+
+    /// Appends a part of a column, if the row has all of it; else answers where the rest of it lies.
+    pub fn push_part(&self, part: Part, column: &mut Column) -> Option<LargeReference> {
+        if part.kind == PartKind::Null || self.is_null(part.column) {
+            column.push_null();
+            return None;
+        }
+        let value = self.bytes(part.column);
+        if let PartKind::Length { times } = part.kind {
+            column.push_int(value.len().cast_signed() * i64::from(times));
+            return None;
+        }
+        if let PartKind::Whole { apart } = part.kind {
+            match value {
+                BytesRef::Inline(bytes) => column.push_bytes_with(|out| {
+                    out.push(Whole::HERE);
+                    out.extend_from_slice(bytes);
+                }),
+                BytesRef::External { reference, .. } if apart => column.push_bytes_with(|out| {
+                    out.push(Whole::APART);
+                    reference.write(out);
+                }),
+                BytesRef::External { reference, .. } => return Some(reference),
+            }
+            return None;
+        }
+        let (offset, count) = part.kind.range(value.len());
+        let here = match value {
+            BytesRef::Inline(bytes) => bytes,
+            BytesRef::External { prefix, .. } => prefix,
+        };
+        match (here.get(offset as usize..(offset + count) as usize), value) {
+            (Some(bytes), _) => column.push_bytes(bytes),
+            (None, BytesRef::External { reference, .. }) => {
+                return Some(LargeReference {
+                    offset: reference.offset + offset,
+                    length: count,
+                    ..reference
+                });
+            }
+            // Not reached: the range lies inside the value.
+            (None, BytesRef::Inline(_)) => column.push_bytes(&[]),
+        }
+        None
+    }
+
+    /// Whether a part of a column needs bytes that the row does not have.
+    #[must_use]
+    pub fn part_is_external(&self, part: Part) -> bool {
+        if !self.column_is_external(part.column) || self.is_null(part.column) {
+            return false;
+        }
+        match self.bytes(part.column) {
+            BytesRef::External { .. } if matches!(part.kind, PartKind::Whole { .. }) => {
+                part.kind == PartKind::Whole { apart: false }
+            }
+            BytesRef::External { reference, prefix } => {
+                let (offset, count) = part.kind.range(reference.length);
+                offset + count > prefix.len() as u64
+            }
+            BytesRef::Inline(_) => false,
         }
     }
 

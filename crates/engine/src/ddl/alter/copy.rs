@@ -135,6 +135,7 @@ fn for_each_row_in(table: &Arc<Table>, zone: &dyn TimestampZone, each: EachRow<'
         ranges: vec![KeyBytesRange::ALL],
         reverse: false,
         columns: (0..columns.len()).collect(),
+        parts: Vec::new(),
     });
     let mut batch = Batch::new(columns.iter().map(|column| column.data_type.physical()));
     let mut locators = BytesColumn::default();

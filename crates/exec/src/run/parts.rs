@@ -1,0 +1,98 @@
+//! The parts of large columns by which a plan reads a table: which bytes they are is known when an operator starts.
+
+use std::sync::Arc;
+
+use plan::Expr;
+use plan::logical::{PartKind, TablePart};
+use table::Part;
+use types::{Cell, Column};
+
+use super::kept::columns;
+use super::no_input;
+use crate::context::ExecContext;
+use crate::expr::{Program, Scratch, SqlResult};
+use crate::prepare::Programs;
+
+/// A plan's parts of a table, with the program of their numbers.
+pub(crate) struct Parts<'p> {
+    plan: &'p [TablePart],
+    program: Option<(Arc<Program>, Scratch)>,
+    numbers: Vec<Column>,
+    current: Vec<Part>,
+}
+
+/// A number as the statement gave it; absent: it names none.
+type Number = Option<Option<i128>>;
+
+impl<'p> Parts<'p> {
+    pub(crate) fn new(plan: &'p [TablePart], programs: &mut Programs<'_>) -> SqlResult<Parts<'p>> {
+        let exprs: Vec<Expr> = plan.iter().flat_map(|part| part.kind.numbers()).flatten().cloned().collect();
+        let program = if exprs.is_empty() {
+            None
+        } else {
+            let program = programs.take(&exprs)?;
+            let scratch = program.scratch();
+            Some((program, scratch))
+        };
+        let numbers = columns(exprs.iter().map(|expr| expr.data_type.physical()));
+        Ok(Parts { plan, program, numbers, current: Vec::new() })
+    }
+
+    /// Computes which bytes they are in this run. `is_locking`: rows are read as they are now, and locked.
+    pub(crate) fn start(&mut self, is_locking: bool, ctx: &mut ExecContext<'_>) -> SqlResult<()> {
+        if self.plan.is_empty() {
+            return Ok(());
+        }
+        if let Some((program, scratch)) = &mut self.program {
+            scratch.reset();
+            program.eval(scratch, &no_input(), &mut ctx.eval, &mut self.numbers)?;
+        }
+        // A reference is read later, as the same snapshot sees it. What no snapshot holds may be gone by then.
+        let apart = !is_locking && !ctx.read_uncommitted;
+        let mut at = 0;
+        let mut number = |expr: Option<&Expr>| -> Number {
+            let expr = expr?;
+            at += 1;
+            Some(match self.numbers[at - 1].cell(0) {
+                Cell::Int(value) if expr.data_type.unsigned => Some(i128::from(value.cast_unsigned())),
+                Cell::Int(value) => Some(i128::from(value)),
+                _ => None,
+            })
+        };
+        self.current.clear();
+        for part in self.plan {
+            let [position, count] = part.kind.numbers().map(&mut number);
+            self.current
+                .push(Part { column: part.column, kind: resolve(&part.kind, position, count, apart) });
+        }
+        Ok(())
+    }
+
+    /// The parts of this run.
+    pub(crate) fn current(&self) -> &[Part] {
+        &self.current
+    }
+}
+
+fn resolve(kind: &PartKind, position: Number, count: Number, apart: bool) -> table::PartKind {
+    let most = i128::from(u64::MAX);
+    let (Some(position), Some(count)) = (position.unwrap_or(Some(1)), count.unwrap_or(Some(most))) else {
+        return table::PartKind::Null;
+    };
+    let bytes = |position: i128, count: i128| table::PartKind::Bytes {
+        position: position.clamp(i128::from(i64::MIN), i128::from(i64::MAX)) as i64,
+        count: count.clamp(0, most) as u64,
+    };
+    match *kind {
+        PartKind::Whole => table::PartKind::Whole { apart },
+        PartKind::Nullness => bytes(1, 0),
+        PartKind::Length { times } => table::PartKind::Length { times },
+        PartKind::Substring { .. } => bytes(position, count),
+        PartKind::Start { .. } if position < 0 => bytes(1, most),
+        // What is left of the characters asked for is cut by the expression above.
+        PartKind::Start { width, .. } => {
+            let characters = if position == 0 || count <= 0 { 0 } else { position - 1 + count };
+            bytes(1, characters.saturating_mul(i128::from(width)))
+        }
+    }
+}

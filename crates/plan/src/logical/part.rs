@@ -1,0 +1,79 @@
+//! A part of a large column: what a statement reads of it where it does not need the whole value.
+
+use types::DataType;
+
+use crate::expr::{ColumnId, Expr};
+
+/// A part of a column that a table gives beside its columns. It is NULL where the column is.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TablePart {
+    /// Its number.
+    pub id: ColumnId,
+    /// Ordinal of the column.
+    pub column: usize,
+    /// Which part.
+    pub kind: PartKind,
+    /// Type of the part.
+    pub data_type: DataType,
+}
+
+/// Which part of a column. Numbers are whole and known when the statement starts: literals and parameters.
+#[derive(Clone, Debug, PartialEq)]
+pub enum PartKind {
+    /// Whether it is NULL: the part is empty if it is not.
+    Nullness,
+    /// Its bytes, times this: 8 for bits.
+    Length {
+        /// 1 or 8.
+        times: u8,
+    },
+    /// The first bytes, so many that the characters asked for are among them.
+    Start {
+        /// The first character, from 1; `None`: 1. A negative one counts from the end and needs all bytes.
+        position: Option<Expr>,
+        /// How many.
+        count: Expr,
+        /// Most bytes of a character.
+        width: u32,
+    },
+    /// What SUBSTRING gives where a character is a byte.
+    Substring {
+        /// The first byte, from 1; a negative one counts from the end; 0: nothing. `None`: 1.
+        position: Option<Expr>,
+        /// How many. `None`: all to the end.
+        count: Option<Expr>,
+    },
+    /// All of it, or where it lies: what a result sends and nothing else needs is read when it is sent.
+    Whole,
+}
+
+impl PartKind {
+    /// What it is called in a printed tree.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        match self {
+            PartKind::Nullness => "nullness",
+            PartKind::Length { times: 1 } => "bytes",
+            PartKind::Length { .. } => "bits",
+            PartKind::Start { .. } => "start",
+            PartKind::Substring { .. } => "piece",
+            PartKind::Whole => "whole or place",
+        }
+    }
+
+    /// Its numbers: position, count.
+    #[must_use]
+    pub fn numbers(&self) -> [Option<&Expr>; 2] {
+        match self {
+            PartKind::Nullness | PartKind::Length { .. } | PartKind::Whole => [None, None],
+            PartKind::Start { position, count, .. } => [position.as_ref(), Some(count)],
+            PartKind::Substring { position, count } => [position.as_ref(), count.as_ref()],
+        }
+    }
+
+    /// Whether bytes of the value are needed, not only what the row itself knows of it.
+    #[must_use]
+    pub fn reads_bytes(&self) -> bool {
+        matches!(self, PartKind::Start { .. } | PartKind::Substring { .. } | PartKind::Whole)
+    }
+}

@@ -1,0 +1,280 @@
+//! A large column that is asked only for its length, its beginning or whether it is NULL gives that part.
+//!
+//! `LENGTH(c)`, `c IS NULL`, `COUNT(c)`, `LEFT(c, n)` and their like over a column of a table become expressions over a
+//! *part* of the column, a further column that the table's scan gives. What is above the scan does not know the
+//! difference; a column of which only parts are left is not read at all.
+//!
+//! Invariants:
+//! 1. An expression that is replaced has the value, the type and the name that it had.
+//! 2. A part is used only where the column itself could be: the walk knows which columns of tables a node sees. Groups,
+//!    DISTINCT, unions and recursion give other columns; what stands above them stays as it is.
+
+use crate::expr::{ColumnId, Expr, ExprKind, Subquery, SubqueryKind};
+use crate::function::FunctionId;
+use crate::logical::{
+    AggregateFunction, Bound, ColumnInfo, JoinKind, Logical, PartKind, TableIndex, TablePart,
+};
+use crate::rewrite::free_columns;
+use types::{DataType, TypeKind};
+
+/// A column that a node sees and that is a large column of a table.
+#[derive(Clone, Copy)]
+struct Seen {
+    id: ColumnId,
+    table: TableIndex,
+    ordinal: usize,
+}
+
+/// Runs the pass over a tree and the trees of its subqueries.
+pub(super) fn run(bound: &mut Bound, tree: &mut Logical) {
+    if has_large_columns(bound) {
+        Parts { bound }.tree(tree, &[]);
+    }
+}
+
+fn has_large_columns(bound: &Bound) -> bool {
+    bound.tables.iter().any(|table| {
+        let mut columns = table.entry.definition.columns.iter();
+        table.entry.source.as_virtual().is_none() && columns.any(|column| can_be_large(&column.data_type))
+    })
+}
+
+/// As [`run`], for a tree whose rows are the statement's result: large columns that are only sent need not be read before.
+pub(super) fn run_result(bound: &mut Bound, tree: &mut Logical) {
+    if !has_large_columns(bound) {
+        return;
+    }
+    let mut parts = Parts { bound };
+    let seen = parts.tree(tree, &[]);
+    if seen.is_empty() {
+        return;
+    }
+    let mut used = Vec::new();
+    columns_used(tree, &mut used);
+    for position in 0..parts.bound.output.len() {
+        let Some(column) = find(&seen, parts.bound.output[position].id) else { continue };
+        // A column that is read for something else anyway is not read twice.
+        let same = |id: &ColumnId| {
+            find(&seen, *id).is_some_and(|seen| (seen.table, seen.ordinal) == (column.table, column.ordinal))
+        };
+        if !used.iter().any(same) {
+            let stored = parts.stored(column);
+            parts.bound.output[position].id = parts.part(column, PartKind::Whole, stored);
+        }
+    }
+}
+
+/// Columns that expressions read, other than to name them anew.
+fn columns_used(tree: &Logical, out: &mut Vec<ColumnId>) {
+    let named_anew = match tree {
+        Logical::Project { .. } => |expr: &Expr| expr.as_column().is_some(),
+        _ => |_: &Expr| false,
+    };
+    tree.each_expr(&mut |expr| {
+        if !named_anew(expr) {
+            expr.each_column(&mut |id| out.push(id));
+        }
+    });
+    if let Logical::Apply { subquery, .. } = tree {
+        out.extend(&subquery.outer);
+    }
+    tree.each_input(&mut |input| columns_used(input, out));
+}
+
+fn can_be_large(data_type: &DataType) -> bool {
+    crate::build::is_large(data_type)
+}
+
+struct Parts<'b> {
+    bound: &'b mut Bound,
+}
+
+impl Parts<'_> {
+    /// Replaces in a tree, which may read `outer` of enclosing queries. Answers which large columns it shows.
+    fn tree(&mut self, tree: &mut Logical, outer: &[Seen]) -> Vec<Seen> {
+        if let Logical::Scan { table } = tree {
+            return self.large_columns(*table);
+        }
+        let mut seen = Vec::new();
+        let mut of_first = None;
+        tree.each_input_mut(&mut |input| {
+            seen.extend(self.tree(input, outer));
+            of_first = of_first.or(Some(seen.len()));
+        });
+        let scope = [&seen, outer].concat();
+        if scope.is_empty() && !matches!(tree, Logical::Apply { .. }) {
+            return seen;
+        }
+        tree.each_expr_mut(&mut |expr| self.expr(expr, &scope));
+        match tree {
+            Logical::Filter { .. } | Logical::Sort { .. } | Logical::Limit { .. } => seen,
+            Logical::Project { items, .. } => {
+                // A column that is only named anew is the same column.
+                for (id, expr) in items {
+                    let same = expr.as_column().and_then(|column| find(&seen, column));
+                    seen.extend(same.map(|same| Seen { id: *id, ..same }));
+                }
+                seen
+            }
+            Logical::Join { kind, .. } => {
+                if matches!(kind, JoinKind::Semi | JoinKind::Anti) {
+                    seen.truncate(of_first.unwrap_or(0));
+                }
+                seen
+            }
+            Logical::Apply { subquery, .. } => {
+                self.tree(&mut subquery.plan, &scope);
+                self.reads_outside(subquery, &scope);
+                seen
+            }
+            Logical::Aggregate { calls, .. } => {
+                // COUNT asks only whether a value is there.
+                for (_, call) in calls {
+                    if call.function != AggregateFunction::Count || call.distinct {
+                        continue;
+                    }
+                    for arg in &mut call.args {
+                        if let Some(column) = arg.as_column().and_then(|id| find(&scope, id)) {
+                            arg.kind = ExprKind::Column(self.nullness(column));
+                        }
+                    }
+                }
+                Vec::new()
+            }
+            Logical::OneRow
+            | Logical::Empty { .. }
+            | Logical::Scan { .. }
+            | Logical::Values { .. }
+            | Logical::WorkingTable { .. }
+            | Logical::Recursive { .. }
+            | Logical::Distinct { .. }
+            | Logical::SetOp { .. } => Vec::new(),
+        }
+    }
+
+    fn large_columns(&self, table: TableIndex) -> Vec<Seen> {
+        let bound = &self.bound.tables[table.0 as usize];
+        if bound.entry.source.as_virtual().is_some() {
+            return Vec::new();
+        }
+        let columns = bound.entry.definition.columns.iter().enumerate();
+        columns
+            .filter(|(_, column)| can_be_large(&column.data_type))
+            .map(|(ordinal, _)| Seen { id: bound.column(ordinal), table, ordinal })
+            .collect()
+    }
+
+    /// A subquery's tree was changed: which columns of the queries around it it reads now.
+    fn reads_outside(&self, subquery: &mut Subquery, scope: &[Seen]) {
+        let mut free = Vec::new();
+        free_columns(&subquery.plan, &self.bound.tables, &mut free);
+        if let SubqueryKind::Quantified { condition, .. } = &subquery.kind {
+            for part in condition {
+                part.each_column(&mut |id| free.push(id));
+            }
+        }
+        subquery.outer.retain(|&id| find(scope, id).is_none() || free.contains(&id));
+        for id in free {
+            let is_part =
+                || self.bound.tables.iter().any(|table| table.parts.iter().any(|part| part.id == id));
+            if !subquery.outer.contains(&id) && !subquery.columns.contains(&id) && is_part() {
+                subquery.outer.push(id);
+            }
+        }
+    }
+
+    fn expr(&mut self, expr: &mut Expr, scope: &[Seen]) {
+        let ExprKind::Call { function, args, .. } = &mut expr.kind else {
+            return expr.each_child_mut(&mut |child| self.expr(child, scope));
+        };
+        let column = args.first().and_then(Expr::as_column).and_then(|id| find(scope, id));
+        let Some(column) = column else {
+            return expr.each_child_mut(&mut |child| self.expr(child, scope));
+        };
+        let stored = self.stored(column);
+        let width = args[0].data_type.collation.charset().max_bytes_per_char() as u32;
+        // A JSON document is stored in another form than its text.
+        let is_text = stored.kind != TypeKind::Json;
+        let numbers_known = args[1..].iter().all(is_number);
+        let instead = match function {
+            FunctionId::IsNull | FunctionId::IsNullFunction => {
+                args[0].kind = ExprKind::Column(self.nullness(column));
+                return;
+            }
+            FunctionId::Length if is_text => PartKind::Length { times: 1 },
+            FunctionId::BitLength if is_text => PartKind::Length { times: 8 },
+            FunctionId::CharLength if is_text && width == 1 => PartKind::Length { times: 1 },
+            FunctionId::Left if is_text && numbers_known && width == 1 => {
+                PartKind::Substring { position: None, count: Some(args[1].clone()) }
+            }
+            FunctionId::Substring if is_text && numbers_known && width == 1 => {
+                PartKind::Substring { position: Some(args[1].clone()), count: args.get(2).cloned() }
+            }
+            FunctionId::Left if is_text && numbers_known => {
+                let kind = PartKind::Start { position: None, count: args[1].clone(), width };
+                args[0].kind = ExprKind::Column(self.part(column, kind, stored));
+                return;
+            }
+            FunctionId::Substring if is_text && numbers_known && args.len() == 3 => {
+                let kind = PartKind::Start { position: Some(args[1].clone()), count: args[2].clone(), width };
+                args[0].kind = ExprKind::Column(self.part(column, kind, stored));
+                return;
+            }
+            _ => return expr.each_child_mut(&mut |child| self.expr(child, scope)),
+        };
+        expr.kind = ExprKind::Column(self.part(column, instead, expr.data_type.clone()));
+    }
+
+    fn stored(&self, column: Seen) -> DataType {
+        let table = &self.bound.tables[column.table.0 as usize];
+        table.entry.definition.columns[column.ordinal].data_type.clone()
+    }
+
+    fn nullness(&mut self, column: Seen) -> ColumnId {
+        let stored = self.stored(column);
+        self.part(column, PartKind::Nullness, stored)
+    }
+
+    /// The number of a part, which is the same wherever the statement asks for it.
+    fn part(&mut self, column: Seen, kind: PartKind, data_type: DataType) -> ColumnId {
+        let table = &mut self.bound.tables[column.table.0 as usize];
+        let mut known = table.parts.iter();
+        if let Some(part) = known.find(|part| part.column == column.ordinal && part.kind == kind) {
+            return part.id;
+        }
+        let id = ColumnId(self.bound.columns.len() as u32);
+        let name = &table.entry.definition.columns[column.ordinal].name;
+        // What stands for a whole expression is called as that is, what stands for the column as the column.
+        let called = match &kind {
+            PartKind::Nullness | PartKind::Start { .. } | PartKind::Whole => None,
+            PartKind::Length { times: 1 } => Some("length"),
+            PartKind::Length { .. } => Some("bit_length"),
+            PartKind::Substring { .. } => Some("substring"),
+        };
+        self.bound.columns.push(ColumnInfo {
+            name: called.map_or_else(|| name.clone(), |by| format!("{by}({}.{name})", table.alias).into()),
+            data_type: data_type.clone(),
+            nullable: true,
+            origin: called.is_none().then_some((column.table, column.ordinal as u32)),
+        });
+        table.parts.push(TablePart { id, column: column.ordinal, kind, data_type });
+        id
+    }
+}
+
+fn find(seen: &[Seen], id: ColumnId) -> Option<Seen> {
+    seen.iter().copied().find(|seen| seen.id == id)
+}
+
+/// A whole number that is known when the statement starts, and costs nothing to compute twice.
+fn is_number(expr: &Expr) -> bool {
+    let is_whole = expr.data_type.is_integer() && expr.data_type.kind != TypeKind::Bit;
+    is_whole
+        && match &expr.kind {
+            ExprKind::Literal(_) | ExprKind::Param(_) => true,
+            ExprKind::Call { function: FunctionId::Neg, args, .. } => {
+                matches!(args[0].kind, ExprKind::Literal(_) | ExprKind::Param(_)) && is_number(&args[0])
+            }
+            _ => false,
+        }
+}
