@@ -54,7 +54,7 @@ fn churn_keeps_the_file_within_half_as_much_again() {
         let mut dense = 0;
         // So few that no single transaction changes all pages.
         let batch = if random { 20 } else { 500 };
-        for first in (0..rows * 4).step_by(batch as usize) {
+        for first in (0..rows * 3).step_by(batch as usize) {
             let mut txn = store.begin();
             for number in first..first + batch {
                 txn.insert(&tree, &key(number, random), &value, NOWAIT).unwrap();

@@ -442,28 +442,41 @@ impl Pool {
         std::mem::take(&mut *self.copies.lock())
     }
 
-    /// Copies the page of a frame if it was changed in `epoch` or before and not since; it then counts as clean.
-    ///
-    /// `write` gets the page and must have given it a new block when it returns, because the page may be evicted then.
-    pub(crate) fn copy_dirty<E>(
-        &self,
-        frame: u32,
-        epoch: u64,
-        write: impl FnOnce(PageId, &Body) -> Result<(), E>,
-    ) -> Result<bool, E> {
-        let dirty = self.arena.dirty_epoch(frame);
-        if dirty == 0 || dirty > epoch {
-            return Ok(false);
+    /// Copies the page of a frame if it was changed in `epoch` or before and not since. Answers which page it is, and when it
+    /// was changed, for [`Pool::written`]. Who changes the page waits for the copy, not for its way to the disk.
+    pub(crate) fn copy_dirty(&self, frame: u32, epoch: u64, copy: &mut Body) -> Option<(PageId, u64)> {
+        let is_wanted = |dirty: u64| dirty != 0 && dirty <= epoch;
+        if !is_wanted(self.arena.dirty_epoch(frame)) {
+            return None;
         }
         let guard = self.arena.shared(frame);
         let dirty = self.arena.dirty_epoch(frame);
-        if dirty == 0 || dirty > epoch {
-            return Ok(false);
+        if !is_wanted(dirty) {
+            return None;
         }
-        write(PageId(self.arena.page_id(frame)), guard.body())?;
+        copy.copy_from_slice(guard.body());
+        Some((PageId(self.arena.page_id(frame)), dirty))
+    }
+
+    /// What [`Pool::copy_dirty`] copied has its new block: the page counts as clean and may be evicted. False if it was changed
+    /// or freed meanwhile: then the same content is among the copies, too.
+    pub(crate) fn written(&self, frame: u32, page: PageId, dirty: u64) -> bool {
+        let guard = self.arena.shared(frame);
+        if self.arena.page_id(frame) != page.0 || self.arena.dirty_epoch(frame) != dirty {
+            return false;
+        }
         assert!(guard.clean(dirty));
         self.dirty_count.fetch_sub(1, Ordering::Relaxed);
-        Ok(true)
+        true
+    }
+
+    /// Gives a page another block and returns the one it had, from which nobody reads it any more.
+    pub(crate) fn set_block(&self, page: PageId, block: u32) -> u32 {
+        let _loading = self.loading[page.0 as usize % LOADING_SHARDS].lock();
+        let entry = self.table.get_or_grow(page);
+        let old = entry.block();
+        entry.set_block(block);
+        old
     }
 
     /// Enters what the map says, when opening: `blocks[i]` is page `i`'s block or 0.

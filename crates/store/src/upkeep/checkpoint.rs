@@ -2,8 +2,8 @@
 //!
 //! 1. Close the gate. Note the log's position, the transactions that run and how much undo they have, begin a new page
 //!    epoch. Open the gate. That takes microseconds; everything else happens beside the transactions.
-//! 2. Write every page that was changed in the ended epoch to a fresh block. Whoever changes such a page first copies it
-//!    aside (`pool`), and the copy is written instead.
+//! 2. Write every page that was changed in the ended epoch to a fresh block, a piece at a time ([`Pace`]). Whoever changes
+//!    such a page first copies it aside (`pool`), and the copy is written instead.
 //! 3. Write the parts of the page map that changed and the list of the map's blocks, all to fresh blocks; the undo of the
 //!    transactions that were running went first. Sync.
 //! 4. Make the log durable up to the position, then write one of the two superblocks. Sync.
@@ -34,10 +34,12 @@ use crate::store::Inner;
 use crate::wal::{LogError, Lsn};
 use env::clock::Monotonic;
 use env::disk::File;
+use hashbrown::HashSet;
 use parking_lot::Mutex;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
 
 /// Pages a block of the map speaks for.
 pub(crate) const MAP_PAGES: usize = BODY_BYTES / 4;
@@ -60,6 +62,8 @@ pub(crate) struct Checkpointer {
     is_full: AtomicBool,
     /// The log has no room, and a checkpoint would give it some.
     is_asked: AtomicBool,
+    /// Somebody waits for the one that runs.
+    is_hurried: AtomicBool,
     pub(crate) figures: Figures,
 }
 
@@ -148,6 +152,7 @@ impl Checkpointer {
             ended: AtomicU64::new(0),
             is_full: AtomicBool::new(false),
             is_asked: AtomicBool::new(false),
+            is_hurried: AtomicBool::new(false),
             figures,
         }
     }
@@ -280,6 +285,46 @@ struct Chain {
     bytes: u64,
 }
 
+/// How fast pages are written. They go to the disk in pieces of [`PACE_BLOCKS`]: synced all at once at the end, hundreds of MiB
+/// would lie between a commit and its sync. Between two pieces it pauses as long as the last took.
+struct Pace<'i> {
+    inner: &'i Inner,
+    pauses: bool,
+    blocks: u32,
+    began: Monotonic,
+}
+
+/// 1 MiB.
+const PACE_BLOCKS: u32 = 64;
+const PAUSE_MAX: Duration = Duration::from_millis(20);
+
+impl<'i> Pace<'i> {
+    fn begin(inner: &'i Inner, pauses: bool) -> Pace<'i> {
+        Pace { inner, pauses, blocks: 0, began: inner.env.clock.now() }
+    }
+
+    /// A block was written. True at the end of a piece.
+    fn step(&mut self) -> Result<bool, StoreError> {
+        self.blocks += 1;
+        if self.blocks < PACE_BLOCKS {
+            return Ok(false);
+        }
+        self.blocks = 0;
+        let inner = self.inner;
+        if !planted::is(Plant::SkipSync) {
+            inner.checkpointer.sync()?;
+        }
+        let is_urgent = inner.checkpointer.is_hurried.load(Ordering::Relaxed)
+            || inner.worker.is_ending()
+            || inner.pool.dirty_count() >= inner.pool.dirty_max() / 8 * 7;
+        if self.pauses && !is_urgent {
+            inner.env.clock.sleep(inner.env.clock.now().since(self.began).min(PAUSE_MAX));
+        }
+        self.began = inner.env.clock.now();
+        Ok(true)
+    }
+}
+
 pub(crate) fn zero_block() -> Box<Block> {
     vec![0; PAGE_BYTES].try_into().expect("one block")
 }
@@ -303,18 +348,24 @@ impl State {
 impl Inner {
     /// Writes a checkpoint. Call it outside the gate, without a latch. Without room on the disk (`DiskFull`) the store goes on.
     pub(crate) fn checkpoint(&self) -> Result<(), StoreError> {
+        self.checkpoint_at(false)
+    }
+
+    /// As [`Inner::checkpoint`]; `paced` so that it leaves the disk to commits half of the time.
+    pub(crate) fn checkpoint_at(&self, paced: bool) -> Result<(), StoreError> {
         let mut state = self.checkpointer.state.lock();
         self.check_writable()?;
         let figures = &self.checkpointer.figures;
         figures.runs.store(1, Ordering::Relaxed);
         let begun = self.env.clock.now();
-        let result = self.checkpoint_from(&mut state);
+        let result = self.checkpoint_from(&mut state, paced);
         self.undo.unhold();
         self.pool.end_copies();
         let took = self.env.clock.now().since(begun).as_micros();
         figures.micros.fetch_add(u64::try_from(took).unwrap_or(0), Ordering::Relaxed);
         figures.note(&state);
         figures.runs.store(0, Ordering::Relaxed);
+        self.checkpointer.is_hurried.store(false, Ordering::Relaxed);
         let is_full = matches!(result, Err(StoreError::DiskFull { .. }));
         self.checkpointer.is_full.store(is_full, Ordering::Relaxed);
         self.checkpointer.is_asked.store(false, Ordering::Relaxed);
@@ -325,6 +376,7 @@ impl Inner {
     /// Makes frames clean: by a checkpoint, or by waiting for the one that runs.
     pub(crate) fn make_room(&self) -> Result<(), StoreError> {
         let before = self.counters.checkpoints.get();
+        self.checkpointer.is_hurried.store(true, Ordering::Relaxed);
         let state = self.checkpointer.state.lock();
         if self.counters.checkpoints.get() != before {
             return Ok(());
@@ -357,7 +409,7 @@ impl Inner {
         }
     }
 
-    fn checkpoint_from(&self, state: &mut State) -> Result<(), StoreError> {
+    fn checkpoint_from(&self, state: &mut State, paced: bool) -> Result<(), StoreError> {
         let checkpointer = &self.checkpointer;
         let number = state.number + 1;
         let cut = self.cut();
@@ -365,7 +417,7 @@ impl Inner {
         self.undo.unhold();
         let undo = undo?;
         let written = self
-            .write_pages(state, number, &cut)
+            .write_pages(state, number, &cut, paced)
             .and_then(|()| self.move_blocks(state))
             .and_then(|()| self.write_maps(state, number, &cut))
             .and_then(|()| self.write_directory(state, number));
@@ -415,11 +467,12 @@ impl Inner {
     }
 
     /// Writes the pages that were changed before the cut, and takes those that were freed out of the map.
-    fn write_pages(&self, state: &mut State, number: u64, cut: &Cut) -> Result<(), StoreError> {
+    fn write_pages(&self, state: &mut State, number: u64, cut: &Cut, paced: bool) -> Result<(), StoreError> {
         let maps = (cut.page_end as usize).div_ceil(MAP_PAGES);
         let lists = maps + (maps * 4).div_ceil(CHAIN_BYTES) + 1;
         self.checkpointer.reserve(state, cut.dirty_pages + u32::try_from(lists).unwrap_or(u32::MAX / 2))?;
         let mut block: Box<Block> = zero_block();
+        let mut pace = Pace::begin(self, paced);
         let mut write_page = |state: &mut State, page: PageId, body: &Body| -> Result<(), StoreError> {
             let fresh = state.allocate()?;
             image::seal_page(&mut block, body, page.0, number);
@@ -428,9 +481,7 @@ impl Inner {
                 return Err(error);
             }
             self.counters.pages_written.increment();
-            let entry = self.pool.table().get_or_grow(page);
-            let old = entry.block();
-            entry.set_block(fresh);
+            let old = self.pool.set_block(page, fresh);
             state.changed_maps.insert(page.0 as usize / MAP_PAGES);
             if old != 0 {
                 state.blocks.free(old);
@@ -440,11 +491,29 @@ impl Inner {
             }
             Ok(())
         };
+        let mut copy: Box<Body> = Box::new([0; BODY_BYTES]);
+        // Written from their frames, and changed by others before that was known.
+        let mut written_early: HashSet<PageId> = HashSet::new();
         for frame in 0..self.pool.used_frames() {
-            self.pool.copy_dirty(frame, cut.epoch, |page, body| write_page(state, page, body))?;
+            let Some((page, dirty)) = self.pool.copy_dirty(frame, cut.epoch, &mut copy) else { continue };
+            write_page(state, page, &copy)?;
+            if !self.pool.written(frame, page, dirty) {
+                written_early.insert(page);
+            }
+            if pace.step()? {
+                // Not all at the end: they take memory.
+                for (page, body) in self.pool.take_copies() {
+                    if !written_early.remove(&page) {
+                        write_page(state, page, &body)?;
+                    }
+                }
+            }
         }
         for (page, body) in self.pool.take_copies() {
-            write_page(state, page, &body)?;
+            if !written_early.remove(&page) {
+                write_page(state, page, &body)?;
+                pace.step()?;
+            }
         }
         for page in self.pool.take_freed(cut.epoch) {
             let old = self.pool.forget(page);

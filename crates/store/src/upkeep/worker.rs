@@ -97,7 +97,7 @@ impl Inner {
         self.note_ages();
         self.undo.make_room_ahead()?;
         if self.checkpoint_is_due() {
-            self.checkpoint()?;
+            self.checkpoint_at(true)?;
         }
         Ok(more)
     }
