@@ -482,3 +482,49 @@ impl<'a> Reply<'a> {
         self.finished_count += 1;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use wire::flags::Capabilities;
+    use wire::packet::{FRAME_PAYLOAD_BYTES_MAX, PacketBuffer};
+
+    use super::{Link, Outcome, Reply, RowFormat};
+
+    /// Takes everything.
+    struct Taker(usize);
+
+    impl Link for Taker {
+        fn send(&mut self, packets: &mut PacketBuffer, _position: u64) -> Outcome {
+            self.0 += packets.frames().len();
+            packets.clear_frames();
+            Ok(())
+        }
+
+        fn receive(&mut self, _packets: &mut PacketBuffer, _payload: &mut Vec<u8>) -> Outcome {
+            Err(crate::error::ER_NET_READ_ERROR.bare())
+        }
+    }
+
+    /// An error takes the place of a row, unless the client has a part of the row already: then nothing can follow.
+    #[test]
+    fn a_row_that_was_sent_in_part_must_end() {
+        for (length, ends, is_cut) in [
+            (FRAME_PAYLOAD_BYTES_MAX - 1, false, false),
+            (FRAME_PAYLOAD_BYTES_MAX, true, false),
+            (FRAME_PAYLOAD_BYTES_MAX, false, true),
+        ] {
+            let (mut packets, mut link) = (PacketBuffer::new(), Taker(0));
+            let capabilities = Capabilities::PROTOCOL_41;
+            let mut reply = Reply::new(&mut packets, &mut link, capabilities, RowFormat::Text);
+            reply.begin_row().resize(length + 4, 0);
+            reply.continue_row().expect("it is taken");
+            reply.row().push(0);
+            if ends {
+                reply.end_row().expect("it is taken");
+            }
+            reply.error(&crate::error::ER_UNKNOWN_ERROR.bare());
+            assert_eq!(reply.is_cut(), is_cut, "{length}, {ends}");
+            assert_eq!(link.0 > 0, length == FRAME_PAYLOAD_BYTES_MAX);
+        }
+    }
+}
