@@ -288,13 +288,17 @@ fn sha2(r: &mut Row<'_, '_>) -> SqlResult<()> {
 fn md5(message: &[u8]) -> [u8; 16] {
     const SHIFTS: [[u32; 4]; 4] = [[7, 12, 17, 22], [5, 9, 14, 20], [4, 11, 16, 23], [6, 10, 15, 21]];
     let mut state = [0x6745_2301u32, 0xefcd_ab89, 0x98ba_dcfe, 0x1032_5476];
-    let mut padded = message.to_vec();
-    padded.push(0x80);
-    while padded.len() % 64 != 56 {
-        padded.push(0);
-    }
-    padded.extend_from_slice(&(message.len() as u64).wrapping_mul(8).to_le_bytes());
-    for block in padded.chunks_exact(64) {
+    // The integer part of 2^32 * |sin(step + 1)|, as the RFC defines the table.
+    let constants: [u32; 64] =
+        std::array::from_fn(|step| (((step + 1) as f64).sin().abs() * 4_294_967_296.0) as u32);
+    // Only the end is copied to be padded: the message may be large.
+    let (blocks, rest) = message.as_chunks::<64>();
+    let mut end = [0_u8; 128];
+    end[..rest.len()].copy_from_slice(rest);
+    end[rest.len()] = 0x80;
+    let end_bytes = if rest.len() < 56 { 64 } else { 128 };
+    end[end_bytes - 8..end_bytes].copy_from_slice(&(message.len() as u64).wrapping_mul(8).to_le_bytes());
+    for block in blocks.iter().chain(end[..end_bytes].as_chunks::<64>().0) {
         let word = |i: usize| {
             u32::from_le_bytes([block[4 * i], block[4 * i + 1], block[4 * i + 2], block[4 * i + 3]])
         };
@@ -306,9 +310,7 @@ fn md5(message: &[u8]) -> [u8; 16] {
                 2 => (b ^ c ^ d, (3 * step + 5) % 16),
                 _ => (c ^ (b | !d), 7 * step % 16),
             };
-            // The integer part of 2^32 * |sin(step + 1)|, as the RFC defines the table.
-            let constant = (((step + 1) as f64).sin().abs() * 4_294_967_296.0) as u32;
-            let sum = a.wrapping_add(f).wrapping_add(constant).wrapping_add(word(index));
+            let sum = a.wrapping_add(f).wrapping_add(constants[step]).wrapping_add(word(index));
             a = d;
             d = c;
             c = b;
@@ -522,5 +524,17 @@ mod tests {
         let hex = |bytes: [u8; 16]| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
         assert_eq!(hex(md5(b"")), "d41d8cd98f00b204e9800998ecf8427e");
         assert_eq!(hex(md5(b"message digest")), "f96b697d7cb7938d525a2f31aaf161d0");
+        // Ends of all lengths: one block more from 56 bytes on.
+        for (length, expected) in [
+            (55, "ef1772b6dff9a122358552954ad0df65"),
+            (56, "3b0c8ac703f828b04c6c197006d17218"),
+            (63, "b06521f39153d618550606be297466d5"),
+            (64, "014842d480b571495a4a0363793f7367"),
+            (119, "8a7bd0732ed6a28ce75f6dabc90e1613"),
+            (120, "5f61c0ccad4cac44c75ff505e1f1e537"),
+            (1000, "cabe45dcc9ae5b66ba86600cca6b8ba8"),
+        ] {
+            assert_eq!(hex(md5(&vec![b'a'; length])), expected, "{length}");
+        }
     }
 }
