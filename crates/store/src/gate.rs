@@ -4,8 +4,8 @@
 //! passes through its own part of the gate, so that passing costs no shared cache line.
 
 use crate::mvcc::snapshots::thread_number;
+use crate::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 use crossbeam_utils::CachePadded;
-use parking_lot::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 const PARTS: usize = 16;
 

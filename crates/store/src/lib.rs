@@ -54,6 +54,8 @@ mod error;
 mod formats;
 mod gate;
 mod ids;
+#[cfg(all(test, feature = "interleave"))]
+mod interleaved_tests;
 mod lock;
 mod mvcc;
 mod oplog;
@@ -64,6 +66,7 @@ mod planted;
 pub mod planted;
 mod read;
 mod store;
+mod sync;
 mod trees;
 mod txn;
 mod upkeep;

@@ -2,9 +2,9 @@
 
 use crate::btree::tree::Root;
 use crate::ids::TreeId;
-use parking_lot::RwLock;
+use crate::sync::RwLock;
+use crate::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 
 /// A tree of ordered bytes. Cheap to clone; get it once and keep it.
 #[derive(Clone, Debug)]

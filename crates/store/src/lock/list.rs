@@ -18,8 +18,8 @@ use crate::error::StoreError;
 use crate::ids::{TreeId, TxnId};
 use crate::mvcc::undo::{Kind, NONE};
 use crate::store::{Inner, Store};
+use crate::sync::atomic::Ordering;
 use hashbrown::HashSet;
-use std::sync::atomic::Ordering;
 
 /// The most that the locks of one list take, about.
 const LISTED_BYTES_MAX: usize = 32 << 20;

@@ -17,14 +17,14 @@
 use super::graph::{Graph, WaitsFor};
 use super::table::{Told, Waiting};
 use crate::ids::{TreeId, TxnId};
+use crate::sync::Mutex;
+use crate::sync::atomic::{AtomicU64, Ordering};
 use crate::trees::TreeState;
 use hashbrown::HashMap;
-use parking_lot::Mutex;
 use smallvec::SmallVec;
 use std::collections::BTreeMap;
 use std::ops::Bound;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 const SHARDS: usize = 16;
 /// What a segment takes beside its key, about.

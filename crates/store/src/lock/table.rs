@@ -4,14 +4,14 @@ use super::graph::{Graph, WaitsFor};
 use super::range::{HeldRange, RangeTable};
 use crate::error::WriteError;
 use crate::ids::{TreeId, TxnId};
+use crate::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use crate::sync::{Condvar, Mutex};
 use crate::trees::TreeState;
 use env::clock::{Clock, Monotonic};
 use hashbrown::{Equivalent, HashMap};
-use parking_lot::{Condvar, Mutex};
 use smallvec::SmallVec;
 use std::collections::VecDeque;
 use std::hash::BuildHasher;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 

@@ -2,9 +2,9 @@
 
 use crate::error::StoreError;
 use crate::ids::TxnId;
-use parking_lot::Mutex;
+use crate::sync::Mutex;
+use crate::sync::atomic::{AtomicU64, Ordering};
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 const FIRST_SLOTS: usize = 64;
 const CHUNKS: usize = 19;

@@ -8,10 +8,10 @@
 //! back by one store. The search for the oldest looks at the words ever used at once, not at connections.
 
 use crate::ids::Csn;
+use crate::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use crossbeam_utils::CachePadded;
 use std::cell::Cell;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 const GROUP_WORDS: usize = 8;
 /// Groups in the first chunk; each further chunk has twice as many as all before.

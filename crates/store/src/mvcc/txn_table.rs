@@ -9,9 +9,9 @@
 
 use crate::error::StoreError;
 use crate::ids::{Csn, TxnId};
-use parking_lot::Mutex;
+use crate::sync::Mutex;
+use crate::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 const CHUNK_TXNS: u64 = 4096;
 const WINDOW_CHUNKS: u64 = 32 * 1024;

@@ -28,7 +28,8 @@
 //! `cargo +nightly miri test -p store --lib pager::frame` looks for undefined behaviour in all but the race of invariant 2.
 #![allow(unsafe_code, reason = "owns the memory of all pages; the protocol above is what makes it sound")]
 
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
+use crate::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
+use crate::sync::{interleave, relax};
 
 /// A page in memory and in the file.
 pub const PAGE_BYTES: usize = 16 * 1024;
@@ -48,8 +49,6 @@ const MAP_FLAGS: libc::c_int =
     libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | if cfg!(miri) { 0 } else { libc::MAP_NORESERVE };
 const HUGE_PAGE_BYTES: usize = 2 * 1024 * 1024;
 const HUGE_POOL_BYTES_MIN: usize = 32 * HUGE_PAGE_BYTES;
-/// How often a waiter looks before it gives its time slice away.
-const SPINS_BEFORE_YIELD: u32 = 64;
 
 /// All frames of a pool.
 #[derive(Debug)]
@@ -260,11 +259,7 @@ impl Wait {
     #[cold]
     fn once(&mut self) {
         self.spins += 1;
-        if self.spins.is_multiple_of(SPINS_BEFORE_YIELD) {
-            std::thread::yield_now();
-        } else {
-            std::hint::spin_loop();
-        }
+        relax(self.spins);
     }
 }
 
@@ -324,6 +319,7 @@ impl<'p> ExclusiveGuard<'p> {
 
     /// The body to write to. Only the pool calls this, after it has kept the old epoch's content.
     pub(crate) fn body_mut(&mut self) -> &mut Body {
+        interleave(); // A reader may look between any two changes.
         // SAFETY: invariant 1: the exclusive holder is alone, and `self` is borrowed mutably; a `Body` as in
         // `SharedGuard::body`. Optimistic readers hold no reference (invariant 2).
         unsafe { &mut *self.arena.frame(self.frame).add(FRAME_HEADER_BYTES).cast::<Body>() }
@@ -379,7 +375,7 @@ impl Racy<'_> {
         // SAFETY: inside the body by `min`, aligned by the mask and the body's own alignment of 32, in a mapping that `'p`
         // keeps. A holder may store meanwhile: invariant 2.
         u16::from_le(unsafe {
-            (*self.body.add(offset).cast::<std::sync::atomic::AtomicU16>()).load(Ordering::Relaxed)
+            (*self.body.add(offset).cast::<crate::sync::atomic::AtomicU16>()).load(Ordering::Relaxed)
         })
     }
 

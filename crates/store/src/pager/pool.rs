@@ -16,10 +16,10 @@ use super::image::{self, Block, Kind};
 use super::table::{Entry, PAGE_ID_MAX, PageTable};
 use crate::error::StoreError;
 use crate::ids::PageId;
+use crate::sync::Mutex;
+use crate::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use env::disk::File;
-use parking_lot::Mutex;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 /// The fewest frames a pool works with: enough for a few operations that each hold a path of latches.
 pub(crate) const FRAMES_MIN: u32 = 64;

@@ -4,8 +4,8 @@
 //! without pointers beside the child numbers that would have to be kept right. See `docs/decisions/page-table.md`.
 
 use crate::ids::PageId;
+use crate::sync::atomic::{AtomicU32, Ordering};
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU32, Ordering};
 
 const CHUNK_PAGES: usize = 16 * 1024;
 /// 4 TiB of pages.

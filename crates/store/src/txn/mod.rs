@@ -24,10 +24,10 @@ use crate::mvcc::{self, Reader, Visible};
 use crate::oplog::{Mark, Op, OpLog};
 use crate::read::ScanRange;
 use crate::store::{Inner, ReadView, Store, log_failed, meta_root, meta_value};
+use crate::sync::atomic::Ordering;
 use crate::trees::Tree;
 use std::marker::PhantomData;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use write::{Change, Done};
 
 /// A transaction. Dropping it rolls it back.
@@ -374,7 +374,7 @@ impl Transaction {
         tree: &'a Tree,
         key: &'a [u8],
         mode: LockMode,
-        stamped_by: Option<(TxnId, &'a parking_lot::Mutex<crate::lock::HeldLocks>)>,
+        stamped_by: Option<(TxnId, &'a crate::sync::Mutex<crate::lock::HeldLocks>)>,
         wait: LockWait,
     ) -> Request<'a> {
         Request {

@@ -9,8 +9,8 @@ use crate::mvcc::undo::{self, Entry, Kind};
 use crate::pager::Fault;
 use crate::planted::{self, Plant};
 use crate::store::{Inner, meta_root};
+use crate::sync::atomic::Ordering;
 use crate::trees::Tree;
-use std::sync::atomic::Ordering;
 
 /// What became of an undo entry.
 pub(crate) enum Undone {

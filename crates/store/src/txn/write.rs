@@ -15,8 +15,8 @@ use crate::pager::Fault;
 use crate::pager::frame::ExclusiveGuard;
 use crate::planted::{self, Plant};
 use crate::store::{Inner, log_failed};
+use crate::sync::atomic::Ordering;
 use crate::trees::{Tree, TreeState};
-use std::sync::atomic::Ordering;
 
 /// A difference is logged instead of the value if it saves at least this much.
 const DIFF_SAVES_BYTES_MIN: usize = 24;

@@ -2,7 +2,7 @@
 //! commit and the time. A snapshot is as old as the first note of a commit that it does not see.
 
 use crate::ids::Csn;
-use parking_lot::Mutex;
+use crate::sync::Mutex;
 use std::collections::VecDeque;
 
 /// Notes kept; of more, every other is dropped.

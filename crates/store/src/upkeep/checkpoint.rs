@@ -31,14 +31,14 @@ use crate::pager::frame::{BODY_BYTES, Body, FRAME_HEADER_BYTES, PAGE_BYTES};
 use crate::pager::image::{self, Block, Kind};
 use crate::planted::{self, Plant};
 use crate::store::Inner;
+use crate::sync::Mutex;
+use crate::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use crate::wal::{LogError, Lsn};
 use env::clock::Monotonic;
 use env::disk::File;
 use hashbrown::HashSet;
-use parking_lot::Mutex;
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 /// Pages a block of the map speaks for.

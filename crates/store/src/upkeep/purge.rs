@@ -13,9 +13,9 @@ use crate::mvcc::undo::{End, Kind, NONE};
 use crate::pager::Fault;
 use crate::planted::{self, Plant};
 use crate::store::{Inner, meta_root};
+use crate::sync::atomic::{AtomicU64, Ordering};
 use crate::txn::rollback::forget_tree;
 use crate::upkeep::ages::Ages;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Undo entries a commit looks at for others.
 const ENTRIES_PER_COMMIT: usize = 64;

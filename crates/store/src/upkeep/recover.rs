@@ -25,6 +25,7 @@ use crate::pager::image::{self, Block, Kind};
 use crate::pager::pool::Pool;
 use crate::planted::{self, Plant};
 use crate::store::{Inner, Options, Store, frame_count, log_failed, meta_root};
+use crate::sync::atomic::Ordering;
 use crate::trees::Tree;
 use crate::txn::Transaction;
 use crate::txn::rollback::forget_tree;
@@ -36,7 +37,6 @@ use std::collections::BTreeSet;
 use std::io::ErrorKind;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 pub(crate) const DATA: &str = "data";
 const DATA_BEING_MADE: &str = "data.new";

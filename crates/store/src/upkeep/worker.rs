@@ -2,8 +2,8 @@
 
 use crate::pager::frame::PAGE_BYTES;
 use crate::store::Inner;
+use crate::sync::{Condvar, Mutex};
 use env::threads::Thread;
-use parking_lot::{Condvar, Mutex};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 

@@ -7,12 +7,12 @@ use super::record::{Kind, payload_crc};
 use super::segment::{self, Segment};
 use super::tail::{Chain, Parts, Tail};
 use super::{FlushPolicy, LogError, LogOptions, Lsn, PART_BYTES_MAX, io_failed};
+use crate::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering};
+use crate::sync::{Condvar, Mutex, MutexGuard, RwLock};
 use env::Env;
 use env::disk::{File, Folder};
 use env::threads::Thread;
-use parking_lot::{Condvar, Mutex, MutexGuard, RwLock};
 use std::fmt;
-use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -145,7 +145,7 @@ impl IoMutex {
         let mut guard = self.mutex.lock();
         self.waiter_count.fetch_add(1, Ordering::SeqCst);
         // A holder that lets go from here on sees the waiter, and can tell only when this thread is inside its wait.
-        std::sync::atomic::fence(Ordering::SeqCst);
+        crate::sync::atomic::fence(Ordering::SeqCst);
         if self.io.is_locked() {
             self.released.wait(&mut guard);
         }
@@ -169,7 +169,7 @@ impl std::ops::DerefMut for IoGuard<'_> {
 impl Drop for IoGuard<'_> {
     fn drop(&mut self) {
         drop(self.io.take());
-        std::sync::atomic::fence(Ordering::SeqCst);
+        crate::sync::atomic::fence(Ordering::SeqCst);
         if self.owner.waiter_count.load(Ordering::SeqCst) > 0 {
             let _guard = self.owner.mutex.lock();
             self.owner.released.notify_all();

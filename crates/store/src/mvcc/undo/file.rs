@@ -9,11 +9,11 @@
 
 use super::{ENTRY_BYTES_MAX, HEADER_BYTES, entry_bytes};
 use crate::error::StoreError;
+use crate::sync::Mutex;
+use crate::sync::atomic::{AtomicU64, Ordering};
 use env::disk::{File, FileOptions, Folder};
-use parking_lot::Mutex;
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 /// The file's name in the data folder.
 const NAME: &str = "undo.tmp";

@@ -19,11 +19,11 @@ use crate::btree::node::Version;
 use crate::error::StoreError;
 use crate::ids::{Csn, TreeId, TxnId};
 use crate::mvcc::snapshots::thread_number;
+use crate::sync::atomic::{AtomicU32, Ordering};
+use crate::sync::{Mutex, RwLock, RwLockReadGuard};
 use crossbeam_utils::CachePadded;
 use env::disk::Folder;
-use parking_lot::{Mutex, RwLock, RwLockReadGuard};
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
 
 const STRIPES: usize = 16;
