@@ -132,3 +132,120 @@ fn lists_beside_writers_end_and_read_nothing_that_is_gone() {
     assert!(told > 0, "somebody was seen");
     assert_eq!(held(&store), []);
 }
+
+/// Long, so that few of them take much memory.
+fn long_key(number: u32) -> Vec<u8> {
+    [&[b'k'; 1000][..], &number.to_be_bytes()].concat()
+}
+
+#[test]
+fn many_shared_locks_become_an_interval() {
+    let (store, tree) = fresh();
+    let count = 9_000;
+    fill(&store, &tree, (0..count).map(|number| long_key(2 * number)));
+    let mut txn = store.begin();
+    let mut most = 0;
+    for number in 0..count {
+        // Here and there, so that what is locked first is in the middle.
+        let key = long_key(2 * (number * 7_919 % count));
+        lock(&mut txn, &tree, &key, LockMode::Shared).unwrap();
+        most = most.max(store.status().lock_bytes);
+    }
+    let now = store.status().lock_bytes;
+    assert!(most < 18 << 20 && now < 6 << 20, "{now} of {most} bytes");
+
+    let mut other = store.begin();
+    for number in (0..count).step_by(100) {
+        let key = long_key(2 * number);
+        lock(&mut other, &tree, &key, LockMode::Shared).unwrap();
+        let refused = other.update(&tree, &key, b"new", NOWAIT);
+        assert!(matches!(refused, Err(WriteError::Locked { .. })), "{number}: {refused:?}");
+    }
+    // Again, and its own changes.
+    for number in (0..count).step_by(100) {
+        lock(&mut txn, &tree, &long_key(2 * number), LockMode::Shared).unwrap();
+    }
+    other.rollback().unwrap();
+    assert!(txn.update(&tree, &long_key(200), b"mine", NOWAIT).unwrap());
+    txn.commit().unwrap();
+    assert_eq!(store.status().lock_bytes, 0);
+    let mut other = store.begin();
+    assert!(other.update(&tree, &long_key(400), b"new", NOWAIT).unwrap());
+    other.insert(&tree, &long_key(401), b"new", NOWAIT).unwrap();
+}
+
+#[test]
+fn too_many_locks_are_refused_to_who_has_them_and_given_back_with_the_statement() {
+    let (store, tree) = fresh();
+    fill(&store, &tree, (0..100).map(|number| long_key(10 * number)));
+    let mut txn = store.begin();
+    txn.set_range_locks(true);
+    let interval = |txn: &mut Transaction, number: u32| {
+        txn.lock_range(&tree, &long_key(10 * number + 1), Some(&long_key(10 * number + 5)))
+    };
+    let inserts = |number: u32| {
+        let mut other = store.begin();
+        let inserted = other.insert(&tree, &long_key(10 * number + 2), b"new", NOWAIT);
+        other.rollback().unwrap();
+        inserted
+    };
+    for number in 0..50 {
+        interval(&mut txn, number).unwrap();
+    }
+    lock(&mut txn, &tree, &long_key(0), LockMode::Shared).unwrap();
+    let before = store.status().lock_bytes;
+    let savepoint = txn.savepoint();
+    lock(&mut txn, &tree, &long_key(10), LockMode::Shared).unwrap();
+    // One that an older one covers in part.
+    txn.lock_range(&tree, &long_key(10 * 49 + 3), Some(&long_key(10 * 49 + 9))).unwrap();
+    let refused =
+        (50..100_000).find_map(|number| interval(&mut txn, number).err().map(|error| (number, error)));
+    let Some((number, WriteError::TooManyLocks)) = refused else { panic!("{refused:?}") };
+    assert!(number > 10_000, "{number}");
+    let least = store.status().lock_bytes;
+    assert!(inserts(number - 1).is_err() && least < 80 << 20, "{least}");
+    // Others are not refused.
+    let mut other = store.begin();
+    lock(&mut other, &tree, &long_key(20), LockMode::Shared).unwrap();
+    other.rollback().unwrap();
+
+    txn.rollback_to(&savepoint).unwrap();
+    assert_eq!(store.status().lock_bytes, before);
+    inserts(50).unwrap();
+    inserts(number - 1).unwrap();
+    for number in 0..50 {
+        assert!(inserts(number).is_err(), "{number}");
+    }
+    let mut other = store.begin();
+    assert!(other.update(&tree, &long_key(10), b"new", NOWAIT).unwrap());
+    assert!(other.update(&tree, &long_key(0), b"new", NOWAIT).is_err());
+    other.insert(&tree, &long_key(10 * 49 + 7), b"new", NOWAIT).unwrap();
+    other.rollback().unwrap();
+    interval(&mut txn, 60).unwrap();
+    txn.rollback().unwrap();
+    assert_eq!(store.status().lock_bytes, 0);
+}
+
+#[test]
+fn locks_given_back_take_no_room() {
+    let (store, tree) = fresh();
+    fill(&store, &tree, (0..300_u32).map(|number| number.to_be_bytes().to_vec()));
+    let mut txn = store.begin();
+    lock(&mut txn, &tree, &7_u32.to_be_bytes(), LockMode::Exclusive).unwrap();
+    let before = store.status().undo_bytes_in_memory;
+    for _ in 0..100 {
+        let mark = txn.lock_mark();
+        for number in 0..300_u32 {
+            lock(&mut txn, &tree, &number.to_be_bytes(), LockMode::Exclusive).unwrap();
+        }
+        for number in (0..300_u32).rev() {
+            txn.unlock_since(&tree, &number.to_be_bytes(), mark).unwrap();
+        }
+    }
+    let after = store.status().undo_bytes_in_memory;
+    assert!(after < before + (128 << 10), "{after} after {before} bytes");
+    // The lock from before the mark is there.
+    let mut other = store.begin();
+    assert!(other.update(&tree, &7_u32.to_be_bytes(), b"new", NOWAIT).is_err());
+    assert!(other.update(&tree, &8_u32.to_be_bytes(), b"new", NOWAIT).unwrap());
+}

@@ -7,7 +7,7 @@
 //!
 //! Invariants:
 //! 1. Undo is read only while no segment is given back and, checked since, its owner runs. The owner's segments were kept
-//!    until then, so no pointer leads to an entry that is gone.
+//!    until then, so no pointer leads to an entry that is gone. Entries taken out meanwhile (`Slot::taken_out`) end the reading.
 //! 2. A list takes no more than [`LISTED_BYTES_MAX`] and reads no more than [`ENTRIES_WALKED_MAX`] undo entries a transaction,
 //!    the newest. What is beyond is left out, stamps before notes: others wait for what is noted.
 
@@ -270,17 +270,21 @@ fn for_each_entry(
     txn: TxnId,
     see: &mut dyn FnMut(&mut Vec<Copied>) -> Result<bool, StoreError>,
 ) -> Result<(), StoreError> {
-    let mut at = None;
+    // Where it goes on, and `taken_out` from the start.
+    let mut at: Option<(u64, u64)> = None;
     let mut copies = Vec::new();
     for _ in 0..ENTRIES_WALKED_MAX / READ_AT_ONCE {
         copies.clear();
         {
             let _kept = inner.undo.keep_by_waiting();
-            let newest = inner.slots.get(slot).last_undo.load(Ordering::SeqCst);
-            if !inner.slots.is_owned_by(slot, txn) {
+            let (newest, taken_out) = {
+                let slot = inner.slots.get(slot);
+                (slot.last_undo.load(Ordering::SeqCst), slot.taken_out.load(Ordering::SeqCst))
+            };
+            let (mut next, began) = at.unwrap_or((newest, taken_out));
+            if !inner.slots.is_owned_by(slot, txn) || began != taken_out {
                 return Ok(());
             }
-            let mut next = at.unwrap_or(newest);
             while next != NONE && copies.len() < READ_AT_ONCE {
                 next = inner.undo.look(next, |entry| {
                     let first = entry.version.stamp != txn.0;
@@ -293,9 +297,9 @@ fn for_each_entry(
                     Ok(entry.before)
                 })?;
             }
-            at = Some(next);
+            at = Some((next, began));
         }
-        let is_last = at == Some(NONE);
+        let is_last = at.is_some_and(|(next, _)| next == NONE);
         if !see(&mut copies)? || is_last {
             return Ok(());
         }

@@ -11,8 +11,12 @@
 //! Intervals of keys (`range`) keep others from adding records where a scan must not see phantoms. They are by key and not by
 //! neighbouring record, and wait for nobody; writers wait for them.
 //!
+//! One transaction must not use up the memory that locks may take: its many shared ones in a tree become one interval, and
+//! beyond a limit it is refused more (`LockTable::check_room`).
+//!
 //! Invariants:
-//! 1. Mutexes are taken in this order: page latch, shard, slot's locks or graph. Nobody sleeps holding one.
+//! 1. Mutexes are taken in this order: page latch, shard of entries, shard of intervals, slot's locks or graph. Nobody
+//!    sleeps holding one.
 //! 2. An entry exists while it has a holder or a waiter; `TreeState::locks` of its tree counts it.
 //! 3. A key is noted in its holder's or waiter's slot before it holds or waits, so the end of the transaction finds it.
 

@@ -11,7 +11,8 @@
 //! 1. Two neighbouring segments have different holders, and the first one has some.
 //! 2. A tree has an entry while it has segments or waiters; its state counts that as [`TreeState::RANGES`].
 //! 3. An interval is added under the latch of the leaf whose records it covers, so a writer who held the latch before is seen
-//!    by the scan (his stamp is there), and one who gets it later sees the interval.
+//!    by the scan (his stamp is there), and one who gets it later sees the interval. One that stands for locks on records is added
+//!    before those go, and a writer looks for intervals after he has looked for those.
 //! 4. Whoever adds an interval enters himself into the wait-for graph behind the writers that wait for a key inside it.
 
 use super::graph::{Graph, WaitsFor};
@@ -40,6 +41,8 @@ pub(crate) struct HeldRange {
     pub(crate) lower: Box<[u8]>,
     pub(crate) upper: Option<Box<[u8]>>,
     pub(crate) covers_rows: bool,
+    /// It stands for locks on single records, older ones among them.
+    pub(crate) joined: bool,
 }
 
 impl HeldRange {
@@ -221,6 +224,12 @@ impl RangeTable {
         shard.get(&tree)?.blockers(key, txn, inserts).next()
     }
 
+    /// Whether an interval of `txn` covers the record at `key`.
+    pub(crate) fn covers(&self, tree: TreeId, key: &[u8], txn: TxnId) -> bool {
+        let shard = self.shard(tree).lock();
+        shard.get(&tree).is_some_and(|ranges| ranges.segments.at(key).contains(&(txn, true)))
+    }
+
     /// Makes `waiting` wait for whoever holds `key`, unless nobody does any more. `enter` gets them and enters them into the
     /// graph.
     pub(crate) fn wait<E>(
@@ -274,6 +283,45 @@ impl RangeTable {
                 }
             }
             RangeTable::remove_if_empty(&mut shard, held.tree);
+        }
+    }
+
+    /// Ends some of a transaction's intervals, but nothing that the `kept` ones cover, and wakes whom nobody else keeps waiting.
+    pub(crate) fn release_newer(
+        &self,
+        txn: TxnId,
+        newer: &mut [HeldRange],
+        kept: &[HeldRange],
+        graph: &Mutex<Graph>,
+    ) {
+        newer.sort_unstable_by_key(|held| held.tree);
+        for group in newer.chunk_by(|one, other| one.tree == other.tree) {
+            let id = group[0].tree;
+            let mut shard = self.shard(id).lock();
+            let Some(tree) = shard.get_mut(&id) else { continue };
+            let before = tree.segments.bytes;
+            for held in group {
+                // A kept one may have become one segment with it.
+                tree.segments.split(&held.lower);
+                if let Some(upper) = &held.upper {
+                    tree.segments.split(upper);
+                }
+                tree.segments.remove(&held.lower, held.upper.as_deref(), txn);
+            }
+            for held in kept.iter().filter(|held| held.tree == id) {
+                tree.segments.add(&held.lower, held.upper.as_deref(), txn, held.covers_rows);
+            }
+            self.count(before, tree.segments.bytes);
+            for waiter in &tree.waiters {
+                let left: WaitsFor = tree.blockers(&waiter.key, waiter.txn, waiter.inserts).collect();
+                if left.is_empty() {
+                    graph.lock().stop(waiter.txn);
+                    waiter.waiting.tell(Told::Granted);
+                } else {
+                    graph.lock().renew(waiter.txn, left);
+                }
+            }
+            RangeTable::remove_if_empty(&mut shard, id);
         }
     }
 

@@ -16,8 +16,16 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 const SHARDS: usize = 64;
-/// The most memory that entries and intervals may take, about.
-pub(crate) const LOCK_BYTES_MAX: u64 = 256 << 20;
+/// The most memory that entries and intervals may take, about, before they are refused to who has many.
+const LOCK_BYTES_MAX: u64 = 256 << 20;
+/// The most that those of one transaction may take, about.
+const TXN_LOCK_BYTES_MAX: u64 = 64 << 20;
+/// Who has no more than this gets locks though [`LOCK_BYTES_MAX`] is reached: others are to blame.
+const TXN_LOCK_BYTES_SPARED: u64 = 16 << 10;
+/// When a transaction's locks take this, shared ones on records of one tree are joined to one interval.
+const TXN_LOCK_BYTES_JOINED: u64 = TXN_LOCK_BYTES_MAX / 4;
+/// Fewer shared locks in one tree are not joined.
+const JOINED_KEYS_MIN: usize = 256;
 /// Of those who wait before somebody for the same lock, so many are told as being in the way.
 const AHEAD_SHOWN_MAX: usize = 64;
 /// What an entry takes beside its key, which stands in it twice, about.
@@ -299,6 +307,10 @@ pub(crate) struct HeldLocks {
     ranges: Vec<HeldRange>,
     /// What all of these take in memory, their entries and segments with them, about.
     bytes: u64,
+    /// At so many bytes shared locks are joined (again).
+    join_at: u64,
+    /// A lock was refused because there are too many.
+    refused: bool,
 }
 
 impl HeldLocks {
@@ -307,6 +319,8 @@ impl HeldLocks {
         self.owner = owner;
         self.connection = connection;
         self.bytes = 0;
+        self.join_at = TXN_LOCK_BYTES_JOINED;
+        self.refused = false;
     }
 
     /// Whether this running transaction owns it.
@@ -318,9 +332,9 @@ impl HeldLocks {
         self.connection
     }
 
-    /// How many keys are noted.
-    pub(crate) fn count(&self) -> usize {
-        self.keys.len()
+    /// How many keys and how many intervals are noted.
+    pub(crate) fn counts(&self) -> (usize, usize) {
+        (self.keys.len(), self.ranges.len())
     }
 
     /// How many keys and intervals are noted.
@@ -366,6 +380,7 @@ impl HeldLocks {
         if let Some(last) = self.ranges.last_mut()
             && last.tree == tree
             && last.covers_rows == covers_rows
+            && !last.joined
         {
             let before = last.bytes();
             let joins = if last.upper.as_deref() == Some(lower) {
@@ -382,7 +397,11 @@ impl HeldLocks {
                 return;
             }
         }
-        let range = HeldRange { tree, lower: lower.into(), upper: upper.map(Box::from), covers_rows };
+        let upper = upper.map(Box::from);
+        self.push_range(HeldRange { tree, lower: lower.into(), upper, covers_rows, joined: false });
+    }
+
+    fn push_range(&mut self, range: HeldRange) {
         self.bytes += range.bytes();
         self.ranges.push(range);
     }
@@ -524,8 +543,77 @@ impl LockTable {
         Some(Deadlock { circle: members.map(member).collect(), victim: circle.victim })
     }
 
-    fn check_room(&self) -> Result<(), WriteError> {
-        if self.bytes() > LOCK_BYTES_MAX { Err(WriteError::TooManyLocks) } else { Ok(()) }
+    /// Refuses one more lock to a transaction that has too many; before that its shared ones are joined.
+    fn check_room(&self, txn: TxnId, own: &Mutex<HeldLocks>) -> Result<(), WriteError> {
+        let (bytes, join_at) = {
+            let own = own.lock();
+            (own.bytes, own.join_at)
+        };
+        if bytes <= TXN_LOCK_BYTES_SPARED {
+            return Ok(());
+        }
+        if bytes >= join_at {
+            self.join_shared(txn, own);
+        }
+        let mut own = own.lock();
+        own.refused |= own.bytes > TXN_LOCK_BYTES_MAX || self.bytes() > LOCK_BYTES_MAX;
+        if own.refused { Err(WriteError::TooManyLocks) } else { Ok(()) }
+    }
+
+    /// Locks an interval in place of a tree's many records that the transaction has locked shared. Others' rows in between stay
+    /// theirs: whoever wants one of them still looks for their stamps. By the transaction's own thread, with no latch.
+    #[cold]
+    fn join_shared(&self, txn: TxnId, own: &Mutex<HeldLocks>) {
+        struct Span {
+            state: Arc<TreeState>,
+            lower: Box<[u8]>,
+            upper: Box<[u8]>,
+            count: usize,
+        }
+        // Nobody else ends this transaction's locks, so nobody misses the notes.
+        let keys = std::mem::take(&mut own.lock().keys);
+        let mut spans: HashMap<TreeId, Span> = HashMap::new();
+        let mut is_shared = Vec::with_capacity(keys.len());
+        for (tree, key) in &keys {
+            let shard = self.shard(*tree, key).lock();
+            let entry =
+                shard.get(&KeyRef(*tree, key)).filter(|entry| entry.held_by(txn) == Some(LockMode::Shared));
+            is_shared.push(entry.is_some());
+            let Some(entry) = entry else { continue };
+            let new =
+                || Span { state: Arc::clone(&entry.tree), lower: key.clone(), upper: key.clone(), count: 0 };
+            let span = spans.entry(*tree).or_insert_with(new);
+            span.count += 1;
+            if *key < span.lower {
+                span.lower.clone_from(key);
+            } else if *key > span.upper {
+                span.upper.clone_from(key);
+            }
+        }
+        spans.retain(|_, span| span.count >= JOINED_KEYS_MIN);
+        for (&tree, Span { state, lower, upper, .. }) in &spans {
+            let upper: Box<[u8]> = upper.iter().copied().chain([0]).collect();
+            if self.ranges.add(state, txn, lower, Some(&upper), true, &self.graph) {
+                let (lower, upper) = (lower.clone(), Some(upper));
+                own.lock().push_range(HeldRange { tree, lower, upper, covers_rows: true, joined: true });
+            }
+        }
+        let mut left = Vec::new();
+        let mut freed = 0;
+        for (key, is_shared) in keys.into_iter().zip(is_shared) {
+            if is_shared && spans.contains_key(&key.0) {
+                freed += LockTable::entry_bytes(&key.1);
+                self.release(txn, &key);
+            } else {
+                left.push(key);
+            }
+        }
+        let mut own = own.lock();
+        own.bytes -= freed;
+        // Others may have noted keys meanwhile.
+        left.append(&mut own.keys);
+        own.keys = left;
+        own.join_at = TXN_LOCK_BYTES_JOINED.max(2 * own.bytes);
     }
 
     fn entry_bytes(key: &[u8]) -> u64 {
@@ -542,10 +630,22 @@ impl LockTable {
         let shard = self.shard(tree, key).lock();
         let entry = shard.get(&KeyRef(tree, key))?;
         let conflict = entry.blockers(txn, mode).next();
-        conflict.or_else(|| match entry.held_by(txn) {
-            Some(_) => None,
-            None => entry.queue.front().map(|waiter| waiter.txn),
+        conflict.or_else(|| match entry.queue.front() {
+            Some(first) if !self.has(entry, key, txn) => Some(first.txn),
+            _ => None,
         })
+    }
+
+    /// Whether a transaction has the record locked in any mode, by its own entry or an interval. Those who wait for the
+    /// record wait for it, so it does not wait behind them.
+    fn has(&self, entry: &Entry, key: &[u8], txn: TxnId) -> bool {
+        let ranges = || entry.tree.locks().load(Ordering::SeqCst) >= TreeState::RANGES;
+        entry.held_by(txn).is_some() || (ranges() && self.ranges.covers(entry.tree.id(), key, txn))
+    }
+
+    /// Whether an interval of `txn` covers the record at `key`.
+    pub(crate) fn covers(&self, tree: TreeId, key: &[u8], txn: TxnId) -> bool {
+        self.ranges.covers(tree, key, txn)
     }
 
     /// Takes a lock, waiting if the request says so. No latch is held.
@@ -557,7 +657,7 @@ impl LockTable {
     ) -> Result<Acquired, WriteError> {
         let Request { tree, key, txn, mode, .. } = *request;
         let full_key: Key = (tree.id(), Box::from(key));
-        self.check_room()?;
+        self.check_room(txn, request.own)?;
         let mut shard = self.shard(tree.id(), key).lock();
         let entry = shard.entry(full_key.clone()).or_insert_with(|| {
             tree.locks().fetch_add(1, Ordering::SeqCst);
@@ -578,7 +678,8 @@ impl LockTable {
         }
         let held = entry.held_by(txn);
         let blocked = entry.blockers(txn, mode).next();
-        let ahead = if held.is_some() { None } else { entry.queue.front().map(|waiter| waiter.txn) };
+        let has = self.has(entry, key, txn);
+        let ahead = if has { None } else { entry.queue.front().map(|waiter| waiter.txn) };
         let Some(blocker) = blocked.or(ahead) else {
             if held.is_none() {
                 request.own.lock().note_key(full_key);
@@ -590,18 +691,20 @@ impl LockTable {
             return Err(WriteError::Locked { holder: blocker });
         };
         let waiting = request.waiting(false, false, self.clock.now());
-        let before = if held.is_some() { None } else { entry.queue.back().map(|waiter| waiter.txn) };
+        let before = if has { None } else { entry.queue.back().map(|waiter| waiter.txn) };
         let waits_for = match before {
             Some(before) => WaitsFor::from_slice(&[before]),
             None => entry.blockers(txn, mode).collect(),
         };
         self.enter(&waiting, waits_for)?;
         let waiter = Waiter { txn, mode, waiting: Arc::clone(&waiting) };
-        if held.is_some() {
+        if held.is_none() {
+            request.own.lock().note_key(full_key.clone());
+        }
+        if has {
             entry.queue.push_front(waiter);
             entry.renew(1, &self.graph);
         } else {
-            request.own.lock().note_key(full_key.clone());
             entry.queue.push_back(waiter);
         }
         drop(shard);
@@ -627,7 +730,7 @@ impl LockTable {
         upper: Option<&[u8]>,
         covers_rows: bool,
     ) -> Result<(), WriteError> {
-        self.check_room()?;
+        self.check_room(txn, own)?;
         if self.ranges.add(tree, txn, lower, upper, covers_rows, &self.graph) {
             own.lock().note_range(tree.id(), lower, upper, covers_rows);
         }
@@ -772,6 +875,35 @@ impl LockTable {
         self.ranges.release(txn, &ranges, &self.graph);
     }
 
+    /// Gives back the shared locks and the intervals behind the first `kept` ones noted, if a lock was refused since because
+    /// there were too many. Exclusive ones on records that are no longer stamped are given back already.
+    pub(crate) fn give_back_refused(&self, txn: TxnId, note: &Mutex<HeldLocks>, kept: (usize, usize)) {
+        let (keys, mut newer, ranges) = {
+            let mut own = note.lock();
+            if !std::mem::take(&mut own.refused) {
+                return;
+            }
+            let at = kept.0.min(own.keys.len());
+            let keys = own.keys.split_off(at);
+            let at = kept.1.min(own.ranges.len());
+            let (joined, newer): (Vec<_>, Vec<_>) =
+                own.ranges.split_off(at).into_iter().partition(|held| held.joined);
+            own.ranges.extend(joined);
+            own.bytes -= newer.iter().map(HeldRange::bytes).sum::<u64>();
+            own.join_at = TXN_LOCK_BYTES_JOINED;
+            (keys, newer, own.ranges.clone())
+        };
+        for key in keys {
+            if self.held_mode(key.0, &key.1, txn) == Some(LockMode::Exclusive) {
+                note.lock().keys.push(key);
+            } else {
+                note.lock().bytes -= LockTable::entry_bytes(&key.1);
+                self.release(txn, &key);
+            }
+        }
+        self.ranges.release_newer(txn, &mut newer, &ranges, &self.graph);
+    }
+
     /// Ends the lock on `key` if it was noted behind the first `kept` ones.
     pub(crate) fn release_newer(
         &self,
@@ -791,12 +923,62 @@ impl LockTable {
         }
     }
 
+    /// Ends the exclusive lock on a record whose stamp was taken off, if there is one: a shared one stays if the record was
+    /// noted among the first `kept`.
+    pub(crate) fn take_back(
+        &self,
+        tree: TreeId,
+        key: &[u8],
+        txn: TxnId,
+        note: &Mutex<HeldLocks>,
+        kept: usize,
+    ) {
+        let mut shard = self.shard(tree, key).lock();
+        let Some(entry) = shard.get_mut(&KeyRef(tree, key)) else { return };
+        if entry.held_by(txn) != Some(LockMode::Exclusive) {
+            return;
+        }
+        let mut note = note.lock();
+        let is_it = |noted: &Key| noted.0 == tree && *noted.1 == *key;
+        if note.keys.iter().take(kept).any(is_it) {
+            entry.holders.iter_mut().filter(|holder| holder.0 == txn).for_each(|holder| {
+                holder.1 = LockMode::Shared;
+            });
+        } else {
+            entry.holders.retain(|holder| holder.0 != txn);
+            if let Some(at) = note.keys.iter().skip(kept).position(is_it) {
+                note.forget_key(kept + at);
+            }
+        }
+        drop(note);
+        entry.grant(&self.graph);
+        self.remove_if_empty(&mut shard, &(tree, Box::from(key)));
+    }
+
     fn release(&self, txn: TxnId, key: &Key) {
         let mut shard = self.shard(key.0, &key.1).lock();
         if let Some(entry) = shard.get_mut(key) {
             entry.holders.retain(|holder| holder.0 != txn);
             entry.grant(&self.graph);
             self.remove_if_empty(&mut shard, key);
+        }
+    }
+
+    /// Gives an exclusive lock in the table back that the record's stamp never backed: it is held as it was before.
+    pub(crate) fn put_back(&self, tree: TreeId, key: &[u8], txn: TxnId, before: Option<LockMode>) {
+        let full_key: Key = (tree, Box::from(key));
+        match before {
+            Some(LockMode::Exclusive) => {}
+            None => self.release(txn, &full_key),
+            Some(LockMode::Shared) => {
+                let mut shard = self.shard(tree, key).lock();
+                if let Some(entry) = shard.get_mut(&full_key) {
+                    entry.holders.iter_mut().filter(|holder| holder.0 == txn).for_each(|holder| {
+                        holder.1 = LockMode::Shared;
+                    });
+                    entry.grant(&self.graph);
+                }
+            }
         }
     }
 

@@ -18,6 +18,8 @@ pub(crate) struct Slot {
     owner: AtomicU64,
     /// Its newest undo entry. Changes only inside the gate.
     pub(crate) last_undo: AtomicU64,
+    /// How often its newest entry was taken out again: who goes along its entries and stopped in between may not go on then.
+    pub(crate) taken_out: AtomicU64,
     /// The keys of its locks in the lock table.
     pub(crate) locks: Mutex<crate::lock::HeldLocks>,
 }
@@ -67,8 +69,9 @@ impl Slots {
         let (chunk, _) = Slots::locate(slot as usize);
         self.chunks[chunk].get_or_init(|| {
             let count = if chunk == 0 { FIRST_SLOTS } else { FIRST_SLOTS << (chunk - 1) };
-            let (owner, last_undo) = (|| AtomicU64::new(0), || AtomicU64::new(0));
-            let empty = || Slot { owner: owner(), last_undo: last_undo(), locks: Mutex::default() };
+            let zero = || AtomicU64::new(0);
+            let empty =
+                || Slot { owner: zero(), last_undo: zero(), taken_out: zero(), locks: Mutex::default() };
             std::iter::repeat_with(empty).take(count).collect()
         });
         free.made += 1;

@@ -25,7 +25,7 @@ use crate::oplog::{Mark, Op, OpLog};
 use crate::read::ScanRange;
 use crate::store::{Inner, ReadView, Store, log_failed, meta_root, meta_value};
 use crate::sync::atomic::Ordering;
-use crate::trees::Tree;
+use crate::trees::{Tree, TreeState};
 use std::marker::PhantomData;
 use std::sync::Arc;
 use write::{Change, Done};
@@ -70,7 +70,7 @@ pub struct LockMark {
     /// The newest undo entry.
     last: u64,
     /// Notes of locks from here on are newer.
-    notes: usize,
+    notes: (usize, usize),
 }
 
 /// A point to roll back to.
@@ -80,6 +80,8 @@ pub struct Savepoint {
     last: u64,
     log: Mark,
     change_count: u64,
+    /// Notes of locks from here on are newer.
+    notes: (usize, usize),
 }
 
 /// What locking a row found.
@@ -304,15 +306,51 @@ impl Transaction {
         found: &mut dyn FnMut(&[u8]),
     ) -> Result<bool, WriteError> {
         self.begin_write()?;
+        if self.has_interval(tree, key)
+            && let Some(found) = self.read_settled(tree, key, found)?
+        {
+            return Ok(found);
+        }
         let mark = self.lock_mark();
         self.acquire(tree, key, LockMode::Shared, None, wait)?;
         let found = self.read_shared(tree, key, wait, found);
         if !matches!(found, Ok(true)) {
             let inner = self.inner();
             let note = &inner.slots.get(self.work.slot).locks;
-            inner.locks.release_newer(tree.id(), key, self.work.id, note, mark.notes);
+            inner.locks.release_newer(tree.id(), key, self.work.id, note, mark.notes.0);
         }
         found
+    }
+
+    /// Whether an interval of this transaction covers the record.
+    fn has_interval(&self, tree: &Tree, key: &[u8]) -> bool {
+        tree.state.locks().load(Ordering::SeqCst) >= TreeState::RANGES
+            && self.inner().locks.covers(tree.id(), key, self.work.id)
+    }
+
+    /// Reads a row that this transaction's interval covers, unless somebody's change of it is older than the interval.
+    fn read_settled(
+        &self,
+        tree: &Tree,
+        key: &[u8],
+        found: &mut dyn FnMut(&[u8]),
+    ) -> Result<Option<bool>, WriteError> {
+        let inner = self.inner();
+        let guard = inner.leaf(&tree.state, Seek::At(key))?;
+        let body = guard.body();
+        let Ok(index) = node::search(body, key) else { return Ok(Some(false)) };
+        let (version, _, value) = node::record(body, index);
+        if self.work.is_newer(inner, version)? {
+            return Err(WriteError::ChangedSinceSnapshot);
+        }
+        let stamp = TxnId(version.stamp);
+        if stamp != self.work.id && matches!(inner.txns.state(stamp), State::Running(_)) {
+            return Ok(None);
+        }
+        if let Some(value) = value {
+            found(value);
+        }
+        Ok(Some(value.is_some()))
     }
 
     /// Waits for a running stamp on a row whose shared lock is held, and reads it.
@@ -444,14 +482,18 @@ impl Transaction {
     #[must_use]
     pub fn lock_mark(&self) -> LockMark {
         if self.work.id == TxnId(0) {
-            return LockMark { last: NONE, notes: 0 };
+            return LockMark { last: NONE, notes: (0, 0) };
         }
-        let notes = self.inner().slots.get(self.work.slot).locks.lock().count();
+        let inner = self.inner();
+        // Without any locks in the table what is noted means nothing.
+        let none = inner.locks.bytes() == 0;
+        let notes = if none { (0, 0) } else { inner.slots.get(self.work.slot).locks.lock().counts() };
         LockMark { last: self.work.last, notes }
     }
 
     /// Gives a row's lock back if it was taken after `mark` and the row was not changed since: READ COMMITTED does so with
-    /// rows that do not meet the condition after all.
+    /// rows that do not meet the condition after all. The newest locks first: that is cheapest. No savepoint may be younger
+    /// than the lock.
     ///
     /// # Errors
     /// Reading a page failed.
@@ -459,10 +501,11 @@ impl Transaction {
         if self.work.id == TxnId(0) {
             return Ok(());
         }
-        let inner = self.inner();
-        rollback::unlock(inner, self.work.id, tree, key, self.work.last, mark.last)?;
+        let Transaction { store, work, .. } = self;
+        let inner = &*store.inner;
+        rollback::unlock(inner, (work.id, work.slot), tree, key, &mut work.last, mark.last)?;
         let note = &inner.slots.get(self.work.slot).locks;
-        inner.locks.release_newer(tree.id(), key, self.work.id, note, mark.notes);
+        inner.locks.release_newer(tree.id(), key, self.work.id, note, mark.notes.0);
         Ok(())
     }
 
@@ -499,6 +542,17 @@ impl Transaction {
         };
         drop((guard, view));
         Ok(result)
+    }
+
+    /// Whether the newest version of a record is this transaction's: written, or locked exclusively.
+    ///
+    /// # Errors
+    /// Reading a page failed; the tree is gone.
+    pub fn has_written(&self, tree: &Tree, key: &[u8]) -> Result<bool, StoreError> {
+        let guard = self.inner().leaf(&tree.state, Seek::At(key))?;
+        let found = node::search(guard.body(), key).ok();
+        let own = |index| node::record(guard.body(), index).0.stamp == self.work.id.0;
+        Ok(self.work.id != TxnId(0) && found.is_some_and(own))
     }
 
     /// Begins to lock and read a range, row by row.
@@ -577,7 +631,9 @@ impl Transaction {
     /// A point to roll back to, also before the first change.
     #[must_use]
     pub fn savepoint(&self) -> Savepoint {
+        let notes = self.lock_mark().notes;
         Savepoint {
+            notes,
             txn: self.work.id,
             last: self.work.last,
             log: self.work.log.mark(),
@@ -585,8 +641,8 @@ impl Transaction {
         }
     }
 
-    /// Takes back everything since the savepoint. Row locks taken since are released where nobody waits for them; intervals stay
-    /// locked, unless the savepoint is older than the first change or lock.
+    /// Takes back everything since the savepoint. Exclusive row locks taken since are released; shared ones and intervals stay,
+    /// the latter unless the savepoint is older than the first change or lock.
     ///
     /// # Errors
     /// Reading a page failed.
@@ -604,7 +660,16 @@ impl Transaction {
         let compensates = !work.log.has(savepoint.log);
         work.log.forget_behind(savepoint.log);
         let Work { id, slot, last, log, .. } = work;
-        let undone = rollback::undo_until(inner, *id, *slot, last, savepoint.last, |entry, restored| {
+        let slot = *slot;
+        let undone = rollback::undo_until(inner, *id, slot, last, savepoint.last, |entry, restored| {
+            // Whoever waits for the row need not wait any longer: it is not this transaction's now.
+            if entry.version.stamp != id.0
+                && let Some(tree) = inner.tree(entry.tree)
+                && tree.state.locks().load(Ordering::SeqCst) % TreeState::RANGES != 0
+            {
+                let own = &inner.slots.get(slot).locks;
+                inner.locks.take_back(entry.tree, entry.key, *id, own, savepoint.notes.0);
+            }
             if compensates {
                 log.push_reverse(entry, restored);
                 if log.bytes_in_memory() > inner.options.txn_log_memory_bytes {
@@ -616,6 +681,11 @@ impl Transaction {
         self.work.is_broken |= undone.is_err();
         undone?;
         self.work.change_count = savepoint.change_count;
+        if self.work.id != TxnId(0) {
+            let inner = self.inner();
+            let note = &inner.slots.get(self.work.slot).locks;
+            inner.locks.give_back_refused(self.work.id, note, savepoint.notes);
+        }
         if savepoint.txn == TxnId(0) && self.work.id != TxnId(0) {
             // As MySQL: a savepoint before the first change or lock takes the locks back, too.
             let inner = self.inner();

@@ -33,6 +33,9 @@ pub(crate) fn undo_until(
     let mut copy = Vec::new();
     while *last != stop {
         let at = *last;
+        if at == undo::NONE {
+            return Err(StoreError::corrupt("undo", "a savepoint is not on its transaction's way"));
+        }
         inner.undo.copy(at, &mut copy)?;
         let entry = undo::read(&copy, 0)?;
         let restored = inner.with_room_at_last(|| {
@@ -104,33 +107,52 @@ pub(crate) fn restore(inner: &Inner, entry: &Entry<'_>, at: u64, txn: TxnId) -> 
 }
 
 /// Takes the stamp of `txn` off a record that it only locked, if it did so after its undo entry `since`; `last` is its
-/// newest. The lock's entry stays and will find nothing to undo.
+/// newest. If that is the lock's it goes, too; another stays and will find nothing to undo.
 pub(crate) fn unlock(
     inner: &Inner,
-    txn: TxnId,
+    (txn, slot): (TxnId, u32),
     tree: &Tree,
     key: &[u8],
-    last: u64,
+    last: &mut u64,
     since: u64,
 ) -> Result<(), StoreError> {
-    let mut newer = Vec::new();
-    let mut at = last;
-    while at != since && at != undo::NONE {
-        newer.push(at);
-        at = inner.undo.look(at, |entry| Ok(entry.before))?;
+    let at = {
+        let leaf = inner.leaf(&tree.state, Seek::At(key))?;
+        let Ok(index) = node::search(leaf.body(), key) else { return Ok(()) };
+        let (version, _, _) = node::record(leaf.body(), index);
+        if version.stamp != txn.0 || !undo::only_locks(version.undo) {
+            return Ok(());
+        }
+        undo::entry_of(version.undo)
+    };
+    // The stamp is this transaction's, so nobody changes the record meanwhile.
+    let mut newer = *last;
+    while newer != at {
+        if newer == since || newer == undo::NONE {
+            return Ok(());
+        }
+        newer = inner.undo.look(newer, |entry| Ok(entry.before))?;
     }
+    if at == since {
+        return Ok(());
+    }
+    let (before, version) = inner.undo.look(at, |entry| Ok((entry.before, entry.version)))?;
     let given_back = inner.with_room(|| {
         let _inside = inner.gate.enter();
         let mut leaf = tree.state.root.leaf::<Exclusive>(&inner.pool, Seek::At(key))?;
-        let Ok(index) = node::search(leaf.body(), key) else { return Ok(None) };
-        let (version, _, _) = node::record(leaf.body(), index);
-        let is_lock = |at: &&u64| version == Version { stamp: txn.0, undo: undo::lock_pointer(**at) };
-        let Some(&at) = newer.iter().find(is_lock) else { return Ok(None) };
-        let before = inner.undo.look(at, |entry| Ok(entry.version))?;
-        node::set_version(inner.pool.modify(&mut leaf), index, before);
-        Ok(Some(at))
+        let Ok(index) = node::search(leaf.body(), key) else { return Ok(false) };
+        node::set_version(inner.pool.modify(&mut leaf), index, version);
+        if at == *last {
+            let slot = inner.slots.get(slot);
+            slot.last_undo.store(before, Ordering::SeqCst);
+            slot.taken_out.fetch_add(1, Ordering::SeqCst);
+        }
+        Ok(true)
     })?;
-    if let Some(at) = given_back {
+    if given_back && at == *last {
+        *last = before;
+        inner.undo.take_out(at);
+    } else if given_back {
         inner.undo.bury(at);
     }
     Ok(())

@@ -90,9 +90,11 @@ impl Transaction {
         if tree.state.is_dropped() {
             return Err(StoreError::TreeGone(tree.id()).into());
         }
+        // How it had the record's entry in the lock table before it waited for it.
+        let mut had: Option<Option<LockMode>> = None;
         loop {
             let Transaction { store, work, .. } = &mut *self;
-            let inner = &*store.inner;
+            let (inner, txn) = (&*store.inner, work.id);
             let step = inner.with_tree(&tree.state, || {
                 let inside = inner.gate.enter();
                 work.change_inside(inner, &inside, tree, key, change)
@@ -105,6 +107,8 @@ impl Transaction {
                         if !matches!(change, Change::Lock(_)) {
                             self.work.change_count += 1;
                         }
+                    } else if let Some(had) = had {
+                        inner.locks.put_back(tree.id(), key, txn, had);
                     }
                     return Ok(done);
                 }
@@ -112,12 +116,19 @@ impl Transaction {
                     if stamped && !matches!(wait, LockWait::Timeout(_)) {
                         return Err(WriteError::Locked { holder }); // Nobody waits: no need to enter the lock table.
                     }
+                    if had.is_none() {
+                        had = Some(inner.locks.held_mode(tree.id(), key, txn));
+                    }
                     let stamped_by = stamped.then_some(holder);
                     self.acquire(tree, key, LockMode::Exclusive, stamped_by, wait)?;
                 }
                 Step::InRange { holder, inserts } => {
                     if !matches!(wait, LockWait::Timeout(_)) {
                         return Err(WriteError::Locked { holder });
+                    }
+                    if let Some(had) = had.take() {
+                        // Whoever it waits for now may want the record, too.
+                        inner.locks.put_back(tree.id(), key, txn, had);
                     }
                     self.wait_for_range(tree, key, inserts, wait)?;
                 }
@@ -174,6 +185,8 @@ impl Work {
         {
             return Ok(Some(Step::Busy { holder, stamped: false }));
         }
+        // Entries that became an interval since (`LockTable::join_shared`) are seen as that.
+        let locks = if locks == 0 { 0 } else { tree.state.locks().load(Ordering::SeqCst) };
         let old = match found {
             Err(_) => None,
             Ok(index) => {

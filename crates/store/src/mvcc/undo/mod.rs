@@ -225,6 +225,11 @@ pub(crate) fn only_locks(pointer: u64) -> bool {
     pointer & ONLY_LOCKS != 0
 }
 
+/// The entry to which a version's undo pointer leads, as its transaction's chain names it.
+pub(crate) fn entry_of(pointer: u64) -> u64 {
+    pointer & !ONLY_LOCKS
+}
+
 fn pointer(segment: u32, at: usize) -> u64 {
     (u64::from(segment) + 1) << OFFSET_BITS | at as u64
 }

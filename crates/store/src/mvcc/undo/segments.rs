@@ -321,6 +321,15 @@ impl UndoLog {
         }
     }
 
+    /// Takes a transaction's newest entry out again, to which nothing leads any more: its bytes, too, if nobody came after it
+    /// and nobody reads undo by transactions just now.
+    pub(crate) fn take_out(&self, pointer: u64) {
+        match self.giving_back.try_write() {
+            Some(_nobody_reads) => self.forget(pointer),
+            None => self.bury(pointer),
+        }
+    }
+
     /// A transaction has ended and will not be purged; snapshots from `csn` on need none of its undo.
     pub(crate) fn finish(&self, holds: &Holds, csn: Csn) {
         for number in holds.iter() {
