@@ -41,7 +41,8 @@ pub struct DuplicateKey {
     pub index: usize,
     /// The key in that index.
     pub entry: Vec<u8>,
-    /// Locator of the row that had the key. Nothing is locked: see [`Table::has_key`](crate::Table::has_key).
+    /// Locator of the row that had the key. Nothing is locked: see [`Table::has_key`](crate::Table::has_key),
+    /// [`Table::keep_duplicate`](crate::Table::keep_duplicate).
     pub locator: Vec<u8>,
     /// The key's values as 1062 prints them, joined by `-`; not yet cut to 64 bytes.
     pub value: String,

@@ -384,6 +384,28 @@ impl Table {
         Ok(found == Some(true))
     }
 
+    /// Keeps others from taking the entry away that is in the way of `duplicate`, as MySQL does for who is told of it. Answers
+    /// whether it is still there.
+    ///
+    /// # Errors
+    /// No lock, or the store's.
+    pub fn keep_duplicate(
+        &self,
+        transaction: &mut Transaction,
+        duplicate: &DuplicateKey,
+        wait: LockWait,
+    ) -> Result<bool, WriteError> {
+        let index = &self.indexes[duplicate.index];
+        let tree = if index.entries.is_some() { &index.tree } else { &self.rows };
+        if transaction.has_written(tree, &duplicate.entry)? {
+            return Ok(true); // It may be taken back with its statement, and no lock may stay then.
+        }
+        let locked = transaction
+            .lock_current(tree, &duplicate.entry, LockMode::Shared, wait, |_| ())
+            .map_err(|error| from_store(error, duplicate.index))?;
+        Ok(locked == Locked::Row(()))
+    }
+
     /// Locks the row with this locator and appends its columns to `batch`, its locator to `locators`. Answers
     /// `Absent` if there is none now, `Skipped` if it is locked and `wait` says to skip.
     ///
@@ -733,8 +755,8 @@ impl TableScan {
         kept: &[u32],
     ) -> Result<(), StoreError> {
         let Some(mark) = self.mark else { return Ok(()) };
-        let mut kept = kept.iter().copied().peekable();
-        for row in 0..locators.len() {
+        let mut kept = kept.iter().rev().copied().peekable();
+        for row in (0..locators.len()).rev() {
             if kept.next_if_eq(&(row as u32)).is_some() {
                 continue;
             }

@@ -14,7 +14,7 @@ use super::foreign_key::violated;
 use super::insert::Insert;
 use super::rules::{self, Computed};
 use super::values::Target;
-use super::{check_violated, warn_duplicate, write};
+use super::{check_violated, keep_duplicate, warn_duplicate, write};
 use crate::context::ExecContext;
 use crate::error::{internal, row_error, write_error};
 use crate::expr::SqlResult;
@@ -91,6 +91,9 @@ impl Insert<'_, '_> {
             let result = self.update_duplicate(compiled, &mut running, duplicate, selected, ctx);
             self.on_duplicate = Some(running);
             return result;
+        }
+        if !keep_duplicate(&self.table, duplicate, ctx)? {
+            return Ok(None);
         }
         if self.plan.ignore {
             warn_duplicate(duplicate, ctx.eval.warnings);

@@ -25,11 +25,11 @@ mod values;
 use plan::physical::{PhysicalPlan, PlanKind};
 use service::error::Level;
 use store::Transaction;
-use table::{DuplicateKey, WriteContext, WriteError};
+use table::{DuplicateKey, Table, WriteContext, WriteError};
 use types::Cell;
 
 use crate::context::ExecContext;
-use crate::error::{coded, duplicate_text, internal};
+use crate::error::{coded, duplicate_text, internal, row_error};
 use crate::expr::{SqlResult, Warnings};
 use crate::prepare::{Prepared, Programs};
 
@@ -129,6 +129,13 @@ fn write<R>(
         Some(transaction) => Ok(write(transaction, context)),
         None => Err(internal("a change without a transaction")),
     }
+}
+
+/// Locks what is in the way of a duplicate until the transaction ends; false if it has gone.
+#[cold]
+fn keep_duplicate(table: &Table, duplicate: &DuplicateKey, ctx: &mut ExecContext<'_>) -> SqlResult<bool> {
+    write(ctx, |transaction, context| table.keep_duplicate(transaction, duplicate, context.wait))?
+        .map_err(|error| row_error(table, &error))
 }
 
 /// With IGNORE a duplicate key is a warning.

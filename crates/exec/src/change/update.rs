@@ -329,7 +329,12 @@ impl Target<'_> {
                 Ok(true)
             }
             Ok(Updated::Same | Updated::Absent) => Ok(false),
-            Err(WriteError::DuplicateKey(duplicate)) if ignore => {
+            Err(WriteError::DuplicateKey(duplicate)) => {
+                // Gone or not by now, it was in the way.
+                super::keep_duplicate(&self.writer.table, &duplicate, ctx)?;
+                if !ignore {
+                    return Err(row_error(&self.writer.table, &WriteError::DuplicateKey(duplicate)));
+                }
                 warn_duplicate(&duplicate, ctx.eval.warnings);
                 Ok(false)
             }

@@ -8,7 +8,7 @@ use plan::ExprKind;
 use plan::function::FunctionId;
 use plan::logical::TableIndex;
 use plan::physical::{PhysicalPlan, RangePlan, Scan};
-use store::{LockMode, LockWait};
+use store::{LockMode, LockWait, Locked};
 use table::{Columns, KeyBytesRange, ScanRequest, Table, TableScan};
 use types::vector::{BytesColumn, ColumnData};
 use types::{Batch, Column};
@@ -387,6 +387,8 @@ impl Operator for VirtualTableScan<'_> {
 pub(super) struct Fetch<'p> {
     input: Source<'p>,
     table: Arc<Table>,
+    /// The rows come locked, as the statement said.
+    is_locked: bool,
     locator: usize,
     columns: &'p [usize],
     parts: Parts<'p>,
@@ -416,6 +418,7 @@ impl<'p> Fetch<'p> {
         Ok(Fetch {
             input,
             table: local_table(plan, table)?,
+            is_locked: lock_of(plan, table).is_some(),
             parts: Parts::new(&mention.parts, programs)?,
             locator: locator as usize,
             columns,
@@ -454,11 +457,29 @@ impl Operator for Fetch<'_> {
             self.fetched.clear();
             self.matched.clear();
             let zone = &ctx.eval.settings.time_zone;
-            let reader = ctx.reader()?;
             let columns = Columns::new(self.table.definition(), self.columns, self.parts.current());
-            self.table
-                .get_rows(&part, reader, zone, columns, &mut self.fetched, &mut self.matched)
-                .map_err(store_error)?;
+            if ctx.lock_reads && !self.is_locked {
+                // The scan may have locked no more than an index's entries.
+                let wait = ctx.lock_wait;
+                let Some(transaction) = ctx.transaction.as_deref_mut() else {
+                    return Err(internal("a locking read without a transaction"));
+                };
+                let (table, fetched) = (&self.table, &mut self.fetched);
+                let (mode, mut locators) = (LockMode::Shared, BytesColumn::new());
+                for (row, locator) in part.iter().enumerate() {
+                    let locked = table
+                        .lock_columns(transaction, locator, mode, wait, zone, columns, fetched, &mut locators)
+                        .map_err(|error| row_error(table, &error))?;
+                    if locked == Locked::Row(()) {
+                        self.matched.push(row as u32);
+                    }
+                }
+            } else {
+                let reader = ctx.reader()?;
+                self.table
+                    .get_rows(&part, reader, zone, columns, &mut self.fetched, &mut self.matched)
+                    .map_err(store_error)?;
+            }
             self.count = super::join::next_count(self.count, &self.fetched);
             if self.matched.is_empty() {
                 continue;
