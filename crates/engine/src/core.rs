@@ -14,6 +14,7 @@ use store::Store;
 use table::MetadataLock;
 
 use crate::ddl::{Change, Definitions};
+use crate::deadlines::Deadlines;
 use crate::log::QueryLogs;
 use crate::processes::ProcessList;
 use crate::read_lock::ReadLock;
@@ -47,6 +48,8 @@ pub struct Core {
     pub processes: ProcessList,
     /// SHOW STATUS.
     pub counters: Counters,
+    /// `max_execution_time`.
+    pub deadlines: Deadlines,
     /// When the server started.
     pub started: Monotonic,
     /// Made by the first statement that could need it, not by each.
@@ -88,6 +91,7 @@ impl Core {
             logs,
             processes: ProcessList::default(),
             counters: Counters::default(),
+            deadlines: Deadlines::default(),
             spill: OnceLock::new(),
             shutdown: AtomicBool::new(false),
         }

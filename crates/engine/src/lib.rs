@@ -8,6 +8,7 @@
 mod check;
 pub mod core;
 pub mod ddl;
+pub mod deadlines;
 pub mod engine;
 pub mod error_log;
 pub mod facts;

@@ -142,6 +142,12 @@ impl ConnectionControl {
         }
     }
 
+    /// The statement whose time is over has ended.
+    pub fn forget_timeout(&self) {
+        let (timeout, none) = (Kill::Timeout as u8, Kill::None as u8);
+        let _ = self.kill.compare_exchange(timeout, none, Ordering::AcqRel, Ordering::Relaxed);
+    }
+
     /// Sets how the statement that now starts to wait is woken by a KILL; `None` when the wait is over. If a KILL came
     /// before, `wake` is called at once.
     pub fn set_waiter(&self, wake: Option<Wake>) {

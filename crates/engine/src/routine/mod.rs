@@ -125,6 +125,11 @@ pub(crate) struct Routines {
 }
 
 impl Routines {
+    /// Whether a routine is under way.
+    pub(crate) fn are_running(&self) -> bool {
+        !self.frames.is_empty()
+    }
+
     /// The slot and type of the variable `name`, if a routine's own statement is under way.
     pub(crate) fn variable(&self, name: &str) -> Option<(u32, DataType)> {
         let frame = self.frames.last()?;

@@ -15,7 +15,7 @@ use exec::output::{ResultColumn, encode_columns};
 use plan::{PlanError, PlanResult};
 use service::SqlError;
 use service::error::{ER_INCORRECT_GLOBAL_LOCAL_VAR, ER_INTERNAL_ERROR};
-use syntax::ast::{Statement, VarScope};
+use syntax::ast::{QueryBody, Statement, VarScope};
 use types::charset::Charset;
 use types::collation::CollationId;
 use types::{DataType, Value, ValueRef};
@@ -46,6 +46,14 @@ pub struct CachedPlan {
     /// The account that was found to have all the plan needs. A changed account is another one.
     allowed: Option<Arc<Account>>,
     pub(super) point: Option<(Option<Charset>, PointProgram)>,
+    /// MAX_EXECUTION_TIME of a SELECT's hints, in milliseconds.
+    pub(super) max_execution_ms: Option<u64>,
+}
+
+fn hinted_time(statement: &Statement<'_>, text: &[u8]) -> Option<u64> {
+    let Statement::Query(query) = statement else { return None };
+    let QueryBody::Select(select) = query.body else { return None };
+    crate::deadlines::hinted(select.hints?.of(text))
 }
 
 /// What binding looks at in a parameter's value: its class, not the value.
@@ -376,6 +384,7 @@ impl LocalSession {
             reads_system_tables: false,
             allowed: None,
             point: None,
+            max_execution_ms: hinted_time(statement, text),
         };
         let plan = cached.prepared.plan();
         cached.reusable = !plan.volatile;

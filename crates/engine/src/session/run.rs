@@ -8,6 +8,7 @@
 //! its commit ([`Reply::wait_for`]).
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use catalog::{Catalog, Privileges, TableKind};
 use exec::output::CollectSink;
@@ -24,6 +25,7 @@ use super::plans::CachedPlan;
 use super::point::PointOutcome;
 use super::{LocalSession, not_supported};
 use crate::privilege;
+use crate::status::StatementKind;
 
 impl LocalSession {
     /// Plans and runs a statement.
@@ -97,8 +99,26 @@ impl LocalSession {
         Ok(())
     }
 
-    /// Runs a plan and answers; rows stay behind a cursor if one is wanted and there are rows.
+    /// Runs a plan and answers; rows stay behind a cursor if one is wanted and there are rows. A SELECT that is no routine's ends
+    /// when its time is over.
     pub(crate) fn run_cached(
+        &mut self,
+        plan: &mut CachedPlan,
+        values: &[ValueRef<'_>],
+        wants_cursor: bool,
+        reply: &mut Reply<'_>,
+    ) -> Result<Option<Cursor>, Box<SqlError>> {
+        let limit_ms = plan.max_execution_ms.unwrap_or(self.settings.max_execution_ms);
+        if limit_ms == 0 || plan.kind != StatementKind::Select || self.routines.are_running() {
+            return self.run_unlimited(plan, values, wants_cursor, reply);
+        }
+        let core = Arc::clone(&self.core);
+        let deadline = core.deadlines.begin(&core.env, &self.control, Duration::from_millis(limit_ms))?;
+        let outcome = self.run_unlimited(plan, values, wants_cursor, reply);
+        deadline.end(outcome)
+    }
+
+    fn run_unlimited(
         &mut self,
         plan: &mut CachedPlan,
         values: &[ValueRef<'_>],
