@@ -95,11 +95,12 @@ impl Inner {
             }
         }
         self.note_ages();
-        self.undo.make_room_ahead()?;
+        // What keeps undo from its file may be the room that a checkpoint would make.
+        let undo = self.undo.make_room_ahead();
         if self.checkpoint_is_due() {
             self.checkpoint_at(true)?;
         }
-        Ok(more)
+        undo.map(|()| more)
     }
 
     pub(crate) fn checkpoint_is_due(&self) -> bool {

@@ -196,12 +196,15 @@ fn alter(
     } else {
         change.put_rebuilt(Arc::clone(&table), &entry)?;
     }
-    // If the commit fails the store has stopped, and nobody may drop what may be named in the log.
-    let (copied, counter) = copied.map_or((0, None), Copied::keep);
-    if let Some(built) = built {
+    let committed = change.commit();
+    // A commit without room in the log did not happen. If it failed otherwise the store has stopped, and nobody may drop what may
+    // be named in the log.
+    let is_refused = committed.as_ref().is_err_and(|error| error.number == e::ER_DISK_FULL.number);
+    let (copied, counter) = copied.filter(|_| !is_refused).map_or((0, None), Copied::keep);
+    if let Some(built) = built.filter(|_| !is_refused) {
         built.keep();
     }
-    let (position, temporary) = change.commit()?;
+    let (position, temporary) = committed?;
     if rename.is_some() {
         context.temporary.remove(&old.schema, &old.name);
     }
