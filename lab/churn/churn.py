@@ -73,7 +73,15 @@ class Churn:
         return sum(os.stat(path).st_size for path in glob.glob(self.files))
 
     def settled(self):
-        """The length when it has not changed for a while: what runs behind the statements is over."""
+        """The length when it has not changed for a while: what runs behind the statements is over. Invar writes the data file at
+        checkpoints, of which one may be a minute away."""
+        status = self.status()
+        if "Store_checkpoints" in status:
+            wanted = status["Store_checkpoints"] + 1 + status["Store_checkpoint_running"]
+            for _ in range(700):
+                if self.status()["Store_checkpoints"] >= wanted or not self.dirty():
+                    break
+                time.sleep(0.2)
         length, since = self.length(), time.monotonic()
         while time.monotonic() - since < 4:
             time.sleep(0.2)
@@ -82,7 +90,10 @@ class Churn:
         return length
 
     def status(self):
-        return {name: int(value) for name, value in self.sql("SHOW GLOBAL STATUS LIKE 'Store_data%'")}
+        return {name: int(value) for name, value in self.sql("SHOW GLOBAL STATUS LIKE 'Store_%'")}
+
+    def dirty(self):
+        return int(self.sql("SHOW GLOBAL STATUS LIKE 'Innodb_buffer_pool_pages_dirty'")[0][1])
 
     def say(self, what, rows, length):
         used = self.status().get("Store_data_file_bytes_used", 0)
@@ -117,8 +128,7 @@ class Churn:
                 self.keys += new
             else:
                 gone, new = [], []
-                for _ in range(BATCH):
-                    at = self.rng.randrange(len(self.keys))
+                for at in self.rng.sample(range(len(self.keys)), BATCH):
                     gone.append(self.keys[at])
                     self.keys[at] = self.rng.randrange(1 << 40)
                     new.append(self.keys[at])
