@@ -214,11 +214,10 @@ fn a_tree_that_splits_and_merges_loses_nothing() {
                         let mut txn = store.begin();
                         for number in numbers {
                             let key = long_key(writer, number);
-                            match is_insert {
-                                true => {
-                                    txn.insert(&tree, &key, &u64::from(number).to_le_bytes(), WAIT).unwrap()
-                                }
-                                false => assert!(txn.delete(&tree, &key, WAIT).unwrap(), "a row is gone"),
+                            if is_insert {
+                                txn.insert(&tree, &key, &u64::from(number).to_le_bytes(), WAIT).unwrap();
+                            } else {
+                                assert!(txn.delete(&tree, &key, WAIT).unwrap(), "a row is gone");
                             }
                         }
                         txn.commit().unwrap();
