@@ -8,7 +8,8 @@ the server is killed; after its restart every acknowledged move must be there, w
   1. each acknowledged transfer is present, in exactly the table the ledger says, with its own bytes;
   2. every present transfer was sent to COMMIT (acknowledged or cut off in it), none was rolled back or made up;
   3. balances and change counts of accounts follow from the present transfers alone (nothing is half there);
-  4. each batch has all of its rows or none;
+  4. each batch has all of its rows or none, and with --large-rows one connection writes nothing but batches of so many, each
+     a transaction that takes a savepoint back in its middle and now and then all of itself;
   5. indexes agree with tables.
 
 Works against any server that speaks MySQL's protocol; prints the start-up time after each kill. Needs PyMySQL.
@@ -37,6 +38,8 @@ DATABASE = "kill9"
 ACCOUNTS = 200
 START_BALANCE = 1000
 BATCH_ROWS = 7
+LARGE_STATEMENT_ROWS = 2000
+LARGE_NOTE_CHARS = 190
 # What a transaction may be told and simply try again: lock wait timeout, deadlock.
 RETRY = {1205, 1213}
 # The connection is gone: the server was killed.
@@ -72,6 +75,7 @@ class Ledger:
         self.archived = set()  # id: acknowledged to be in the archive
         self.batches_sent = set()
         self.batches_kept = set()
+        self.large_batches = set()
         self.acknowledged = 0
 
     def write(self, *words):
@@ -114,7 +118,9 @@ class Worker(threading.Thread):
 
     def transaction(self, cursor):
         kind = self.rng.random()
-        if kind < 0.1 and self.own:
+        if self.number == 0 and self.options.large_rows:
+            self.large_batch(cursor, rolls_back=kind < 0.2)
+        elif kind < 0.1 and self.own:
             self.archive(cursor)
         elif kind < 0.2:
             self.batch(cursor)
@@ -181,6 +187,40 @@ class Worker(threading.Thread):
             ledger.batches_sent.add(batch_id)
             ledger.write("batch", batch_id)
         cursor.execute(f"INSERT INTO batch VALUES {rows}")
+        with ledger.lock:
+            ledger.batches_sent.discard(batch_id)
+            ledger.batches_kept.add(batch_id)
+            ledger.write("batch-kept", batch_id)
+            ledger.acknowledge()
+
+
+    def large_batch(self, cursor, rolls_back):
+        """A transaction whose changes are more than a server may want to keep in memory."""
+        ledger, rows = self.ledger, self.options.large_rows
+        batch_id = self.next_id
+        self.next_id += 1
+        text = "x" * LARGE_NOTE_CHARS
+
+        def insert(numbers):
+            values = ", ".join(f"({batch_id}, {number}, '{number} {text}')" for number in numbers)
+            cursor.execute(f"INSERT INTO batch VALUES {values}")
+
+        cursor.execute("BEGIN")
+        for first in range(0, rows, LARGE_STATEMENT_ROWS):
+            if first // LARGE_STATEMENT_ROWS == rows // LARGE_STATEMENT_ROWS // 2:
+                cursor.execute("SAVEPOINT half")
+                for back in range(-rows, 0, LARGE_STATEMENT_ROWS):
+                    insert(range(back, min(back + LARGE_STATEMENT_ROWS, 0)))
+                cursor.execute("ROLLBACK TO SAVEPOINT half")
+            insert(range(first, min(first + LARGE_STATEMENT_ROWS, rows)))
+        if rolls_back:
+            cursor.execute("ROLLBACK")
+            return
+        with ledger.lock:
+            ledger.large_batches.add(batch_id)
+            ledger.batches_sent.add(batch_id)
+            ledger.write("large-batch", batch_id)
+        cursor.execute("COMMIT")
         with ledger.lock:
             ledger.batches_sent.discard(batch_id)
             ledger.batches_kept.add(batch_id)
@@ -275,10 +315,12 @@ def verify(options, ledger):
                 f" its transfers say {balance.get(account)} after {changes.get(account)}"
             )
 
-    batches = dict(rows("SELECT batch_id, COUNT(*) FROM batch GROUP BY batch_id"))
-    for batch_id, count in batches.items():
-        if count != BATCH_ROWS:
-            wrong.append(f"batch {batch_id} has {count} of {BATCH_ROWS} rows")
+    found = rows("SELECT batch_id, COUNT(*), MIN(number), MAX(number) FROM batch GROUP BY batch_id")
+    batches = {batch_id: count for batch_id, count, _, _ in found}
+    for batch_id, count, first, last in found:
+        expected = options.large_rows if batch_id in ledger.large_batches else BATCH_ROWS
+        if (count, first, last) != (expected, 0, expected - 1):
+            wrong.append(f"batch {batch_id} has {count} of {expected} rows, {first} to {last}")
         if batch_id not in ledger.batches_kept | ledger.batches_sent:
             wrong.append(f"batch {batch_id} was never sent")
     for batch_id in ledger.batches_kept - batches.keys():
@@ -320,6 +362,7 @@ def arguments():
     parser.add_argument("--prepare", help="run once before the first start")
     parser.add_argument("--rounds", type=int, default=50)
     parser.add_argument("--seconds", type=float, default=3.0, help="longest time between the first commit and the kill")
+    parser.add_argument("--large-rows", type=int, default=0, help="one connection inserts so many rows in each transaction")
     parser.add_argument("--connections", type=int, default=8)
     parser.add_argument("--port", type=int, default=24399)
     parser.add_argument("--connect-socket", help="connect by this Unix socket; may contain {socket}")

@@ -254,6 +254,7 @@ pub fn add_store_status(status: &store::Status, all: &mut Vec<(&'static str, Str
         ("Store_oldest_snapshot_age_s", status.oldest_snapshot_age_ms / 1000),
         ("Store_pages_evicted", status.pages_evicted),
         ("Store_tombstones_purged", status.tombstones_purged),
+        ("Store_transaction_log_memory_peak", status.txn_log_memory_peak),
         ("Store_undo_bytes_in_file", status.undo_bytes_in_file),
         ("Store_undo_bytes_in_memory", status.undo_bytes_in_memory),
         ("Store_undo_segments_filed", status.undo_segments_filed),

@@ -9,7 +9,7 @@ use service::error::{
     ER_FK_DEPTH_EXCEEDED, ER_FOREIGN_DUPLICATE_KEY_WITH_CHILD_INFO, ER_GET_ERRNO, ER_INDEX_CORRUPT,
     ER_INTERNAL_ERROR, ER_LOCK_DEADLOCK, ER_LOCK_NOWAIT, ER_LOCK_TABLE_FULL, ER_LOCK_WAIT_TIMEOUT,
     ER_NO_REFERENCED_ROW_2, ER_QUERY_INTERRUPTED, ER_RECORD_FILE_FULL, ER_ROW_IS_REFERENCED_2,
-    ER_TABLE_CORRUPT, ER_TABLE_DEF_CHANGED, ER_TOO_LONG_KEY, ER_UNKNOWN_ERROR, SqlError,
+    ER_TABLE_CORRUPT, ER_TABLE_DEF_CHANGED, ER_TOO_LONG_KEY, ER_TRANS_CACHE_FULL, ER_UNKNOWN_ERROR, SqlError,
 };
 use store::StoreError;
 use table::{DuplicateKey, ForeignKeyViolation, Table, WriteError};
@@ -20,7 +20,8 @@ const ENGINE_ERROR_GENERIC: u32 = 168;
 const NO_SPACE: u32 = 28;
 
 /// The store failed. A tree that is gone was dropped or rebuilt after the statement found its table: 1412, to be tried
-/// again. No room on the disk is 1114, for the log 1021. A damaged page of a table is 1877, of a
+/// again. No room on the disk is 1114, for the log 1021. A transaction that the log does not keep any longer is 1197, MySQL's
+/// number where the binary log holds no more of one. A damaged page of a table is 1877, of a
 /// secondary index 1712; the error log has the page. All else is 1030 with the store's reason; after a failed write it writes
 /// nothing more until it is opened again.
 #[cold]
@@ -30,6 +31,7 @@ pub fn store_error(error: impl Borrow<StoreError>) -> Box<SqlError> {
         StoreError::DiskFull { what: StoreError::LOG } => {
             ER_DISK_FULL.with(&[&StoreError::LOG, &NO_SPACE, &"No space left on device"])
         }
+        StoreError::TransactionTooLong { .. } => ER_TRANS_CACHE_FULL.bare(),
         StoreError::DiskFull { what } => ER_RECORD_FILE_FULL.with(&[what]),
         StoreError::Corrupt { place: Some(place), .. } if place.names.len() >= 2 => match &*place.names {
             [_, _, index, ..] => ER_INDEX_CORRUPT.with(&[index]),

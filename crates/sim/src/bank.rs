@@ -141,6 +141,7 @@ pub fn run(seed: u64) -> Result<Tally, String> {
             ..LogOptions::default()
         },
         background_threads: false,
+        txn_log_memory_bytes: [0, 1 << 10, 4 << 20][(seed % 3) as usize],
         ..Options::default()
     };
     for round in 0..3 {

@@ -69,6 +69,8 @@ pub struct Tally {
     pub log_parts: u64,
     /// Old versions left out of chains.
     pub versions_merged: u64,
+    /// Statements and commits refused because the transaction went back too far in the log.
+    pub too_long: u64,
     /// Statements and commits refused because the undo file could not be written or read, or the disk was full.
     pub refused: u64,
     /// Times the disk filled up.
@@ -96,6 +98,7 @@ impl Tally {
         self.undo_blocks_read += other.undo_blocks_read;
         self.versions_merged += other.versions_merged;
         self.log_parts += other.log_parts;
+        self.too_long += other.too_long;
         self.refused += other.refused;
         self.fillings += other.fillings;
         self.given_up += other.given_up;
@@ -125,6 +128,8 @@ pub fn run(seed: u64, plot: Plot) -> Result<Tally, String> {
     let mut rng = Rng::new(seed.wrapping_mul(0x9e37_79b9).wrapping_add(17));
     let mut world = SimWorld::new(seed);
     let mut history = History::new();
+    // Of its own, so that a seed's other choices stay what they were.
+    let mut sizes = Rng::new(seed.wrapping_mul(0x2545_f491).wrapping_add(5));
     let options = Options {
         buffer_pool_bytes: [24, 40, 200][rng.index(3)] * 16 * 1024,
         log: LogOptions {
@@ -136,11 +141,14 @@ pub fn run(seed: u64, plot: Plot) -> Result<Tally, String> {
                 FlushPolicy::AtCommit,
                 FlushPolicy::WriteAtCommit,
             ][rng.index(4)],
+            transaction_span_bytes_max: [u64::MAX, u64::MAX, u64::MAX, 24 << 10][sizes.index(4)],
         },
         background_threads: false,
         // Mostly so little that it goes to its file all the time.
         undo_memory_bytes: [1, 1, 1, 0][rng.index(4)],
         undo_segment_bytes: [1 << 10, 1 << 10, 4 << 10][rng.index(3)],
+        // Often so little that changes go to the log long before their commit.
+        txn_log_memory_bytes: [0, 300, 2 << 10, 4 << 20][sizes.index(4)],
         ..Options::default()
     };
     let is_hot = rng.below(4) == 0;
@@ -329,8 +337,12 @@ impl Life<'_> {
             && !self.world.disk().is_crashed()
     }
 
-    /// A write that failed. Without a file for undo or room on the disk the statement is undone and the story goes on.
+    /// A write that failed. Without a file for undo or room on the disk, or in a transaction that goes back too far in the log,
+    /// the statement is undone and the story goes on.
     fn refused(&mut self, error: StoreError) -> Step<bool> {
+        if self.is_too_long(&error) {
+            return Ok(false);
+        }
         let only_undo = matches!(error, StoreError::UndoFile { .. })
             && self.world.disk().has_failed()
             && !self.world.disk().is_crashed();
@@ -358,6 +370,14 @@ impl Life<'_> {
         }
         trace!(self, "room: {:?}", self.faults);
         self.world.disk().plan(self.faults.clone());
+    }
+
+    /// Whether a transaction was refused for going back too far in a log that keeps little.
+    fn is_too_long(&mut self, error: &StoreError) -> bool {
+        let is = matches!(error, StoreError::TransactionTooLong { .. })
+            && self.options.log.transaction_span_bytes_max < u64::MAX;
+        self.tally.too_long += u64::from(is);
+        is
     }
 
     fn excuse_write<T>(&self, result: Result<T, WriteError>) -> Step<T> {
@@ -838,6 +858,8 @@ impl Life<'_> {
                 self.tally.refused += 1;
                 Ok(())
             }
+            // It is rolled back, and nothing of it may ever be seen.
+            Err(error) if self.is_too_long(&error) => Ok(()),
             Err(error) => {
                 // Whether it happened nobody was told; if it did, then whole.
                 self.history.commit(u64::MAX, &one.changes);

@@ -177,7 +177,8 @@ fn run(workload: Workload, given: &Arguments) -> bool {
             println!(
                 "{} crashes, {} clean ends, {} commits, {} acknowledged rounds, {} rollbacks, {} lock conflicts, \
                  {} checkpoints, {} reads compared, {:.1} states possible per crash\n\
-                 undo went to its file in {} stories: {} segments, {} blocks read back, {} versions merged, {} parts of transactions\n\
+                 undo went to its file in {} stories: {} segments, {} blocks read back, {} versions merged, {} parts of transactions, \
+                 {} refused for going back too far\n\
                  the disk was full {} times: {} statements refused, {} checkpoints given up",
                 tally.crashes,
                 tally.closes,
@@ -193,6 +194,7 @@ fn run(workload: Workload, given: &Arguments) -> bool {
                 tally.undo_blocks_read,
                 tally.versions_merged,
                 tally.log_parts,
+                tally.too_long,
                 tally.fillings,
                 tally.refused,
                 tally.given_up,

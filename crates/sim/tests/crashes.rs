@@ -56,6 +56,7 @@ fn no_crash_loses_or_halves_a_commit() {
             "{tally:?}"
         );
         assert!(tally.filed_stories > count / 2 && tally.undo_blocks_read > count, "{tally:?}");
+        assert!(tally.log_parts > 10 * count && tally.too_long > count / 20, "{tally:?}");
     }
 }
 

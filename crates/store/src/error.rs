@@ -54,6 +54,15 @@ pub enum StoreError {
         /// Which file: `data`, `undo.tmp`, or [`StoreError::LOG`].
         what: &'static str,
     },
+    /// The transaction's changes go back further in the log than it keeps for one ([`crate::wal::LogOptions`]'s
+    /// `transaction_span_bytes_max`). It can only be rolled back; the store goes on. Client sees 1197.
+    #[error(
+        "the log has grown by more than {span_bytes_max} bytes since the transaction's first changes went there"
+    )]
+    TransactionTooLong {
+        /// The limit.
+        span_bytes_max: u64,
+    },
     /// The tree was never made or was dropped.
     #[error("tree {0} does not exist")]
     TreeGone(TreeId),

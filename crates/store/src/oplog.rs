@@ -12,7 +12,6 @@
 use crate::btree::node::RECORD_BYTES_MAX;
 use crate::error::StoreError;
 use crate::ids::TreeId;
-use crate::mvcc::undo::{Entry, Kind};
 use crate::wal::{Log, LogError, Lsn, PART_BYTES_MAX, Parts};
 
 /// The most a change takes beside its key and value: code, tree, and lengths.
@@ -23,36 +22,22 @@ pub(crate) const OP_BYTES_MAX: usize = OP_HEADER_BYTES_MAX + RECORD_BYTES_MAX;
 
 /// A transaction's changes on their way to the log. They are kept in chunks as long as the log's parts, so that a large
 /// transaction is never copied to make room for more of it; beyond a bound its chunks go out as parts that count for nothing
-/// until the commit.
-///
-/// Trees are dropped behind all other changes, wherever the transaction did it: what goes to the log is never taken out
-/// again, and a drop has no change that takes it back.
+/// until the commit. The end of it can be cut off again, wherever it is: parts that went out are then left out of the chain
+/// that leads from the commit record back to the first part.
 #[derive(Debug, Default)]
 pub(crate) struct OpLog {
     parts: Parts,
-    /// Bytes that went out.
-    parted_bytes: usize,
     full: Vec<Vec<u8>>,
     full_bytes: usize,
     open: Vec<u8>,
-    drops: Vec<TreeId>,
-    /// Trees whose making went out before it was taken back.
-    unmade: Vec<TreeId>,
 }
 
-/// A place in an [`OpLog`].
+/// A place in an [`OpLog`]: bytes before it.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Mark {
-    bytes: usize,
-    drops: usize,
-}
+pub(crate) struct Mark(u64);
 
 impl OpLog {
     pub(crate) fn push(&mut self, op: &Op<'_>) {
-        if let Op::Drop { tree } = *op {
-            self.drops.push(tree);
-            return;
-        }
         let bytes_max = op.bytes_max();
         if self.open.len() + bytes_max > PART_BYTES_MAX && !self.open.is_empty() {
             self.close_chunk();
@@ -61,30 +46,13 @@ impl OpLog {
         op.write(&mut self.open);
     }
 
-    /// Pushes what takes a change back that went out: `entry` is its undo, `restored` the value the record has again.
-    pub(crate) fn push_reverse(&mut self, entry: &Entry<'_>, restored: Option<&[u8]>) {
-        let (tree, key) = (entry.tree, entry.key);
-        match (entry.kind, restored) {
-            (Kind::Same | Kind::End, _) => {}
-            (Kind::Absent, _) if tree == TreeId::META => {
-                // It made a tree. (A drop was forgotten with the others.)
-                if let Ok(key) = key.try_into() {
-                    self.unmade.push(TreeId(u64::from_be_bytes(key)));
-                }
-            }
-            _ if tree == TreeId::META => {}
-            (_, Some(value)) => self.push(&Op::Put { tree, key, value }),
-            (_, None) => self.push(&Op::Delete { tree, key }),
-        }
-    }
-
     fn close_chunk(&mut self) {
         self.full_bytes += self.open.len();
         self.full.push(std::mem::replace(&mut self.open, Vec::with_capacity(PART_BYTES_MAX)));
     }
 
-    pub(crate) fn len(&self) -> usize {
-        self.parted_bytes + self.bytes_in_memory()
+    pub(crate) fn len(&self) -> u64 {
+        self.parts.bytes() + self.bytes_in_memory() as u64
     }
 
     #[inline]
@@ -92,26 +60,35 @@ impl OpLog {
         self.full_bytes + self.open.len()
     }
 
+    /// Bytes of memory that all of it takes.
+    pub(crate) fn memory_bytes(&self) -> usize {
+        let full: usize = self.full.iter().map(Vec::capacity).sum();
+        full + self.open.capacity() + self.parts.memory_bytes()
+    }
+
+    /// Whether it is more than one record of the log takes.
+    #[inline]
+    pub(crate) fn is_long(&self) -> bool {
+        !self.full.is_empty()
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
-        self.len() == 0 && self.drops.is_empty()
+        self.len() == 0
     }
 
     pub(crate) fn mark(&self) -> Mark {
-        Mark { bytes: self.len(), drops: self.drops.len() }
+        Mark(self.len())
     }
 
-    /// Whether all behind the mark is still here, so that it can be forgotten.
-    pub(crate) fn has(&self, mark: Mark) -> bool {
-        mark.bytes >= self.parted_bytes
-    }
-
-    /// Forgets all behind the mark; what went out before it was reached again has to be taken back by later changes.
-    pub(crate) fn forget_behind(&mut self, mark: Mark) {
-        self.drops.truncate(mark.drops);
-        if !self.has(mark) {
-            return;
+    /// Forgets all behind the mark. The log is there if anything went out to it.
+    pub(crate) fn forget_behind(&mut self, mark: Mark, log: Option<&Log>) {
+        let parted_bytes = self.parts.bytes();
+        if mark.0 < parted_bytes
+            && let Some(log) = log
+        {
+            log.cut(&mut self.parts, mark.0);
         }
-        let len = mark.bytes - self.parted_bytes;
+        let len = usize::try_from(mark.0.saturating_sub(parted_bytes)).unwrap_or(usize::MAX);
         while len < self.full_bytes
             && let Some(last) = self.full.pop()
         {
@@ -121,14 +98,17 @@ impl OpLog {
         self.open.truncate(len - self.full_bytes);
     }
 
-    /// Moves what is in memory to the log, as parts. Outside the gate, without a latch.
+    /// Moves what is in memory to the log, as parts. Outside the gate, without a latch. If it fails all of it stays in memory.
     #[cold]
     pub(crate) fn part(&mut self, log: &Log) -> Result<(), LogError> {
-        for chunk in self.full.drain(..) {
-            log.append_part(&chunk, &mut self.parts)?;
+        let parted_bytes = self.parts.bytes();
+        for chunk in self.full.iter().chain([&self.open]) {
+            if let Err(error) = log.append_part(chunk, &mut self.parts) {
+                log.cut(&mut self.parts, parted_bytes);
+                return Err(error);
+            }
         }
-        log.append_part(&self.open, &mut self.parts)?;
-        self.parted_bytes += self.full_bytes + self.open.len();
+        self.full.clear();
         self.full_bytes = 0;
         self.open.clear();
         Ok(())
@@ -136,10 +116,8 @@ impl OpLog {
 
     /// Appends the transaction's commit record, and before it as parts what is too long for it.
     pub(crate) fn commit(&mut self, log: &Log, publish: impl FnOnce(Lsn)) -> Result<Lsn, LogError> {
-        for &tree in self.drops.iter().chain(&self.unmade) {
-            Op::Drop { tree }.write(&mut self.open);
-        }
-        log.append_chunks(std::mem::take(&mut self.parts), &self.full, &self.open, publish)
+        debug_assert!(!self.is_long(), "the caller has moved it out: it would take long here");
+        log.append_with_parts(&self.open, std::mem::take(&mut self.parts), publish)
     }
 
     /// The transaction is rolled back: what went out counts for nothing.
@@ -329,11 +307,11 @@ mod tests {
         }
         assert!(log.full.len() > 2);
         for count in [200, 150, 70, 64, 3, 0] {
-            log.forget_behind(Mark { bytes: ends[count], drops: 0 });
+            log.forget_behind(Mark(ends[count]), None);
             let (full, open) = (&log.full, &log.open);
             assert!(full.iter().all(|chunk| chunk.len() <= PART_BYTES_MAX));
             let whole = [full.concat(), open.clone()].concat();
-            assert_eq!(whole.len(), log.len());
+            assert_eq!(whole.len() as u64, log.len());
             let trees: Vec<u64> = Ops::new(&whole)
                 .map(|op| match op.unwrap() {
                     Op::Put { tree, .. } => tree.0,
@@ -344,7 +322,7 @@ mod tests {
         }
         assert!(log.is_empty());
         log.push(&Op::Create { tree: TreeId(1) });
-        assert_eq!(log.open.len(), log.len());
+        assert_eq!(log.open.len() as u64, log.len());
     }
 
     proptest! {

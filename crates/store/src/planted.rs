@@ -28,6 +28,14 @@ pub enum Plant {
     ReplayHalf,
     /// Purge does not look at snapshots.
     PurgeEarly,
+    /// A checkpoint lets go of the log's segments although parts of running transactions are in them.
+    DiscardParts,
+    /// A segment of the log is begun, with a commit in it, before the parts in the one before it are synced.
+    CommitBeforeParts,
+    /// Recovery repeats parts whose transaction did not commit.
+    CountOrphans,
+    /// What a transaction took back after it went to the log counts.
+    CountCut,
     /// An update that moves an index entry sometimes makes no new one (planted in the tables).
     LoseEntry,
 }
@@ -40,7 +48,7 @@ mod with_bugs {
     static PLANTED: AtomicU8 = AtomicU8::new(0);
 
     /// All bugs there are, with their names.
-    pub const ALL: [(&str, Plant); 12] = [
+    pub const ALL: [(&str, Plant); 16] = [
         ("skip-sync", Plant::SkipSync),
         ("see-too-many", Plant::SeeTooMany),
         ("see-too-few", Plant::SeeTooFew),
@@ -52,6 +60,10 @@ mod with_bugs {
         ("replay-stops-early", Plant::ReplayStopsEarly),
         ("replay-half", Plant::ReplayHalf),
         ("purge-early", Plant::PurgeEarly),
+        ("discard-parts", Plant::DiscardParts),
+        ("commit-before-parts", Plant::CommitBeforeParts),
+        ("count-orphans", Plant::CountOrphans),
+        ("count-cut", Plant::CountCut),
         ("lose-entry", Plant::LoseEntry),
     ];
 

@@ -10,6 +10,7 @@ use crate::mvcc::slots::Slots;
 use crate::mvcc::snapshots::{Place, Snapshots};
 use crate::mvcc::txn_table::TxnTable;
 use crate::mvcc::undo::UndoLog;
+use crate::oplog::OpLog;
 use crate::pager::Fault;
 use crate::pager::frame::PAGE_BYTES;
 use crate::pager::pool::Pool;
@@ -41,6 +42,9 @@ const ROOM_PATIENCE: Duration = Duration::from_millis(50);
 /// Undo in memory takes this part of the buffer pool's bytes, if not told otherwise.
 const UNDO_POOL_SHARE: u64 = 8;
 
+/// A transaction's changes that wait for the log in memory, if not told otherwise.
+const TXN_LOG_MEMORY_BYTES: usize = 4 << 20;
+
 /// So many different damages are told to the listener.
 const DAMAGES_TOLD_MAX: usize = 1_000;
 
@@ -55,9 +59,8 @@ pub struct Options {
     /// Old versions beyond so many bytes go to a temporary file in the data folder; 0 stands for an eighth of
     /// `buffer_pool_bytes`.
     pub undo_memory_bytes: u64,
-    /// A transaction's changes on their way to the log beyond so many bytes go there in parts, before the commit. Not sound yet
-    /// where a savepoint is rolled back whose changes have gone out and another transaction changes the same rows and commits first
-    /// (`docs/decisions/log.md`): so by default none do.
+    /// A transaction's changes on their way to the log beyond so many bytes go there in parts, before the commit. For a moment
+    /// it may hold a part ([`crate::wal::PART_BYTES_MAX`]) more.
     pub txn_log_memory_bytes: usize,
     /// Length of a segment of undo, which goes to the file whole: at most 64 KiB.
     pub undo_segment_bytes: usize,
@@ -79,7 +82,7 @@ impl Default for Options {
         Options {
             buffer_pool_bytes: 128 << 20,
             undo_memory_bytes: 0,
-            txn_log_memory_bytes: usize::MAX,
+            txn_log_memory_bytes: TXN_LOG_MEMORY_BYTES,
             undo_segment_bytes: 64 << 10,
             log: LogOptions::default(),
             background_threads: true,
@@ -127,6 +130,8 @@ pub(crate) struct Inner {
     pub(crate) log: OnceLock<Log>,
     pub(crate) worker: Worker,
     pub(crate) counters: Counters,
+    /// The most memory that one transaction's changes on their way to the log took.
+    txn_log_memory_peak: AtomicU64,
     stopped: OnceLock<Arc<str>>,
     damage_listener: OnceLock<DamageListener>,
     /// What of damage was told already.
@@ -219,6 +224,9 @@ pub struct Status {
     pub log_bytes_written: u64,
     /// Parts of large transactions.
     pub log_parts: u64,
+    /// The most memory that one transaction's changes on their way to the log took, in bytes. Of those that fit one record of
+    /// the log ([`crate::wal::PART_BYTES_MAX`]) nothing is noted.
+    pub txn_log_memory_peak: u64,
     pub log_writes: u64,
     pub log_syncs: u64,
 }
@@ -442,6 +450,7 @@ impl Store {
             newest_commit: inner.newest.load(Ordering::Relaxed),
             log_bytes_written: log.written_bytes,
             log_parts: log.parts,
+            txn_log_memory_peak: inner.txn_log_memory_peak.load(Ordering::Relaxed),
             log_writes: log.writes,
             log_syncs: log.syncs,
         }
@@ -499,6 +508,7 @@ impl Inner {
             log: OnceLock::new(),
             worker: Worker::default(),
             counters: Counters::default(),
+            txn_log_memory_peak: AtomicU64::new(0),
             stopped: OnceLock::new(),
             damage_listener: OnceLock::new(),
             told: Mutex::default(),
@@ -518,6 +528,12 @@ impl Inner {
         let tree = Tree { state: TreeState::new(root, records) };
         self.trees.write().insert(root.tree, tree.clone());
         tree
+    }
+
+    /// Notes how much memory a transaction's changes take before they go to the log or nowhere.
+    #[cold]
+    pub(crate) fn note_txn_log_memory(&self, log: &OpLog) {
+        self.txn_log_memory_peak.fetch_max(log.memory_bytes() as u64, Ordering::Relaxed);
     }
 
     pub(crate) fn log(&self) -> Result<&Log, StoreError> {
@@ -665,6 +681,9 @@ pub(crate) fn log_failed(error: &LogError) -> StoreError {
         LogError::Full => StoreError::DiskFull { what: StoreError::LOG },
         LogError::Io { source, .. } if env::disk::is_full(source) => {
             StoreError::DiskFull { what: StoreError::LOG }
+        }
+        LogError::TransactionTooLong { span_bytes_max } => {
+            StoreError::TransactionTooLong { span_bytes_max: *span_bytes_max }
         }
         other => StoreError::corrupt("log", other.to_string()),
     }

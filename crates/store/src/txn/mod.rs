@@ -149,9 +149,9 @@ impl Transaction {
         self.work.change_count
     }
 
-    /// Bytes its log record has so far.
+    /// Bytes its log record has so far, in memory and not.
     #[must_use]
-    pub fn log_bytes(&self) -> usize {
+    pub fn log_bytes(&self) -> u64 {
         self.work.log.len()
     }
 
@@ -655,13 +655,11 @@ impl Transaction {
             "a savepoint belongs to its transaction"
         );
         let inner = &*self.store.inner;
-        let work = &mut self.work;
-        // What went to the log since then stays there, and changes that take it back follow.
-        let compensates = !work.log.has(savepoint.log);
-        work.log.forget_behind(savepoint.log);
-        let Work { id, slot, last, log, .. } = work;
+        // Before the rows' locks go: others may change them and commit first, and recovery repeats commits in their order.
+        self.work.log.forget_behind(savepoint.log, inner.log.get());
+        let Work { id, slot, last, .. } = &mut self.work;
         let slot = *slot;
-        let undone = rollback::undo_until(inner, *id, slot, last, savepoint.last, |entry, restored| {
+        let undone = rollback::undo_until(inner, *id, slot, last, savepoint.last, |entry| {
             // Whoever waits for the row need not wait any longer: it is not this transaction's now.
             if entry.version.stamp != id.0
                 && let Some(tree) = inner.tree(entry.tree)
@@ -670,13 +668,6 @@ impl Transaction {
                 let own = &inner.slots.get(slot).locks;
                 inner.locks.take_back(entry.tree, entry.key, *id, own, savepoint.notes.0);
             }
-            if compensates {
-                log.push_reverse(entry, restored);
-                if log.bytes_in_memory() > inner.options.txn_log_memory_bytes {
-                    log.part(inner.log()?).map_err(|error| log_failed(&error))?;
-                }
-            }
-            Ok(())
         });
         self.work.is_broken |= undone.is_err();
         undone?;
@@ -711,8 +702,10 @@ impl Transaction {
         if self.work.log.has_parts() {
             self.work.log.abandon(inner.log()?);
         }
-        let undone =
-            rollback::undo_until(inner, id, self.work.slot, &mut self.work.last, NONE, |_, _| Ok(()));
+        if self.work.log.is_long() {
+            inner.note_txn_log_memory(&self.work.log);
+        }
+        let undone = rollback::undo_until(inner, id, self.work.slot, &mut self.work.last, NONE, |_| ());
         if let Err(error) = undone {
             return Err(inner.stop(&format!("transaction {id} could not be rolled back: {error}")));
         }
@@ -732,7 +725,8 @@ impl Transaction {
     /// [`Store::durable_position`] has reached the position returned; `None` if nothing was written.
     ///
     /// # Errors
-    /// The log stopped, or the disk has no room for it (`DiskFull`); everything is taken back.
+    /// The log stopped, the disk has no room for it (`DiskFull`), or the transaction goes back too far in it (`TransactionTooLong`);
+    /// everything is taken back.
     pub fn commit(mut self) -> Result<Option<CommitPosition>, StoreError> {
         if self.work.id == TxnId(0) {
             return Ok(None);
@@ -754,6 +748,12 @@ impl Transaction {
             self.roll_back()?;
             let why = "an earlier statement could not be taken back".into();
             return Err(StoreError::UndoFile { doing: "reading", why });
+        }
+        if self.work.log.is_long()
+            && let Err(error) = self.work.move_log_out(&self.store.inner)
+        {
+            self.roll_back()?;
+            return Err(error);
         }
         let inner = &*self.store.inner;
         let id = self.work.id;
@@ -783,6 +783,7 @@ impl Transaction {
                             inner.checkpointer.ask();
                             error
                         }
+                        error @ StoreError::TransactionTooLong { .. } => error,
                         error => inner.stop(&error.to_string()),
                     };
                     self.roll_back()?;
@@ -809,6 +810,17 @@ impl Transaction {
 }
 
 impl Work {
+    /// Moves what waits for the log there.
+    #[cold]
+    fn move_log_out(&mut self, inner: &Inner) -> Result<(), StoreError> {
+        inner.note_txn_log_memory(&self.log);
+        let moved = self.log.part(inner.log()?).map_err(|error| log_failed(&error));
+        if matches!(moved, Err(StoreError::DiskFull { .. })) {
+            inner.checkpointer.ask();
+        }
+        moved
+    }
+
     /// Whether the record was changed by a commit later than what may be overwritten.
     #[inline]
     fn is_newer(&self, inner: &Inner, version: Version) -> Result<bool, StoreError> {

@@ -13,22 +13,22 @@ use crate::sync::atomic::Ordering;
 use crate::trees::Tree;
 
 /// What became of an undo entry.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Undone {
-    /// The record has this value again.
-    Restored(Option<Vec<u8>>),
+    /// The record has its version before the change again.
+    Restored,
     /// It was a lock that had been given back before its turn.
     Nothing,
 }
 
-/// Takes back a running transaction's changes until `stop` is its newest undo entry. `undone` hears of each that it takes back,
-/// with the value the record has now.
+/// Takes back a running transaction's changes until `stop` is its newest undo entry. `undone` hears of each that it takes back.
 pub(crate) fn undo_until(
     inner: &Inner,
     txn: TxnId,
     slot: u32,
     last: &mut u64,
     stop: u64,
-    mut undone: impl FnMut(&Entry<'_>, Option<&[u8]>) -> Result<(), StoreError>,
+    mut undone: impl FnMut(&Entry<'_>),
 ) -> Result<(), StoreError> {
     let mut copy = Vec::new();
     while *last != stop {
@@ -49,9 +49,9 @@ pub(crate) fn undo_until(
             Ok(restored)
         })?;
         *last = entry.before;
-        if let Undone::Restored(value) = restored {
+        if restored == Undone::Restored {
             inner.undo.bury(at);
-            undone(&entry, value.as_deref())?;
+            undone(&entry);
         }
     }
     Ok(())
@@ -94,12 +94,12 @@ pub(crate) fn restore(inner: &Inner, entry: &Entry<'_>, at: u64, txn: TxnId) -> 
             drop(leaf);
             tree.state.count(-i64::from(was_live));
             inner.tidy_up(root, entry.key, wants_merge);
-            return Ok(Undone::Restored(None));
+            return Ok(Undone::Restored);
         }
         let live = entry.apply(&mut old)?;
         if node::leaf_replace(body, index, entry.version, live.then_some(&old)) {
             tree.state.count(i64::from(live) - i64::from(was_live));
-            return Ok(Undone::Restored(live.then_some(old)));
+            return Ok(Undone::Restored);
         }
         drop(leaf);
         root.split_leaf(&inner.pool, entry.key)?;

@@ -14,7 +14,7 @@ use crate::oplog::Op;
 use crate::pager::Fault;
 use crate::pager::frame::ExclusiveGuard;
 use crate::planted::{self, Plant};
-use crate::store::{Inner, log_failed};
+use crate::store::Inner;
 use crate::sync::atomic::Ordering;
 use crate::trees::{Tree, TreeState};
 
@@ -85,7 +85,7 @@ impl Transaction {
         inner.check_space()?;
         inner.undo.make_room()?;
         if self.work.log.bytes_in_memory() > inner.options.txn_log_memory_bytes {
-            self.work.log.part(inner.log()?).map_err(|error| log_failed(&error))?;
+            self.work.move_log_out(inner)?;
         }
         if tree.state.is_dropped() {
             return Err(StoreError::TreeGone(tree.id()).into());

@@ -407,9 +407,9 @@ impl Checker<'_> {
             Err(error) => return self.log_damaged(None, &error),
         };
         loop {
-            match replay.next() {
-                Ok(Some(_)) => self.report.commits += 1,
-                Ok(None) => return,
+            match next_whole_commit(&mut replay) {
+                Ok(true) => self.report.commits += 1,
+                Ok(false) => return,
                 Err(error) => return self.log_damaged(replay.file_name(), &error),
             }
         }
@@ -419,6 +419,15 @@ impl Checker<'_> {
         let file = file.unwrap_or_else(|| "log".to_owned());
         self.damaged(Damage { file, block: None, page: None, tree: None, why: error.to_string() });
     }
+}
+
+/// Reads the next commit, a part at a time. False at the log's end.
+fn next_whole_commit(replay: &mut Replay) -> Result<bool, LogError> {
+    let Some(commit) = replay.next_commit()? else { return Ok(false) };
+    for part in 0..commit.part_count() {
+        replay.read(&commit, part)?;
+    }
+    Ok(true)
 }
 
 fn why(error: StoreError) -> String {

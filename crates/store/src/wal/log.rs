@@ -7,6 +7,7 @@ use super::record::{Kind, payload_crc};
 use super::segment::{self, Segment};
 use super::tail::{Chain, Parts, Tail};
 use super::{FlushPolicy, LogError, LogOptions, Lsn, PART_BYTES_MAX, io_failed};
+use crate::planted::{self, Plant};
 use crate::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering};
 use crate::sync::{Condvar, Mutex, MutexGuard, RwLock};
 use env::Env;
@@ -66,6 +67,7 @@ struct Shared {
     segment_file_bytes: u64,
     part_bytes_max: usize,
     buffer_bytes_max: usize,
+    transaction_span_bytes_max: u64,
     policy: AtomicU8,
     /// Positions: of the last record appended, written, durable; `durable <= written <= end`.
     end: AtomicU64,
@@ -291,6 +293,7 @@ impl Log {
             part_bytes_max: PART_BYTES_MAX
                 .min(usize::try_from(segment_file_bytes / 4).unwrap_or(PART_BYTES_MAX)),
             buffer_bytes_max: options.buffer_bytes_max,
+            transaction_span_bytes_max: options.transaction_span_bytes_max,
             policy: AtomicU8::new(policy_number(options.flush_policy)),
             end: AtomicU64::new(end),
             written: AtomicU64::new(end),
@@ -322,30 +325,10 @@ impl Log {
         self.append_with_parts(payload, Parts::default(), publish)
     }
 
-    /// As [`Log::append_with_parts`], for the rest in pieces: `full` and behind them `last`.
-    ///
-    /// # Errors
-    /// `Stopped`, `Full`; the parts are then abandoned.
-    pub fn append_chunks(
-        &self,
-        mut parts: Parts,
-        full: &[Vec<u8>],
-        last: &[u8],
-        publish: impl FnOnce(Lsn),
-    ) -> Result<Lsn, LogError> {
-        for chunk in full {
-            if let Err(error) = self.append_part(chunk, &mut parts) {
-                self.abandon(parts);
-                return Err(error);
-            }
-        }
-        self.append_with_parts(last, parts, publish)
-    }
-
     /// As [`Log::append`], for a transaction that moved parts of its buffer out before; `payload` is the rest.
     ///
     /// # Errors
-    /// `Stopped`, `Full`; the parts are then abandoned.
+    /// `Stopped`, `Full`, `TransactionTooLong`; the parts are then abandoned.
     pub fn append_with_parts(
         &self,
         payload: &[u8],
@@ -374,12 +357,17 @@ impl Log {
                 return Err(error);
             }
         };
+        let chain = match parts.first() {
+            None => None,
+            Some(first) => match tail.chains.iter().position(|chain| chain.first == first) {
+                None => return Err(shared.too_long()),
+                chain => chain,
+            },
+        };
         let durable = shared.durable.load(Ordering::Acquire);
-        let (start, end) = tail.push(Kind::Commit, rest, crc, parts.last, durable);
-        if parts.first != 0
-            && let Some(chain) = tail.chains.iter_mut().find(|chain| chain.first == parts.first)
-        {
-            chain.commit = Some(end);
+        let (start, end) = tail.push(Kind::Commit, rest, crc, parts.link(), durable);
+        if let Some(chain) = chain {
+            tail.chains[chain].commit = Some(end);
         }
         publish(Lsn(end));
         shared.end.store(end, Ordering::Release);
@@ -393,12 +381,21 @@ impl Log {
     /// the commit's own payload as one. Counts for nothing until the commit.
     ///
     /// # Errors
-    /// `Stopped`, `Full`.
+    /// `Stopped`, `Full`, `TransactionTooLong`; a piece may have been appended.
     pub fn append_part(&self, payload: &[u8], parts: &mut Parts) -> Result<(), LogError> {
         for part in payload.chunks(self.shared.part_bytes_max) {
             self.shared.append_one_part(part, parts)?;
         }
         Ok(())
+    }
+
+    /// The transaction has taken back what it appended behind its first `bytes`: they do not count when it commits.
+    pub fn cut(&self, parts: &mut Parts, bytes: u64) {
+        let first = parts.first();
+        parts.cut(bytes);
+        if let (Some(first), true) = (first, parts.is_empty()) {
+            self.forget_chain(first);
+        }
     }
 
     /// Gives up the parts of a transaction that was rolled back.
@@ -407,9 +404,13 @@ impl Log {
         reason = "the parts are used up: nobody may append them afterwards"
     )]
     pub fn abandon(&self, parts: Parts) {
-        if parts.first != 0 {
-            self.shared.tail.lock().chains.retain(|chain| chain.first != parts.first);
+        if let Some(first) = parts.first() {
+            self.forget_chain(first);
         }
+    }
+
+    fn forget_chain(&self, first: u64) {
+        self.shared.tail.lock().chains.retain(|chain| chain.first != first);
     }
 
     /// Returns when the policy counts `position` as acknowledged: writes and syncs itself, or waits for whoever does.
@@ -526,7 +527,8 @@ impl Log {
     }
 
     /// Lets go of segments that no replay from `checkpoint` on needs; call it when the superblock naming that position is
-    /// durable. Parts of transactions that were unfinished at the checkpoint are kept.
+    /// durable. Parts of transactions that were unfinished at the checkpoint are kept, unless they go back too far
+    /// ([`LogOptions::transaction_span_bytes_max`]).
     ///
     /// # Errors
     /// `Stopped`.
@@ -536,8 +538,16 @@ impl Log {
         shared.check_stopped()?;
         let keep_from = {
             let mut tail = shared.tail.lock();
-            tail.chains.retain(|chain| chain.commit.is_none_or(|commit| commit > checkpoint.0));
-            tail.chains.iter().map(|chain| chain.first).fold(checkpoint.0, u64::min)
+            let end = shared.end.load(Ordering::Acquire);
+            tail.chains.retain(|chain| match chain.commit {
+                Some(commit) => commit > checkpoint.0,
+                // Without its chain it cannot commit any more.
+                None => end - chain.first <= shared.transaction_span_bytes_max,
+            });
+            match planted::is(Plant::DiscardParts) {
+                true => checkpoint.0,
+                false => tail.chains.iter().map(|chain| chain.first).fold(checkpoint.0, u64::min),
+            }
         };
         let (retired, spare_count) = {
             let mut io = shared.io.lock();
@@ -691,17 +701,29 @@ impl Shared {
         self.tail.lock().ready += count;
     }
 
+    #[cold]
+    fn too_long(&self) -> LogError {
+        LogError::TransactionTooLong { span_bytes_max: self.transaction_span_bytes_max }
+    }
+
     fn append_one_part(&self, payload: &[u8], parts: &mut Parts) -> Result<(), LogError> {
         let crc = payload_crc(payload);
         self.make_room()?;
         let mut tail = self.tail_with_place(payload.len())?;
+        if let Some(first) = parts.first() {
+            let span_bytes = self.end.load(Ordering::Acquire) + payload.len() as u64 - first;
+            if span_bytes > self.transaction_span_bytes_max
+                || !tail.chains.iter().any(|chain| chain.first == first)
+            {
+                return Err(self.too_long());
+            }
+        }
         let durable = self.durable.load(Ordering::Acquire);
-        let (start, end) = tail.push(Kind::Part, payload, crc, parts.last, durable);
-        if parts.first == 0 {
-            parts.first = start;
+        let (start, end) = tail.push(Kind::Part, payload, crc, parts.link(), durable);
+        if parts.is_empty() {
             tail.chains.push(Chain { first: start, commit: None });
         }
-        parts.last = start;
+        parts.push(start, payload.len());
         self.end.store(end, Ordering::Release);
         drop(tail);
         self.note_appended(start, end);
@@ -811,8 +833,10 @@ impl Shared {
 
     fn enter_segment(&self, io: &mut Io, next: Segment) -> Result<(), LogError> {
         debug_assert_eq!(next.number, io.segment.number + 1);
-        // The new header says that everything before it is durable.
-        self.sync(io)?;
+        // The new header says that everything before it is durable, also the parts of transactions that commit in the new file.
+        if !planted::is(Plant::CommitBeforeParts) {
+            self.sync(io)?;
+        }
         let spare = io.spares.pop().expect("a segment is begun only when there is a file for it");
         io.file = segment::create(&*self.folder, &next, &spare)?;
         io.segment = next;

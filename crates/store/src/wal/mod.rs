@@ -50,7 +50,7 @@
 //! | 4 | 4 | crc32c of the payload |
 //! | 8 | 4 | payload bytes |
 //! | 12 | 1 | kind: 1 commit, 2 part |
-//! | 13 | 3 | 0 |
+//! | 13 | 3 | kept: so many bytes of the previous part count; 0: all |
 //! | 16 | 8 | start: this record's own position |
 //! | 24 | 8 | previous end: where the record before ends (the chain that invariant 2 rests on) |
 //! | 32 | 8 | previous part: start of the part of the same transaction before this record; 0 if there is none |
@@ -58,7 +58,8 @@
 //! | 48 | n | payload, opaque |
 //!
 //! A transaction whose payload is long consists of parts and a commit record, linked backwards by `previous part`. Parts
-//! without their commit record count for nothing.
+//! without their commit record count for nothing. What a transaction takes back again after it was appended stays in the
+//! file and is left out by the link that follows: whole parts, or the end of one (`kept`). Format 1 had no `kept`: 0 there.
 //!
 //! A reader that meets an invalid record looks further: if a valid record of this log, or the next segment's header, says
 //! that the position was durable, durable bytes are damaged ([`LogError::Corrupt`]); if nobody says so, the log ends here.
@@ -93,7 +94,7 @@ impl Lsn {
 pub const BLOCK_BYTES: usize = 4096;
 
 /// Written into each segment; a higher number found is refused and nothing touched.
-pub const LOG_FORMAT_VERSION: u32 = 1;
+pub const LOG_FORMAT_VERSION: u32 = 2;
 
 /// A record's payload is at most so long; what is longer becomes parts. Bounds the copy made under the append mutex.
 pub const PART_BYTES_MAX: usize = 256 * 1024;
@@ -128,7 +129,13 @@ pub struct LogOptions {
     pub buffer_bytes_max: usize,
     /// When a commit is acknowledged; can be changed later by [`Log::set_policy`].
     pub flush_policy: FlushPolicy,
+    /// The parts of a transaction that has not committed are kept until the log has grown by so much since the first of
+    /// them, by it and by others; then it can only be rolled back ([`LogError::TransactionTooLong`]).
+    pub transaction_span_bytes_max: u64,
 }
+
+/// [`LogOptions::transaction_span_bytes_max`], if not told otherwise: what one transaction can make the log keep.
+pub const TRANSACTION_SPAN_BYTES_MAX: u64 = 32 << 30;
 
 impl Default for LogOptions {
     fn default() -> LogOptions {
@@ -137,6 +144,7 @@ impl Default for LogOptions {
             segment_bytes: 16 << 20,
             buffer_bytes_max: 16 << 20,
             flush_policy: FlushPolicy::AtCommit,
+            transaction_span_bytes_max: TRANSACTION_SPAN_BYTES_MAX,
         }
     }
 }
@@ -162,6 +170,15 @@ pub enum LogError {
     Stopped {
         /// What failed, and why.
         why: Arc<str>,
+    },
+    /// The log has grown by more than [`LogOptions::transaction_span_bytes_max`] since the transaction's first part. It has
+    /// to be rolled back; the log goes on.
+    #[error(
+        "the log keeps the changes of one transaction for {span_bytes_max} bytes, and it goes back further"
+    )]
+    TransactionTooLong {
+        /// The limit.
+        span_bytes_max: u64,
     },
     /// Bytes that had been durable are not what was written: the medium or somebody else damaged them.
     #[error("the log is damaged at position {position}: {what}")]

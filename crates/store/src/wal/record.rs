@@ -1,5 +1,7 @@
 //! One record: a header of 48 bytes and a payload. The layout stands in the module above.
 
+use super::PART_BYTES_MAX;
+
 /// Length of a record's header.
 pub(crate) const HEADER_BYTES: usize = 48;
 
@@ -20,10 +22,22 @@ pub(crate) struct Header {
     pub(crate) payload_bytes: u32,
     pub(crate) start: u64,
     pub(crate) previous_end: u64,
-    /// Start of the part before, 0 if none.
-    pub(crate) previous_part: u64,
+    pub(crate) previous: Link,
     pub(crate) durable: u64,
 }
+
+/// What a record of a transaction says of the part before it. The default: there is none.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub(crate) struct Link {
+    /// The part's start, 0 if there is none.
+    pub(crate) part: u64,
+    /// So many bytes of its payload count, 0 for all; the transaction has taken back the others.
+    pub(crate) kept: u32,
+}
+
+/// [`Link::kept`] has three bytes.
+const KEPT_BYTES: usize = 3;
+const _: () = assert!(PART_BYTES_MAX < 1 << (8 * KEPT_BYTES));
 
 impl Header {
     /// Where the record ends: for a commit its position.
@@ -39,9 +53,10 @@ impl Header {
             Kind::Commit => 1,
             Kind::Part => 2,
         };
+        bytes[13..16].copy_from_slice(&self.previous.kept.to_le_bytes()[..KEPT_BYTES]);
         bytes[16..24].copy_from_slice(&self.start.to_le_bytes());
         bytes[24..32].copy_from_slice(&self.previous_end.to_le_bytes());
-        bytes[32..40].copy_from_slice(&self.previous_part.to_le_bytes());
+        bytes[32..40].copy_from_slice(&self.previous.part.to_le_bytes());
         bytes[40..48].copy_from_slice(&self.durable.to_le_bytes());
         let crc = header_crc(&bytes, salt);
         bytes[..4].copy_from_slice(&crc.to_le_bytes());
@@ -56,7 +71,7 @@ impl Header {
             2 => Kind::Part,
             _ => return None, // Zeros, the usual end, are told without a checksum.
         };
-        if u32_at(bytes, 0) != header_crc(bytes, salt) || bytes[13..16] != [0; 3] {
+        if u32_at(bytes, 0) != header_crc(bytes, salt) {
             return None;
         }
         let header = Header {
@@ -65,13 +80,16 @@ impl Header {
             payload_bytes: u32_at(bytes, 8),
             start: u64_at(bytes, 16),
             previous_end: u64_at(bytes, 24),
-            previous_part: u64_at(bytes, 32),
+            previous: Link {
+                part: u64_at(bytes, 32),
+                kept: u32::from_le_bytes([bytes[13], bytes[14], bytes[15], 0]),
+            },
             durable: u64_at(bytes, 40),
         };
         // A checksum is no proof: keep all later arithmetic inside u64.
         let sane = header.previous_end <= header.start
             && header.durable <= header.start
-            && header.previous_part < header.start
+            && header.previous.part < header.start
             && header.start < u64::MAX / 2;
         sane.then_some(header)
     }
@@ -110,7 +128,7 @@ mod tests {
             payload_bytes: 3,
             start: 8192,
             previous_end: 8000,
-            previous_part: 4096,
+            previous: Link { part: 4096, kept: 0x2_0304 },
             durable: 7000,
         };
         let bytes = header.encode(99);

@@ -5,6 +5,7 @@ use super::record::{HEADER_BYTES, Header, Kind, payload_crc};
 use super::segment::{self, Segment};
 use super::tail::Chain;
 use super::{BLOCK_BYTES, Log, LogError, LogOptions, Lsn, align_up, io_failed};
+use crate::planted::{self, Plant};
 use env::Env;
 use env::disk::{File, Folder};
 use std::sync::Arc;
@@ -26,8 +27,18 @@ pub struct Commit {
 pub struct CommitRecord {
     /// Its position, which is its commit number.
     pub position: Lsn,
-    /// Segment and start of each part; the commit record is the last.
-    parts: Vec<(usize, u64)>,
+    /// The commit record is the last.
+    parts: Vec<Place>,
+}
+
+/// Where one part is.
+#[derive(Clone, Copy, Debug)]
+struct Place {
+    /// Index into the replay's files.
+    file: usize,
+    start: u64,
+    /// So many bytes of its payload count.
+    kept: u32,
 }
 
 impl CommitRecord {
@@ -168,7 +179,7 @@ impl Replay {
                 break;
             };
             self.chain_end = header.end();
-            if header.kind == Kind::Commit {
+            if header.kind == Kind::Commit || planted::is(Plant::CountOrphans) {
                 let parts = self.find_parts(&header)?;
                 return Ok(Some(CommitRecord { position: Lsn(header.end()), parts }));
             }
@@ -280,18 +291,21 @@ impl Replay {
     /// # Panics
     /// If the commit has no such part.
     pub fn read(&mut self, commit: &CommitRecord, part: usize) -> Result<&[u8], LogError> {
-        let (index, start) = commit.parts[part];
+        let Place { file, start, kept } = commit.parts[part];
         let damaged = LogError::Corrupt { position: start, what: "a part of a transaction is not whole" };
-        let header = self.record_at(index, start, None)?.ok_or(damaged)?;
-        let (segment, file) = &self.files[index];
-        self.window.get(segment, &**file, start + HEADER_BYTES as u64, header.payload_bytes as usize)
+        let header = self.record_at(file, start, None)?.ok_or_else(|| damaged.clone())?;
+        let (segment, file) = &self.files[file];
+        let start = start + HEADER_BYTES as u64;
+        let payload = self.window.get(segment, &**file, start, header.payload_bytes as usize)?;
+        payload.get(..kept as usize).ok_or(damaged)
     }
 
     /// Where a commit's parts are, itself the last.
-    fn find_parts(&mut self, commit: &Header) -> Result<Vec<(usize, u64)>, LogError> {
-        let mut parts = vec![(self.current, commit.start)];
-        let mut start = commit.previous_part;
-        while start != 0 {
+    fn find_parts(&mut self, commit: &Header) -> Result<Vec<Place>, LogError> {
+        let mut parts = vec![Place { file: self.current, start: commit.start, kept: commit.payload_bytes }];
+        let mut link = commit.previous;
+        while link.part != 0 {
+            let start = link.part;
             let damaged = LogError::Corrupt { position: start, what: "a part of a transaction is missing" };
             let index = self
                 .files
@@ -307,16 +321,17 @@ impl Replay {
             file.read_at(segment.offset_of(start), &mut bytes)
                 .map_err(|error| io_failed(format!("reading {}", segment.name()), error))?;
             let header = Header::decode(&bytes, segment.salt).ok_or_else(|| damaged.clone())?;
-            if header.kind != Kind::Part || header.start != start {
+            if header.kind != Kind::Part || header.start != start || link.kept > header.payload_bytes {
                 return Err(damaged);
             }
-            parts.push((index, start));
-            start = header.previous_part; // Smaller than this part's start, so this ends.
+            let kept = if link.kept == 0 { header.payload_bytes } else { link.kept };
+            parts.push(Place { file: index, start, kept });
+            link = header.previous; // Its part lies before this one, so this ends.
         }
         if parts.len() > 1
-            && let Some(&(_, first)) = parts.last()
+            && let Some(first) = parts.last()
         {
-            self.chains.push(Chain { first, commit: Some(commit.end()) });
+            self.chains.push(Chain { first: first.start, commit: Some(commit.end()) });
         }
         parts.reverse();
         Ok(parts)

@@ -291,7 +291,7 @@ mod tests {
             file.read_at(offset, &mut byte).unwrap();
             file.write_at(offset, &[byte[0] + 1]).unwrap();
             let error = open(&*folder, 2).unwrap_err();
-            assert_eq!(matches!(error, LogError::NewerFormat { found: 2, known: 1 }), newer, "{error}");
+            assert_eq!(matches!(error, LogError::NewerFormat { found: 3, known: 2 }), newer, "{error}");
             assert_eq!(matches!(error, LogError::Corrupt { .. }), !newer, "{error}");
             file.write_at(offset, &byte).unwrap();
         }
@@ -302,7 +302,7 @@ mod tests {
 
 #[cfg(test)]
 mod documented {
-    use super::super::record::{HEADER_BYTES, Header, Kind};
+    use super::super::record::{HEADER_BYTES, Header, Kind, Link};
     use super::{MAGIC, Segment};
     use crate::formats::{fields, number};
 
@@ -313,7 +313,7 @@ mod documented {
         let block = segment.encode();
         assert_eq!(&block[..8], MAGIC);
         let names = ["version", "number", "start", "end", "previous end", "salt"];
-        for (name, expected) in names.into_iter().zip([1, 5, 8_192, 81_920, 8_000, 99]) {
+        for (name, expected) in names.into_iter().zip([2, 5, 8_192, 81_920, 8_000, 99]) {
             assert_eq!(number(&block, &documented, name), expected, "{name}");
         }
         let documented = fields("log.md", "Record");
@@ -323,7 +323,7 @@ mod documented {
             payload_bytes: 12,
             start: 13,
             previous_end: 14,
-            previous_part: 15,
+            previous: Link { part: 15, kept: 17 },
             durable: 16,
         };
         let bytes = header.encode(99);
@@ -335,8 +335,9 @@ mod documented {
             "previous end",
             "previous part",
             "durable",
+            "kept",
         ];
-        for (name, expected) in names.into_iter().zip([2, 11, 12, 13, 14, 15, 16]) {
+        for (name, expected) in names.into_iter().zip([2, 11, 12, 13, 14, 15, 16, 17]) {
             assert_eq!(number(&bytes, &documented, name), expected, "{name}");
         }
         assert_eq!(documented.iter().map(|field| field.1).sum::<usize>(), HEADER_BYTES);

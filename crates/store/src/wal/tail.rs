@@ -1,8 +1,9 @@
 //! The end of the log in memory: what was appended and not yet taken by a flush.
 
-use super::record::{HEADER_BYTES, Header, Kind};
+use super::record::{HEADER_BYTES, Header, Kind, Link};
 use super::segment::Segment;
 use super::{BLOCK_BYTES, align_up};
+use crate::planted::{self, Plant};
 
 /// The parts that one transaction has appended so far. The default has none.
 ///
@@ -10,15 +11,72 @@ use super::{BLOCK_BYTES, align_up};
 #[derive(Debug, Default)]
 #[must_use = "parts end by a commit or by being abandoned, else their segments are kept for ever"]
 pub struct Parts {
-    pub(super) first: u64,
-    pub(super) last: u64,
+    /// 16 bytes each, for up to [`super::PART_BYTES_MAX`] in the log.
+    parts: Vec<Part>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Part {
+    /// Where its record starts.
+    start: u64,
+    /// Bytes of the transaction that count in this part and those before it: more than in those before it.
+    end: u64,
 }
 
 impl Parts {
-    /// Whether nothing was appended yet.
+    /// Whether nothing that counts was appended yet.
+    #[inline]
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.first == 0
+        self.parts.is_empty()
+    }
+
+    /// Bytes that were appended and count.
+    #[inline]
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        self.parts.last().map_or(0, |part| part.end)
+    }
+
+    /// Bytes of memory that this takes.
+    #[must_use]
+    pub fn memory_bytes(&self) -> usize {
+        self.parts.capacity() * size_of::<Part>()
+    }
+
+    /// Start of the first part, by which its chain is known.
+    #[inline]
+    pub(super) fn first(&self) -> Option<u64> {
+        self.parts.first().map(|part| part.start)
+    }
+
+    /// What the next record says of the part before it.
+    #[inline]
+    pub(super) fn link(&self) -> Link {
+        let Some(last) = self.parts.last() else { return Link::default() };
+        let kept = match planted::is(Plant::CountCut) {
+            true => 0,
+            false => u32::try_from(last.end - self.end_before_last()).expect("a part is far below 4 GiB"),
+        };
+        Link { part: last.start, kept }
+    }
+
+    fn end_before_last(&self) -> u64 {
+        self.parts.iter().rev().nth(1).map_or(0, |part| part.end)
+    }
+
+    pub(super) fn push(&mut self, start: u64, payload_bytes: usize) {
+        self.parts.push(Part { start, end: self.bytes() + payload_bytes as u64 });
+    }
+
+    /// Only the first `bytes` go on counting.
+    pub(super) fn cut(&mut self, bytes: u64) {
+        while !self.parts.is_empty() && self.end_before_last() >= bytes {
+            self.parts.pop();
+        }
+        if let Some(last) = self.parts.last_mut() {
+            last.end = last.end.min(bytes);
+        }
     }
 }
 
@@ -110,7 +168,7 @@ impl Tail {
         kind: Kind,
         payload: &[u8],
         payload_crc: u32,
-        previous_part: u64,
+        previous: Link,
         durable: u64,
     ) -> (u64, u64) {
         let record_bytes = (HEADER_BYTES + payload.len()) as u64;
@@ -126,7 +184,7 @@ impl Tail {
             payload_bytes: u32::try_from(payload.len()).expect("parts are far below 4 GiB"),
             start: self.next,
             previous_end: self.chain_end,
-            previous_part,
+            previous,
             durable,
         };
         self.put(&header.encode(self.segment.salt));

@@ -138,6 +138,79 @@ fn truncation_keeps_what_replay_needs_and_uses_files_again() {
 }
 
 #[test]
+fn what_a_transaction_takes_back_does_not_count() {
+    let world = SimWorld::new(11);
+    let env = world.env();
+    let log = Log::create(env, folder(env), &small()).unwrap();
+    let mut expected = Vec::new();
+    for (number, cuts) in
+        [vec![0], vec![5], vec![4_999], vec![5_000], vec![5_001], vec![12_000, 5_000, 4_000]]
+            .into_iter()
+            .enumerate()
+    {
+        // Longer than a part may be here, so each comes to several.
+        let mut whole = Vec::new();
+        let mut parts = Parts::default();
+        let append = |whole: &mut Vec<u8>, parts: &mut Parts, len: usize| {
+            let bytes = payload(number as u64 + 1, len);
+            log.append_part(&bytes, parts).unwrap();
+            whole.extend(bytes);
+            assert_eq!(parts.bytes(), whole.len() as u64);
+        };
+        append(&mut whole, &mut parts, 5_000);
+        append(&mut whole, &mut parts, 9_000);
+        for cut in cuts {
+            whole.truncate(cut);
+            log.cut(&mut parts, cut as u64);
+            assert_eq!((parts.bytes(), parts.is_empty()), (cut as u64, cut == 0));
+            log.append(b"another", |_| ()).unwrap();
+            append(&mut whole, &mut parts, 700);
+        }
+        whole.extend(b"the end");
+        let position = log.append_with_parts(b"the end", parts, |_| ()).unwrap();
+        expected.push(Commit { position, payload: whole });
+    }
+    log.close().unwrap();
+    let (mut commits, _) = read_all(env, Lsn::FIRST).unwrap();
+    commits.retain(|commit| commit.payload != b"another");
+    assert_eq!(commits, expected);
+}
+
+#[test]
+fn a_transaction_that_goes_back_too_far_cannot_commit_and_keeps_no_log() {
+    let world = SimWorld::new(12);
+    let env = world.env();
+    let options = LogOptions { transaction_span_bytes_max: 60_000, ..small() };
+    let log = Log::create(env, folder(env), &options).unwrap();
+    let too_long = |result: Result<Lsn, LogError>| {
+        assert!(matches!(result, Err(LogError::TransactionTooLong { span_bytes_max: 60_000 })), "{result:?}");
+    };
+    // One by its own length, before anything was let go: what it has stays good.
+    let mut long = Parts::default();
+    while let Ok(()) = log.append_part(&[1; 3_000], &mut long) {}
+    assert_eq!(long.bytes(), 3_000 * 19);
+    too_long(log.append_part(&[1; 3_000], &mut long).map(|()| Lsn(0)));
+    let mut old = Parts::default();
+    log.append_part(b"old", &mut old).unwrap();
+    let long = log.append_with_parts(b"end", long, |_| ()).unwrap();
+    // One by its age.
+    let mut position = long;
+    for number in 0..80 {
+        position = log.append(&payload(number, 1_000), |_| ()).unwrap();
+    }
+    log.flush_inline(position).unwrap();
+    log.truncate_below(position).unwrap();
+    let segments = segment::list(&*folder(env)).unwrap().numbers;
+    assert!(segments.len() <= 2, "{segments:?}");
+    too_long(log.append_part(b"more", &mut old).map(|()| Lsn(0)));
+    too_long(log.append_with_parts(b"end", old, |_| panic!("it does not count")));
+    let position = log.append(b"others go on", |_| ()).unwrap();
+    log.close().unwrap();
+    let (commits, _) = read_all(env, position).unwrap();
+    assert_eq!(commits, []);
+}
+
+#[test]
 fn a_failed_write_or_sync_stops_the_log_until_it_is_reopened() {
     struct Ear(AtomicU64);
     impl LogListener for Ear {
@@ -276,9 +349,18 @@ fn crash_rounds(seed: u64, lying: bool) -> Verdict {
                     }
                     6 => {
                         let bytes = payload(number, rng.index(6000));
-                        let mut parts = Parts::default();
+                        let goes_on = !open_parts.is_empty() && rng.chance(500);
+                        let (mut parts, mut whole) = match goes_on {
+                            true => open_parts.swap_remove(rng.index(open_parts.len())),
+                            false => (Parts::default(), Vec::new()),
+                        };
                         log.append_part(&bytes, &mut parts)?;
-                        open_parts.push((parts, bytes));
+                        whole.extend(bytes);
+                        if rng.chance(400) {
+                            whole.truncate(rng.index(whole.len() + 1));
+                            log.cut(&mut parts, whole.len() as u64);
+                        }
+                        open_parts.push((parts, whole));
                     }
                     7 => {
                         if let Some((parts, _)) = open_parts.pop() {
