@@ -130,7 +130,7 @@ pub fn run(seed: u64, plot: Plot) -> Result<Tally, String> {
     let mut history = History::new();
     // Of its own, so that a seed's other choices stay what they were.
     let mut sizes = Rng::new(seed.wrapping_mul(0x2545_f491).wrapping_add(5));
-    let options = Options {
+    let mut options = Options {
         buffer_pool_bytes: [24, 40, 200][rng.index(3)] * 16 * 1024,
         log: LogOptions {
             segment_bytes: [32 << 10, 128 << 10][rng.index(2)],
@@ -141,7 +141,7 @@ pub fn run(seed: u64, plot: Plot) -> Result<Tally, String> {
                 FlushPolicy::AtCommit,
                 FlushPolicy::WriteAtCommit,
             ][rng.index(4)],
-            transaction_span_bytes_max: [u64::MAX, u64::MAX, u64::MAX, 24 << 10][sizes.index(4)],
+            transaction_span_bytes_max: [u64::MAX, u64::MAX, u64::MAX, 3 << 10][sizes.index(4)],
         },
         background_threads: false,
         // Mostly so little that it goes to its file all the time.
@@ -152,6 +152,7 @@ pub fn run(seed: u64, plot: Plot) -> Result<Tally, String> {
         ..Options::default()
     };
     let is_hot = rng.below(4) == 0;
+    let is_bulky = !is_hot && sizes.chance(200);
     let mut is_new = true;
     for round in 0..plot.rounds {
         let env = match plot.skipped_syncs_per_thousand {
@@ -160,6 +161,10 @@ pub fn run(seed: u64, plot: Plot) -> Result<Tally, String> {
         };
         let faults = plan_faults(&world, &mut rng, is_new, plot);
         let fills_up = rng.below(8) == 0;
+        if sizes.chance(300) {
+            // What a life wrote may have to be taken back in a smaller pool.
+            options.buffer_pool_bytes = [24, 40, 200][sizes.index(3)] * 16 * 1024;
+        }
         let mut life = Life {
             env,
             world: &world,
@@ -172,6 +177,8 @@ pub fn run(seed: u64, plot: Plot) -> Result<Tally, String> {
             is_hot,
             faults,
             fills_up,
+            is_bulky,
+            in_bulk: false,
         };
         let result = life.live(plot.steps_max, &mut is_new);
         if let Err(Halt::Wrong(what)) = result {
@@ -198,6 +205,8 @@ pub fn run(seed: u64, plot: Plot) -> Result<Tally, String> {
         is_hot,
         faults: Faults::default(),
         fills_up: false,
+        is_bulky,
+        in_bulk: false,
     };
     match life.live(0, &mut is_new) {
         Ok(()) => Ok(tally),
@@ -238,6 +247,10 @@ struct Life<'a> {
     faults: Faults,
     /// Some time the disk will be full.
     fills_up: bool,
+    /// Transactions now and then change more than the pool holds.
+    is_bulky: bool,
+    /// One is at it.
+    in_bulk: bool,
 }
 
 macro_rules! trace {
@@ -264,6 +277,8 @@ struct Open {
 }
 
 const OPEN_MAX: usize = 4;
+/// Three quarters of them change a row, some 250 KB in all, beside a pool of perhaps 24 pages of 16 KiB.
+const BULK_WRITES: usize = 120;
 const TREES_MAX: usize = 5;
 /// An index tree's key is this and the first bytes of the value, then the key; its table's tree is the one before it.
 const INDEXED_BYTES: usize = 2;
@@ -461,6 +476,12 @@ impl Life<'_> {
         }
         let index = self.rng.index(open.len());
         match roll {
+            6..=51 if self.is_bulky && self.rng.below(24) == 0 => {
+                self.in_bulk = true;
+                let done = (0..BULK_WRITES).try_for_each(|_| self.write(store, open, index));
+                self.in_bulk = false;
+                done
+            }
             6..=51 => self.write(store, open, index),
             52..=58 => self.read_own(store, &mut open[index]),
             59..=63 => self.lock(store, open, index),
@@ -551,6 +572,7 @@ impl Life<'_> {
         let number = match self.is_hot {
             // Few rows, changed again and again.
             true => self.rng.below(4),
+            false if self.in_bulk => self.rng.below(400),
             false => self.rng.below([20, 60, 400][self.rng.clone().index(3)]),
         };
         let mut key = format!("k{number:04}").into_bytes();
@@ -562,6 +584,7 @@ impl Life<'_> {
 
     fn value(&mut self) -> Vec<u8> {
         let len = match self.rng.below(10) {
+            _ if self.in_bulk => 2_500 + self.rng.index(700),
             0 => 0,
             1..=5 => self.rng.index(40),
             6..=8 => self.rng.index(500),

@@ -34,6 +34,10 @@ pub enum Plant {
     CommitBeforeParts,
     /// Recovery repeats parts whose transaction did not commit.
     CountOrphans,
+    /// A checkpoint gives up what the one before saved of transactions that run on.
+    ForgetChain,
+    /// A checkpoint while recovery takes back forgets what is still to be taken back.
+    UndoOnce,
     /// What a transaction took back after it went to the log counts.
     CountCut,
     /// An update that moves an index entry sometimes makes no new one (planted in the tables).
@@ -48,7 +52,7 @@ mod with_bugs {
     static PLANTED: AtomicU8 = AtomicU8::new(0);
 
     /// All bugs there are, with their names.
-    pub const ALL: [(&str, Plant); 16] = [
+    pub const ALL: [(&str, Plant); 18] = [
         ("skip-sync", Plant::SkipSync),
         ("see-too-many", Plant::SeeTooMany),
         ("see-too-few", Plant::SeeTooFew),
@@ -63,6 +67,8 @@ mod with_bugs {
         ("discard-parts", Plant::DiscardParts),
         ("commit-before-parts", Plant::CommitBeforeParts),
         ("count-orphans", Plant::CountOrphans),
+        ("forget-chain", Plant::ForgetChain),
+        ("undo-once", Plant::UndoOnce),
         ("count-cut", Plant::CountCut),
         ("lose-entry", Plant::LoseEntry),
     ];

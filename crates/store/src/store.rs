@@ -158,6 +158,7 @@ pub(crate) struct Counters {
     pub(crate) lock_timeouts: Counter,
     pub(crate) checkpoints: Counter,
     pub(crate) pages_written: Counter,
+    pub(crate) undo_bytes_kept: Counter,
     pub(crate) tombstones_purged: Counter,
     pub(crate) versions_merged: Counter,
 }
@@ -209,6 +210,8 @@ pub struct Status {
     pub undo_bytes_in_memory: u64,
     /// Now: bytes of old versions in the undo file.
     pub undo_bytes_in_file: u64,
+    /// Bytes of running transactions' old versions that a checkpoint left where the one before it had saved them.
+    pub undo_bytes_kept: u64,
     /// Now: how long the oldest snapshot has missed commits, in milliseconds, to about a second.
     pub oldest_snapshot_age_ms: u64,
     /// Now: position of the newest commit.
@@ -446,6 +449,7 @@ impl Store {
             undo_blocks_read: undo.blocks_read,
             undo_bytes_in_memory: undo.bytes_in_memory,
             undo_bytes_in_file: undo.bytes_in_file,
+            undo_bytes_kept: counters.undo_bytes_kept.get(),
             oldest_snapshot_age_ms: inner.oldest_snapshot_age() / 1_000_000,
             newest_commit: inner.newest.load(Ordering::Relaxed),
             log_bytes_written: log.written_bytes,

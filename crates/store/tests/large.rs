@@ -1,6 +1,6 @@
 //! Transactions that change more than memory holds: what they take of it, and what is left of them.
 
-use env::simulated::SimWorld;
+use env::simulated::{Faults, SimWorld};
 use std::ops::ControlFlow;
 use std::path::Path;
 use store::wal::{LogOptions, PART_BYTES_MAX};
@@ -86,6 +86,8 @@ fn one_transaction_changes_more_than_memory_holds() {
         let held = usize::try_from(status.txn_log_memory_peak).unwrap();
         assert!((LOG_MEMORY_BYTES..LOG_MEMORY_BYTES + 3 * PART_BYTES_MAX).contains(&held), "{held}");
         assert!(status.undo_bytes_in_memory <= POOL_BYTES / 4, "{status:?}");
+        // Each checkpoint leaves most of the undo where the one before saved it.
+        assert!(status.checkpoints > 3 && status.undo_bytes_kept > 0, "{status:?}");
         assert!(status.frame_count * store::PAGE_BYTES as u64 <= POOL_BYTES, "{status:?}");
         assert!(txn.log_bytes() as usize > count as usize * VALUE_BYTES, "{}", txn.log_bytes());
         assert!(status.log_parts as usize * PART_BYTES_MAX > (count as usize - 1_000) * VALUE_BYTES);
@@ -109,6 +111,43 @@ fn one_transaction_changes_more_than_memory_holds() {
         check(&store, &tree);
         store.check().unwrap();
     }
+}
+
+/// Recovery takes back what one transaction changed, though that does not fit the pool and power fails again and again meanwhile.
+#[test]
+fn what_is_taken_back_need_not_fit_the_pool_either() {
+    let mut world = SimWorld::new(4);
+    let (store, tree) = open(&world, LogOptions::default());
+    let count = 3_500;
+    let mut txn = store.begin();
+    for number in 0..count {
+        txn.put(&tree, &key(number), &value(number, 0), NOWAIT).unwrap();
+    }
+    store.sync_to(txn.commit().unwrap().unwrap()).unwrap();
+    let mut txn = store.begin();
+    for number in 0..2 * count {
+        // Not in their order, so that taking back does not stay with a page either.
+        let number = number * 1_009 % (2 * count);
+        txn.put(&tree, &key(number), &value(number, 1), NOWAIT).unwrap();
+    }
+    txn.create_tree().unwrap();
+    store.checkpoint_now().unwrap();
+    std::mem::forget(txn);
+    drop((store, tree));
+    let mut failures = 0;
+    for after in [0, 300, 700, 900, 1_300, 500, 3_000] {
+        world = world.crash();
+        let crash_at_change = Some(world.disk().counts().changes + 1 + after);
+        world.disk().plan(Faults { crash_at_change, ..Faults::default() });
+        let options =
+            Options { background_threads: false, buffer_pool_bytes: POOL_BYTES / 4, ..Options::default() };
+        failures += u32::from(Store::open(world.env(), Path::new("/data"), options).is_err());
+    }
+    assert!(failures >= 4, "{failures}");
+    let world = world.crash();
+    let (store, tree) = open(&world, LogOptions::default());
+    assert_holds(&store, &tree, count, |_| 0);
+    store.check().unwrap();
 }
 
 /// What was found by simulation (seed 481) when parts were taken back by later changes: B's commit was undone by recovery.

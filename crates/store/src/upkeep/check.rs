@@ -11,8 +11,9 @@
 //! bounded part of the map, one page for each level of a tree.
 
 use super::checkpoint::{MAP_PAGES, zero_block};
-use super::recover::{DATA, META_ROOT, chain_blocks, io, read_chain, read_piece};
+use super::recover::{DATA, META_ROOT, io, read_chain, read_piece};
 use super::superblock::{FORMAT, Found, Superblock, WRITTEN_BYTES};
+use super::undo_image::UndoImage;
 use crate::btree::node;
 use crate::error::{OpenError, StoreError};
 use crate::ids::{PageId, TreeId};
@@ -212,21 +213,20 @@ impl Checker<'_> {
     /// The list of the map's blocks and what is to be undone. False if the map cannot be found.
     fn chains(&mut self) -> bool {
         let superblock = self.superblock;
-        match chain_blocks(self.file, Kind::Undo, superblock.undo_head) {
-            Ok(blocks) => {
-                let (mut bytes, mut block) = (0, zero_block());
-                for number in blocks {
-                    self.owned(number, None, None);
-                    match read_piece(self.file, Kind::Undo, number, &mut block) {
-                        Ok((piece, _)) => bytes += piece.len() as u64,
-                        Err(error) => self.block_damaged(Some(number), error.to_string()),
-                    }
+        match UndoImage::open(self.file, &superblock) {
+            Ok(image) => {
+                let UndoImage { head_blocks, list, .. } = image;
+                if !head_blocks.is_empty() {
+                    self.chain_to_undo(&head_blocks, superblock.undo_bytes);
                 }
-                if bytes != superblock.undo_bytes {
-                    self.block_damaged(Some(superblock.undo_head), "what is to be undone has a wrong length");
+                for chain in &list.chains {
+                    self.chain_to_undo(&chain.blocks, chain.bytes);
                 }
             }
-            Err(error) => self.block_damaged(Some(superblock.undo_head), error.to_string()),
+            Err(damage) => {
+                let block = damage.block.unwrap_or(superblock.undo_head);
+                self.block_damaged(Some(block), damage.error.to_string());
+            }
         }
         match read_chain(self.file, Kind::Directory, superblock.map_head) {
             Ok((bytes, blocks)) => {
@@ -248,6 +248,21 @@ impl Checker<'_> {
             self.block_damaged(Some(superblock.map_head), "the page map is too short");
         }
         true
+    }
+
+    /// One chain of what is to be undone.
+    fn chain_to_undo(&mut self, blocks: &[u32], expected_bytes: u64) {
+        let (mut bytes, mut block) = (0, zero_block());
+        for &number in blocks {
+            self.owned(number, None, None);
+            match read_piece(self.file, Kind::Undo, number, &mut block) {
+                Ok((piece, _)) => bytes += piece.len() as u64,
+                Err(error) => self.block_damaged(Some(number), error.to_string()),
+            }
+        }
+        if bytes != expected_bytes {
+            self.block_damaged(blocks.first().copied(), "what is to be undone has a wrong length");
+        }
     }
 
     fn read_block(&self, number: u32, block: &mut Block) -> Result<(), String> {

@@ -23,9 +23,9 @@
 
 use super::recover::DATA;
 use super::superblock::Superblock;
+use super::undo_list::UndoList;
 use crate::error::StoreError;
 use crate::ids::{Csn, PageId, TreeId, TxnId};
-use crate::mvcc::undo;
 use crate::pager::blocks::Blocks;
 use crate::pager::frame::{BODY_BYTES, Body, FRAME_HEADER_BYTES, PAGE_BYTES};
 use crate::pager::image::{self, Block, Kind};
@@ -43,8 +43,8 @@ use std::time::Duration;
 
 /// Pages a block of the map speaks for.
 pub(crate) const MAP_PAGES: usize = BODY_BYTES / 4;
-/// How the list of what to undo begins.
-pub(crate) const UNDO_MAGIC: u64 = u64::from_le_bytes(*b"INVUNDO2");
+/// [`Checkpointer::undone`] when there is nothing to undo.
+const NOTHING_TO_UNDO: u64 = u64::MAX;
 /// Bytes of a list that a block holds besides the number of the next one.
 pub(crate) const CHAIN_BYTES: usize = BODY_BYTES - 8;
 
@@ -56,6 +56,8 @@ pub(crate) struct Checkpointer {
     position: AtomicU64,
     /// While recovery repeats the log: what is contained in the pages so far.
     replayed: AtomicU64,
+    /// While recovery takes back what the last checkpoint says: entries that it has taken back in the pages so far.
+    undone: AtomicU64,
     /// When the last one ended or was given up, in nanoseconds of the clock.
     ended: AtomicU64,
     /// The last one was given up for want of space.
@@ -96,7 +98,9 @@ pub(crate) struct State {
     pub(crate) idle_moves: u32,
     pub(crate) map_blocks: Vec<u32>,
     pub(crate) directory_blocks: Vec<u32>,
+    /// Of the head of what is to be undone.
     pub(crate) undo_blocks: Vec<u32>,
+    pub(crate) undo_list: UndoList,
     /// Parts of the map that the next superblock needs anew.
     pub(crate) changed_maps: BTreeSet<usize>,
     /// Pages taken out of the map: their numbers are free when a superblock without them is durable.
@@ -109,17 +113,19 @@ const MOVED_BLOCKS_MAX: u32 = 1024;
 const IDLE_MOVES_MAX: u32 = 3;
 
 /// What was noted while the gate was closed.
-struct Cut {
+pub(super) struct Cut {
     epoch: u64,
     position: Csn,
     /// Their newest undo entries.
-    running: Vec<(TxnId, u64)>,
+    pub(super) running: Vec<(TxnId, u64)>,
     next_txn: TxnId,
     next_tree: TreeId,
     page_end: u64,
     /// Pages that have to be written, at most.
     dirty_pages: u32,
-    records: Vec<(TreeId, i64)>,
+    pub(super) records: Vec<(TreeId, i64)>,
+    /// Recovery is at work: what is saved stays, and so many of its entries are taken back.
+    pub(super) undone: Option<u64>,
 }
 
 fn write_failed(error: &std::io::Error) -> StoreError {
@@ -149,6 +155,7 @@ impl Checkpointer {
             state: Mutex::new(state),
             position: AtomicU64::new(position.0),
             replayed: AtomicU64::new(position.0),
+            undone: AtomicU64::new(NOTHING_TO_UNDO),
             ended: AtomicU64::new(0),
             is_full: AtomicBool::new(false),
             is_asked: AtomicBool::new(false),
@@ -190,6 +197,11 @@ impl Checkpointer {
         self.replayed.store(position.0, Ordering::SeqCst);
     }
 
+    /// Recovery has taken back so many of the entries saved, `None` when it is through. Inside the gate, with the change.
+    pub(crate) fn set_undone(&self, entries: Option<u64>) {
+        self.undone.store(entries.unwrap_or(NOTHING_TO_UNDO), Ordering::SeqCst);
+    }
+
     /// Writes a block that the last superblock does not lead to.
     fn write_fresh(&self, state: &mut State, number: u32, block: &Block) -> Result<(), StoreError> {
         self.file
@@ -227,14 +239,14 @@ fn stops(error: &LogError) -> StoreError {
 }
 
 /// Writes bytes as a chain of fresh blocks, piece by piece.
-struct ChainWriter<'c> {
+pub(super) struct ChainWriter<'c> {
     checkpointer: &'c Checkpointer,
     kind: Kind,
     checkpoint: u64,
     blocks: Vec<u32>,
     piece: Vec<u8>,
     block: Box<Block>,
-    bytes: u64,
+    pub(super) bytes: u64,
 }
 
 impl<'c> ChainWriter<'c> {
@@ -249,7 +261,7 @@ impl<'c> ChainWriter<'c> {
         Ok(ChainWriter { checkpointer, kind, checkpoint, blocks, piece, block, bytes: 0 })
     }
 
-    fn put(&mut self, state: &mut State, mut bytes: &[u8]) -> Result<(), StoreError> {
+    pub(super) fn put(&mut self, state: &mut State, mut bytes: &[u8]) -> Result<(), StoreError> {
         self.bytes += bytes.len() as u64;
         while !bytes.is_empty() {
             if self.piece.len() == CHAIN_BYTES {
@@ -280,9 +292,9 @@ impl<'c> ChainWriter<'c> {
 
 /// A chain written: its blocks, head first, and its bytes.
 #[derive(Debug)]
-struct Chain {
-    blocks: Vec<u32>,
-    bytes: u64,
+pub(super) struct Chain {
+    pub(super) blocks: Vec<u32>,
+    pub(super) bytes: u64,
 }
 
 /// How fast pages are written. They go to the disk in pieces of [`PACE_BLOCKS`]: synced all at once at the end, hundreds of MiB
@@ -340,7 +352,7 @@ impl State {
         self.blocks.allocate().ok_or(StoreError::Limit("blocks of the data file"))
     }
 
-    fn free(&mut self, blocks: &[u32]) {
+    pub(super) fn free(&mut self, blocks: &[u32]) {
         blocks.iter().for_each(|&block| self.blocks.free(block));
     }
 }
@@ -406,6 +418,11 @@ impl Inner {
                 .values()
                 .map(|tree| (tree.id(), tree.state.records.load(Ordering::Relaxed)))
                 .collect(),
+            undone: match self.checkpointer.undone.load(Ordering::SeqCst) {
+                NOTHING_TO_UNDO => None,
+                _ if planted::is(Plant::UndoOnce) => None,
+                entries => Some(entries),
+            },
         }
     }
 
@@ -424,7 +441,7 @@ impl Inner {
         let directory = match written {
             Ok(directory) => directory,
             Err(error) => {
-                state.free(&undo.blocks);
+                undo.give_up(state);
                 return Err(error);
             }
         };
@@ -435,13 +452,12 @@ impl Inner {
             next_tree: cut.next_tree,
             page_end: cut.page_end,
             map_head: directory.blocks[0],
-            undo_head: undo.blocks[0],
-            undo_bytes: undo.bytes,
+            undo_head: undo.head.blocks[0],
+            undo_bytes: undo.head.bytes,
         };
         let old = std::mem::replace(&mut state.directory_blocks, directory.blocks);
         state.free(&old);
-        let old = std::mem::replace(&mut state.undo_blocks, undo.blocks);
-        state.free(&old);
+        undo.settle(state);
         // From here on nothing needs room; what fails now leaves nobody knowing what is on the disk.
         if !planted::is(Plant::SkipSync) {
             checkpointer.sync()?;
@@ -543,7 +559,7 @@ impl Inner {
             }
             let read = self.checkpointer.file.read_at(u64::from(from) * PAGE_BYTES as u64, &mut block[..]);
             let page = PageId(image::number_of(&block));
-            // What is damaged stays where it is. Chains are written anew at each checkpoint.
+            // What is damaged stays where it is. Chains are written anew at each checkpoint, or go when their transactions end.
             if read.is_err() || image::check(&block, Kind::Page, page.0).is_err() {
                 continue;
             }
@@ -618,7 +634,7 @@ impl Inner {
     }
 
     /// Writes a chain, or nothing.
-    fn write_chain(
+    pub(super) fn write_chain(
         &self,
         state: &mut State,
         kind: Kind,
@@ -637,38 +653,5 @@ impl Inner {
                 Err(error)
             }
         }
-    }
-
-    /// Writes the trees' record counts and the undo of the transactions that ran at the cut, newest entries first:
-    ///
-    /// `magic | tree count u32 | (tree u64, records i64)... | transaction count u32 |
-    /// (txn u64 | (entry bytes u32, its pointer u64, entry)... | 0 u32)...`
-    ///
-    /// What was taken back before the cut is not among a transaction's entries any more; what is taken back from now on is
-    /// in the pages as they were at the cut.
-    fn write_undo(&self, state: &mut State, number: u64, cut: &Cut) -> Result<Chain, StoreError> {
-        let mut bytes = UNDO_MAGIC.to_le_bytes().to_vec();
-        bytes.extend_from_slice(&(cut.records.len() as u32).to_le_bytes());
-        for (tree, records) in &cut.records {
-            bytes.extend_from_slice(&tree.0.to_le_bytes());
-            bytes.extend_from_slice(&records.to_le_bytes());
-        }
-        bytes.extend_from_slice(&(cut.running.len() as u32).to_le_bytes());
-        self.write_chain(state, Kind::Undo, number, |chain, state| {
-            chain.put(state, &bytes)?;
-            for &(txn, last) in &cut.running {
-                chain.put(state, &txn.0.to_le_bytes())?;
-                let mut at = last;
-                while at != undo::NONE {
-                    self.undo.copy(at, &mut bytes)?;
-                    chain.put(state, &(bytes.len() as u32).to_le_bytes())?;
-                    chain.put(state, &at.to_le_bytes())?;
-                    chain.put(state, &bytes)?;
-                    at = undo::read(&bytes, 0)?.before;
-                }
-                chain.put(state, &0u32.to_le_bytes())?;
-            }
-            Ok(())
-        })
     }
 }

@@ -7,4 +7,5 @@ pub(crate) mod purge;
 pub(crate) mod recover;
 pub(crate) mod superblock;
 mod undo_image;
+mod undo_list;
 pub(crate) mod worker;

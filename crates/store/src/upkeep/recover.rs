@@ -2,7 +2,7 @@
 //!
 //! 1. The newest whole superblock leads to the page map, and so to every page as the last checkpoint saw it.
 //! 2. Transactions that ran at that checkpoint left changes in those pages; they are taken back by the undo saved with it.
-//!    Now the pages hold exactly the commits up to the checkpoint's position.
+//!    A checkpoint that comes between says how far this has got: the pool may be smaller than what is taken back. Now the pages hold exactly the commits up to the checkpoint's position.
 //! 3. The log's later commits are repeated in order, each as a transaction of its own, so that a checkpoint may come between
 //!    (the pool may be smaller than what is repeated).
 //!
@@ -11,6 +11,7 @@
 use super::checkpoint::{CHAIN_BYTES, Checkpointer, MAP_PAGES, State, zero_block};
 use super::superblock::{FORMAT, Found, Superblock, WRITTEN_BYTES};
 use super::undo_image::UndoImage;
+use super::undo_list::UndoList;
 use crate::btree::Seek;
 use crate::btree::node;
 use crate::btree::tree::{Exclusive, Root, Shared};
@@ -97,6 +98,7 @@ pub(crate) fn open(env: &Env, path: &Path, options: Options) -> Result<Inner, Op
             undo_blocks: Vec::new(),
             changed_maps: BTreeSet::new(),
             freed_pages: Vec::new(),
+            undo_list: UndoList::default(),
         };
         let checkpointer = Checkpointer::new(file, state, Csn(Lsn::FIRST.0));
         return Ok(Inner::new(env, options, pool, undo, checkpointer, TxnId(1), lock));
@@ -104,13 +106,14 @@ pub(crate) fn open(env: &Env, path: &Path, options: Options) -> Result<Inner, Op
 
     let superblock = read_superblocks(&*file)?;
     let (directory, directory_blocks) = read_chain(&*file, Kind::Directory, superblock.map_head)?;
-    let undo_blocks = chain_blocks(&*file, Kind::Undo, superblock.undo_head)?;
-    let mut undo_image = UndoImage::open(&file, undo_blocks.clone(), superblock.undo_bytes)?;
+    let undo_image = UndoImage::open(&*file, &superblock).map_err(StoreError::from)?;
+    let (undo_blocks, undo_list) = (undo_image.head_blocks.clone(), undo_image.list.clone());
     let map_blocks: Vec<u32> =
         directory.chunks_exact(4).map(|four| u32::from_le_bytes(four.try_into().expect("4 bytes"))).collect();
     let pages = read_map(&*file, &map_blocks, superblock.page_end)?;
     let mut blocks = Blocks::new();
     let used = [&pages, &map_blocks, &directory_blocks, &undo_blocks].into_iter().flatten();
+    let used = used.chain(undo_list.chains.iter().flat_map(|chain| chain.blocks.iter()));
     for &block in used.filter(|&&block| block != 0) {
         if !blocks.mark(block) {
             return Err(StoreError::corrupt("data file", format!("block {block} has two owners")).into());
@@ -128,10 +131,11 @@ pub(crate) fn open(env: &Env, path: &Path, options: Options) -> Result<Inner, Op
         map_blocks,
         directory_blocks,
         undo_blocks,
+        undo_list,
         changed_maps: BTreeSet::new(),
         freed_pages: Vec::new(),
     };
-    let checkpointer = Checkpointer::new(file, state, superblock.position);
+    let checkpointer = Checkpointer::new(Arc::clone(&file), state, superblock.position);
     let inner = Inner::new(env, options, pool, undo, checkpointer, superblock.next_txn, lock);
     inner.newest.store(superblock.position.0, Ordering::SeqCst);
     inner.next_tree.store(superblock.next_tree.0, Ordering::SeqCst);
@@ -265,20 +269,39 @@ pub(super) fn read_chain(file: &dyn File, kind: Kind, head: u32) -> Result<(Vec<
     Ok((bytes, blocks))
 }
 
+/// What is wrong with a chain, and in which block if that is known.
+#[derive(Debug)]
+pub(super) struct ChainDamage {
+    pub(super) block: Option<u32>,
+    pub(super) error: StoreError,
+}
+
+impl From<StoreError> for ChainDamage {
+    fn from(error: StoreError) -> ChainDamage {
+        ChainDamage { block: None, error }
+    }
+}
+
+impl From<ChainDamage> for StoreError {
+    fn from(damage: ChainDamage) -> StoreError {
+        damage.error
+    }
+}
+
 /// Which blocks a chain takes, head first.
-pub(super) fn chain_blocks(file: &dyn File, kind: Kind, head: u32) -> Result<Vec<u32>, StoreError> {
+pub(super) fn chain_blocks(file: &dyn File, kind: Kind, head: u32) -> Result<Vec<u32>, ChainDamage> {
     let (mut blocks, mut seen) = (Vec::new(), HashSet::new());
     let mut block = zero_block();
     let mut next = head;
     while next != 0 {
         if !seen.insert(next) {
-            return Err(StoreError::corrupt(
-                format!("data file, {kind:?} chain"),
-                "it leads back into itself",
-            ));
+            let error =
+                StoreError::corrupt(format!("data file, {kind:?} chain"), "it leads back into itself");
+            return Err(ChainDamage { block: Some(next), error });
         }
         blocks.push(next);
-        next = read_piece(file, kind, next, &mut block)?.1;
+        let damaged = |error| ChainDamage { block: Some(next), error };
+        next = read_piece(file, kind, next, &mut block).map_err(damaged)?.1;
     }
     Ok(blocks)
 }

@@ -11,7 +11,7 @@ use crate::pager::frame::PAGE_BYTES;
 
 const MAGIC: &[u8; 8] = b"INVARDB\0";
 /// Grows with every change of the file's layout that an older program would misread.
-pub(crate) const FORMAT: u32 = 2;
+pub(crate) const FORMAT: u32 = 3;
 const BYTES: usize = 72;
 /// What is written: one sector-aligned piece.
 pub(crate) const WRITTEN_BYTES: usize = 4096;
