@@ -306,8 +306,8 @@ struct Pace<'i> {
     began: Monotonic,
 }
 
-/// 1 MiB.
-const PACE_BLOCKS: u32 = 64;
+/// 1 MiB; in debug builds so little that the small stores of tests and simulation come to the end of a piece.
+const PACE_BLOCKS: u32 = if cfg!(debug_assertions) { 4 } else { 64 };
 const PAUSE_MAX: Duration = Duration::from_millis(20);
 
 impl<'i> Pace<'i> {
