@@ -23,7 +23,7 @@ SCENARIOS = ["point-select", "read-only", "scan", "insert"]
 SECONDS = 5
 FALSE_ALARMS_MAX_SHARE = 0.01
 # Runs of the length a question is given, and how many of them may stay without an answer.
-LONG_RUNS, LONG_SECONDS, LONG_UNANSWERED_MAX_SHARE = 12, 30, 0.25
+LONG_RUNS, LONG_SECONDS, LONG_UNANSWERED_MAX_SHARE = 8, 30, 0.25
 
 
 def lines(path):
