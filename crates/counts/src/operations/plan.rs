@@ -1,0 +1,57 @@
+//! Names against a catalog, and the way to the rows.
+
+use std::sync::Arc;
+
+use catalog::{Catalog, Schema, SchemaId, TableId};
+use fixture::Binding;
+use plan::Options;
+
+use crate::count::Counter;
+
+const TABLES: [&str; 2] = [
+    "CREATE TABLE customer (id INT PRIMARY KEY, name VARCHAR(20) NOT NULL, region INT, boss INT)",
+    "CREATE TABLE orders (id INT PRIMARY KEY, customer_id INT NOT NULL, total DECIMAL(12,2), day DATE, KEY k (customer_id))",
+];
+
+fn catalog() -> Catalog {
+    let mut schema = Schema::new(SchemaId(1), "shop", fixture::COLLATION, false);
+    for (number, sql) in TABLES.into_iter().enumerate() {
+        let mut definition = fixture::parse_table(sql);
+        definition.id = TableId(number as u64 + 1);
+        definition.schema = "shop".into();
+        schema.insert(fixture::planned(definition, 1000));
+    }
+    let mut catalog = Catalog::new();
+    catalog.insert_schema(Arc::new(schema));
+    catalog
+}
+
+pub(crate) fn count(counter: &mut Counter) {
+    let catalog = catalog();
+    for (name, sql, times) in [
+        ("point_select", "SELECT name FROM customer WHERE id = ?", 64),
+        (
+            "range_select",
+            "SELECT total FROM orders WHERE customer_id = 7 AND id BETWEEN 5 AND 10 ORDER BY id LIMIT 3",
+            32,
+        ),
+        ("insert", "INSERT INTO customer (id, name, region) VALUES (?, ?, ?)", 64),
+        ("update", "UPDATE orders SET total = total + 1 WHERE id = ?", 64),
+        (
+            "join",
+            "SELECT c.name, SUM(o.total) FROM orders o JOIN customer c ON c.id = o.customer_id WHERE c.region = 3 GROUP BY c.name",
+            16,
+        ),
+    ] {
+        let arena = bumpalo::Bump::new();
+        let parsed = syntax::parse(sql.as_bytes(), &arena, syntax::SqlMode::default()).expect("it parses");
+        let bind = || {
+            plan::bind::bind(&parsed.statement, sql.as_bytes(), &catalog, &Binding("shop"))
+                .unwrap_or_else(|error| panic!("{sql}: {}", error.message))
+        };
+        counter.count(&format!("plan.bind_{name}"), times, |_| bind());
+        counter.count(&format!("plan.bind_optimize_{name}"), times, |_| {
+            plan::optimize(bind(), &Options::new(&catalog))
+        });
+    }
+}

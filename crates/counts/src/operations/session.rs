@@ -1,0 +1,146 @@
+//! Whole statements at a session, from the packet's payload to the answer's bytes; without sockets.
+
+use std::sync::Arc;
+
+use engine::engine::{Engine, StartOptions};
+use env::simulated::SimWorld;
+use env::threads::RealThreads;
+use service::{
+    Capabilities, ClientHost, ConnectRequest, ConnectionControl, Discard, ExecuteRequest, Outcome, Reply,
+    RowFormat, Service, Session, Transport,
+};
+use wire::packet::PacketBuffer;
+
+use crate::count::Counter;
+
+const CAPABILITIES: Capabilities =
+    Capabilities(Capabilities::PROTOCOL_41.0 | Capabilities::DEPRECATE_EOF.0 | Capabilities::TRANSACTIONS.0);
+const ROWS: u32 = 500;
+
+/// A conversation whose answers are looked at and dropped.
+struct Client {
+    session: Box<dyn Session>,
+    packets: PacketBuffer,
+    statements: u32,
+}
+
+impl Client {
+    fn connect(engine: &Engine) -> Client {
+        let host = ClientHost { name: "localhost".to_owned(), address: None };
+        let account = engine.find_account("root", &host).expect("root is there from the start");
+        let request = ConnectRequest {
+            control: Arc::new(ConnectionControl::new(1, None)),
+            account,
+            user: "root".to_owned(),
+            host,
+            database: None,
+            attributes: Vec::new(),
+            capabilities: CAPABILITIES,
+            collation: 255,
+            transport: Transport::Unix,
+            tls: None,
+        };
+        let session = engine.connect(request).expect("root may connect");
+        Client { session, packets: PacketBuffer::new(), statements: 0 }
+    }
+
+    fn answer(
+        &mut self,
+        format: RowFormat,
+        work: impl FnOnce(&mut dyn Session, &mut Reply<'_>) -> Outcome,
+    ) -> usize {
+        self.packets.clear_frames();
+        self.packets.set_sequence(1);
+        let mut link = Discard;
+        let mut reply = Reply::new(&mut self.packets, &mut link, CAPABILITIES, format);
+        work(self.session.as_mut(), &mut reply).expect("the statement is right");
+        assert_eq!(reply.finished_count(), 1);
+        self.packets.len()
+    }
+
+    fn query(&mut self, sql: &str) -> usize {
+        self.answer(RowFormat::Text, |session, reply| session.query(sql.as_bytes(), reply))
+    }
+
+    /// The number of the statement.
+    fn prepare(&mut self, sql: &str) -> u32 {
+        self.answer(RowFormat::Text, |session, reply| session.prepare(sql.as_bytes(), reply));
+        self.statements += 1;
+        self.statements
+    }
+
+    fn execute(&mut self, statement_id: u32, parameters: &[u8]) -> usize {
+        let request = ExecuteRequest {
+            statement_id,
+            flags: 0,
+            iteration_count: 1,
+            parameters,
+            query_attributes: false,
+        };
+        self.answer(RowFormat::Binary, |session, reply| session.execute(request, reply))
+    }
+}
+
+/// BIGINTs: none NULL, their types, their values.
+fn integers<const N: usize>(values: [u32; N]) -> Vec<u8> {
+    let mut body = vec![0, 1];
+    body.extend([[8, 0]; N].concat());
+    for value in values {
+        body.extend_from_slice(&i64::from(value).to_le_bytes());
+    }
+    body
+}
+
+pub(crate) fn count(counter: &mut Counter) {
+    // The store wants its threads; they are not counted. Valgrind hides what the real clock reads, and this one stands still.
+    let mut env = SimWorld::new(4).env().clone();
+    env.threads = Arc::new(RealThreads);
+    let options = StartOptions { data_folder: "/data".into(), ..StartOptions::default() };
+    let engine = Engine::open(&env, &options).expect("a new folder opens");
+    let mut client = Client::connect(&engine);
+    client.query("CREATE DATABASE d");
+    client.query("USE d");
+    client.query("CREATE TABLE t (id BIGINT PRIMARY KEY, k INT NOT NULL, c CHAR(120) NOT NULL, KEY k (k))");
+    client
+        .query("CREATE TABLE grows (id BIGINT PRIMARY KEY, k INT NOT NULL, c CHAR(120) NOT NULL, KEY k (k))");
+    for id in 0..ROWS {
+        client.query(&format!("INSERT INTO t VALUES ({id}, {}, 'text {id:03}')", id * 7919 % 997));
+    }
+    prepared(counter, &mut client);
+    texts(counter, &mut client);
+    drop(client);
+    engine.close().expect("the store closes");
+}
+
+fn prepared(counter: &mut Counter, client: &mut Client) {
+    let point = client.prepare("SELECT c FROM t WHERE id = ?");
+    counter.count("session.prepared_point_select", 256, |number| {
+        client.execute(point, &integers([number % ROWS]))
+    });
+    let range = client.prepare("SELECT c FROM t WHERE id BETWEEN ? AND ?");
+    counter.count("session.prepared_range_of_100", 16, |number| {
+        client.execute(range, &integers([number, number + 99]))
+    });
+    let insert = client.prepare("INSERT INTO grows VALUES (?, ?, 'some text')");
+    counter.count("session.prepared_insert", 128, |number| {
+        client.execute(insert, &integers([number, number % 7]))
+    });
+    let update = client.prepare("UPDATE t SET k = ? WHERE id = ?");
+    counter.count("session.prepared_update_index", 128, |number| {
+        client.execute(update, &integers([number + 5000, number % ROWS]))
+    });
+    let (begin, commit) = (client.prepare("BEGIN"), client.prepare("COMMIT"));
+    counter.count("session.prepared_begin_commit", 64, |_| {
+        client.execute(begin, &[]) + client.execute(commit, &[])
+    });
+}
+
+fn texts(counter: &mut Counter, client: &mut Client) {
+    counter.count("session.text_point_select", 128, |number| {
+        client.query(&format!("SELECT c FROM t WHERE id = {:03}", number % ROWS))
+    });
+    counter.count("session.text_insert", 64, |number| {
+        client.query(&format!("INSERT INTO grows VALUES ({}, 3, 'some text')", 1000 + number))
+    });
+    counter.count("session.prepare_point_select", 32, |_| client.prepare("SELECT k, c FROM t WHERE id = ?"));
+}
