@@ -86,9 +86,8 @@ mod explored {
 
         pub(crate) fn lock(&self) -> MutexGuard<'_, T> {
             loop {
-                interleave();
-                if let Some(held) = self.0.try_lock() {
-                    return MutexGuard { mutex: self, held: Some(held) };
+                if let Some(guard) = self.try_lock() {
+                    return guard;
                 }
             }
         }
@@ -118,8 +117,7 @@ mod explored {
 
         pub(crate) fn read(&self) -> RwLockReadGuard<'_, T> {
             loop {
-                interleave();
-                if let Some(guard) = self.0.try_read() {
+                if let Some(guard) = self.try_read() {
                     return guard;
                 }
             }
@@ -127,8 +125,7 @@ mod explored {
 
         pub(crate) fn write(&self) -> RwLockWriteGuard<'_, T> {
             loop {
-                interleave();
-                if let Some(guard) = self.0.try_write() {
+                if let Some(guard) = self.try_write() {
                     return guard;
                 }
             }
