@@ -391,10 +391,6 @@ fn quantities(run: &Run, arm: usize) -> BTreeMap<String, f64> {
     let middle = |of: &dyn Fn(&crate::evidence::Block) -> f64| {
         summary::median(&run.valid_blocks(arm).map(of).collect::<Vec<_>>())
     };
-    let examined = |block: &crate::evidence::Block| {
-        let read = block.status_per_op.iter().filter(|(name, _)| name.starts_with("Handler_read_"));
-        read.map(|(_, count)| count).sum::<f64>()
-    };
     let mut of: BTreeMap<String, f64> = BTreeMap::new();
     let mut put = |name: &str, value: Option<f64>| {
         if let Some(value) = value.filter(|value| value.is_finite()) {
@@ -402,8 +398,8 @@ fn quantities(run: &Run, arm: usize) -> BTreeMap<String, f64> {
         }
     };
     put("rows sent", middle(&|block| block.rows_per_op));
-    let is_counted = run.valid_blocks(arm).any(|block| examined(block) > 0.0);
-    put("rows examined", is_counted.then(|| middle(&examined)).flatten());
+    let is_counted = run.valid_blocks(arm).any(|block| block.rows_read_per_op() > 0.0);
+    put("rows examined", is_counted.then(|| middle(&crate::evidence::Block::rows_read_per_op)).flatten());
     put("connections", Some(f64::from(this.connections + this.idle_connections)));
     put("bytes", middle(&|block| block.bytes_up_per_op + block.bytes_down_per_op));
     for (axis, level) in &this.levels {

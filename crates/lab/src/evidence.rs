@@ -267,6 +267,18 @@ pub struct Block {
     pub result_hash: Option<String>,
 }
 
+impl Block {
+    /// Rows read from the engine for an operation, by the handler's counters; 0 where nobody counted.
+    #[must_use]
+    pub fn rows_read_per_op(&self) -> f64 {
+        self.status_per_op
+            .iter()
+            .filter(|(name, _)| name.starts_with("Handler_read_"))
+            .map(|(_, count)| count)
+            .sum()
+    }
+}
+
 /// What is compared.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize)]
 #[serde(rename_all = "snake_case")]

@@ -359,12 +359,8 @@ fn other_work(run: &Run, pair: Pair) -> Option<String> {
 /// Rows read from the engine for an operation, by the handler's counters; `None` where nobody counted.
 #[must_use]
 pub fn rows_read(run: &Run, arm: usize) -> Option<f64> {
-    let read = |block: &Block| {
-        let read = block.status_per_op.iter().filter(|(name, _)| name.starts_with("Handler_read_"));
-        read.map(|(_, count)| count).sum::<f64>()
-    };
     let counted = run.valid_blocks(arm).filter(|block| !block.status_per_op.is_empty());
-    summary::median(&counted.map(read).collect::<Vec<_>>())
+    summary::median(&counted.map(Block::rows_read_per_op).collect::<Vec<_>>())
 }
 
 fn count(run: &Run, pair: Pair, names: &[String], follows: Option<&str>, ratio_least: Option<f64>) -> Held {
