@@ -91,6 +91,8 @@ pub struct ExecContext<'a> {
     pub change: ChangeSettings,
     /// Rows read from tables so far (`Rows_examined` of the slow log).
     pub rows_examined: u64,
+    /// Batches so far: the first owes nobody anything.
+    batches: u32,
     /// Rows of the last step of each recursive CTE.
     pub(crate) working: Vec<Arc<Keep>>,
     /// Rows and calls per plan node, if EXPLAIN ANALYZE wants them.
@@ -180,6 +182,7 @@ impl<'a> ExecContext<'a> {
             spill_file: None,
             change: ChangeSettings::default(),
             rows_examined: 0,
+            batches: 0,
             working: Vec::new(),
             node_counters: Vec::new(),
         }
@@ -236,8 +239,13 @@ impl<'a> ExecContext<'a> {
         SpillCounts { bytes, ..self.spilled }
     }
 
-    /// Once a batch: KILL and time limits.
+    /// Once a batch: KILL and time limits. A statement that has come to its second batch may be a long one and lets the thread's
+    /// owner serve others in between; one batch, all that most statements need, does without asking the clock.
     pub(crate) fn check(&mut self) -> SqlResult<()> {
+        if self.batches > 0 {
+            env::blocking::tick();
+        }
+        self.batches = self.batches.wrapping_add(1);
         self.eval.session.check_killed()
     }
 }

@@ -384,7 +384,11 @@ impl LocalSession {
                         () if has("QUICK") => CheckDepth::Trees,
                         () => CheckDepth::Rows,
                     };
-                    let problems = local.check(depth, || self.control.check()).map_err(|end| match end {
+                    let go_on = || {
+                        env::blocking::tick();
+                        self.control.check()
+                    };
+                    let problems = local.check(depth, go_on).map_err(|end| match end {
                         CheckEnd::Asked(error) => error,
                         CheckEnd::Store(error) => exec::store_error(error),
                     })?;

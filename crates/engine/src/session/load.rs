@@ -436,6 +436,7 @@ impl LocalSession {
                 } else {
                     loaded.deleted += summary.affected.saturating_sub(1);
                 }
+                env::blocking::tick();
                 self.control.check()?;
             }
             if last {
