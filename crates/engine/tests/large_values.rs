@@ -235,7 +235,60 @@ fn a_part_costs_what_it_reads() {
                 1,
                 1000,
             ),
+            // Comparisons with known texts: the first bytes, which are in the row, most often decide.
+            ("SELECT id FROM document WHERE data LIKE 'd2%'", row(&["2"]), 0, 0),
+            ("SELECT id FROM document WHERE data LIKE '%2x%' AND id = 2", row(&["2"]), 0, 0),
+            (
+                "SELECT id FROM document WHERE body LIKE 'B_\u{20ac}%' ORDER BY id DESC",
+                row(&["3", "2", "1"]),
+                0,
+                0,
+            ),
+            ("SELECT id FROM document WHERE latin NOT LIKE 'L1%'", row(&["2", "3", "4"]), 0, 0),
+            (
+                "SELECT id FROM document WHERE data > 'd2' AND body <= 'b3' AND 'l1' <= latin",
+                row(&["2"]),
+                0,
+                0,
+            ),
+            ("SELECT id FROM document WHERE data = 'd' OR body = 'b4'", row(&["4"]), 0, 0),
+            (
+                "SELECT id, data <> 'd1x' FROM document WHERE id <> 4",
+                row(&["1|1", "2|1", "3|1", "5|NULL"]),
+                0,
+                0,
+            ),
+            ("SELECT id FROM document WHERE body IN ('a', 'b', NULL, '')", row(&["4"]), 0, 0),
+            ("SELECT id, body IN ('a', NULL) FROM document WHERE id > 3", row(&["4|NULL", "5|NULL"]), 0, 0),
+            (
+                "SELECT id, data BETWEEN 'd2' AND 'd3', data BETWEEN 'e' AND NULL, data BETWEEN 'a' AND NULL
+                 FROM document WHERE id < 4",
+                row(&["1|0|0|NULL", "2|1|0|NULL", "3|0|0|NULL"]),
+                0,
+                0,
+            ),
+            (
+                "SELECT a.id FROM document a LEFT JOIN document b ON b.id = a.note AND b.data LIKE 'd3%' WHERE b.id IS NULL ORDER BY a.id",
+                row(&["1", "2", "4", "5"]),
+                0,
+                0,
+            ),
+            // Where they do not, more and more of the value.
+            (
+                "SELECT id FROM document WHERE data LIKE 'd1xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx%'",
+                row(&["1"]),
+                1,
+                1024,
+            ),
+            (
+                "SELECT id FROM document WHERE data > 'd1xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxy'",
+                row(&["2", "3"]),
+                1,
+                1024,
+            ),
+            ("SELECT COUNT(*) FROM document WHERE latin LIKE 'l_%z'", row(&["0"]), 3, 15_000),
             // Locking reads.
+            ("SELECT id FROM document WHERE data LIKE 'd2%' FOR UPDATE", row(&["2"]), 0, 0),
             (
                 "SELECT id, LENGTH(data) FROM document WHERE LENGTH(body) = 300002 AND id < 3 FOR UPDATE",
                 row(&["1|1000000", "2|1000000"]),
@@ -331,6 +384,72 @@ fn parts_are_parts_of_the_whole() {
                 &format!("SELECT id, {} FROM t {order}", of(&format!("CONCAT({column}, '')"))),
             );
             assert_eq!(part, whole, "round {round}: {}", of(column));
+        }
+    });
+}
+
+/// Comparisons with known texts say of values that are seen in part what they say of whole ones: beginnings of the values,
+/// short of a character, longer, in other letters, with spaces behind.
+#[test]
+fn tests_of_a_beginning_are_tests_of_the_whole() {
+    alone(|session| {
+        let collations = [
+            "LONGBLOB",
+            "LONGTEXT COLLATE utf8mb4_bin",
+            "LONGTEXT COLLATE utf8mb4_0900_ai_ci",
+            "LONGTEXT COLLATE utf8mb4_0900_as_cs",
+            "LONGTEXT COLLATE utf8mb4_general_ci",
+            "LONGTEXT COLLATE utf8mb4_unicode_ci",
+            "LONGTEXT CHARACTER SET latin1",
+        ];
+        let columns: Vec<String> =
+            collations.iter().enumerate().map(|(number, of)| format!("c{number} {of}")).collect();
+        query(session, &format!("CREATE TABLE t (id INT PRIMARY KEY, {})", columns.join(", ")));
+        let mut numbers = Numbers(0x0be9_1220);
+        // Long values that share much, so that beginnings often leave a comparison open.
+        let pieces = ["a", "A", "\u{e4}", "\u{df}", "ss", " ", "b\u{e9}", "_", "%", "aaaaaaaaaaaaaaaa"];
+        let text = |numbers: &mut Numbers, most: u64| {
+            let mut text = ["a", "A", "\u{e4}"][numbers.below(3) as usize]
+                .repeat([1, 31, 40][numbers.below(3) as usize]);
+            for _ in 0..numbers.below(most) {
+                text.push_str(pieces[numbers.below(10) as usize]);
+            }
+            text + &" ".repeat([0, 0, 2, 40, 5000][numbers.below(5) as usize])
+        };
+        let mut all = Vec::new();
+        for id in 0..40 {
+            let value = text(&mut numbers, 1500);
+            let cells: Vec<String> = collations.iter().map(|_| format!("'{value}'")).collect();
+            query(session, &format!("INSERT INTO t VALUES ({id}, {})", cells.join(", ")));
+            all.push(value);
+        }
+        for round in 0..70 {
+            let mut known = || {
+                if numbers.below(3) == 0 {
+                    return text(&mut numbers, 60);
+                }
+                let of = &all[numbers.below(all.len() as u64) as usize];
+                let most = [8, 40, 1100, 20_000][numbers.below(4) as usize];
+                let cut = numbers.below(most) as usize;
+                let mut known: String = of.chars().take(cut).collect();
+                if numbers.below(3) == 0 {
+                    known.push_str(&text(&mut numbers, 3));
+                }
+                known
+            };
+            let (a, b) = (known(), known());
+            let column = format!("c{}", round % collations.len());
+            let tests = |value: &str| {
+                format!(
+                    "{value} = '{a}', {value} <> '{a}', {value} < '{a}', '{a}' < {value}, {value} >= '{a}',
+                     {value} BETWEEN '{a}' AND '{b}', {value} IN ('{b}', '{a}'), {value} LIKE '{a}', {value} LIKE '{a}%',
+                     {value} LIKE '{a}%{b}', {value} NOT LIKE '%{b}%'"
+                )
+            };
+            let part = query(session, &format!("SELECT id, {} FROM t", tests(&column)));
+            let whole =
+                query(session, &format!("SELECT id, {} FROM t", tests(&format!("CONCAT({column}, '')"))));
+            assert_eq!(part, whole, "round {round}: {column}, {a}, {b}");
         }
     });
 }

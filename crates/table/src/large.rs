@@ -14,6 +14,7 @@ use store::{Reader, StoreError, Transaction, Tree, TreePlace};
 use crate::WAIT_INTERNAL;
 use crate::codec::row::LargeReference;
 use crate::error::WriteError;
+use crate::part::{Judge, Verdict};
 use crate::table::{KeyBytesRange, Table};
 
 /// Bytes of a chunk's value.
@@ -22,6 +23,9 @@ pub(crate) const CHUNK_BYTES: usize = store::RECORD_BYTES_MAX - KEY_BYTES;
 const KEY_BYTES: usize = 12;
 /// From this length on a value has a stream of its own.
 pub(crate) const OWN_STREAM_BYTES: usize = 64 << 10;
+
+/// Bytes of a value that its judge gets first, when those in the row were not enough.
+const JUDGED_BYTES_FIRST: u64 = 1024;
 
 /// From this length on a value gets just the room that it needs.
 const ROOM_EXACT_BYTES: usize = 16 << 20;
@@ -143,6 +147,31 @@ impl Table {
     ) -> Result<(), StoreError> {
         LARGE_VALUES_READ.increment();
         self.fetch_piece(from, reference, out)
+    }
+
+    /// What `judge` says of a value, of which it has seen the beginning in the row. It gets more and more of it.
+    pub(crate) fn judge_large(
+        &self,
+        judge: &dyn Judge,
+        from: ReadFrom<'_>,
+        reference: LargeReference,
+    ) -> Result<Verdict, StoreError> {
+        LARGE_VALUES_READ.increment();
+        let mut start = Vec::new();
+        let mut wanted = JUDGED_BYTES_FIRST;
+        loop {
+            let offset = start.len() as u64;
+            let length = wanted.min(reference.length - offset);
+            let piece = LargeReference { offset: reference.offset + offset, length, ..reference };
+            self.fetch_piece(from, piece, &mut start)?;
+            let verdict = judge.judge(&start, reference.length);
+            if verdict != Verdict::More || start.len() as u64 >= reference.length {
+                debug_assert!(verdict != Verdict::More, "a whole value is decided");
+                return Ok(verdict);
+            }
+            // Twice as much each time: what is looked at again is no more than what is new.
+            wanted = start.len() as u64;
+        }
     }
 
     fn fetch_piece(

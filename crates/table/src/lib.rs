@@ -33,7 +33,7 @@ pub use foreign_key::ForeignKeys;
 pub use index_build::{BuildPosition, IndexBuild, IndexBuildError};
 pub use large::{LARGE_VALUE_BYTES_READ, LARGE_VALUES_READ};
 pub use metadata_lock::{MetadataLock, MetadataLockError, MetadataMode, Others, Patience};
-pub use part::{Columns, Part, PartKind, Whole};
+pub use part::{Columns, Judge, Part, PartKind, Verdict, Whole};
 pub use print::print_cell;
 pub use read::{ScanRequest, TableScan};
 pub use table::{KeyBytesRange, Table, may_need_large_values};

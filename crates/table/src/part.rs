@@ -1,14 +1,34 @@
 //! Parts of large columns: what a read can give of a value without reading the whole of it.
 //!
 //! A row knows of a large value whether it is NULL, its length, and its first bytes; further bytes cost the chunks that
-//! hold them. A read asks by ordinal: the table's columns, and behind them the parts it has named.
+//! hold them. A read asks by ordinal: the table's columns, and behind them the parts it has named. Which bytes decide a
+//! comparison only its [`Judge`] knows, so it gets more of the value until it has seen enough.
+
+use std::sync::Arc;
 
 use catalog::TableDefinition;
 
-use crate::codec::row::LargeReference;
+use crate::codec::row::{LargeReference, REFERENCE_BYTES};
+
+/// What can be said of a value.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Verdict {
+    /// It takes more of the value.
+    More,
+    /// NULL.
+    Null,
+    /// TRUE or FALSE.
+    Is(bool),
+}
+
+/// Says something of a value of which it sees as much as it needs.
+pub trait Judge: std::fmt::Debug + Send + Sync {
+    /// What is so of a value of `length` bytes that begins with `start`, never `More` of a whole one.
+    fn judge(&self, start: &[u8], length: u64) -> Verdict;
+}
 
 /// A part of a column.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug)]
 pub struct Part {
     /// Ordinal of the column, which is a string or a JSON document (of which only `Bytes` of none make sense).
     pub column: usize,
@@ -17,7 +37,7 @@ pub struct Part {
 }
 
 /// Which part of a column.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug)]
 pub enum PartKind {
     /// NULL, whatever the column is: an argument that says which bytes is NULL.
     Null,
@@ -38,6 +58,8 @@ pub enum PartKind {
         /// A large value is not read, only referred to.
         apart: bool,
     },
+    /// An integer, 1 or 0: what the judge says. A large value is read in pieces until it says something.
+    Judged(Arc<dyn Judge>),
 }
 
 /// A value as a part of kind `Whole` gives it.
@@ -45,8 +67,8 @@ pub enum PartKind {
 pub enum Whole<'a> {
     /// The value.
     Here(&'a [u8]),
-    /// Where it is, for [`crate::Table::fetch_large_piece`].
-    Apart(LargeReference),
+    /// Where it is, for [`crate::Table::fetch_large_piece`], and its first bytes.
+    Apart(LargeReference, &'a [u8]),
 }
 
 impl<'a> Whole<'a> {
@@ -57,7 +79,10 @@ impl<'a> Whole<'a> {
     #[must_use]
     pub fn read(bytes: &'a [u8]) -> Self {
         match bytes.split_first() {
-            Some((&Self::APART, rest)) => LargeReference::read(rest).map_or(Self::Here(&[]), Self::Apart),
+            Some((&Self::APART, rest)) => match LargeReference::read(rest) {
+                Some(reference) => Self::Apart(reference, &rest[REFERENCE_BYTES..]),
+                None => Self::Here(&[]),
+            },
             Some((_, rest)) => Self::Here(rest),
             None => Self::Here(&[]),
         }
@@ -67,8 +92,8 @@ impl<'a> Whole<'a> {
 impl PartKind {
     /// The bytes wanted of a value with `length` bytes: offset and count.
     #[must_use]
-    pub fn range(self, length: u64) -> (u64, u64) {
-        let Self::Bytes { position, count } = self else { return (0, 0) };
+    pub fn range(&self, length: u64) -> (u64, u64) {
+        let &Self::Bytes { position, count } = self else { return (0, 0) };
         let start = match position {
             0 => None,
             1.. => Some(position.unsigned_abs() - 1),
@@ -106,8 +131,8 @@ impl<'a> Columns<'a> {
 
     /// The part at an ordinal, if it is one.
     #[inline]
-    pub(crate) fn part(&self, ordinal: usize) -> Option<Part> {
-        self.parts.get(ordinal.checked_sub(self.whole)?).copied()
+    pub(crate) fn part(&self, ordinal: usize) -> Option<&'a Part> {
+        self.parts.get(ordinal.checked_sub(self.whole)?)
     }
 
     /// The columns that they are, or are parts of.

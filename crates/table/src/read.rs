@@ -10,7 +10,7 @@ use std::sync::Arc;
 use store::{LockMark, LockMode, LockWait, Locked, Reader, StoreError, Transaction};
 use types::vector::{Batch, BytesColumn};
 
-use crate::codec::row::{BytesRef, RowView, spilled_reference, version_of};
+use crate::codec::row::{BytesRef, RowView, push_verdict, spilled_reference, version_of};
 use crate::entry::EntryCodec;
 use crate::error::{DuplicateKey, WriteError, from_store};
 use crate::large::ReadFrom;
@@ -293,6 +293,10 @@ impl Table {
         for (column, &ordinal) in batch.columns.iter_mut().zip(columns.ordinals) {
             if let Some(part) = columns.part(ordinal) {
                 if let Some(reference) = view.push_part(part, column) {
+                    if let PartKind::Judged(judge) = &part.kind {
+                        push_verdict(self.judge_large(&**judge, from, reference)?, column);
+                        continue;
+                    }
                     column.push_bytes_with(|out| {
                         if matches!(part.kind, PartKind::Whole { .. }) {
                             out.push(Whole::HERE);

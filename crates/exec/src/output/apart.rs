@@ -95,7 +95,7 @@ impl<'c> Apart<'c> {
         match (self.tables.get(column), cell) {
             (Some(Some(table)), Cell::Bytes(bytes)) => match Whole::read(bytes) {
                 Whole::Here(bytes) => ResultCell::Here(Cell::Bytes(bytes)),
-                Whole::Apart(reference) => {
+                Whole::Apart(reference, _) => {
                     ResultCell::Apart(LargeValue { table, reader: self.reader, reference })
                 }
             },

@@ -17,6 +17,7 @@ mod simple;
 mod sort;
 mod sorter;
 mod spill;
+mod test;
 
 use std::sync::Arc;
 

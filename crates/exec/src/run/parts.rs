@@ -9,15 +9,16 @@ use types::{Cell, Column};
 
 use super::kept::columns;
 use super::no_input;
+use super::test::Test;
 use crate::context::ExecContext;
 use crate::expr::{Program, Scratch, SqlResult};
 use crate::prepare::Programs;
 
-/// A plan's parts of a table, with the program of their numbers.
+/// A plan's parts of a table, with the program of their numbers and texts.
 pub(crate) struct Parts<'p> {
     plan: &'p [TablePart],
     program: Option<(Arc<Program>, Scratch)>,
-    numbers: Vec<Column>,
+    values: Vec<Column>,
     current: Vec<Part>,
 }
 
@@ -26,7 +27,11 @@ type Number = Option<Option<i128>>;
 
 impl<'p> Parts<'p> {
     pub(crate) fn new(plan: &'p [TablePart], programs: &mut Programs<'_>) -> SqlResult<Parts<'p>> {
-        let exprs: Vec<Expr> = plan.iter().flat_map(|part| part.kind.numbers()).flatten().cloned().collect();
+        let exprs: Vec<Expr> = plan
+            .iter()
+            .flat_map(|part| part.kind.numbers().into_iter().flatten().chain(part.kind.texts()))
+            .cloned()
+            .collect();
         let program = if exprs.is_empty() {
             None
         } else {
@@ -34,8 +39,8 @@ impl<'p> Parts<'p> {
             let scratch = program.scratch();
             Some((program, scratch))
         };
-        let numbers = columns(exprs.iter().map(|expr| expr.data_type.physical()));
-        Ok(Parts { plan, program, numbers, current: Vec::new() })
+        let values = columns(exprs.iter().map(|expr| expr.data_type.physical()));
+        Ok(Parts { plan, program, values, current: Vec::new() })
     }
 
     /// Computes which bytes they are in this run. `is_locking`: rows are read as they are now, and locked.
@@ -45,25 +50,23 @@ impl<'p> Parts<'p> {
         }
         if let Some((program, scratch)) = &mut self.program {
             scratch.reset();
-            program.eval(scratch, &no_input(), &mut ctx.eval, &mut self.numbers)?;
+            program.eval(scratch, &no_input(), &mut ctx.eval, &mut self.values)?;
         }
         // A reference is read later, as the same snapshot sees it. What no snapshot holds may be gone by then.
         let apart = !is_locking && !ctx.read_uncommitted;
-        let mut at = 0;
-        let mut number = |expr: Option<&Expr>| -> Number {
-            let expr = expr?;
-            at += 1;
-            Some(match self.numbers[at - 1].cell(0) {
-                Cell::Int(value) if expr.data_type.unsigned => Some(i128::from(value.cast_unsigned())),
-                Cell::Int(value) => Some(i128::from(value)),
-                _ => None,
-            })
-        };
+        let mut cells = self.values.iter().map(|column| column.cell(0));
         self.current.clear();
         for part in self.plan {
-            let [position, count] = part.kind.numbers().map(&mut number);
-            self.current
-                .push(Part { column: part.column, kind: resolve(&part.kind, position, count, apart) });
+            let [position, count] = part.kind.numbers().map(|expr| number(expr, &mut cells));
+            let kind = match &part.kind {
+                PartKind::Test(test) => {
+                    let backslash = !ctx.eval.settings.has(crate::expr::sql_mode::NO_BACKSLASH_ESCAPES);
+                    let texts = cells.by_ref().take(test.texts.len());
+                    table::PartKind::Judged(Arc::new(Test::new(test, texts, backslash)))
+                }
+                kind => resolve(kind, position, count, apart),
+            };
+            self.current.push(Part { column: part.column, kind });
         }
         Ok(())
     }
@@ -72,6 +75,16 @@ impl<'p> Parts<'p> {
     pub(crate) fn current(&self) -> &[Part] {
         &self.current
     }
+}
+
+/// The next of the values, if it is a number's.
+fn number<'c>(expr: Option<&Expr>, values: &mut impl Iterator<Item = Cell<'c>>) -> Number {
+    let expr = expr?;
+    Some(match values.next() {
+        Some(Cell::Int(value)) if expr.data_type.unsigned => Some(i128::from(value.cast_unsigned())),
+        Some(Cell::Int(value)) => Some(i128::from(value)),
+        _ => None,
+    })
 }
 
 fn resolve(kind: &PartKind, position: Number, count: Number, apart: bool) -> table::PartKind {
@@ -84,7 +97,7 @@ fn resolve(kind: &PartKind, position: Number, count: Number, apart: bool) -> tab
         count: count.clamp(0, most) as u64,
     };
     match *kind {
-        PartKind::Whole => table::PartKind::Whole { apart },
+        PartKind::Whole | PartKind::Test(_) => table::PartKind::Whole { apart },
         PartKind::Nullness => bytes(1, 0),
         PartKind::Length { times } => table::PartKind::Length { times },
         PartKind::Substring { .. } => bytes(position, count),

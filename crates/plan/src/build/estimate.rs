@@ -2,7 +2,7 @@
 
 use crate::expr::{ColumnId, Expr, ExprKind};
 use crate::function::FunctionId;
-use crate::logical::TableIndex;
+use crate::logical::{PartKind, TableIndex, TestKind};
 
 use super::Builder;
 
@@ -64,7 +64,25 @@ impl Builder<'_> {
                 let one = expr.as_column().map_or(EQUAL_SHARE, |id| 1.0 / self.distinct(id));
                 (one * list.len() as f64).min(0.5)
             }
+            ExprKind::Column(id) => self.test_selectivity(*id),
             _ => 0.5,
+        }
+    }
+
+    /// As the condition that the pass `parts` has put this column in the place of.
+    fn test_selectivity(&self, id: ColumnId) -> f64 {
+        let mut parts =
+            self.bound.tables.iter().flat_map(|table| table.parts.iter().map(move |part| (table, part)));
+        let Some((table, part)) = parts.find(|(_, part)| part.id == id) else { return 0.5 };
+        let PartKind::Test(test) = &part.kind else { return 0.5 };
+        let one = 1.0 / self.distinct(table.column(part.column));
+        match test.kind {
+            TestKind::Eq => one,
+            TestKind::Ne => 0.5,
+            TestKind::Lt | TestKind::Le | TestKind::Gt | TestKind::Ge => RANGE_SHARE,
+            TestKind::Between => BETWEEN_SHARE,
+            TestKind::In => (one * test.texts.len() as f64).min(0.5),
+            TestKind::Like => 0.11,
         }
     }
 

@@ -15,7 +15,7 @@ use types::DataType;
 
 use crate::expr::{ColumnId, Expr, Subquery};
 
-pub use part::{PartKind, TablePart};
+pub use part::{PartKind, TablePart, TestKind, TextTest};
 pub use statement::{
     Bound, BoundAssignment, BoundDelete, BoundInsert, BoundKind, BoundTable, BoundUpdate, InsertCell,
     InsertRows, NeededPrivilege, OutputColumn,

@@ -1,6 +1,6 @@
 //! A part of a large column: what a statement reads of it where it does not need the whole value.
 
-use types::DataType;
+use types::{CollationId, DataType};
 
 use crate::expr::{ColumnId, Expr};
 
@@ -43,8 +43,38 @@ pub enum PartKind {
         /// How many. `None`: all to the end.
         count: Option<Expr>,
     },
-    /// All of it, or where it lies: what a result sends and nothing else needs is read when it is sent.
+    /// All of it, or where it lies: what a result sends and nothing else needs is read when it is sent, what a sort goes
+    /// by as far as the order needs it.
     Whole,
+    /// Whether the value meets a condition, 1 or 0: as much is read as decides it.
+    Test(TextTest),
+}
+
+/// A comparison of a value with texts that are known when the statement starts.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TextTest {
+    /// Which.
+    pub kind: TestKind,
+    /// By this collation; the texts are in its character set.
+    pub collation: CollationId,
+    /// What it is compared with: one text, two of BETWEEN, any number of IN.
+    pub texts: Vec<Expr>,
+}
+
+/// The comparisons that a beginning may decide.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[allow(missing_docs, reason = "SQL's names")]
+pub enum TestKind {
+    Eq,
+    Ne,
+    Lt,
+    Le,
+    Gt,
+    Ge,
+    Between,
+    In,
+    /// With the default escape character.
+    Like,
 }
 
 impl PartKind {
@@ -58,6 +88,7 @@ impl PartKind {
             PartKind::Start { .. } => "start",
             PartKind::Substring { .. } => "piece",
             PartKind::Whole => "whole or place",
+            PartKind::Test(_) => "test",
         }
     }
 
@@ -65,15 +96,26 @@ impl PartKind {
     #[must_use]
     pub fn numbers(&self) -> [Option<&Expr>; 2] {
         match self {
-            PartKind::Nullness | PartKind::Length { .. } | PartKind::Whole => [None, None],
+            PartKind::Nullness | PartKind::Length { .. } | PartKind::Whole | PartKind::Test(_) => {
+                [None, None]
+            }
             PartKind::Start { position, count, .. } => [position.as_ref(), Some(count)],
             PartKind::Substring { position, count } => [position.as_ref(), count.as_ref()],
+        }
+    }
+
+    /// The texts it is compared with.
+    #[must_use]
+    pub fn texts(&self) -> &[Expr] {
+        match self {
+            PartKind::Test(test) => &test.texts,
+            _ => &[],
         }
     }
 
     /// Whether bytes of the value are needed, not only what the row itself knows of it.
     #[must_use]
     pub fn reads_bytes(&self) -> bool {
-        matches!(self, PartKind::Start { .. } | PartKind::Substring { .. } | PartKind::Whole)
+        !matches!(self, PartKind::Nullness | PartKind::Length { .. })
     }
 }

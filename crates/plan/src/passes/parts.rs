@@ -1,6 +1,7 @@
-//! A large column that is asked only for its length, its beginning or whether it is NULL gives that part.
+//! A large column that is asked only for its length, its beginning, how it compares with a known text, or whether it is
+//! NULL gives that part.
 //!
-//! `LENGTH(c)`, `c IS NULL`, `COUNT(c)`, `LEFT(c, n)` and their like over a column of a table become expressions over a
+//! `LENGTH(c)`, `c IS NULL`, `COUNT(c)`, `LEFT(c, n)`, `c LIKE 'abc%'` and their like over a column of a table become expressions over a
 //! *part* of the column, a further column that the table's scan gives. What is above the scan does not know the
 //! difference; a column of which only parts are left is not read at all.
 //!
@@ -12,10 +13,15 @@
 use crate::expr::{ColumnId, Expr, ExprKind, Subquery, SubqueryKind};
 use crate::function::FunctionId;
 use crate::logical::{
-    AggregateFunction, Bound, ColumnInfo, JoinKind, Logical, PartKind, TableIndex, TablePart,
+    AggregateFunction, Bound, ColumnInfo, JoinKind, Logical, PartKind, TableIndex, TablePart, TestKind,
+    TextTest,
 };
 use crate::rewrite::free_columns;
-use types::{DataType, TypeKind};
+use crate::text::{column_name, expr_text};
+use types::{CollationId, DataType, TypeKind, Value};
+
+/// Most texts of an IN list that a part looks for: longer lists are looked up in a set.
+const TEST_TEXTS_MAX: usize = 16;
 
 /// A column that a node sees and that is a large column of a table.
 #[derive(Clone, Copy)]
@@ -184,6 +190,11 @@ impl Parts<'_> {
     }
 
     fn expr(&mut self, expr: &mut Expr, scope: &[Seen]) {
+        if let Some((column, test)) = self.test(expr, scope) {
+            let part = self.test_part(column, test, expr);
+            expr.kind = ExprKind::Column(part);
+            return;
+        }
         let ExprKind::Call { function, args, .. } = &mut expr.kind else {
             return expr.each_child_mut(&mut |child| self.expr(child, scope));
         };
@@ -225,6 +236,54 @@ impl Parts<'_> {
         expr.kind = ExprKind::Column(self.part(column, instead, expr.data_type.clone()));
     }
 
+    /// The test that an expression is, of which column. Indexes are found by the comparison itself: it stays where there
+    /// might be one.
+    fn test(&self, expr: &Expr, scope: &[Seen]) -> Option<(Seen, TextTest)> {
+        let (kind, column, texts): (TestKind, &Expr, &[Expr]) = match &expr.kind {
+            ExprKind::Call { function, args, .. } => match (test_kind(*function)?, &args[..]) {
+                (kind @ TestKind::Between, [column, texts @ ..]) => (kind, column, texts),
+                (kind, [column, _]) if column.as_column().is_some() => (kind, column, &args[1..]),
+                (TestKind::Like, _) => return None,
+                (kind, [_, column]) => (turned(kind), column, &args[..1]),
+                _ => return None,
+            },
+            ExprKind::InList { expr, list } if list.len() <= TEST_TEXTS_MAX => (TestKind::In, expr, list),
+            _ => return None,
+        };
+        let seen = find(scope, column.as_column()?)?;
+        let table = &self.bound.tables[seen.table.0 as usize].entry.definition;
+        let collation = column.data_type.collation;
+        let is_comparable = |text: &Expr| {
+            let known = is_known_text(text);
+            let own = text.data_type.collation;
+            known == Some(true)
+                || known == Some(false) && (own == collation || collation == CollationId::BINARY)
+        };
+        let is_text = table.columns[seen.ordinal].data_type.is_string()
+            && table.columns[seen.ordinal].data_type.collation.charset() == collation.charset();
+        let is_key =
+            table.indexes.iter().any(|index| index.parts.iter().any(|part| part.column == seen.ordinal));
+        if !is_text || is_key || !texts.iter().all(is_comparable) {
+            return None;
+        }
+        Some((seen, TextTest { kind, collation, texts: texts.to_vec() }))
+    }
+
+    /// The number of the part that a test is, called as the expression it stands for.
+    fn test_part(&mut self, column: Seen, test: TextTest, expr: &Expr) -> ColumnId {
+        let bound = &*self.bound;
+        let name = |column: crate::text::Column| match column {
+            crate::text::Column::Id(id) => {
+                column_name(id, &bound.columns, |table: TableIndex| &bound.tables[table.0 as usize].alias)
+            }
+            crate::text::Column::Input(_) | crate::text::Column::Outer(_) => String::new(),
+        };
+        let called = expr_text(expr, &name);
+        let id = self.part(column, PartKind::Test(test), expr.data_type.clone());
+        self.bound.columns[id.0 as usize].name = called.into();
+        id
+    }
+
     fn stored(&self, column: Seen) -> DataType {
         let table = &self.bound.tables[column.table.0 as usize];
         table.entry.definition.columns[column.ordinal].data_type.clone()
@@ -247,6 +306,7 @@ impl Parts<'_> {
         // What stands for a whole expression is called as that is, what stands for the column as the column.
         let called = match &kind {
             PartKind::Nullness | PartKind::Start { .. } | PartKind::Whole => None,
+            PartKind::Test(_) => Some("test"),
             PartKind::Length { times: 1 } => Some("length"),
             PartKind::Length { .. } => Some("bit_length"),
             PartKind::Substring { .. } => Some("substring"),
@@ -259,6 +319,45 @@ impl Parts<'_> {
         });
         table.parts.push(TablePart { id, column: column.ordinal, kind, data_type });
         id
+    }
+}
+
+/// Which test a function is, of its first argument.
+fn test_kind(function: FunctionId) -> Option<TestKind> {
+    Some(match function {
+        FunctionId::Eq => TestKind::Eq,
+        FunctionId::Ne => TestKind::Ne,
+        FunctionId::Lt => TestKind::Lt,
+        FunctionId::Le => TestKind::Le,
+        FunctionId::Gt => TestKind::Gt,
+        FunctionId::Ge => TestKind::Ge,
+        FunctionId::Between => TestKind::Between,
+        FunctionId::Like => TestKind::Like,
+        _ => return None,
+    })
+}
+
+/// The same comparison, read from the other side.
+fn turned(kind: TestKind) -> TestKind {
+    match kind {
+        TestKind::Lt => TestKind::Gt,
+        TestKind::Le => TestKind::Ge,
+        TestKind::Gt => TestKind::Lt,
+        TestKind::Ge => TestKind::Le,
+        kind => kind,
+    }
+}
+
+/// Whether an expression is a text that is known when the statement starts and costs nothing to compute: `Some(true)` is
+/// NULL.
+fn is_known_text(expr: &Expr) -> Option<bool> {
+    match &expr.kind {
+        ExprKind::Literal(Value::Null) => Some(true),
+        ExprKind::Literal(_) | ExprKind::Param(_) if expr.data_type.is_string() => Some(false),
+        ExprKind::Call { function: FunctionId::ConvertUsing | FunctionId::Collate, args, .. } => {
+            is_known_text(&args[0])
+        }
+        _ => None,
     }
 }
 

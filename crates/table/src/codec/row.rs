@@ -26,7 +26,7 @@ use catalog::{ColumnDefinition, DroppedColumn, StoredValue};
 use types::{Cell, Column, Decimal};
 
 use super::field::Field;
-use crate::part::{Part, PartKind, Whole};
+use crate::part::{Part, PartKind, Verdict, Whole};
 use crate::zone::TimestampZone;
 
 /// Header bits for the version.
@@ -630,8 +630,8 @@ impl<'a> RowView<'a> {
     }
 
     /// Appends a part of a column, if the row has all of it; else answers where the rest of it lies.
-    pub fn push_part(&self, part: Part, column: &mut Column) -> Option<LargeReference> {
-        if part.kind == PartKind::Null || self.is_null(part.column) {
+    pub fn push_part(&self, part: &Part, column: &mut Column) -> Option<LargeReference> {
+        if matches!(part.kind, PartKind::Null) || self.is_null(part.column) {
             column.push_null();
             return None;
         }
@@ -646,11 +646,22 @@ impl<'a> RowView<'a> {
                     out.push(Whole::HERE);
                     out.extend_from_slice(bytes);
                 }),
-                BytesRef::External { reference, .. } if apart => column.push_bytes_with(|out| {
+                BytesRef::External { reference, prefix } if apart => column.push_bytes_with(|out| {
                     out.push(Whole::APART);
                     reference.write(out);
+                    out.extend_from_slice(prefix);
                 }),
                 BytesRef::External { reference, .. } => return Some(reference),
+            }
+            return None;
+        }
+        if let PartKind::Judged(judge) = &part.kind {
+            match value {
+                BytesRef::Inline(bytes) => push_verdict(judge.judge(bytes, bytes.len() as u64), column),
+                BytesRef::External { reference, prefix } => match judge.judge(prefix, reference.length) {
+                    Verdict::More => return Some(reference),
+                    verdict => push_verdict(verdict, column),
+                },
             }
             return None;
         }
@@ -676,19 +687,20 @@ impl<'a> RowView<'a> {
 
     /// Whether a part of a column needs bytes that the row does not have.
     #[must_use]
-    pub fn part_is_external(&self, part: Part) -> bool {
+    pub fn part_is_external(&self, part: &Part) -> bool {
         if !self.column_is_external(part.column) || self.is_null(part.column) {
             return false;
         }
         match self.bytes(part.column) {
-            BytesRef::External { .. } if matches!(part.kind, PartKind::Whole { .. }) => {
-                part.kind == PartKind::Whole { apart: false }
-            }
-            BytesRef::External { reference, prefix } => {
-                let (offset, count) = part.kind.range(reference.length);
-                offset + count > prefix.len() as u64
-            }
             BytesRef::Inline(_) => false,
+            BytesRef::External { reference, prefix } => match &part.kind {
+                PartKind::Whole { apart } => !apart,
+                PartKind::Judged(judge) => judge.judge(prefix, reference.length) == Verdict::More,
+                kind => {
+                    let (offset, count) = kind.range(reference.length);
+                    offset + count > prefix.len() as u64
+                }
+            },
         }
     }
 
@@ -713,5 +725,13 @@ impl<'a> RowView<'a> {
             *to = !from;
         }
         read(&plain[..width])
+    }
+}
+
+/// Appends what a judge has said.
+pub(crate) fn push_verdict(verdict: Verdict, column: &mut Column) {
+    match verdict {
+        Verdict::Is(holds) => column.push_int(i64::from(holds)),
+        Verdict::Null | Verdict::More => column.push_null(),
     }
 }

@@ -146,11 +146,13 @@ impl LikePattern {
     /// Prepares `pattern`; `escape` as in [`CollationId::like`].
     #[must_use]
     pub fn new(collation: CollationId, pattern: &[u8], escape: Option<u32>) -> Self {
+        let mut ends_open = false;
         let mut literal = Vec::new(); // The characters up to the first wildcard behind a leading `%`.
         let (mut prefix_bytes, mut leading_any, mut trailing_any, mut general) = (None, false, false, false);
         with_char_rules!(collation.info(), rules => {
             let mut at = 0;
             while let Some((token, bytes)) = token(rules, &pattern[at..], escape) {
+                ends_open = matches!(token, Token::Any);
                 match token {
                     Token::Literal(decoded) => {
                         general |= trailing_any;
@@ -178,7 +180,7 @@ impl LikePattern {
             (true, true) => Shape::Contains(Box::new(memchr::memmem::Finder::new(&literal).into_owned())),
         };
         let prefix_bytes = prefix_bytes.unwrap_or(literal.len());
-        Self { collation, pattern: pattern.to_vec(), escape, shape, literal, prefix_bytes }
+        Self { collation, pattern: pattern.to_vec(), escape, shape, literal, prefix_bytes, ends_open }
     }
 
     /// Whether `text` matches.
@@ -203,6 +205,38 @@ impl LikePattern {
             }
             _ => matches_general(rules, text, &self.pattern, self.escape),
         }
+    }
+
+    /// Whether every longer text that begins with `start` matches, or none does; `None` if that depends on the rest.
+    /// `start` may end inside a character.
+    #[must_use]
+    pub fn matches_start(&self, start: &[u8]) -> Option<bool> {
+        let start = self.collation.charset().whole_characters(start);
+        with_char_rules!(self.collation.info(), rules => self.matches_start_under(rules, start))
+    }
+
+    fn matches_start_under<R: CharRules>(&self, rules: R, start: &[u8]) -> Option<bool> {
+        let (mut text_at, mut pattern_at) = (0, 0);
+        // The text is longer: without a `%` the pattern has an end too early.
+        while let Some((token, bytes)) = token(rules, &self.pattern[pattern_at..], self.escape) {
+            pattern_at += bytes;
+            if let Token::Any = token {
+                let is_last = pattern_at == self.pattern.len();
+                // What is found before a `%` at the end is found.
+                return (is_last || self.ends_open && self.matches_under(rules, start)).then_some(true);
+            }
+            let found = rules.decode(&start[text_at..]);
+            if found == Decoded::End {
+                return None;
+            }
+            if let Token::Literal(literal) = token
+                && !rules.same(found, literal)
+            {
+                return Some(false);
+            }
+            text_at += found.byte_count();
+        }
+        Some(false)
     }
 
     /// The characters every matching text begins with (up to the first wildcard, escapes taken out), for

@@ -13,12 +13,14 @@
 //! The weights are MySQL 9.7's: `weight_string` gives the very bytes of its `WEIGHT_STRING()`.
 //!
 //! Read next: `family` (weights and their codes), `weighted` (comparing by weights), `key` (what a sort key looks
-//! like), `plane` (the tables), `like`, `locate`, `case`. How equal to MySQL it is, `tests/collation_oracle.rs` asks a
-//! real server. Departures, all on purpose:
+//! like), `plane` (the tables), `like`, `locate`, `case`, `beginning` (what is
+//! certain of a text that is not known to its end). How equal to MySQL it is, `tests/collation_oracle.rs` asks a real
+//! server. Departures, all on purpose:
 //! - malformed text, which MySQL refuses earlier, has an order of ours;
 //! - MySQL cuts UPPER and LOWER at the length in bytes of their argument and so loses the end of a text with one of
 //!   the few letters whose other case is longer (UPPER of U+0250 is empty in 9.7); here nothing is lost.
 
+mod beginning;
 mod byte_tables;
 mod bytes;
 mod case;
@@ -61,6 +63,8 @@ pub struct LikePattern {
     literal: Vec<u8>,
     /// How much of `literal` stands before the first wildcard.
     prefix_bytes: usize,
+    /// The last character is `%`.
+    ends_open: bool,
 }
 
 /// Runs the weighted form of an algorithm for the collations that go by 16-bit weights.

@@ -96,6 +96,36 @@ const EXPECTED_SHORT: &str = "606209685700 6062096857007D840200860600 555709FF5D
 const EXPECTED_COMPUTED: &str = "CACE2DCC7E83784DDA00 CACE2DCC7E83784DDA0004000400 9CCE2D9E7E83789FFD0980 CEAD83F8FFFFFD2180 E4B8ADCDB8F09F98802080 E4B8ADCDB8F09F98800000";
 const EXPECTED_EMPTY: &str = "00 000000 0980 2180 2080 0000";
 
+/// What a beginning leaves open: a cut character, spaces that may be padding, accents below a first level that is equal.
+#[test]
+fn a_beginning_decides_where_it_can() {
+    let decided = |collation: CollationId, start: &[u8], other: &str| {
+        collation.compare_start(start, &key(collation, other.as_bytes()))
+    };
+    for collation in [AI_CI, AS_CS, GENERAL, UNICODE, BIN, BIN_0900, CollationId::LATIN1_SWEDISH_CI] {
+        assert_eq!(decided(collation, b"abc", "abd"), Some(Ordering::Less), "{}", collation.name());
+        assert_eq!(decided(collation, b"abc", "abb"), Some(Ordering::Greater), "{}", collation.name());
+        assert_eq!(decided(collation, b"abcd", "abc"), Some(Ordering::Greater), "{}", collation.name());
+        assert_eq!(decided(collation, b"abc", "abcd"), None, "{}", collation.name());
+        assert_eq!(decided(collation, b"", "a"), None, "{}", collation.name());
+    }
+    assert_eq!(decided(GENERAL, b"abc   ", "abc"), None);
+    assert_eq!(decided(AI_CI, b"abc   ", "abc"), Some(Ordering::Greater));
+    assert_eq!(decided(AI_CI, b"ab\xC3", "abz"), None);
+    assert_eq!(decided(AS_CS, "\u{e1}bc".as_bytes(), "abc"), None);
+    let like = |pattern: &str, start: &str| {
+        LikePattern::new(AI_CI, pattern.as_bytes(), None).matches_start(start.as_bytes())
+    };
+    assert_eq!(like("abc%", "ABCD"), Some(true));
+    assert_eq!(like("abc%", "ab"), None);
+    assert_eq!(like("abc%", "ax"), Some(false));
+    assert_eq!(like("a_c", "abc"), Some(false));
+    assert_eq!(like("abc%x", "abcd"), None);
+    assert_eq!(like("abc%x", "abd"), Some(false));
+    assert_eq!(like("%bc%", "xbcx"), Some(true));
+    assert_eq!(like("%bc", "xbc"), None);
+}
+
 #[test]
 fn like_and_its_shapes() {
     let like = |collation: CollationId, text: &str, pattern: &str| {
@@ -238,6 +268,29 @@ proptest! {
                     let mut prefix_key = Vec::new();
                     info.id.sort_key_prefix(prepared.literal_prefix().0, &mut prefix_key);
                     prop_assert!(key(info.id, &text).starts_with(&prefix_key), "{} {:?}", info.name, prepared);
+                }
+            }
+        }
+    }
+
+    /// A beginning decides only what is so of every text that begins with it.
+    #[test]
+    fn a_beginning_says_what_the_whole_says((a, b) in pair(), cut in any::<Index>()) {
+        if a.is_empty() {
+            return Ok(());
+        }
+        let start = &a[..cut.index(a.len())];
+        for info in CollationId::all() {
+            let mut begins = Vec::new();
+            info.id.sort_key_of_start(start, &mut begins);
+            prop_assert!(key(info.id, &a).starts_with(&begins), "{} {}", info.name, hex(&begins));
+            if let Some(order) = info.id.compare_start(start, &key(info.id, &b)) {
+                prop_assert_eq!(order, info.id.compare(&a, &b), "{} {}", info.name, hex(start));
+            }
+            for pattern in [b.clone(), [&b[..], b"%"].concat(), [b"%", &b[..], b"%"].concat()] {
+                let prepared = LikePattern::new(info.id, &pattern, Some(u32::from('\\')));
+                if let Some(matches) = prepared.matches_start(start) {
+                    prop_assert_eq!(matches, prepared.matches(&a), "{} {} {:?}", info.name, hex(start), prepared);
                 }
             }
         }

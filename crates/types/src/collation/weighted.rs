@@ -317,6 +317,17 @@ fn write_ascii<F: Family>(pads: bool, code: u8, space_code: u8, spaces: &mut Spa
     }
 }
 
+/// The front of `text` whose characters have the first `weights` weights.
+pub(super) fn front<F: Family>(family: F, text: &[u8], weights: usize) -> &[u8] {
+    let (mut at, mut count) = (0, 0);
+    while count < weights && at < text.len() {
+        let decoded = decode(&text[at..]);
+        count += weights_of(family, decoded).count();
+        at += decoded.byte_count();
+    }
+    &text[..at]
+}
+
 /// Appends MySQL's weights, two bytes each.
 pub(super) fn weight_string<F: Family>(family: F, text: &[u8], out: &mut Vec<u8>) {
     for weight in Scan::new(family, text) {

@@ -1,0 +1,115 @@
+//! Comparisons of large values with known texts, decided by as little of the value as it takes.
+//!
+//! A test gives what the expression it stands for gives: NULL where a text is NULL and decides, else TRUE or FALSE.
+
+use std::cmp::Ordering;
+
+use plan::logical::{TestKind, TextTest};
+use table::{Judge, Verdict};
+use types::collation::LikePattern;
+use types::{Cell, CollationId};
+
+/// A [`TextTest`] with the texts of this run.
+#[derive(Debug)]
+pub(super) struct Test {
+    kind: TestKind,
+    collation: CollationId,
+    /// `None`: NULL.
+    texts: Vec<Option<Text>>,
+    /// Of LIKE.
+    pattern: Option<LikePattern>,
+}
+
+#[derive(Debug)]
+struct Text {
+    bytes: Vec<u8>,
+    sort_key: Vec<u8>,
+}
+
+impl Test {
+    /// `backslash`: it is the escape character of LIKE, which else has none.
+    pub(super) fn new<'c>(test: &TextTest, texts: impl Iterator<Item = Cell<'c>>, backslash: bool) -> Test {
+        let collation = test.collation;
+        let texts: Vec<Option<Text>> = texts
+            .map(|cell| match cell {
+                Cell::Bytes(bytes) => {
+                    let mut sort_key = Vec::new();
+                    collation.sort_key(bytes, &mut sort_key);
+                    Some(Text { bytes: bytes.to_vec(), sort_key })
+                }
+                _ => None,
+            })
+            .collect();
+        let pattern = match (test.kind, texts.first()) {
+            (TestKind::Like, Some(Some(text))) => {
+                Some(LikePattern::new(collation, &text.bytes, backslash.then_some(u32::from(b'\\'))))
+            }
+            _ => None,
+        };
+        Test { kind: test.kind, collation, texts, pattern }
+    }
+
+    /// How the value compares with text `number`; `Err`: NULL, or it is not known yet.
+    fn order(&self, number: usize, start: &[u8], length: u64) -> Result<Ordering, Verdict> {
+        let Some(Some(text)) = self.texts.get(number) else { return Err(Verdict::Null) };
+        if start.len() as u64 == length {
+            return Ok(self.collation.compare(start, &text.bytes));
+        }
+        self.collation.compare_start(start, &text.sort_key).ok_or(Verdict::More)
+    }
+
+    /// Whether it equals text `number`.
+    fn equal(&self, number: usize, start: &[u8], length: u64) -> Result<bool, Verdict> {
+        if let Some(Some(text)) = self.texts.get(number)
+            && text.bytes.len() as u64 != length
+            && self.collation.tells_all_bytes()
+        {
+            return Ok(false);
+        }
+        self.order(number, start, length).map(Ordering::is_eq)
+    }
+
+    fn is_like(&self, start: &[u8], length: u64) -> Result<bool, Verdict> {
+        let Some(pattern) = &self.pattern else { return Err(Verdict::Null) };
+        if start.len() as u64 == length {
+            return Ok(pattern.matches(start));
+        }
+        pattern.matches_start(start).ok_or(Verdict::More)
+    }
+}
+
+impl Judge for Test {
+    fn judge(&self, start: &[u8], length: u64) -> Verdict {
+        let order = |number| self.order(number, start, length);
+        let answer = match self.kind {
+            TestKind::Eq => self.equal(0, start, length),
+            TestKind::Ne => self.equal(0, start, length).map(|equal| !equal),
+            TestKind::Lt => order(0).map(Ordering::is_lt),
+            TestKind::Le => order(0).map(Ordering::is_le),
+            TestKind::Gt => order(0).map(Ordering::is_gt),
+            TestKind::Ge => order(0).map(Ordering::is_ge),
+            TestKind::Like => self.is_like(start, length),
+            TestKind::Between => match (order(0).map(Ordering::is_ge), order(1).map(Ordering::is_le)) {
+                (Ok(false), _) | (_, Ok(false)) => Ok(false),
+                (Err(Verdict::More), _) | (_, Err(Verdict::More)) => Err(Verdict::More),
+                (Err(Verdict::Null), _) | (_, Err(Verdict::Null)) => Err(Verdict::Null),
+                _ => Ok(true),
+            },
+            TestKind::In => {
+                let mut answer = Ok(false);
+                for number in 0..self.texts.len() {
+                    match (self.equal(number, start, length), answer) {
+                        (Ok(true), _) => return Verdict::Is(true),
+                        (Ok(false), _) | (_, Err(Verdict::More)) => {}
+                        (open, _) => answer = open,
+                    }
+                }
+                answer
+            }
+        };
+        match answer {
+            Ok(holds) => Verdict::Is(holds),
+            Err(verdict) => verdict,
+        }
+    }
+}

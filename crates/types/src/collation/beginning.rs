@@ -1,0 +1,101 @@
+//! Texts of which only the beginning is known: what is certain of them whatever follows.
+//!
+//! Every collation here weighs a text character by character, so that the weights of whole characters stay what they
+//! are. Open are a character that is cut at the end, spaces that may be padding, and the levels below the first.
+
+use std::cmp::Ordering;
+
+use super::family::{UCA400, UCA520};
+use super::info::Rules;
+use super::{CollationId, weighted};
+use crate::charset::Charset;
+
+impl Charset {
+    /// `start` without the character at its end that may go on behind it.
+    #[must_use]
+    pub fn whole_characters(self, start: &[u8]) -> &[u8] {
+        if !matches!(self, Self::Utf8mb3 | Self::Utf8mb4) {
+            return start;
+        }
+        for at in (start.len().saturating_sub(3)..start.len()).rev() {
+            let byte_count = match start[at] {
+                0x80..=0xBF => continue,
+                0xC0..=0xDF => 2,
+                0xE0..=0xEF => 3,
+                0xF0..=0xFF => 4,
+                _ => 1,
+            };
+            return if start.len() - at < byte_count { &start[..at] } else { start };
+        }
+        start
+    }
+}
+
+impl CollationId {
+    /// Appends bytes with which the sort key of every text begins whose bytes begin with `start`. They may end inside a
+    /// character. May append nothing.
+    pub fn sort_key_of_start(self, start: &[u8], key: &mut Vec<u8>) {
+        self.sort_key_prefix(self.charset().whole_characters(start), key);
+    }
+
+    /// How every longer text that begins with `start` compares with the text that has sort key `key`; `None` if they do
+    /// not all compare alike, or might not.
+    #[must_use]
+    pub fn compare_start(self, start: &[u8], key: &[u8]) -> Option<Ordering> {
+        let mut begins = Vec::with_capacity(start.len() + 8);
+        self.sort_key_of_start(start, &mut begins);
+        let common = begins.len().min(key.len());
+        let order = begins[..common].cmp(&key[..common]);
+        order.is_ne().then_some(order)
+    }
+
+    /// How much of `text` an order looks at that goes by so many bytes of weights (MySQL's `max_sort_length`): all of it
+    /// under NO PAD, else the characters whose weights begin there.
+    ///
+    /// Source: MySQL 9.7 manual, `max_sort_length`; how many bytes a weight has was asked of a server.
+    #[must_use]
+    pub fn sort_prefix(self, text: &[u8], weight_bytes_max: usize) -> &[u8] {
+        let info = self.info();
+        if info.is_no_pad() {
+            return text;
+        }
+        let weights = self.weights_in(weight_bytes_max);
+        // A character may have several weights, or none.
+        match info.rules {
+            _ if text.len() <= weights => text,
+            Rules::Uca400 => weighted::front(&UCA400, text, weights),
+            Rules::Uca520 => weighted::front(&UCA520, text, weights),
+            _ => &text[..info.charset.prefix_bytes(text, weights)],
+        }
+    }
+
+    /// How many weights of MySQL's `WEIGHT_STRING()` so many bytes hold.
+    fn weights_in(self, bytes: usize) -> usize {
+        let info = self.info();
+        match info.rules {
+            Rules::Bytes if info.charset == Charset::Utf8mb4 => bytes / 3,
+            Rules::Bytes if !info.charset.is_single_byte() => bytes / 2,
+            Rules::Bytes | Rules::ByteTable(_) => bytes,
+            _ => bytes / 2,
+        }
+    }
+
+    /// Whether an order by so many bytes of weights looks at no more of any text than its first bytes, and how many these
+    /// are at most.
+    #[must_use]
+    pub fn sort_prefix_bytes(self, weight_bytes_max: usize) -> Option<usize> {
+        let info = self.info();
+        match info.rules {
+            // Characters without weight may stand anywhere.
+            Rules::Uca400 | Rules::Uca520 | Rules::Uca900 { .. } => None,
+            _ if info.is_no_pad() => None,
+            _ => Some(self.weights_in(weight_bytes_max).saturating_mul(info.charset.max_bytes_per_char())),
+        }
+    }
+
+    /// Whether texts are equal only if they are the same bytes.
+    #[must_use]
+    pub fn tells_all_bytes(self) -> bool {
+        matches!(self.info().rules, Rules::Bytes) && self.info().is_no_pad()
+    }
+}
