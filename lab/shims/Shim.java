@@ -26,6 +26,7 @@ public final class Shim {
         String host, user, password, database, mode = "auto";
         int port, connections = 1;
         boolean tls, compression, transaction;
+        long pace;
         final Map<String, String> properties = new LinkedHashMap<>();
         final List<String> session = new ArrayList<>();
         final List<Command> commands = new ArrayList<>();
@@ -101,6 +102,7 @@ public final class Shim {
                     case "tls": plan.tls = f[1].equals("on"); break;
                     case "compression": plan.compression = f[1].equals("on"); break;
                     case "connections": plan.connections = Integer.parseInt(f[1]); break;
+                    case "pace": plan.pace = Long.parseLong(f[1]); break;
                     case "session": plan.session.add(f[1]); break;
                     case "transaction": plan.transaction = f[1].equals("1"); break;
                     case "statement":
@@ -127,7 +129,7 @@ public final class Shim {
                         boolean isOpen = f[1].equals("open");
                         serial.set(Long.parseLong(f[isOpen ? 3 : 4]));
                         if (isOpen) new Run(links, arrivals, Integer.parseInt(f[2])).go();
-                        else new Run(links, Long.parseLong(f[2]) * 1_000_000L, Long.parseLong(f[3])).go();
+                        else new Run(links, Long.parseLong(f[2]) * 1_000_000L, Long.parseLong(f[3]), plan.pace).go();
                         break;
                     case "close":
                         shut(links);
@@ -289,7 +291,7 @@ public final class Shim {
     /** One stretch. */
     static final class Run {
         final List<Link> links;
-        final long duration, operationsMax;
+        final long duration, operationsMax, pace;
         final long[] arrivals;
         final int inFlightMax;
         final AtomicLong issued = new AtomicLong();
@@ -297,18 +299,19 @@ public final class Shim {
         final AtomicLong skips = new AtomicLong(), busiest = new AtomicLong();
         long origin;
 
-        Run(List<Link> links, long duration, long operationsMax) {
-            this(links, duration, operationsMax, null, 0);
+        Run(List<Link> links, long duration, long operationsMax, long pace) {
+            this(links, duration, operationsMax, pace, null, 0);
         }
 
         Run(List<Link> links, long[] arrivals, int inFlightMax) {
-            this(links, Long.MAX_VALUE, Long.MAX_VALUE, arrivals, inFlightMax);
+            this(links, Long.MAX_VALUE, Long.MAX_VALUE, 0, arrivals, inFlightMax);
         }
 
-        private Run(List<Link> links, long duration, long operationsMax, long[] arrivals, int inFlightMax) {
+        private Run(List<Link> links, long duration, long operationsMax, long pace, long[] arrivals, int inFlightMax) {
             this.links = links;
             this.duration = duration;
             this.operationsMax = operationsMax;
+            this.pace = pace;
             this.arrivals = arrivals;
             this.inFlightMax = inFlightMax;
         }
@@ -321,6 +324,24 @@ public final class Shim {
                 if (isGood) service.add(done - now);
                 now = done;
             }
+        }
+
+        void paced(Link link, Numbers service, Numbers lag) throws SQLException {
+            long due = origin + pace, missed = 0;
+            while (due - origin < duration && issued.getAndIncrement() < operationsMax) {
+                long now = System.nanoTime();
+                while (now < due) {
+                    LockSupport.parkNanos(due - now);
+                    now = System.nanoTime();
+                }
+                lag.add(now - due);
+                boolean isGood = link.operate();
+                long done = System.nanoTime(), late = (done - due) / pace;
+                if (isGood) service.add(done - now);
+                missed += late;
+                due += (late + 1) * pace;
+            }
+            skips.addAndGet(missed);
         }
 
         void open(Link link, Numbers service, Numbers latency, Numbers lag) throws SQLException {
@@ -361,7 +382,8 @@ public final class Shim {
                 seen.add(own);
                 threads.add(new Thread(() -> {
                     try {
-                        if (arrivals == null) closed(link, own[0]);
+                        if (arrivals == null && pace > 0) paced(link, own[0], own[2]);
+                        else if (arrivals == null) closed(link, own[0]);
                         else open(link, own[0], own[1], own[2]);
                     } catch (SQLException error) {
                         broken.compareAndSet(null, error);
@@ -392,10 +414,8 @@ public final class Shim {
             say("serials", serial.get() - serialBefore);
             say("wall_ns", wall);
             say("busiest_ns", busiest.get());
-            if (arrivals != null) {
-                say("arrivals", arrivals.length);
-                say("skips", skips.get());
-            }
+            if (arrivals != null) say("arrivals", arrivals.length);
+            if (arrivals != null || pace > 0) say("skips", skips.get());
             String[] names = {"service", "latency", "lag"};
             for (int kind = 0; kind < names.length; kind++) {
                 Map<Long, Long> numbers = new TreeMap<>();

@@ -268,6 +268,7 @@ type run struct {
 	links       []*link
 	duration    time.Duration
 	most        int64
+	pace        time.Duration
 	arrivals    []int64
 	inFlightMax int
 	issued      atomic.Int64
@@ -286,6 +287,36 @@ func (r *run) closed(l *link) error {
 			l.service = append(l.service, int64(done-now))
 		}
 		now = done
+	}
+	return nil
+}
+
+// sleepUntil blocks the thread: timers of the language wait for whole milliseconds.
+func (r *run) sleepUntil(due time.Duration) time.Duration {
+	now := time.Since(r.origin)
+	for now < due {
+		left := syscall.NsecToTimespec(int64(due - now))
+		_ = syscall.Nanosleep(&left, nil)
+		now = time.Since(r.origin)
+	}
+	return now
+}
+
+func (r *run) paced(l *link) error {
+	for due := r.pace; due < r.duration && r.issued.Add(1) <= r.most; {
+		now := r.sleepUntil(due)
+		l.lag = append(l.lag, int64(now-due))
+		isGood, err := l.operate()
+		if err != nil {
+			return err
+		}
+		done := time.Since(r.origin)
+		if isGood {
+			l.service = append(l.service, int64(done-now))
+		}
+		missed := (done - due) / r.pace
+		l.skips += int64(missed)
+		due += (missed + 1) * r.pace
 	}
 	return nil
 }
@@ -354,7 +385,9 @@ func (r *run) go_() error {
 		group.Add(1)
 		go func() {
 			defer group.Done()
-			if r.arrivals == nil {
+			if r.arrivals == nil && r.pace > 0 {
+				broken[place] = r.paced(l)
+			} else if r.arrivals == nil {
 				broken[place] = r.closed(l)
 			} else {
 				broken[place] = r.open(l)
@@ -391,6 +424,8 @@ func (r *run) go_() error {
 	say("busiest_ns", (cpu()-cpuBefore)/int64(min(len(r.links), runtime.GOMAXPROCS(0))))
 	if r.arrivals != nil {
 		say("arrivals", len(r.arrivals))
+	}
+	if r.arrivals != nil || r.pace > 0 {
 		say("skips", skips)
 	}
 	for name, numbers := range map[string]map[int64]int64{"service": service, "latency": latency, "lag": lag} {
@@ -479,6 +514,7 @@ func main() {
 				r.arrivals, r.inFlightMax = arrivals, int(integer(f[2]))
 			} else {
 				r.duration, r.most = time.Duration(integer(f[2]))*time.Millisecond, integer(f[3])
+				r.pace = time.Duration(integer(p.words["pace"]))
 			}
 			err = r.go_()
 		case "close":

@@ -14,9 +14,11 @@ const lines = [];
 const say = (...fields) => lines.push(fields.map(escape).join('\t') + '\n');
 const flush = () => process.stdout.write(lines.splice(0).join(''));
 const now = () => process.hrtime.bigint();
+// Nobody rings it: waiting for it is sleeping.
+const BELL = new Int32Array(new SharedArrayBuffer(4));
 
 const newPlan = () => ({
-  words: { mode: 'auto', tls: 'off', compression: 'off', connections: '1', transaction: '0' },
+  words: { mode: 'auto', tls: 'off', compression: 'off', connections: '1', transaction: '0', pace: '0' },
   session: [], commands: [], values: new Map(),
 });
 
@@ -104,6 +106,27 @@ class Run {
     }
   }
 
+  async paced(link) {
+    let due = this.origin + this.pace;
+    while (due - this.origin < this.duration && this.issued++ < this.most) {
+      let from = now();
+      while (from < due) {
+        const left = Number(due - from) / 1e6;
+        // Timers are coarse: with nothing else to do the thread itself sleeps, as other languages' do.
+        if (this.links.length === 1) Atomics.wait(BELL, 0, 0, left);
+        else await (left > 2 ? new Promise((done) => setTimeout(done, left - 1)) : new Promise(setImmediate));
+        from = now();
+      }
+      link.lag.push(Number(from - due));
+      const isGood = await link.operate(this);
+      const done = now();
+      if (isGood) link.service.push(Number(done - from));
+      const missed = (done - due) / this.pace;
+      link.skips += Number(missed);
+      due += (missed + 1n) * this.pace;
+    }
+  }
+
   async open(link) {
     for (;;) {
       const number = this.issued++;
@@ -138,17 +161,15 @@ class Run {
   async go() {
     for (const link of this.links) link.clear();
     this.origin = now();
-    await Promise.all(this.links.map((link) => (this.arrivals ? this.open(link) : this.closed(link))));
+    await Promise.all(this.links.map((link) => (this.arrivals ? this.open(link) : this.pace > 0n ? this.paced(link) : this.closed(link))));
     const wall = now() - this.origin;
     say('ended');
     flush();
     for (const name of ['operations', 'statements', 'rows']) say(name, this.links.reduce((sum, link) => sum + link[name], 0));
     say('serials', this.serial - this.first);
     say('wall_ns', wall);
-    if (this.arrivals) {
-      say('arrivals', this.arrivals.length);
-      say('skips', this.links.reduce((sum, link) => sum + link.skips, 0));
-    }
+    if (this.arrivals) say('arrivals', this.arrivals.length);
+    if (this.arrivals || this.pace > 0n) say('skips', this.links.reduce((sum, link) => sum + link.skips, 0));
     for (const name of ['service', 'latency', 'lag']) {
       const counts = new Map();
       for (const link of this.links) {
@@ -194,7 +215,7 @@ async function main() {
         case 'run': {
           const run = new Run(links, Number(fields.at(-1)));
           if (fields[1] === 'open') Object.assign(run, { arrivals, inFlightMax: Number(fields[2]) });
-          else Object.assign(run, { duration: BigInt(fields[2]) * 1_000_000n, most: Number(fields[3]) });
+          else Object.assign(run, { duration: BigInt(fields[2]) * 1_000_000n, most: Number(fields[3]), pace: BigInt(plan.words.pace) });
           await run.go();
           break;
         }

@@ -57,7 +57,7 @@ def percent(sql):
 
 class Plan:
     def __init__(self):
-        self.words = {"mode": "auto", "tls": "off", "compression": "off", "connections": "1", "transaction": "0"}
+        self.words = {"mode": "auto", "tls": "off", "compression": "off", "connections": "1", "transaction": "0", "pace": "0"}
         self.session, self.commands, self.values = [], [], {}
 
 
@@ -154,6 +154,23 @@ class Run:
                 link.service.append(done - now)
             now = done
 
+    def paced(self, link):
+        clock, pace = time.perf_counter_ns, self.pace
+        due = self.origin + pace
+        while due - self.origin < self.duration and self.issue() < self.most:
+            now = clock()
+            while now < due:
+                time.sleep((due - now) / 1e9)
+                now = clock()
+            link.lag.append(now - due)
+            is_good = link.operate(self)
+            done = clock()
+            if is_good:
+                link.service.append(done - now)
+            missed = (done - due) // pace
+            link.skips += missed
+            due += (missed + 1) * pace
+
     def open(self, link):
         clock, arrivals = time.perf_counter_ns, self.arrivals
         while True:
@@ -181,7 +198,9 @@ class Run:
 
     def work(self, link):
         try:
-            if self.arrivals is None:
+            if self.arrivals is None and self.pace > 0:
+                self.paced(link)
+            elif self.arrivals is None:
                 self.closed(link)
             else:
                 self.open(link)
@@ -211,6 +230,7 @@ class Run:
         say("wall_ns", wall)
         if self.arrivals is not None:
             say("arrivals", len(self.arrivals))
+        if self.arrivals is not None or self.pace > 0:
             say("skips", sum(link.skips for link in self.links))
         for name in ("service", "latency", "lag"):
             counts = {}
@@ -256,6 +276,7 @@ def main():
                 arrivals = [int(field) for field in fields[1:]]
             elif word == "run":
                 run = Run(links, int(fields[-1]))
+                run.pace = int(plan.words["pace"])
                 if fields[1] == "open":
                     run.arrivals, run.in_flight_max = arrivals, int(fields[2])
                 else:

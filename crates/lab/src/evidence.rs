@@ -57,6 +57,8 @@ pub struct Run {
     pub sum: Option<SumRule>,
     /// What was changed to see whether the difference goes.
     pub interventions: Vec<Intervention>,
+    /// Profiles held against the drivers they imitate.
+    pub faith: Vec<Faith>,
     /// What was ruled out, in order.
     pub ladder: Vec<Rung>,
     /// The conclusion, if one was drawn.
@@ -249,8 +251,14 @@ pub struct Block {
     pub client_busy: f64,
     /// How late operations were begun, 99th percentile. Open loop only.
     pub lag_p99_ns: u64,
-    /// Arrivals given up because too many were in flight. Open loop only.
+    /// Arrivals given up because too many were in flight, or, in a paced loop, starts that the operation before still took.
     pub skips: u64,
+    /// Every so many nanoseconds an operation was to begin; 0 unless the loop was paced.
+    pub interval_ns: u64,
+    /// Of the cores' time, what the hypervisor kept. Absent where the kernel does not say.
+    pub steal_share: Option<f64>,
+    /// Of the cores' time, what neither client nor server used and nobody had idle. Absent for a server elsewhere.
+    pub others_share: Option<f64>,
     /// Bytes sent per operation.
     pub bytes_up_per_op: f64,
     /// Bytes received per operation.
@@ -508,6 +516,60 @@ pub struct Expected {
     pub found: String,
     /// It is as expected.
     pub holds: bool,
+}
+
+/// What is said of a figure of a profile.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FaithWord {
+    /// Within the tolerance, and the interval too.
+    Alike,
+    /// Outside of the tolerance, and the interval too.
+    Unlike,
+    /// The interval lies across the tolerance's end: too much noise, or too few rounds.
+    #[default]
+    Unsure,
+}
+
+/// One figure of a profile and of its driver, per operation.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[serde(default)]
+pub struct FaithFigure {
+    /// Such as `server CPU, us`, `Bytes_received`, `Com_stmt_close`.
+    pub name: String,
+    /// Of the profile, median.
+    pub profile: f64,
+    /// Of the real driver, median.
+    pub real: f64,
+    /// Profile over driver: the median over rounds where there is an interval.
+    pub ratio: f64,
+    /// 95 % interval, low end, widened to the noise where that is more. The ratio itself for what is counted and not timed.
+    pub low: f64,
+    /// High end.
+    pub high: f64,
+    /// The driver against itself, half of the 95 % interval of that ratio, twice: over the odd and over the even rounds. Zero for
+    /// what is counted.
+    pub noise: (f64, f64),
+    /// Rounds the interval stands on; 0 for what is counted.
+    pub rounds: u64,
+    /// What is said of it.
+    pub word: FaithWord,
+}
+
+/// A profile beside the driver it imitates.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[serde(default)]
+pub struct Faith {
+    /// Name of the profile's arm.
+    pub arm: String,
+    /// The profile.
+    pub profile: String,
+    /// Both began an operation every so many nanoseconds; 0: they did not keep one pace, so CPU is not compared.
+    pub interval_ns: u64,
+    /// Blocks left out of the comparison of CPU because the hypervisor kept the cores.
+    pub blocks_left_out: u64,
+    /// All that was compared.
+    pub figures: Vec<FaithFigure>,
 }
 
 /// One step of exclusion.

@@ -50,6 +50,7 @@ impl Place {
             block: 1,
             serial: &serial,
             with_row_hash: false,
+            client_core: None,
         };
         let mut moments = Vec::new();
         let block = Fleet::open(spec)?.run(&mut |moment| moments.push(moment))?;

@@ -24,6 +24,8 @@ SCENARIO is an id of `invar lab list` or a TOML file (docs/lab.md). The first se
   --scale N[,N]       only these sizes            --variant NAME[,NAME]   only these variants
   --driver NAME[,..]  as these drivers            --protocol text,prepared
   --connections N[,N] this many connections       --no-twin               do not run the first arm twice
+  --faith             only hold driver profiles against the real drivers they imitate, at one pace; --driver names profiles
+  --allow-pin         with --faith: client on one core, servers on the others; put back at the end
   --schema NAME       schema for the data (invar_lab); made, marked and taken away again
   --keep-data         leave the data there        --allow-global          set global variables; they are put back
   --json FILE         keep the evidence           --html FILE, --markdown FILE   reports to look at
@@ -111,7 +113,7 @@ fn read(words: &[&str]) -> Result<Asked, String> {
     let mut schema = "invar_lab".to_owned();
     let (mut json, mut html, mut markdown) = (None, None, None);
     let (mut allow_global, mut keep_data, mut with_twin, mut is_quiet) = (false, false, true, false);
-    let mut only_timing = false;
+    let (mut only_timing, mut faith, mut allow_pin) = (false, false, false);
     let mut shown = vec!["invar lab run".to_owned()];
     while let Some(word) = words_left.next() {
         let (option, inline) = match word.split_once('=') {
@@ -203,6 +205,14 @@ fn read(words: &[&str]) -> Result<Asked, String> {
                 only_timing = true;
                 None
             }
+            "--faith" => {
+                faith = true;
+                None
+            }
+            "--allow-pin" => {
+                allow_pin = true;
+                None
+            }
             "--quiet" => {
                 is_quiet = true;
                 None
@@ -232,6 +242,8 @@ fn read(words: &[&str]) -> Result<Asked, String> {
         keep_data,
         with_twin,
         only_timing,
+        faith,
+        allow_pin,
         time_budget,
         rounds,
         command: shown.join(" "),

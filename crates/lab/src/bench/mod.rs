@@ -140,6 +140,8 @@ pub fn run(asked: &Asked, hear: &mut dyn FnMut(&str, &Progress<'_>)) -> Result<R
             keep_data: false,
             with_twin: true,
             only_timing: true,
+            faith: false,
+            allow_pin: false,
             time_budget: Duration::from_secs_f64(share.max(PART_SECONDS_LEAST)),
             rounds: ROUNDS,
             command: "invar lab bench".to_owned(),

@@ -94,6 +94,8 @@ impl Driver<'_> {
         };
         match task.mode {
             Mode::Closed if run.driver.connections.len() == 1 => run.one_by_one()?,
+            // Where it is paced each connection has a thread of its own.
+            Mode::Paced { interval_ns } => run.paced(interval_ns.max(1))?,
             Mode::Closed => run.closed()?,
             Mode::Open { rate_per_s, arrivals, in_flight_max } => {
                 run.open(rate_per_s, arrivals, in_flight_max as usize)?;
@@ -159,6 +161,34 @@ impl Run<'_, '_> {
                 self.seen.service.record(done - now);
             }
             now = done;
+        }
+        self.seen.latency = self.seen.service.clone();
+        Ok(())
+    }
+
+    /// As one by one, but an operation begins at the next multiple of the interval that is not past.
+    fn paced(&mut self, interval_ns: u64) -> Result<(), LoadError> {
+        self.driver.connections[0].set_blocking(true).map_err(|error| LoadError::lost(&error.to_string()))?;
+        let mut due = interval_ns;
+        while self.may_begin(due) {
+            self.seen.arrivals += 1;
+            let mut now = self.now_ns();
+            // Real drivers' clients sleep too: the core is as idle as theirs.
+            while now < due {
+                std::thread::sleep(Duration::from_nanos(due - now));
+                now = self.now_ns();
+            }
+            self.seen.lag.record(now - due);
+            self.begin(0, now, now)?;
+            let progress = self.receive(0)?;
+            let done = self.now_ns();
+            if progress == Progress::Done {
+                self.seen.operations += 1;
+                self.seen.service.record(done - now);
+            }
+            let missed = done.saturating_sub(due) / interval_ns;
+            self.seen.skips += missed;
+            due += (missed + 1) * interval_ns;
         }
         self.seen.latency = self.seen.service.clone();
         Ok(())

@@ -32,6 +32,7 @@ use client::{Connection, Error, Options};
 
 use crate::data::fill::Source;
 use crate::evidence::Block;
+use crate::host::cores;
 use crate::load::connection::{LoadConnection, RowHash, Tally};
 use crate::load::driver::{Driver, Seen, Task};
 use crate::load::plan::Plan;
@@ -181,6 +182,8 @@ pub struct Spec<'a> {
     pub serial: &'a AtomicU64,
     /// Hash the rows of the first operations.
     pub with_row_hash: bool,
+    /// The core that the client keeps to, if it is to leave the others to the server.
+    pub client_core: Option<usize>,
 }
 
 /// Connections opened for one block.
@@ -259,7 +262,11 @@ impl<'a> Fleet<'a> {
             Hands::Native { plan, connections } => (plan, connections),
             Hands::Real(fleet) => return fleet.run(&self.spec, at),
         };
-        let threads = usize::try_from(load.threads).unwrap_or(1).clamp(1, connections.len().max(1));
+        let threads = match load.mode {
+            // Each waits for its own answer and its own time.
+            Mode::Paced { .. } => connections.len().max(1),
+            _ => usize::try_from(load.threads).unwrap_or(1).clamp(1, connections.len().max(1)),
+        };
         let mut shares: Vec<Vec<LoadConnection>> = (0..threads).map(|_| Vec::new()).collect();
         for (index, connection) in connections.into_iter().enumerate() {
             shares[index % threads].push(connection);
@@ -277,7 +284,8 @@ impl<'a> Fleet<'a> {
                     let count = connections.len();
                     let driver = Driver { connections, plan, serial: spec.serial };
                     let tasks = (warm_up(load, count), task(load, thread, threads, spec.seed ^ spec.block));
-                    scope.spawn(move || run_thread(driver, tasks, barriers))
+                    let core = spec.client_core;
+                    scope.spawn(move || run_thread(driver, tasks, barriers, core))
                 })
                 .collect();
             warm.wait();
@@ -320,8 +328,13 @@ fn run_thread(
     mut driver: Driver<'_>,
     (warm_up, measured): (Task, Task),
     (warm, begin, end): Barriers<'_>,
+    core: Option<usize>,
 ) -> Result<(Seen, Option<u64>), LoadError> {
+    let kept = core.map_or(Ok(()), |core| {
+        cores::keep_this_thread_to(core).map_err(|error| LoadError::Local(format!("core {core}: {error}")))
+    });
     let warmed = if warm_up.operations_max > 0 { driver.run(warm_up).map(|_| ()) } else { Ok(()) };
+    let warmed = kept.and(warmed);
     warm.wait();
     begin.wait();
     let seen = warmed.and_then(|()| driver.run(measured));
@@ -349,7 +362,7 @@ fn warm_up(load: &crate::scenario::Load, connections: usize) -> Task {
 fn task(load: &crate::scenario::Load, thread: usize, threads: usize, seed: u64) -> Task {
     let (thread, threads) = (thread as u64, threads as u64);
     let mode = match load.mode {
-        Mode::Closed => Mode::Closed,
+        mode @ (Mode::Closed | Mode::Paced { .. }) => mode,
         Mode::Open { rate_per_s, arrivals, in_flight_max } => Mode::Open {
             rate_per_s: rate_per_s / threads as f64,
             arrivals,
@@ -416,6 +429,7 @@ fn block(total: &Seen, (busiest, waited): (f64, f64), hash: Option<u64>, mode: &
         client_busy: busiest,
         lag_p99_ns,
         skips: total.skips,
+        interval_ns: if let Mode::Paced { interval_ns } = mode { *interval_ns } else { 0 },
         bytes_up_per_op: per_op(bytes_up),
         bytes_down_per_op: per_op(bytes_down),
         rows_per_op: per_op(rows),

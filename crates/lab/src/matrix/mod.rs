@@ -27,6 +27,7 @@
 pub mod cell;
 mod design;
 mod expect;
+mod faith;
 mod interventions;
 mod phases;
 mod place;
@@ -44,13 +45,13 @@ use client::Options;
 
 use crate::evidence::{Block, JudgementWord, Machine, Run, ScenarioRecord};
 use crate::knowledge::signature::Pair;
-use crate::load::faith;
+use crate::load::faith as faithful;
 use crate::matrix::cell::Choice;
 use crate::matrix::stage::Stage;
 use crate::matrix::subject::{Subject, settings};
 use crate::scenario::Scenario;
 use crate::verdict::finding::{self, Finding, Outcome};
-use crate::{analysis, host, knowledge, report, verdict};
+use crate::{analysis, evidence, host, knowledge, report, verdict};
 
 /// Which share of the time budget is spent when a pass has to be over. One that ends early leaves its time to the next.
 mod until {
@@ -94,6 +95,10 @@ pub struct Request {
     pub with_twin: bool,
     /// Look no further than timing: no second look, stacks, counts, phases or changes.
     pub only_timing: bool,
+    /// Only hold profiles against the drivers they imitate, at one pace.
+    pub faith: bool,
+    /// While that is done, keep the servers' threads off the core that clients are kept to, and put them back.
+    pub allow_pin: bool,
     /// Time for all passes.
     pub time_budget: Duration,
     /// Rounds at least, time permitting, and at most.
@@ -164,8 +169,12 @@ pub fn run(request: &Request, hear: &mut dyn FnMut(&Progress<'_>)) -> Result<Run
     let started = Instant::now();
     let mut run = begin(request);
     let names: Vec<String> = request.servers.iter().map(|(name, _)| name.clone()).collect();
-    let mut cells = cell::cells(&request.scenario, &names, &request.choice, request.allow_global)
-        .map_err(MatrixError::Use)?;
+    let mut choice = request.choice.clone();
+    if request.faith {
+        choice.drivers = faith::drivers(&choice.drivers).map_err(MatrixError::Use)?;
+    }
+    let mut cells =
+        cell::cells(&request.scenario, &names, &choice, request.allow_global).map_err(MatrixError::Use)?;
     if !place::is_name(&request.schema) {
         return Err(MatrixError::Use(format!("'{}' is no name for a schema", request.schema)));
     }
@@ -174,8 +183,7 @@ pub fn run(request: &Request, hear: &mut dyn FnMut(&Progress<'_>)) -> Result<Run
         run.warnings.push(format!("not varied without --allow-global: {}", list.join(", ")));
     }
     run.warnings.extend(
-        cell::limits_of_design(&request.scenario, &request.choice, request.allow_global)
-            .map_err(MatrixError::Use)?,
+        cell::limits_of_design(&request.scenario, &choice, request.allow_global).map_err(MatrixError::Use)?,
     );
     hear(&Progress::Stage("asking the servers what they are"));
     let mut subjects = Vec::new();
@@ -192,10 +200,12 @@ pub fn run(request: &Request, hear: &mut dyn FnMut(&Progress<'_>)) -> Result<Run
         run.servers.push(subject.under_test.record());
     }
     run.equalised = settings(&subjects, &request.scenario, &set);
-    if request.with_twin
+    if request.faith {
+        faith::add_twins(&mut cells);
+    } else if request.with_twin
         && let Some(first) = cells.first()
     {
-        let mut twin = cell::cells(&request.scenario, &names, &request.choice, request.allow_global)
+        let mut twin = cell::cells(&request.scenario, &names, &choice, request.allow_global)
             .map_err(MatrixError::Use)?
             .swap_remove(0);
         twin.arm.same_as = Some(first.arm.name.clone());
@@ -216,9 +226,13 @@ pub fn run(request: &Request, hear: &mut dyn FnMut(&Progress<'_>)) -> Result<Run
     stage.clean_up();
     let mut run = stage.run;
     run.duration_s = started.elapsed().as_secs_f64();
-    analysis::analyse(&mut run, request.scenario.seed);
-    let complaints: Vec<String> = faith::compare(&run).iter().filter_map(faith::Faith::complaint).collect();
+    run.faith = faithful::compare(&run);
+    let complaints: Vec<String> = run.faith.iter().filter_map(evidence::Faith::complaint).collect();
     run.warnings.extend(complaints);
+    if request.faith {
+        return Ok(run);
+    }
+    analysis::analyse(&mut run, request.scenario.seed);
     match knowledge::entries() {
         Ok(entries) => verdict::conclude(&mut run, &entries, request.scenario.seed),
         Err(why) => run.warnings.push(format!("no verdict: {why}")),
@@ -230,6 +244,9 @@ pub fn run(request: &Request, hear: &mut dyn FnMut(&Progress<'_>)) -> Result<Run
 /// All that is measured, in the order of its passes.
 fn passes(stage: &mut Stage<'_>, hear: &mut dyn FnMut(&Progress<'_>)) -> Result<(), MatrixError> {
     stage.measuring = Instant::now();
+    if stage.request.faith {
+        return stage.faith(hear);
+    }
     let timed = if stage.request.only_timing { until::ALL } else { until::TIMED };
     stage.fit_blocks(stage.request.time_budget.mul_f64(timed));
     stage.rounds(timed, hear)?;

@@ -22,6 +22,13 @@ const CONFIRMING_ROUNDS: (u32, u32) = (5, 12);
 /// Pairs that are looked at again, the largest first.
 const CONFIRMED_PAIRS_MAX: usize = 6;
 
+/// Which pass a round belongs to, and which share of the time ends it; `None`: it is finished whatever it takes.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Round {
+    pub(super) pass: u32,
+    pub(super) until: Option<f64>,
+}
+
 impl Stage<'_> {
     /// The first pass, until all is narrow enough or `share` of the time is spent.
     pub(super) fn rounds(
@@ -43,7 +50,7 @@ impl Stage<'_> {
             }
             // The first rounds are finished whatever they take: without two there is nothing to compare.
             let until = if self.round < 2 { None } else { Some(share) };
-            if !self.one_round(&arms, 0, until, &mut random, hear)? {
+            if !self.one_round(&arms, Round { pass: 0, until }, &mut random, hear)? {
                 return Ok(());
             }
             let so_far = self.so_far();
@@ -92,7 +99,7 @@ impl Stage<'_> {
             if until.is_some() && self.left_until(share).is_zero() {
                 break;
             }
-            if !self.one_round(&arms, 1, until, &mut random, hear)? {
+            if !self.one_round(&arms, Round { pass: 1, until }, &mut random, hear)? {
                 break;
             }
         }
@@ -100,11 +107,10 @@ impl Stage<'_> {
     }
 
     /// One round; false if it was cut short because the time is spent.
-    fn one_round(
+    pub(super) fn one_round(
         &mut self,
         arms: &[usize],
-        pass: u32,
-        until: Option<f64>,
+        Round { pass, until }: Round,
         random: &mut Random,
         hear: &mut dyn FnMut(&Progress<'_>),
     ) -> Result<bool, MatrixError> {

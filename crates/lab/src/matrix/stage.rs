@@ -61,6 +61,8 @@ pub(super) struct Stage<'a> {
     pub(super) dropped: Vec<bool>,
     /// Rounds so far, over all passes: each has its own parameters.
     pub(super) round: u32,
+    /// The core that clients keep to, where the servers were taken off it.
+    pub(super) client_core: Option<usize>,
     data: Vec<DataSet>,
     shims: Shims,
 }
@@ -75,7 +77,8 @@ impl<'a> Stage<'a> {
     ) -> Stage<'a> {
         let dropped = vec![false; cells.len()];
         let (measuring, round, data, shims) = (Instant::now(), 0, Vec::new(), Shims::new());
-        Stage { request, run, subjects, cells, started, measuring, dropped, round, data, shims }
+        let client_core = None;
+        Stage { request, run, subjects, cells, started, measuring, dropped, round, client_core, data, shims }
     }
 
     /// What is left until this share of the time budget is spent.
@@ -234,6 +237,7 @@ impl<'a> Stage<'a> {
             block: wanted.number,
             serial: &data.serial,
             with_row_hash: wanted.with_row_hash,
+            client_core: self.client_core,
         };
         let mut readings = Readings::of(under_test.pid());
         let started_ns = self.started.elapsed().as_nanos() as u64;

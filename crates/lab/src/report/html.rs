@@ -114,6 +114,19 @@ fn verdict(run: &Run) -> String {
     out
 }
 
+fn faith(run: &Run) -> String {
+    if run.faith.is_empty() {
+        return String::new();
+    }
+    let mut out = "<table><tr><th>arm</th><th></th><th>pace</th><th>per operation</th></tr>".to_owned();
+    for row in super::faith_rows(run) {
+        let cells: String = row.iter().map(|cell| format!("<td>{}</td>", escape(cell))).collect();
+        let _ = write!(out, "<tr>{cells}</tr>");
+    }
+    out.push_str("</table>");
+    out
+}
+
 fn matrix(run: &Run, metric: Metric) -> String {
     let table = table(run, metric);
     if table.rows.is_empty() {
@@ -344,6 +357,7 @@ pub fn page(run: &Run, figures: &[Figure]) -> String {
     warnings.extend(run.incomplete.iter().map(|why| format!("the run ended early: {why}")));
     section(&mut out, "Read this first", &list(&warnings));
     let metric = main_metric(run);
+    section(&mut out, "Profiles against the drivers they imitate", &faith(run));
     section(&mut out, "Matrix", &matrix(run, metric));
     if metric != Metric::LatencyP50 {
         section(&mut out, "Matrix: latency", &matrix(run, Metric::LatencyP50));

@@ -47,6 +47,15 @@ pub fn text(run: &Run) -> String {
             let _ = writeln!(out, "- {}", safe(line));
         }
     }
+    if !run.faith.is_empty() {
+        out.push_str(
+            "\n## Profiles against drivers\n\n| arm | | pace | per operation |\n| --- | --- | --- | --- |\n",
+        );
+    }
+    for row in super::faith_rows(run) {
+        let cells: Vec<String> = row.iter().map(|cell| safe(cell)).collect();
+        let _ = writeln!(out, "| {} |", cells.join(" | "));
+    }
     let metric = main_metric(run);
     let table = table(run, metric);
     let _ = writeln!(out, "\n## Matrix: {}\n", metric_name(metric));

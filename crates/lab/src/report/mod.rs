@@ -19,7 +19,9 @@ pub mod svg;
 pub mod terminal;
 pub mod words;
 
-use crate::evidence::{Comparison, JudgementWord, Metric, NoiseFloor, Run, RungOutcome, VerdictKind};
+use crate::evidence::{
+    Comparison, Faith, FaithWord, JudgementWord, Metric, NoiseFloor, Run, RungOutcome, VerdictKind,
+};
 
 /// Exit code: no regression.
 pub const EXIT_NONE: u8 = 0;
@@ -32,11 +34,19 @@ pub const EXIT_INCONCLUSIVE: u8 = 3;
 /// The arms answered different rows.
 pub const EXIT_MISMATCH: u8 = 4;
 
-/// The exit code of a finished run. Where the base is the slower arm, and no arm is slower than its base anywhere else, there
+/// The exit code of a finished run. Where profiles were held against drivers and nothing else was asked, an unfaithful one is 1. Where the base is the slower arm, and no arm is slower than its base anywhere else, there
 /// is no regression: 0.
 #[must_use]
 pub fn exit_code(run: &Run) -> u8 {
-    let Some(verdict) = &run.verdict else { return EXIT_FAILED };
+    let Some(verdict) = &run.verdict else {
+        let words = || run.faith.iter().map(Faith::word);
+        return match () {
+            () if run.faith.is_empty() => EXIT_FAILED,
+            () if words().any(|word| word == FaithWord::Unlike) => EXIT_REGRESSION,
+            () if words().any(|word| word == FaithWord::Unsure) => EXIT_INCONCLUSIVE,
+            () => EXIT_NONE,
+        };
+    };
     if verdict.has_result_mismatch {
         return EXIT_MISMATCH;
     }
@@ -80,6 +90,37 @@ pub fn outcome_name(outcome: RungOutcome) -> (&'static str, &'static str) {
         RungOutcome::Contributes => ("~", "contributes"),
         RungOutcome::NotMeasured => ("?", "not measured"),
     }
+}
+
+/// What is said of a profile beside its driver, in words.
+#[must_use]
+pub fn faith_name(word: FaithWord) -> &'static str {
+    match word {
+        FaithWord::Alike => "alike",
+        FaithWord::Unlike => "unlike",
+        FaithWord::Unsure => "not sure",
+    }
+}
+
+/// Profiles against drivers as rows of texts: arm, what is said, the interval between starts, and the figures that are not
+/// counts or not alike.
+#[must_use]
+pub fn faith_rows(run: &Run) -> Vec<[String; 4]> {
+    run.faith
+        .iter()
+        .map(|faith| {
+            let shown =
+                |figure: &&crate::evidence::FaithFigure| figure.rounds > 0 || figure.word != FaithWord::Alike;
+            let figures: Vec<String> =
+                faith.figures.iter().filter(shown).map(crate::evidence::FaithFigure::words).collect();
+            let pace = match faith.interval_ns {
+                0 => "no pace".to_owned(),
+                ns => format!("every {}", words::nanoseconds(ns as f64)),
+            };
+            let figures = if figures.is_empty() { "all counts alike".to_owned() } else { figures.join(", ") };
+            [faith.arm.clone(), faith_name(faith.word()).to_owned(), pace, figures]
+        })
+        .collect()
 }
 
 /// What is said of a comparison, in words.

@@ -84,6 +84,17 @@ pub fn text(run: &Run, colour: bool) -> String {
         let _ =
             writeln!(out, "  {}: {} {}", server.name, plain(&server.version), plain(&server.version_comment));
     }
+    if !run.faith.is_empty() {
+        out.push_str("\nProfiles against the drivers they imitate, per operation\n");
+    }
+    for [arm, word, pace, figures] in super::faith_rows(run) {
+        let word = match word.as_str() {
+            "alike" => paint.green(&word),
+            "unlike" => paint.red(&word),
+            _ => paint.yellow(&word),
+        };
+        let _ = writeln!(out, "  {arm}  {word}, {pace}: {figures}");
+    }
     let metric = main_metric(run);
     let table = table(run, metric);
     let floor = table.floor.map_or("noise floor not measured".to_owned(), |floor| {

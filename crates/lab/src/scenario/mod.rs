@@ -216,6 +216,12 @@ pub struct Load {
 pub enum Mode {
     /// Each connection begins the next when the last is done: for throughput and CPU per operation.
     Closed,
+    /// As closed, but each connection begins at multiples of this interval; one that an operation took is left out. Two clients
+    /// that think differently long between operations keep the same pace so: for comparing what they cost a server.
+    Paced {
+        /// From start to start.
+        interval_ns: u64,
+    },
     /// When a schedule made before says so, whether the server keeps up or not: for latency.
     Open {
         /// Operations per second.

@@ -28,6 +28,7 @@ pub use crate::load::shim::known::Real;
 use crate::data::fill::{FillKind, Source, Value};
 use crate::data::random::Random;
 use crate::evidence::Block;
+use crate::host::cores;
 use crate::host::process::Sample;
 use crate::load::driver::Seen;
 use crate::load::schedule::Schedule;
@@ -148,6 +149,10 @@ impl<'a> RealFleet<'a> {
     /// Warms up and runs the block, as [`Fleet::run`](crate::load::Fleet::run).
     pub(crate) fn run(mut self, spec: &Spec<'_>, at: &mut dyn FnMut(Moment)) -> Result<Block, LoadError> {
         let load = &spec.work.load;
+        if let Some(core) = spec.client_core {
+            cores::keep_process_to(self.process.pid(), core)
+                .map_err(|error| self.fail(format!("core {core}: {error}")))?;
+        }
         if !self.process.is_warm && load.warmup_operations > 0 {
             let first = spec.serial.load(Ordering::Relaxed).to_string();
             let command = ["run", "closed", &COLD_MS.to_string(), &COLD_OPERATIONS.to_string(), &first];
@@ -170,6 +175,12 @@ impl<'a> RealFleet<'a> {
         let patience = Duration::from_millis(load.block_ms) + SILENCE_MAX;
         let command: Vec<String> = match load.mode {
             Mode::Closed => {
+                let most = load.block_operations.unwrap_or(i64::MAX.unsigned_abs());
+                vec!["run".into(), "closed".into(), load.block_ms.to_string(), most.to_string(), first]
+            }
+            Mode::Paced { interval_ns } => {
+                let interval = interval_ns.max(1).to_string();
+                self.process.tell(&["pace", &interval]).map_err(|why| self.fail(why))?;
                 let most = load.block_operations.unwrap_or(i64::MAX.unsigned_abs());
                 vec!["run".into(), "closed".into(), load.block_ms.to_string(), most.to_string(), first]
             }
@@ -202,7 +213,7 @@ impl<'a> RealFleet<'a> {
             seen.cpu_ns = usage.cpu_ns;
             seen.run_queue_ns = usage.run_queue_ns.unwrap_or_default();
         }
-        if matches!(load.mode, Mode::Closed) {
+        if !matches!(load.mode, Mode::Open { .. }) {
             seen.latency = seen.service.clone();
         }
         // Where the shim cannot tell its busiest thread, its one thread did all.
