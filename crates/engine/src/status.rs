@@ -219,6 +219,8 @@ pub fn add_store_status(status: &store::Status, all: &mut Vec<(&'static str, Str
         ("Innodb_buffer_pool_pages_data", status.frame_count.min(status.page_count)),
         ("Innodb_buffer_pool_pages_dirty", status.dirty_page_count),
         ("Innodb_buffer_pool_pages_total", status.frame_count),
+        ("Innodb_buffer_pool_read_ahead", status.pages_read_ahead),
+        ("Innodb_buffer_pool_reads", status.pages_read),
         ("Innodb_data_reads", status.pages_read),
         ("Innodb_data_writes", status.pages_written),
         ("Innodb_deadlocks", status.deadlocks),

@@ -92,6 +92,9 @@ pub trait File: Debug + Send + Sync {
     /// `UnexpectedEof` if the file ends before; the buffer's content is then unknown.
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<()>;
 
+    /// Says that this range will be read soon. A hint: returns at once, and nothing is different but how long the read takes.
+    fn will_need(&self, _offset: u64, _len_bytes: u64) {}
+
     /// Writes all of `bytes` at `offset`; the file grows if needed, a hole reads as zeros. Readable at once by any handle,
     /// but see invariant 3.
     ///

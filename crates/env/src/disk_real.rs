@@ -1,9 +1,10 @@
 //! The operating system's files: pread, pwrite, fdatasync, flock.
 
 use crate::disk::{Create, Disk, File, FileOptions, Folder, FolderLock, check_name};
-use rustix::fs::{FallocateFlags, FlockOperation};
+use rustix::fs::{Advice, FallocateFlags, FlockOperation};
 use std::fs;
 use std::io;
+use std::num::NonZeroU64;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -146,6 +147,11 @@ struct RealFile {
 impl File for RealFile {
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<()> {
         self.file.read_exact_at(buffer, offset)
+    }
+
+    fn will_need(&self, offset: u64, len_bytes: u64) {
+        // Only advice: where it is not taken, the read takes as long as ever.
+        let _taken = rustix::fs::fadvise(&self.file, offset, NonZeroU64::new(len_bytes), Advice::WillNeed);
     }
 
     fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {

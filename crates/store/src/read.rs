@@ -5,7 +5,7 @@
 
 use crate::btree::Seek;
 use crate::btree::node;
-use crate::btree::tree::{DESCENTS_MAX, Shared};
+use crate::btree::tree::{DESCENTS_MAX, Passing, Shared};
 use crate::error::StoreError;
 use crate::ids::PageId;
 use crate::mvcc::{self, Reader, Visible};
@@ -93,18 +93,32 @@ pub(crate) struct Walk {
     end: Option<Vec<u8>>,
     direction: Direction,
     done: bool,
+    /// Leaves left behind.
+    leaves: u32,
+    /// Leaves to go until more are asked for ahead.
+    until_ahead: u32,
+    /// The last leaf that was asked for ahead.
+    asked: PageId,
 }
+
+/// From the leaf after so many on, a walk is a scan: what it brings into memory makes way for what others use.
+const PASSING_AFTER_LEAVES: u32 = 16;
+/// From the leaf after so many on, those behind it are asked for ahead.
+const AHEAD_AFTER_LEAVES: u32 = 4;
+/// So many are asked for: 512 KiB. When half of them are read, as many again.
+const AHEAD_LEAVES: u32 = 32;
 
 impl Walk {
     pub(crate) fn new(range: &ScanRange<'_>) -> Walk {
         let (start, end) = (first_key(range.lower), end_key(range.upper));
         let done = end.as_ref().is_some_and(|end| *end <= start);
-        Walk { start, end, direction: range.direction, done }
+        let direction = range.direction;
+        Walk { start, end, direction, done, leaves: 0, until_ahead: AHEAD_AFTER_LEAVES, asked: PageId(0) }
     }
 
     /// Latches the next leaf and says which of its records are meant; `None` at the end.
     pub(crate) fn next_leaf<'s>(
-        &self,
+        &mut self,
         inner: &'s Inner,
         tree: &TreeState,
     ) -> Result<Option<(SharedGuard<'s>, usize, usize)>, StoreError> {
@@ -116,7 +130,14 @@ impl Walk {
             (Direction::Backward, Some(end)) => Seek::Before(end),
             (Direction::Backward, None) => Seek::Last,
         };
-        let guard = inner.leaf(tree, seek)?;
+        if self.until_ahead == 0 {
+            self.asked = inner.read_ahead(tree, seek, self.direction, self.asked)?;
+            self.until_ahead = AHEAD_LEAVES / 2;
+        }
+        let guard = match self.leaves {
+            ..PASSING_AFTER_LEAVES => inner.leaf(tree, seek)?,
+            _ => inner.leaf_in_passing(tree, seek)?,
+        };
         let body = guard.body();
         let from = node::lower_bound(body, &self.start);
         let to = match (&self.end, node::upper_fence(body)) {
@@ -129,6 +150,8 @@ impl Walk {
 
     /// Goes on behind this leaf.
     pub(crate) fn leave_leaf(&mut self, guard: &SharedGuard<'_>) {
+        self.leaves = self.leaves.saturating_add(1);
+        self.until_ahead = self.until_ahead.saturating_sub(1);
         let body = guard.body();
         match self.direction {
             Direction::Forward => match node::upper_fence(body) {
@@ -190,6 +213,31 @@ impl Inner {
             return Err(StoreError::TreeGone(tree.id()));
         }
         self.with_tree(tree, || tree.root.leaf::<Shared>(&self.pool, seek))
+    }
+
+    /// As [`Inner::leaf`], for a scan that will not come back.
+    fn leaf_in_passing(&self, tree: &TreeState, seek: Seek<'_>) -> Result<SharedGuard<'_>, StoreError> {
+        if tree.is_dropped() {
+            return Err(StoreError::TreeGone(tree.id()));
+        }
+        self.with_tree(tree, || tree.root.leaf::<Passing>(&self.pool, seek))
+    }
+
+    /// Asks the file for the leaves from `seek` on, of those under one parent, but for what was asked up to `asked`. Answers
+    /// with the last of them.
+    fn read_ahead(
+        &self,
+        tree: &TreeState,
+        seek: Seek<'_>,
+        direction: Direction,
+        asked: PageId,
+    ) -> Result<PageId, StoreError> {
+        let backward = direction == Direction::Backward;
+        let leaves = self
+            .with_tree(tree, || tree.root.leaves_from(&self.pool, seek, backward, AHEAD_LEAVES as usize))?;
+        let news = leaves.iter().position(|&leaf| leaf == asked).map_or(0, |known| known + 1);
+        self.pool.read_ahead(&leaves[news..]);
+        Ok(leaves.last().copied().unwrap_or(asked))
     }
 }
 

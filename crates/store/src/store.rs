@@ -177,6 +177,8 @@ pub struct Status {
     pub lock_timeouts: u64,
     pub checkpoints: u64,
     pub pages_read: u64,
+    /// Pages that the data file was asked for before a scan came to them.
+    pub pages_read_ahead: u64,
     pub pages_written: u64,
     pub pages_evicted: u64,
     pub tombstones_purged: u64,
@@ -431,6 +433,7 @@ impl Store {
             longest_lock_wait_micros: inner.locks.times.longest_micros.load(Ordering::Relaxed),
             checkpoints: counters.checkpoints.get(),
             pages_read: pool.pages_read.load(Ordering::Relaxed),
+            pages_read_ahead: pool.pages_read_ahead.load(Ordering::Relaxed),
             pages_written: counters.pages_written.get(),
             pages_evicted: pool.pages_evicted.load(Ordering::Relaxed),
             tombstones_purged: counters.tombstones_purged.get(),

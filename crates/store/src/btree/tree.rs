@@ -71,6 +71,8 @@ pub(crate) trait Latch {
 
 /// For reading.
 pub(crate) struct Shared;
+/// For reading, by a scan that will not come back.
+pub(crate) struct Passing;
 /// For writing.
 pub(crate) struct Exclusive;
 
@@ -79,6 +81,16 @@ impl Latch for Shared {
     #[inline]
     fn latch(pool: &Pool, page: PageId) -> Result<SharedGuard<'_>, Fault> {
         pool.shared(page)
+    }
+    fn body<'g>(guard: &'g SharedGuard<'_>) -> &'g Body {
+        guard.body()
+    }
+}
+
+impl Latch for Passing {
+    type Guard<'p> = SharedGuard<'p>;
+    fn latch(pool: &Pool, page: PageId) -> Result<SharedGuard<'_>, Fault> {
+        pool.shared_in_passing(page)
     }
     fn body<'g>(guard: &'g SharedGuard<'_>) -> &'g Body {
         guard.body()
@@ -343,6 +355,28 @@ impl Root {
             }
         }
         Ok(())
+    }
+
+    /// The leaf that `seek` leads to and those behind it (`backward`: before it) under the same parent, `count_max` at most, in
+    /// that order. A guess: they may have changed when it is used. None if the root is a leaf.
+    pub(crate) fn leaves_from(
+        self,
+        pool: &Pool,
+        seek: Seek<'_>,
+        backward: bool,
+        count_max: usize,
+    ) -> Result<Vec<PageId>, Fault> {
+        let Some(Place { parent: Some((parent, index)), .. }) = self.find(pool, seek, 0)? else {
+            return Ok(Vec::new());
+        };
+        let racy = pool.arena().racy(parent.frame);
+        let count = inner::count(racy);
+        let child = |index| inner::child(racy, index);
+        let pages: Vec<PageId> = match backward {
+            false => (index..count).take(count_max).map(child).collect(),
+            true => (0..=index.min(count.saturating_sub(1))).rev().take(count_max).map(child).collect(),
+        };
+        Ok(if parent.still(pool) { pages } else { Vec::new() })
     }
 
     /// The root's level: 0 when the tree is one leaf.

@@ -137,6 +137,11 @@ impl Arena {
         }
     }
 
+    /// Whether it was used since [`Arena::take_referenced`].
+    pub(crate) fn is_referenced(&self, frame: u32) -> bool {
+        self.header(frame).referenced.load(Ordering::Relaxed) != 0
+    }
+
     /// Whether it was used since the last call.
     pub(crate) fn take_referenced(&self, frame: u32) -> bool {
         let referenced = &self.header(frame).referenced;

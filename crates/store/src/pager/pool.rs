@@ -9,6 +9,11 @@
 //! 3. The epoch changes only while no change is under way (the gate, `crate::gate`), so it is constant inside one.
 //! 4. A freed page's number is given out again only after a checkpoint wrote a map without it.
 //! 5. Only one loader works on a page at a time (`loading`), and a frame belongs to a page when both say so under latch.
+//!
+//! Eviction is by a clock, except for pages that a long scan brought in ([`Pool::shared_in_passing`]): they queue up, do not
+//! count as used because of the scan, and beyond three eighths of the frames the oldest of them goes first, so that a scan of a
+//! table larger than the pool leaves to the others what they use. Whoever else uses such a page makes it one of the clock's.
+//! Reasons and figures: `docs/decisions/scans.md`.
 
 use super::Fault;
 use super::frame::{Arena, Body, ExclusiveGuard, PAGE_BYTES, SharedGuard};
@@ -19,6 +24,7 @@ use crate::ids::PageId;
 use crate::sync::Mutex;
 use crate::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use env::disk::File;
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 /// The fewest frames a pool works with: enough for a few operations that each hold a path of latches.
@@ -30,6 +36,12 @@ const LOADING_SHARDS: usize = 64;
 /// So many frames are never dirty: with fewer clean ones a descent could evict the path it came along, again and again.
 const CLEAN_FRAMES_MIN: u32 = 24;
 const _: () = assert!(CLEAN_FRAMES_MIN < FRAMES_MIN / 2);
+/// Of so many eighths of the frames pages that came in passing are not the first to go.
+const PASSING_EIGHTHS: usize = 3;
+/// So many of those that are no longer in passing are stepped over at once.
+const PASSING_LOOKS: usize = 64;
+/// Every so many victims are the clock's in any case: what nobody uses any more makes way for what is scanned again and again.
+const CLOCK_EVERY: u64 = 32;
 
 #[derive(Debug)]
 pub(crate) struct Pool {
@@ -47,6 +59,8 @@ pub(crate) struct Pool {
     /// Frames from here on were never used.
     fresh_frame: AtomicU32,
     clock_hand: AtomicU32,
+    /// Pages that came in passing, oldest first, and their frames; they may have left since.
+    passing: Mutex<VecDeque<(u32, PageId)>>,
     loading: [Mutex<()>; LOADING_SHARDS],
     /// How many frames hold changed pages.
     dirty_count: AtomicU32,
@@ -64,9 +78,20 @@ struct PageNumbers {
 #[derive(Debug, Default)]
 pub(crate) struct PoolCounters {
     pub(crate) pages_read: AtomicU64,
+    /// Pages that the file was asked for before they were needed.
+    pub(crate) pages_read_ahead: AtomicU64,
     pub(crate) pages_evicted: AtomicU64,
     pub(crate) pages_made: AtomicU64,
     pub(crate) pages_freed: AtomicU64,
+}
+
+/// What a page is read for.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Wanted {
+    /// It will be wanted again.
+    Again,
+    /// By a scan that passes it.
+    Once,
 }
 
 impl Pool {
@@ -84,6 +109,7 @@ impl Pool {
             free_frames: Mutex::default(),
             fresh_frame: AtomicU32::new(0),
             clock_hand: AtomicU32::new(0),
+            passing: Mutex::default(),
             loading: [const { Mutex::new(()) }; LOADING_SHARDS],
             dirty_count: AtomicU32::new(0),
             counters: PoolCounters::default(),
@@ -129,7 +155,7 @@ impl Pool {
         let Some(entry) = self.table.get(page) else { return Err(Fault::Gone) };
         match entry.frame() {
             Some(frame) => Ok(frame),
-            None => self.load(page),
+            None => self.load(page, Wanted::Again),
         }
     }
 
@@ -169,6 +195,35 @@ impl Pool {
                 return Ok(guard);
             }
         }
+    }
+
+    /// As [`Pool::shared`], for a scan that will not come back: the page does not count as used because of this.
+    pub(crate) fn shared_in_passing(&self, page: PageId) -> Result<SharedGuard<'_>, Fault> {
+        loop {
+            let Some(entry) = self.table.get(page) else { return Err(Fault::Gone) };
+            let frame = match entry.frame() {
+                Some(frame) => frame,
+                None => self.load(page, Wanted::Once)?,
+            };
+            let guard = self.arena.shared(frame);
+            if self.arena.page_id(frame) == page.0 {
+                return Ok(guard);
+            }
+        }
+    }
+
+    /// Tells the file that these pages are wanted soon, if they are not in memory.
+    pub(crate) fn read_ahead(&self, pages: &[PageId]) {
+        let absent = |page: &PageId| {
+            let entry = self.table.get(*page)?;
+            (entry.frame().is_none() && entry.block() != 0).then(|| entry.block())
+        };
+        let mut blocks: Vec<u32> = pages.iter().filter_map(absent).collect();
+        blocks.sort_unstable();
+        for run in blocks.chunk_by(|one, next| one + 1 == *next) {
+            self.file.will_need(u64::from(run[0]) * PAGE_BYTES as u64, (run.len() * PAGE_BYTES) as u64);
+        }
+        self.counters.pages_read_ahead.fetch_add(blocks.len() as u64, Ordering::Relaxed);
     }
 
     /// Latches the page for writing.
@@ -271,7 +326,7 @@ impl Pool {
     }
 
     #[cold]
-    fn load(&self, page: PageId) -> Result<u32, Fault> {
+    fn load(&self, page: PageId, wanted: Wanted) -> Result<u32, Fault> {
         let _loading = self.loading[page.0 as usize % LOADING_SHARDS].lock();
         let Some(entry) = self.table.get(page) else { return Err(Fault::Gone) };
         if let Some(frame) = entry.frame() {
@@ -306,7 +361,12 @@ impl Pool {
         guard.body_mut().copy_from_slice(body);
         guard.set_page_id(page.0);
         guard.set_dirty_epoch(0);
-        self.arena.touch(frame);
+        // The frame's last page may have left a mark.
+        self.arena.take_referenced(frame);
+        match wanted {
+            Wanted::Again => self.arena.touch(frame),
+            Wanted::Once => self.passing.lock().push_back((frame, page)),
+        }
         drop(guard);
         entry.set_frame(Some(frame));
         self.counters.pages_read.fetch_add(1, Ordering::Relaxed);
@@ -328,35 +388,63 @@ impl Pool {
         self.evict().ok_or(Fault::NoFrame)
     }
 
-    /// Takes the frame of a clean page that was not used since the clock's hand last passed.
+    /// Takes the frame of a clean page: one that came in passing if there are many, else one that was not used since the
+    /// clock's hand last passed.
     fn evict(&self) -> Option<u32> {
-        let frame_count = self.arena.frame_count();
-        if self.dirty_count() + CLEAN_FRAMES_MIN > frame_count {
+        if self.dirty_count() + CLEAN_FRAMES_MIN > self.arena.frame_count() {
             return None;
         }
-        for _ in 0..2 * u64::from(frame_count) {
-            let frame = self.clock_hand.fetch_add(1, Ordering::Relaxed) % frame_count;
-            if self.arena.page_id(frame) == 0
-                || self.arena.dirty_epoch(frame) != 0
-                || self.arena.take_referenced(frame)
-            {
-                continue;
+        let evicted = self.counters.pages_evicted.load(Ordering::Relaxed);
+        let passing = if evicted.is_multiple_of(CLOCK_EVERY) { None } else { self.evict_passing() };
+        passing.or_else(|| self.evict_by_clock())
+    }
+
+    fn evict_passing(&self) -> Option<u32> {
+        let kept = self.arena.frame_count() as usize / 8 * PASSING_EIGHTHS;
+        let mut passing = self.passing.lock();
+        for _ in 0..PASSING_LOOKS {
+            if passing.len() <= kept {
+                return None;
             }
-            let Some(mut guard) = self.arena.try_exclusive(frame) else { continue };
-            if guard.page_id() == 0 || guard.dirty_epoch() != 0 {
-                continue;
+            let (frame, page) = passing.pop_front()?;
+            // Used by others meanwhile, or changed, or gone: whatever is there is the clock's.
+            let stays = self.arena.page_id(frame) != page.0 || self.arena.is_referenced(frame);
+            if !stays && self.empty(frame) {
+                return Some(frame);
             }
-            let entry = self.table.get(PageId(guard.page_id())).expect("a page in a frame has an entry");
-            if entry.frame() != Some(frame) {
-                continue; // Loaded but not yet announced.
-            }
-            assert!(entry.block() != 0);
-            entry.set_frame(None);
-            guard.set_page_id(0);
-            self.counters.pages_evicted.fetch_add(1, Ordering::Relaxed);
-            return Some(frame);
         }
         None
+    }
+
+    fn evict_by_clock(&self) -> Option<u32> {
+        let frame_count = self.arena.frame_count();
+        for _ in 0..2 * u64::from(frame_count) {
+            let frame = self.clock_hand.fetch_add(1, Ordering::Relaxed) % frame_count;
+            let stays = self.arena.page_id(frame) == 0
+                || self.arena.dirty_epoch(frame) != 0
+                || self.arena.take_referenced(frame);
+            if !stays && self.empty(frame) {
+                return Some(frame);
+            }
+        }
+        None
+    }
+
+    /// Takes the page out of a frame if it is clean and nobody has it. False if it stays.
+    fn empty(&self, frame: u32) -> bool {
+        let Some(mut guard) = self.arena.try_exclusive(frame) else { return false };
+        if guard.page_id() == 0 || guard.dirty_epoch() != 0 {
+            return false;
+        }
+        let entry = self.table.get(PageId(guard.page_id())).expect("a page in a frame has an entry");
+        if entry.frame() != Some(frame) {
+            return false; // Loaded but not yet announced.
+        }
+        assert!(entry.block() != 0);
+        entry.set_frame(None);
+        guard.set_page_id(0);
+        self.counters.pages_evicted.fetch_add(1, Ordering::Relaxed);
+        true
     }
 
     // What follows is for the checkpoint and recovery.
@@ -440,6 +528,11 @@ impl Pool {
     /// Takes the kept old contents.
     pub(crate) fn take_copies(&self) -> Vec<(PageId, Box<Body>)> {
         std::mem::take(&mut *self.copies.lock())
+    }
+
+    /// Which page is in a frame, if it was changed. It may change at once.
+    pub(crate) fn dirty_page(&self, frame: u32) -> Option<u64> {
+        (self.arena.dirty_epoch(frame) != 0).then(|| self.arena.page_id(frame))
     }
 
     /// Copies the page of a frame if it was changed in `epoch` or before and not since. Answers which page it is, and when it
