@@ -287,6 +287,28 @@ fn a_part_costs_what_it_reads() {
                 1024,
             ),
             ("SELECT COUNT(*) FROM document WHERE latin LIKE 'l_%z'", row(&["0"]), 3, 15_000),
+            // An order goes by the bytes in the rows where they decide, whatever else the rows give.
+            ("SELECT id FROM document ORDER BY data", row(&["5", "4", "1", "2", "3"]), 0, 0),
+            ("SELECT id FROM document ORDER BY body DESC, data LIMIT 4", row(&["3", "2", "1", "4"]), 0, 0),
+            (
+                "SELECT id, LENGTH(body), LEFT(latin, 2) FROM document WHERE data LIKE 'd%' ORDER BY latin DESC LIMIT 1",
+                row(&["3|300002|l3"]),
+                0,
+                0,
+            ),
+            ("SELECT RIGHT(latin, 1) FROM document ORDER BY data DESC LIMIT 1", row(&["\u{e4}"]), 1, 5000),
+            (
+                "SELECT a.id FROM document a JOIN document b ON a.id = b.note ORDER BY b.body LIMIT 2",
+                row(&["5", "1"]),
+                0,
+                0,
+            ),
+            (
+                "SELECT x FROM (SELECT id AS x, data AS d FROM document) e ORDER BY d LIMIT 3",
+                row(&["5", "4", "1"]),
+                0,
+                0,
+            ),
             // Locking reads.
             ("SELECT id FROM document WHERE data LIKE 'd2%' FOR UPDATE", row(&["2"]), 0, 0),
             (
@@ -416,12 +438,34 @@ fn tests_of_a_beginning_are_tests_of_the_whole() {
             }
             text + &" ".repeat([0, 0, 2, 40, 5000][numbers.below(5) as usize])
         };
-        let mut all = Vec::new();
+        let mut all: Vec<String> = Vec::new();
         for id in 0..40 {
-            let value = text(&mut numbers, 1500);
+            let mut value = text(&mut numbers, 1500);
+            if let (0, Some(earlier)) = (numbers.below(5), all.last()) {
+                value = String::clone(earlier);
+            }
             let cells: Vec<String> = collations.iter().map(|_| format!("'{value}'")).collect();
             query(session, &format!("INSERT INTO t VALUES ({id}, {})", cells.join(", ")));
             all.push(value);
+        }
+        // In the same order, with keys in memory, on disk, and as a LIMIT wants them.
+        for round in 0..30 {
+            let column = format!("c{}", round % collations.len());
+            query(
+                session,
+                if round < 10 { "SET sort_buffer_size = 32768" } else { "SET sort_buffer_size = 262144" },
+            );
+            let descending = ["", "DESC"][numbers.below(2) as usize];
+            let limit = [String::new(), format!("LIMIT {}", 1 + numbers.below(20)), "LIMIT 7, 9".to_owned()];
+            let limit = &limit[numbers.below(3) as usize];
+            let ordered = |session: &mut dyn Session, key: &str| {
+                let sql =
+                    format!("SELECT id, LENGTH({column}) FROM t ORDER BY {key} {descending}, id {limit}");
+                query(session, &sql)
+            };
+            let part = ordered(session, &column);
+            let whole = ordered(session, &format!("CONCAT({column}, '')"));
+            assert_eq!(part, whole, "{column} {descending} {limit}");
         }
         for round in 0..70 {
             let mut known = || {
@@ -451,6 +495,51 @@ fn tests_of_a_beginning_are_tests_of_the_whole() {
                 query(session, &format!("SELECT id, {} FROM t", tests(&format!("CONCAT({column}, '')"))));
             assert_eq!(part, whole, "round {round}: {column}, {a}, {b}");
         }
+    });
+}
+
+/// What rows with equal beginnings cost: two kilobytes of each that they share, then 64, then all.
+#[test]
+fn an_order_reads_what_tells_rows_apart() {
+    alone(|session| {
+        query(
+            session,
+            "CREATE TABLE t (id INT PRIMARY KEY, c LONGBLOB, u LONGTEXT COLLATE utf8mb4_general_ci)",
+        );
+        for id in 0..6 {
+            let letter = char::from(b'a' + (id * 5 % 6) as u8);
+            let c = match id {
+                // Four begin alike, two of them for 100,000 bytes.
+                0 | 1 => format!("CONCAT(REPEAT('k', 100000), '{letter}', REPEAT('x', 900000))"),
+                2 | 3 => format!("CONCAT(REPEAT('k', 1000), '{letter}', REPEAT('x', 999000))"),
+                _ => format!("CONCAT('{letter}', REPEAT('x', 100000))"),
+            };
+            // Beyond 512 weights nothing counts.
+            let u = format!(
+                "CONCAT(REPEAT('u', {}), '{letter}', REPEAT('x', 500000))",
+                if id < 3 { 511 } else { 512 }
+            );
+            query(session, &format!("INSERT INTO t VALUES ({id}, {c}, {u})"));
+        }
+        // Letters by row: a f e d c b.
+        for (sql, expected, values, bytes) in [
+            ("SELECT id FROM t ORDER BY c LIMIT 1", "5", 0, 0),
+            ("SELECT id FROM t ORDER BY c LIMIT 2", "5 4", 0, 0),
+            // Four of 2,048 bytes: the run of the rows that begin alike is told apart as a whole.
+            ("SELECT id FROM t ORDER BY c LIMIT 3", "5 4 3", 4, 4 * 2048),
+            ("SELECT id FROM t ORDER BY c LIMIT 4", "5 4 3 2", 4, 4 * 2048),
+            ("SELECT id FROM t ORDER BY c LIMIT 5", "5 4 3 2 0", 8, 4 * 2048 + 2 * 65_536 + 2 * 1_000_001),
+            ("SELECT id FROM t ORDER BY c DESC", "1 0 2 3 4 5", 8, 4 * 2048 + 2 * 65_536 + 2 * 1_000_001),
+            // 512 characters of up to four bytes each. Those of rows 3 to 5 are the same.
+            ("SELECT id FROM t ORDER BY u, id DESC", "0 2 1 5 4 3", 6, 6 * 2048),
+        ] {
+            let before = (reads(session), count(session, "Large_value_bytes_read"));
+            assert_eq!(query(session, sql).join(" "), expected, "{sql}");
+            let after = (reads(session), count(session, "Large_value_bytes_read"));
+            assert_eq!((after.0 - before.0, after.1 - before.1), (values, bytes), "{sql}");
+        }
+        query(session, "SET max_sort_length = 8");
+        assert_eq!(query(session, "SELECT id FROM t ORDER BY u, id").join(" "), "0 1 2 3 4 5");
     });
 }
 

@@ -15,6 +15,8 @@ use crate::run::{Keep, SpillFile};
 pub struct MemoryLimits {
     /// `sort_buffer_size`.
     pub sort_bytes: usize,
+    /// `max_sort_length`: so many bytes of weights of a padded text an order looks at.
+    pub sort_value_bytes: usize,
     /// `join_buffer_size`, for the kept side of a hash join or a nested loop.
     pub join_bytes: usize,
     /// `tmp_table_size`: groups, distinct rows, the two sides of EXCEPT and INTERSECT, kept rows.
@@ -29,6 +31,7 @@ impl Default for MemoryLimits {
     fn default() -> MemoryLimits {
         MemoryLimits {
             sort_bytes: 256 << 10,
+            sort_value_bytes: 1024,
             join_bytes: 256 << 10,
             temporary_bytes: 16 << 20,
             group_concat_bytes: 1024,

@@ -75,6 +75,7 @@ impl LocalSession {
         let bytes = |id| usize::try_from(self.variables.unsigned(id)).unwrap_or(usize::MAX);
         let limits = MemoryLimits {
             sort_bytes: operator_bytes(bytes(known::sort_buffer_size())),
+            sort_value_bytes: bytes(known::max_sort_length()),
             join_bytes: operator_bytes(bytes(known::join_buffer_size())),
             temporary_bytes: bytes(known::tmp_table_size()),
             group_concat_bytes: bytes(known::group_concat_max_len()),

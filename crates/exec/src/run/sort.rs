@@ -1,20 +1,20 @@
-//! ORDER BY: normalised keys compared byte by byte by a [`Sorter`]; a heap for the first rows, while they fit into memory.
+//! ORDER BY: normalised keys compared byte by byte by a [`Sorter`]; a heap for the first rows, while they fit into memory. Where
+//! keys are large values apart from their rows, beginnings of them are compared first, see `refine`.
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
-use std::sync::Arc;
 
 use plan::Expr;
 use plan::physical::{Node, PhysicalPlan};
 use types::vector::BATCH_ROWS_MAX;
-use types::{Batch, Column, DataType, Physical};
+use types::{Batch, Physical};
 
-use super::kept::columns;
+use super::refine::{Least, Refine};
+use super::sort_keys::SortKeys;
 use super::sorter::Sorter;
 use super::{Kept, Operator, RowLimit, Source};
 use crate::context::ExecContext;
-use crate::expr::{Program, Scratch, SqlResult};
-use crate::key::append_key;
+use crate::expr::SqlResult;
 use crate::prepare::Programs;
 
 /// Rows up to which a LIMIT is answered with a heap instead of a whole sort.
@@ -22,10 +22,7 @@ const HEAP_ROWS_MAX: u64 = 100_000;
 
 pub(super) struct Sort<'p> {
     input: Source<'p>,
-    program: Arc<Program>,
-    scratch: Scratch,
-    values: Vec<Column>,
-    types: Vec<(DataType, bool)>,
+    keys: SortKeys,
     count: Option<RowLimit>,
     offset: Option<RowLimit>,
     shapes: Vec<Physical>,
@@ -34,6 +31,8 @@ pub(super) struct Sort<'p> {
     sorter: Sorter,
     /// The rows are on disk.
     merged: bool,
+    /// Keys may lie apart: the rows in order come from here.
+    refine: Option<Refine>,
     /// The first rows, found with a heap: the rows, and their numbers in order.
     first: Option<(Kept, Vec<u32>)>,
     next: usize,
@@ -79,38 +78,26 @@ impl<'p> Sort<'p> {
         programs: &mut Programs<'_>,
     ) -> SqlResult<Sort<'p>> {
         let shapes = input.shapes();
-        let input = Source::new(plan, input, programs)?;
-        let exprs: Vec<Expr> = keys.iter().map(|(expr, _)| expr.clone()).collect();
-        let program = programs.take(&exprs)?;
-        let scratch = program.scratch();
-        let types: Vec<(DataType, bool)> =
-            keys.iter().map(|(expr, descending)| (expr.data_type.clone(), *descending)).collect();
-        let values = columns(types.iter().map(|(data_type, _)| data_type.physical()));
+        let node = input;
+        let input = Source::new(plan, node, programs)?;
+        let keys = SortKeys::new(plan, node, keys, programs)?;
         let mut one = |expr: Option<&Expr>| expr.map(|expr| RowLimit::new(expr, programs)).transpose();
         let count = one(limit.map(|(count, _)| count))?;
         let offset = one(limit.and_then(|(_, offset)| offset))?;
         Ok(Sort {
             input,
-            program,
-            scratch,
-            values,
-            types,
+            keys,
             count,
             offset,
             sorter: Sorter::new(&shapes),
             shapes,
             done: false,
             merged: false,
+            refine: None,
             first: None,
             next: 0,
             end: 0,
         })
-    }
-
-    fn append_key(&self, row: usize, out: &mut Vec<u8>) {
-        for (column, (data_type, descending)) in self.values.iter().zip(&self.types) {
-            append_key(column.cell(row), data_type, *descending, out);
-        }
     }
 
     fn fill(&mut self, ctx: &mut ExecContext<'_>) -> SqlResult<()> {
@@ -129,7 +116,44 @@ impl<'p> Sort<'p> {
             return Ok(());
         }
         self.input.start(ctx)?;
+        if self.keys.are_apart() {
+            let wanted = usize::try_from(wanted).ok().filter(|&wanted| wanted as u64 <= HEAP_ROWS_MAX);
+            return self.fill_apart(ctx, wanted);
+        }
         if wanted <= HEAP_ROWS_MAX { self.fill_heap(ctx, wanted as usize) } else { self.fill_all(ctx, None) }
+    }
+
+    /// All rows, or those that may be among the first `wanted`, with as much of their keys as lies in the rows.
+    fn fill_apart(&mut self, ctx: &mut ExecContext<'_>, wanted: Option<usize>) -> SqlResult<()> {
+        let limit = ctx.limits.sort_bytes;
+        let mut least = wanted.map(Least::new);
+        let mut sorter = Sorter::new(&self.shapes);
+        let mut key = Vec::new();
+        let mut rows = Vec::new();
+        while self.input.next(ctx)? {
+            self.keys.evaluate(&self.input.batch, ctx)?;
+            rows.clear();
+            for row in 0..self.input.batch.row_count {
+                key.clear();
+                let open = self.keys.append_to_depth(row, 0, ctx, &mut key)?;
+                if least.as_mut().is_none_or(|least| least.admits(&key, open)) {
+                    rows.push(row as u32);
+                    sorter.push_key(&key);
+                }
+            }
+            if rows.len() < self.input.batch.row_count {
+                super::scan::keep_rows(&mut self.input.batch, &rows);
+            }
+            if !rows.is_empty() {
+                sorter.push_rows(&self.input.batch, limit, ctx)?;
+            }
+            // So many, or so large, that all had better be sorted.
+            least = least.filter(|least| least.bytes() <= limit);
+            ctx.check()?;
+        }
+        sorter.finish(limit, ctx)?;
+        self.refine = Some(Refine::new(sorter, &self.shapes));
+        Ok(())
     }
 
     /// All rows; those whose key is not below `least` cannot be among the wanted ones.
@@ -138,11 +162,11 @@ impl<'p> Sort<'p> {
         let mut key = Vec::new();
         let mut rows = Vec::new();
         while self.input.next(ctx)? {
-            self.program.eval(&mut self.scratch, &self.input.batch, &mut ctx.eval, &mut self.values)?;
+            self.keys.evaluate(&self.input.batch, ctx)?;
             rows.clear();
             for row in 0..self.input.batch.row_count {
                 key.clear();
-                self.append_key(row, &mut key);
+                self.keys.append(row, ctx, &mut key);
                 if least.is_some_and(|least| *key >= *least) {
                     continue;
                 }
@@ -172,11 +196,11 @@ impl<'p> Sort<'p> {
         let mut key = Vec::new();
         let mut rows = Vec::new();
         while self.input.next(ctx)? {
-            self.program.eval(&mut self.scratch, &self.input.batch, &mut ctx.eval, &mut self.values)?;
+            self.keys.evaluate(&self.input.batch, ctx)?;
             rows.clear();
             for row in 0..self.input.batch.row_count {
                 key.clear();
-                self.append_key(row, &mut key);
+                self.keys.append(row, ctx, &mut key);
                 arrival += 1;
                 let number = (kept.len() + rows.len()) as u32;
                 if heap.len() < wanted {
@@ -256,10 +280,11 @@ impl Operator for Sort<'_> {
         self.done = false;
         self.sorter.clear();
         self.merged = false;
+        self.refine = None;
         self.first = None;
         self.next = 0;
         self.end = 0;
-        self.scratch.reset();
+        self.keys.reset();
         Ok(())
     }
 
@@ -267,10 +292,17 @@ impl Operator for Sort<'_> {
         if !std::mem::replace(&mut self.done, true) {
             self.fill(ctx)?;
         }
-        if self.merged {
+        if self.merged || self.refine.is_some() {
             // A LIMIT too large for the heap: count rows while merging.
             loop {
-                if self.end == 0 || !self.sorter.next_merged(out)? {
+                if self.end == 0 {
+                    return Ok(false);
+                }
+                let more = match &mut self.refine {
+                    Some(refine) => refine.next(self.end, &mut self.keys, ctx, out)?,
+                    None => self.sorter.next_merged(out)?,
+                };
+                if !more {
                     return Ok(false);
                 }
                 let rows = out.row_count;

@@ -176,6 +176,19 @@ impl Sorter {
         }
     }
 
+    /// As [`Sorter::next`], with their keys.
+    pub(super) fn next_with_keys(&mut self, out: &mut Batch, keys: &mut BytesColumn) -> SqlResult<bool> {
+        if let Some(merge) = &mut self.merge {
+            return merge.next(out, Some(keys));
+        }
+        while self.next < self.order.len() && out.row_count < BATCH_ROWS_MAX && !out.is_full() {
+            keys.push(self.keys.get(self.order[self.next].row as usize));
+            self.append_row(self.next, out);
+            self.next += 1;
+        }
+        Ok(out.row_count > 0)
+    }
+
     /// Appends the next rows, wherever they are; false if there were none.
     pub(super) fn next(&mut self, out: &mut Batch) -> SqlResult<bool> {
         if self.merge.is_some() {

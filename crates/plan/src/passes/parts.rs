@@ -13,8 +13,8 @@
 use crate::expr::{ColumnId, Expr, ExprKind, Subquery, SubqueryKind};
 use crate::function::FunctionId;
 use crate::logical::{
-    AggregateFunction, Bound, ColumnInfo, JoinKind, Logical, PartKind, TableIndex, TablePart, TestKind,
-    TextTest,
+    AggregateFunction, Bound, ColumnInfo, JoinKind, Logical, PartKind, SortKey, TableIndex, TablePart,
+    TestKind, TextTest,
 };
 use crate::rewrite::free_columns;
 use crate::text::{column_name, expr_text};
@@ -113,7 +113,11 @@ impl Parts<'_> {
         }
         tree.each_expr_mut(&mut |expr| self.expr(expr, &scope));
         match tree {
-            Logical::Filter { .. } | Logical::Sort { .. } | Logical::Limit { .. } => seen,
+            Logical::Sort { keys, .. } => {
+                self.order(keys, &seen);
+                seen
+            }
+            Logical::Filter { .. } | Logical::Limit { .. } => seen,
             Logical::Project { items, .. } => {
                 // A column that is only named anew is the same column.
                 for (id, expr) in items {
@@ -156,6 +160,23 @@ impl Parts<'_> {
             | Logical::Distinct { .. }
             | Logical::SetOp { .. } => Vec::new(),
         }
+    }
+
+    /// An order goes by what lies in the rows, and by more of the values where that does not decide.
+    fn order(&mut self, keys: &mut [SortKey], scope: &[Seen]) {
+        for key in keys {
+            let Some(column) = key.expr.as_column().and_then(|id| find(scope, id)) else { continue };
+            let stored = self.stored(column);
+            if stored.is_string() && !self.is_key(column) && key.expr.data_type == stored {
+                key.expr.kind = ExprKind::Column(self.part(column, PartKind::Whole, stored));
+            }
+        }
+    }
+
+    /// Whether the column is in an index: that is found by the column itself.
+    fn is_key(&self, column: Seen) -> bool {
+        let table = &self.bound.tables[column.table.0 as usize].entry.definition;
+        table.indexes.iter().any(|index| index.parts.iter().any(|part| part.column == column.ordinal))
     }
 
     fn large_columns(&self, table: TableIndex) -> Vec<Seen> {
@@ -261,9 +282,7 @@ impl Parts<'_> {
         };
         let is_text = table.columns[seen.ordinal].data_type.is_string()
             && table.columns[seen.ordinal].data_type.collation.charset() == collation.charset();
-        let is_key =
-            table.indexes.iter().any(|index| index.parts.iter().any(|part| part.column == seen.ordinal));
-        if !is_text || is_key || !texts.iter().all(is_comparable) {
+        if !is_text || self.is_key(seen) || !texts.iter().all(is_comparable) {
             return None;
         }
         Some((seen, TextTest { kind, collation, texts: texts.to_vec() }))
