@@ -18,12 +18,25 @@ pub const BATCH_ROWS_MAX: usize = 1024;
 pub const BATCH_BYTES_TARGET: usize = 4 << 20;
 
 /// Which rows of a column are NULL: one bit a row, 1 = NULL.
-#[derive(Clone, Debug, Default, Eq, PartialEq)]
+///
+/// Words behind the last NULL may be missing and mean "not NULL": a column without NULLs takes no memory for them, which is one
+/// allocation less for each column of each statement.
+#[derive(Clone, Debug, Default)]
 pub struct Nulls {
     words: Vec<u64>,
     len: usize,
     any: bool,
 }
+
+impl PartialEq for Nulls {
+    fn eq(&self, other: &Nulls) -> bool {
+        let (short, long) = if self.words.len() <= other.words.len() { (self, other) } else { (other, self) };
+        let (common, rest) = long.words.split_at(short.words.len());
+        self.len == other.len && *common == *short.words && rest.iter().all(|&word| word == 0)
+    }
+}
+
+impl Eq for Nulls {}
 
 impl Nulls {
     /// No rows.
@@ -55,7 +68,7 @@ impl Nulls {
     #[inline]
     #[must_use]
     pub fn is_null(&self, row: usize) -> bool {
-        self.any && self.words[row / 64] >> (row % 64) & 1 == 1
+        self.any && self.words.get(row / 64).is_some_and(|word| word >> (row % 64) & 1 == 1)
     }
 
     /// How many rows are NULL.
@@ -67,14 +80,18 @@ impl Nulls {
     /// Appends a row.
     #[inline]
     pub fn push(&mut self, null: bool) {
-        if self.len.is_multiple_of(64) {
-            self.words.push(0);
-        }
-        if null {
-            self.words[self.len / 64] |= 1 << (self.len % 64);
-            self.any = true;
-        }
         self.len += 1;
+        if null {
+            self.mark(self.len - 1);
+        }
+    }
+
+    fn mark(&mut self, row: usize) {
+        if self.words.len() <= row / 64 {
+            self.words.resize(row / 64 + 1, 0);
+        }
+        self.words[row / 64] |= 1 << (row % 64);
+        self.any = true;
     }
 
     /// Appends rows that are all NULL, or all not.
@@ -85,7 +102,6 @@ impl Nulls {
             }
         } else {
             self.len += count;
-            self.words.resize(self.len.div_ceil(64), 0);
         }
     }
 
@@ -93,15 +109,16 @@ impl Nulls {
     #[inline]
     pub fn set_null(&mut self, row: usize) {
         assert!(row < self.len);
-        self.words[row / 64] |= 1 << (row % 64);
-        self.any = true;
+        self.mark(row);
     }
 
     /// Marks a row not NULL.
     pub fn set_valid(&mut self, row: usize) {
         assert!(row < self.len);
-        self.words[row / 64] &= !(1 << (row % 64));
-        self.any = self.words.iter().any(|&word| word != 0);
+        if let Some(word) = self.words.get_mut(row / 64) {
+            *word &= !(1 << (row % 64));
+            self.any = self.words.iter().any(|&word| word != 0);
+        }
     }
 
     /// No rows; the memory stays.
@@ -114,7 +131,7 @@ impl Nulls {
     /// Exactly `len` rows, none NULL.
     pub fn reset(&mut self, len: usize) {
         self.clear();
-        self.extend(len, false);
+        self.len = len;
     }
 
     /// Keeps the first `len` rows.
@@ -125,7 +142,7 @@ impl Nulls {
         self.len = len;
         self.words.truncate(len.div_ceil(64));
         if !len.is_multiple_of(64)
-            && let Some(last) = self.words.last_mut()
+            && let Some(last) = self.words.get_mut(len / 64)
         {
             *last &= (1 << (len % 64)) - 1;
         }
@@ -136,6 +153,9 @@ impl Nulls {
     pub fn union_with(&mut self, other: &Nulls) {
         assert!(self.len == other.len);
         if other.any {
+            if self.words.len() < other.words.len() {
+                self.words.resize(other.words.len(), 0);
+            }
             for (mine, theirs) in self.words.iter_mut().zip(&other.words) {
                 *mine |= theirs;
             }
@@ -146,15 +166,11 @@ impl Nulls {
     /// Becomes a copy of `other`, keeping its own memory.
     pub fn copy_from(&mut self, other: &Nulls) {
         self.words.clear();
-        self.words.extend_from_slice(&other.words);
+        if other.any {
+            self.words.extend_from_slice(&other.words);
+        }
         self.len = other.len;
         self.any = other.any;
-    }
-
-    /// The bits, 64 rows a word, row 0 lowest.
-    #[must_use]
-    pub fn words(&self) -> &[u64] {
-        &self.words
     }
 }
 
@@ -703,6 +719,71 @@ mod tests {
         assert_eq!(other.count(), 11);
         nulls.truncate(3);
         assert!(!nulls.any());
+    }
+
+    #[test]
+    fn nulls_are_what_a_list_of_flags_is() {
+        let mut state = 0x9e37_79b9_7f4a_7c15u64;
+        let mut below = |end: usize| {
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            (state >> 11) as usize % end
+        };
+        for _ in 0..300 {
+            let (mut nulls, mut flags) = (Nulls::new(), Vec::new());
+            for _ in 0..40 {
+                match below(9) {
+                    0 => {
+                        let (count, null) = (below(150), below(4) == 0);
+                        nulls.extend(count, null);
+                        flags.resize(flags.len() + count, null);
+                    }
+                    1 => {
+                        let len = below(flags.len() + 20);
+                        nulls.truncate(len);
+                        flags.truncate(len);
+                    }
+                    2 if !flags.is_empty() => {
+                        let row = below(flags.len());
+                        nulls.set_null(row);
+                        flags[row] = true;
+                    }
+                    3 if !flags.is_empty() => {
+                        let row = below(flags.len());
+                        nulls.set_valid(row);
+                        flags[row] = false;
+                    }
+                    4 => {
+                        let (mut other, mut others) = (Nulls::new(), Vec::new());
+                        for _ in 0..flags.len() {
+                            others.push(below(100) == 0);
+                            other.push(others[others.len() - 1]);
+                        }
+                        nulls.union_with(&other);
+                        flags.iter_mut().zip(&others).for_each(|(flag, &other)| *flag |= other);
+                    }
+                    _ => {
+                        let null = below(3) == 0;
+                        nulls.push(null);
+                        flags.push(null);
+                    }
+                }
+                let mut again = Nulls::new();
+                flags.iter().for_each(|&null| again.push(null));
+                assert_eq!(nulls, again);
+                assert!((0..flags.len()).all(|row| nulls.is_null(row) == flags[row]));
+                assert_eq!(
+                    (nulls.len(), nulls.count()),
+                    (flags.len(), flags.iter().filter(|&&null| null).count())
+                );
+                assert_eq!(nulls.any(), nulls.count() > 0);
+                let mut copy = Nulls::new();
+                copy.push(true);
+                copy.copy_from(&nulls);
+                assert_eq!(copy, nulls);
+            }
+        }
     }
 
     #[test]

@@ -16,6 +16,8 @@ use crate::count::Counter;
 const CAPABILITIES: Capabilities =
     Capabilities(Capabilities::PROTOCOL_41.0 | Capabilities::DEPRECATE_EOF.0 | Capabilities::TRANSACTIONS.0);
 const ROWS: u32 = 500;
+/// Times that statements over wide rows are counted.
+const WIDE_TIMES: u32 = 16;
 
 /// A conversation whose answers are looked at and dropped.
 struct Client {
@@ -108,6 +110,7 @@ pub(crate) fn count(counter: &mut Counter) {
     }
     prepared(counter, &mut client);
     texts(counter, &mut client);
+    wide(counter, &mut client);
     drop(client);
     engine.close().expect("the store closes");
 }
@@ -143,4 +146,36 @@ fn texts(counter: &mut Counter, client: &mut Client) {
         client.query(&format!("INSERT INTO grows VALUES ({}, 3, 'some text')", 1000 + number))
     });
     counter.count("session.prepare_point_select", 32, |_| client.prepare("SELECT k, c FROM t WHERE id = ?"));
+}
+
+/// What an ORM sends for an object of many columns: a long text, an alias for each column.
+fn wide(counter: &mut Counter, client: &mut Client) {
+    for columns in [100, 400] {
+        let list = |each: &dyn Fn(u32) -> String| (0..columns).map(each).collect::<Vec<_>>().join(", ");
+        let table = format!("wide{columns}");
+        client.query(&format!(
+            "CREATE TABLE {table} (id INT PRIMARY KEY, {})",
+            list(&|n| format!("column_number_{n} INT"))
+        ));
+        client.query(&format!("INSERT INTO {table} VALUES (1, {})", list(&|n| n.to_string())));
+        let aliases = list(&|n| format!("{table}_0_.column_number_{n} AS entity_column_number_{n}_0_"));
+        let select =
+            |number| format!("SELECT {aliases} FROM {table} {table}_0_ WHERE id = {:03}", number % 2);
+        let insert = |number: u32| {
+            format!("INSERT INTO {table} VALUES ({}, {})", 10 + number, list(&|n| (n + number).to_string()))
+        };
+        let update = |number: u32| {
+            let sets = list(&|n| format!("column_number_{n} = {}", n + number));
+            format!("UPDATE {table} SET {sets} WHERE id = {}", 10 + number)
+        };
+        let mut each = |kind: &str, text: &dyn Fn(u32) -> String| {
+            let texts: Vec<String> = (0..2 * WIDE_TIMES).map(text).collect();
+            counter.count(&format!("session.text_{kind}_{columns}_columns"), WIDE_TIMES, |number| {
+                client.query(&texts[number as usize])
+            });
+        };
+        each("select", &select);
+        each("insert", &insert);
+        each("update", &update);
+    }
 }

@@ -32,14 +32,23 @@ use crate::variables::sql_mode::SqlModes;
 
 /// Most templates one session remembers.
 const ENTRIES_MAX: usize = 256;
-/// Most bytes they may take, plans counted as [`PLAN_BYTES`].
+/// Most bytes they may take, plans counted as by [`Entry::bytes`].
 const BYTES_MAX: usize = 4 << 20;
-/// What a plan is taken to need.
-const PLAN_BYTES: usize = 12 << 10;
-/// Longest template that is remembered.
-const TEMPLATE_BYTES_MAX: usize = 16 << 10;
-/// A statement with more literals is planned each time: a bulk INSERT gains nothing.
-const LITERALS_MAX: usize = 128;
+/// What a plan is taken to need, and what it needs more for each byte of a template (columns, literals).
+const PLAN_BYTES: usize = 8 << 10;
+const PLAN_BYTES_PER_TEMPLATE_BYTE: usize = 4;
+/// Longest template that is remembered: a list of as many columns as a table may have, each with an alias of its own.
+const TEMPLATE_BYTES_MAX: usize = 512 << 10;
+/// Most literals of a statement that is remembered: two for each column of the widest row.
+const LITERALS_MAX: usize = 8192;
+/// Several rows with more literals are planned each time: a bulk INSERT gains nothing.
+const ROWS_LITERALS_MAX: usize = 128;
+/// A larger template, or one of more literals, is kept when it comes for the second time: lists (`IN`) of ever other lengths are as
+/// many templates, and would push out what comes again.
+const KEPT_AT_ONCE_BYTES_MAX: usize = 16 << 10;
+const KEPT_AT_ONCE_LITERALS_MAX: usize = 128;
+/// How many of those a session knows to have come.
+const CAME_MAX: usize = 16;
 
 /// What is known about a template.
 #[derive(Debug)]
@@ -52,7 +61,8 @@ struct Entry {
 
 impl Entry {
     fn bytes(&self) -> usize {
-        self.template.len() + size_of::<Self>() + if self.plan.is_some() { PLAN_BYTES } else { 0 }
+        let plan = PLAN_BYTES + PLAN_BYTES_PER_TEMPLATE_BYTE * self.template.len();
+        self.template.len() + size_of::<Self>() + if self.plan.is_some() { plan } else { 0 }
     }
 }
 
@@ -62,6 +72,9 @@ struct Templates {
     entries: HashMap<u64, Entry, foldhash::fast::FixedState>,
     bytes: usize,
     clock: u64,
+    /// Keys of large templates that came and were not kept; the oldest is overwritten.
+    came: [u64; CAME_MAX],
+    came_next: usize,
 }
 
 impl Templates {
@@ -71,6 +84,21 @@ impl Templates {
         let entry = self.entries.get_mut(&key).filter(|entry| *entry.template == *template)?;
         entry.used = self.clock;
         Some(entry)
+    }
+
+    /// Whether a template that is not remembered should be: a small one at once, a large one if it came before.
+    fn is_worth_keeping(&mut self, key: u64, digested: &Digested<'_>) -> bool {
+        if digested.literals.len() <= KEPT_AT_ONCE_LITERALS_MAX
+            && digested.template.len() <= KEPT_AT_ONCE_BYTES_MAX
+        {
+            return true;
+        }
+        if self.came.contains(&key) {
+            return true;
+        }
+        self.came[self.came_next] = key;
+        self.came_next = (self.came_next + 1) % CAME_MAX;
+        false
     }
 
     fn put(&mut self, key: u64, template: &[u8], plan: Option<CachedPlan>) {
@@ -414,15 +442,19 @@ impl LocalSession {
         let Some(digested) = syntax::digest(sql, self.settings.sql_mode.for_syntax(), scratch) else {
             return Ok(Recognised::Parse);
         };
+        let several_rows = digested.rows.is_some_and(|rows| rows.row_count > 1);
         if digested.param_count > 0
-            || digested.literals.len() > LITERALS_MAX
+            || digested.literals.len() > if several_rows { ROWS_LITERALS_MAX } else { LITERALS_MAX }
             || digested.template.len() > TEMPLATE_BYTES_MAX
             || digested.more && !self.multi_statements
         {
             return Ok(Recognised::Parse);
         }
         let key = self.key_of(&digested);
-        let Some(entry) = templates.find(key, digested.template) else { return Ok(Recognised::Keep(key)) };
+        let Some(entry) = templates.find(key, digested.template) else {
+            let keep = templates.is_worth_keeping(key, &digested);
+            return Ok(if keep { Recognised::Keep(key) } else { Recognised::Parse });
+        };
         let mut values = recycle(std::mem::take(kept));
         if entry.plan.is_none() || !self.take_values(sql, &digested, unescaped, &mut values) {
             return Ok(Recognised::Parse);
@@ -533,6 +565,28 @@ mod tests {
         assert!(templates.find(1, &1u64.to_le_bytes()).is_none());
         assert!(templates.find(9999, b"new").is_some());
         assert!(templates.find(9999, b"old").is_none(), "the same hash is not the same text");
+    }
+
+    #[test]
+    fn a_large_template_is_kept_when_it_comes_again() {
+        let mut templates = Templates::default();
+        let mut scratch = DigestScratch::default();
+        let mut keeps = |key: u64, sql: String| {
+            let digested = syntax::digest(sql.as_bytes(), syntax::SqlMode::default(), &mut scratch).unwrap();
+            templates.is_worth_keeping(key, &digested)
+        };
+        let list = |count: usize| format!("SELECT a FROM t WHERE id IN (1{})", ", 1".repeat(count - 1));
+        assert!(keeps(1, list(KEPT_AT_ONCE_LITERALS_MAX)));
+        for key in 0..3 * CAME_MAX as u64 {
+            assert!(!keeps(100 + key, list(KEPT_AT_ONCE_LITERALS_MAX + 1)), "the first time");
+        }
+        assert!(keeps(100 + 3 * CAME_MAX as u64 - 1, list(KEPT_AT_ONCE_LITERALS_MAX + 1)));
+        assert!(!keeps(100, list(KEPT_AT_ONCE_LITERALS_MAX + 1)), "that was long ago");
+        let wide: String =
+            (0..400).map(|n| format!("e.column_number_{n} AS entity_column_number_{n}_0_, ")).collect();
+        let wide = format!("SELECT {wide} 1 FROM t e");
+        assert!(!keeps(2, wide.clone()));
+        assert!(keeps(2, wide));
     }
 
     #[test]

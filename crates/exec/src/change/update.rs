@@ -1,6 +1,7 @@
 //! UPDATE: rows come from the source with their locators, locked; assignments go from left to right.
 
 use plan::physical::{PhysicalPlan, UpdatePlan, UpdateTarget};
+use plan::{Expr, ExprKind};
 use table::{Updated, WriteError};
 use types::vector::BytesColumn;
 use types::{Batch, Cell, Column};
@@ -41,8 +42,16 @@ struct CompiledTarget {
 struct Assignment {
     ordinal: usize,
     position: usize,
-    /// `None`: DEFAULT.
-    value: Option<Computed>,
+    value: Assigned,
+}
+
+/// What a column is set to.
+#[derive(Debug)]
+enum Assigned {
+    Default,
+    /// Stored as it comes, as by INSERT: no program and no columns of its own for it.
+    Param(u32),
+    Computed(Computed),
 }
 
 impl Compiled {
@@ -78,8 +87,9 @@ impl CompiledTarget {
         for assign in &target.assignments {
             let ordinal = assign.column;
             let value = match &assign.value {
-                Some(value) => Some(Computed::new(ordinal, value)?),
-                None => None,
+                Some(Expr { kind: ExprKind::Param(index), .. }) => Assigned::Param(*index),
+                Some(value) => Assigned::Computed(Computed::new(ordinal, value)?),
+                None => Assigned::Default,
             };
             // A generated column may only be set to DEFAULT, which it has anyway.
             if definition.columns[ordinal].generated.is_some() {
@@ -151,7 +161,10 @@ pub(super) fn run(
             programs: compiled
                 .assignments
                 .iter()
-                .map(|assign| assign.value.as_ref().map(rules::Running::new))
+                .map(|assign| match &assign.value {
+                    Assigned::Computed(value) => Some(rules::Running::new(value)),
+                    Assigned::Param(_) | Assigned::Default => None,
+                })
                 .collect(),
             seen: several.then(|| Unseen::new(update.source.shapes())),
         });
@@ -265,7 +278,13 @@ impl Target<'_> {
             let ordinal = assign.ordinal;
             let target = ColumnTarget { definition, ordinal, row: number, null_allowed: false };
             match (&assign.value, program) {
-                (Some(computed), Some(program)) => {
+                (Assigned::Param(index), _) => {
+                    let value = ctx.eval.params.get(*index as usize);
+                    let value = value.ok_or_else(|| internal("a parameter without a value"))?;
+                    let out = &mut input.columns[assign.position];
+                    storing.put_value(target, value, false, out, ctx.eval.warnings)?;
+                }
+                (Assigned::Computed(computed), Some(program)) => {
                     let value = program.eval(computed, input, &mut ctx.eval)?;
                     let out = &mut input.columns[assign.position];
                     storing.put(target, value, &computed.data_type, out, ctx.eval.warnings)?;

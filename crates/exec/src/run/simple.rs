@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use plan::{Expr, ExprKind};
+use smallvec::SmallVec;
 use types::vector::BATCH_ROWS_MAX;
 use types::{Batch, Column};
 
@@ -131,14 +132,20 @@ pub(super) struct Project<'p> {
 
 impl<'p> Project<'p> {
     pub(super) fn new(input: Source<'p>, exprs: &[Expr], program: Arc<Program>) -> Project<'p> {
-        let mut moves = Vec::new();
+        let mut moves = Vec::with_capacity(exprs.len());
+        // One bit for each column of the input: a row may be thousands of columns wide.
+        let mut taken = SmallVec::<[u64; 4]>::new();
         for expr in exprs {
-            match expr.kind {
-                ExprKind::Input(position) if !moves.contains(&(position as usize)) => {
-                    moves.push(position as usize);
-                }
-                _ => break,
+            let ExprKind::Input(position) = expr.kind else { break };
+            let (word, bit) = (position as usize / 64, 1 << (position % 64));
+            if taken.len() <= word {
+                taken.resize(word + 1, 0);
             }
+            if taken[word] & bit != 0 {
+                break;
+            }
+            taken[word] |= bit;
+            moves.push(position as usize);
         }
         let scratch = program.scratch();
         let moves = (moves.len() == exprs.len()).then_some(moves);
