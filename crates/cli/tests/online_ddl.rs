@@ -82,8 +82,8 @@ fn next(state: &mut u64) -> u64 {
 }
 
 /// Changes rows of all kinds until told to stop, in transactions of which some are rolled back. Values of `u` go from row to
-/// row, and stay unique at each commit.
-fn write_until(server: &Server, stop: &AtomicBool, committed: &AtomicU64, writer: u64) {
+/// row, and stay unique at each commit. `mirror`: in `m` as in `t`.
+fn write_until(server: &Server, stop: &AtomicBool, committed: &AtomicU64, writer: u64, mirror: bool) {
     let mut connection = session(server);
     let mut state = 0x9E37_79B9_7F4A_7C15 ^ (writer + 1);
     let mut fresh = 1_000_000 * (writer + 1);
@@ -95,9 +95,16 @@ fn write_until(server: &Server, stop: &AtomicBool, committed: &AtomicU64, writer
             let (id, other, value) = (own(&mut state), own(&mut state), next(&mut state) % 1000);
             fresh += 1;
             let statements = match next(&mut state) % 6 {
-                0 => vec![format!("INSERT INTO t VALUES ({}, {value}, {fresh}, 'new')", fresh + 100_000)],
+                0 => vec![format!(
+                    "INSERT INTO t (id, x, u, s) VALUES ({}, {value}, {fresh}, 'new')",
+                    fresh + 100_000
+                )],
                 1 => vec![format!("DELETE FROM t WHERE id = {id}")],
                 2 => vec![format!("UPDATE t SET x = {value}, s = 'Text {value}' WHERE id = {id}")],
+                3 if mirror => vec![format!(
+                    "UPDATE t SET l = REPEAT('{value} ', {}) WHERE id = {id}",
+                    value * (1 + value % 30)
+                )],
                 3 => vec![format!("UPDATE t SET s = UPPER(s) WHERE id = {id}")],
                 4 => vec![format!(
                     "UPDATE t SET id = id + 10000000 * {}, x = NULL WHERE id = {id}",
@@ -116,12 +123,16 @@ fn write_until(server: &Server, stop: &AtomicBool, committed: &AtomicU64, writer
                 // Only a pair that is there may change values.
                 must(&mut connection, "SET @one = NULL, @two = NULL");
             }
-            for sql in statements {
+            let mirrored: Vec<String> = match mirror {
+                true => statements.iter().map(|sql| sql.replace(" t ", " m ")).collect(),
+                false => Vec::new(),
+            };
+            for sql in statements.into_iter().chain(mirrored) {
                 // A row moved twice onto the same place is the one thing that may be refused.
                 match run(&mut connection, &sql) {
                     Ok(_) => {}
                     Err(error) if error.number() == Some(1062) => {
-                        assert!(error.to_string().contains("t.PRIMARY"));
+                        assert!(mirror || error.to_string().contains("t.PRIMARY"));
                     }
                     Err(error) => panic!("{sql}: {error}"),
                 }
@@ -142,7 +153,7 @@ fn indexes_are_built_while_others_write() {
     std::thread::scope(|scope| {
         for writer in 0..2 {
             let (server, stop, committed) = (&server, &stop, &committed);
-            scope.spawn(move || write_until(server, stop, committed, writer));
+            scope.spawn(move || write_until(server, stop, committed, writer, false));
         }
         let stopping = StopAtEnd(&stop);
         while committed.load(Ordering::Relaxed) < 10 {
@@ -173,6 +184,84 @@ fn indexes_are_built_while_others_write() {
     assert_eq!(count_trees(&folder.path().join("data")), 0);
 }
 
+/// Two writers go on all the time, and change the same in a table that nobody alters: after each copy both hold the same.
+#[test]
+fn tables_are_copied_while_others_write() {
+    let server = Server::start(&["--skip-ssl"]);
+    let mut ddl = session(&server);
+    with_table(&mut ddl);
+    must(&mut ddl, "ALTER TABLE t ADD COLUMN l LONGTEXT, ADD INDEX kx (x)");
+    must(&mut ddl, "UPDATE t SET l = REPEAT(s, id) WHERE id % 600 = 0");
+    must(&mut ddl, "CREATE TABLE m LIKE t");
+    must(&mut ddl, "INSERT INTO m SELECT * FROM t");
+    let statements = [
+        "ALTER TABLE t FORCE, LOCK=NONE",
+        // Keys change with the rows, and go from row to row.
+        "ALTER TABLE t DROP PRIMARY KEY, ADD PRIMARY KEY (u), ADD UNIQUE ki (id), LOCK=NONE",
+        "ALTER TABLE t DROP PRIMARY KEY",
+        "ALTER TABLE t FORCE, ALGORITHM=INPLACE, LOCK=NONE",
+        "ALTER TABLE t DROP KEY ki, ADD PRIMARY KEY (id), ADD UNIQUE ku (u), LOCK=NONE",
+        "ALTER TABLE t MODIFY u DECIMAL(30,2), MODIFY s VARCHAR(80) CHARACTER SET latin1",
+        "ALTER TABLE t ADD COLUMN n INT NOT NULL DEFAULT 3, MODIFY l LONGTEXT FIRST, ADD INDEX kn (n, x), LOCK=NONE",
+        "ALTER TABLE t ADD CHECK (x < 1000), MODIFY n INT NULL, ADD INDEX kn2 (n)",
+        "OPTIMIZE TABLE t",
+    ];
+    let (stop, committed) = (AtomicBool::new(false), AtomicU64::new(0));
+    std::thread::scope(|scope| {
+        for writer in 0..2 {
+            let (server, stop, committed) = (&server, &stop, &committed);
+            scope.spawn(move || write_until(server, stop, committed, writer, true));
+        }
+        let stopping = StopAtEnd(&stop);
+        while committed.load(Ordering::Relaxed) < 10 {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        for statement in statements {
+            let before = committed.load(Ordering::Relaxed);
+            match statement.starts_with("ALTER") {
+                true => must(&mut ddl, statement),
+                false => assert_eq!(rows(&mut ddl, statement).len(), 2),
+            }
+            let meanwhile = committed.load(Ordering::Relaxed) - before;
+            assert!(meanwhile > 2, "{statement}: writers stood still");
+            // No transaction is half way.
+            must(&mut ddl, "LOCK TABLES t READ, m READ");
+            let of = |table: &str| {
+                format!(
+                    "SELECT id, x, u + 0.0, s, LENGTH(l), CRC32(l) FROM {table} ORDER BY id, CAST(u AS SIGNED)"
+                )
+            };
+            let (copied, expected) = (rows(&mut ddl, &of("t")), rows(&mut ddl, &of("m")));
+            let checked = rows(&mut ddl, "CHECK TABLE t EXTENDED");
+            must(&mut ddl, "UNLOCK TABLES");
+            let differ = copied.iter().zip(&expected).find(|(one, two)| !same_numbers(one, two));
+            assert!(
+                copied.len() == expected.len() && differ.is_none(),
+                "{statement}: {} and {} rows, {differ:?}",
+                copied.len(),
+                expected.len()
+            );
+            assert_eq!(checked, ["d.t|check|status|OK"], "{statement}");
+        }
+        drop(stopping);
+    });
+    for (index, columns) in [("kx", "x"), ("ku", "u"), ("kn", "n, x"), ("kn2", "n")] {
+        same_by(&mut ddl, index, columns);
+    }
+    drop(ddl);
+    let folder = server.folder();
+    server.stop();
+    assert_eq!(count_trees(&folder.path().join("data")), 0);
+}
+
+/// Whether lines say the same, but for digits behind a point.
+fn same_numbers(one: &str, two: &str) -> bool {
+    let plain = |line: &str| -> Vec<String> {
+        line.split('|').map(|cell| cell.trim_end_matches('0').trim_end_matches('.').to_owned()).collect()
+    };
+    one == two || plain(one) == plain(two)
+}
+
 /// Ends the writers however the test ends.
 struct StopAtEnd<'a>(&'a AtomicBool);
 
@@ -189,24 +278,34 @@ fn duplicates_made_meanwhile_are_found() {
     let (mut ddl, mut writer) = (session(&server), session(&server));
     with_table(&mut ddl);
     must(&mut ddl, &format!("INSERT INTO t VALUES ({}, 0, 5, '')", ROWS + 1));
-    let error = run(&mut ddl, "ALTER TABLE t ADD UNIQUE ku (u)").unwrap_err();
-    assert_eq!(
-        (error.number(), error.to_string().contains("Duplicate entry '5' for key 't.ku'")),
-        (Some(1062), true)
-    );
+    let by_copy = "ALTER TABLE t DROP PRIMARY KEY, ADD PRIMARY KEY (u)";
+    for (statement, key) in [("ALTER TABLE t ADD UNIQUE ku (u)", "t.ku"), (by_copy, "t.PRIMARY")] {
+        let error = run(&mut ddl, statement).unwrap_err();
+        assert_eq!(error.number(), Some(1062), "{error}");
+        assert!(error.to_string().contains(&format!("Duplicate entry '5' for key '{key}'")), "{error}");
+    }
     must(&mut ddl, &format!("DELETE FROM t WHERE id = {}", ROWS + 1));
+    for statement in ["ALTER TABLE t ADD UNIQUE ku (u)", by_copy] {
+        a_duplicate_comes(&mut ddl, &mut writer, statement);
+        must(&mut ddl, "DELETE FROM t WHERE u IN (5, -5)");
+        must(&mut ddl, "INSERT INTO t VALUES (5, 0, 5, '')");
+        run(&mut ddl, "DROP INDEX ku ON t").ok();
+    }
+}
+
+fn a_duplicate_comes(ddl: &mut Connection, writer: &mut Connection, statement: &str) {
     let (built, written) = std::thread::scope(|scope| {
-        let built = scope.spawn(|| run(&mut ddl, "ALTER TABLE t ADD UNIQUE ku (u)"));
+        let built = scope.spawn(|| run(ddl, statement));
         std::thread::sleep(Duration::from_millis(20));
-        let written = run(&mut writer, &format!("INSERT INTO t VALUES ({}, 0, 5, '')", ROWS + 1));
+        let written = run(writer, &format!("INSERT INTO t VALUES ({}, 0, 5, '')", ROWS + 1));
         (built.join().unwrap(), written)
     });
     let failed = [built.is_err(), written.is_err()];
     assert_eq!(failed.iter().filter(|failed| **failed).count(), 1, "{built:?} {written:?}");
     let error = built.err().or(written.err()).unwrap();
     assert_eq!(error.number(), Some(1062), "{error}");
-    must(&mut writer, "INSERT INTO t VALUES (-1, 0, -5, '')");
-    assert_eq!(rows(&mut writer, "CHECK TABLE t"), ["d.t|check|status|OK"]);
+    must(writer, "INSERT INTO t VALUES (-1, 0, -5, '')");
+    assert_eq!(rows(writer, "CHECK TABLE t"), ["d.t|check|status|OK"]);
 }
 
 /// At its end a build waits for a transaction that came meanwhile; KILL and `lock_wait_timeout` end the wait and the build.
@@ -217,18 +316,19 @@ fn a_build_that_cannot_end_goes_without_a_trace() {
     with_table(&mut ddl);
     must(&mut ddl, "SET lock_wait_timeout = 1");
     let mut ended = Vec::new();
-    for attempt in 0..2 {
-        if attempt == 1 {
-            must(&mut ddl, "SET lock_wait_timeout = 1000");
-        }
+    let copy = ("ALTER TABLE t DROP PRIMARY KEY, ADD PRIMARY KEY (u, id)", "(`u`,`id`)");
+    let back = "ALTER TABLE t DROP PRIMARY KEY, ADD PRIMARY KEY (id)";
+    let build = ("ALTER TABLE t ADD INDEX kx (x)", "kx");
+    for (attempt, (statement, mark)) in [build, build, copy, copy].into_iter().enumerate() {
+        must(&mut ddl, &format!("SET lock_wait_timeout = {}", [1, 1000][attempt % 2]));
         let id = ddl.connection_id();
         let built = std::thread::scope(|scope| {
-            let built = scope.spawn(|| run(&mut ddl, "ALTER TABLE t ADD INDEX kx (x)"));
+            let built = scope.spawn(|| run(&mut ddl, statement));
             // Whether it comes before the build, in it, or is too late: the writer's transaction is open at the end.
             std::thread::sleep(Duration::from_millis(5));
             must(&mut writer, "BEGIN");
             must(&mut writer, &format!("UPDATE t SET x = x + 1 WHERE id = {}", attempt + 1));
-            if attempt == 1 {
+            if attempt % 2 == 1 {
                 std::thread::sleep(Duration::from_millis(300));
                 let mut killer = server.root();
                 must(&mut killer, &format!("KILL QUERY {id}"));
@@ -238,10 +338,11 @@ fn a_build_that_cannot_end_goes_without_a_trace() {
             built
         });
         match built {
-            Ok(_) => must(&mut ddl, "DROP INDEX kx ON t"),
+            Ok(_) if mark == "kx" => must(&mut ddl, "DROP INDEX kx ON t"),
+            Ok(_) => must(&mut ddl, back),
             Err(error) => ended.push(error.number()),
         }
-        assert!(!rows(&mut writer, "SHOW CREATE TABLE t")[0].contains("kx"));
+        assert!(!rows(&mut writer, "SHOW CREATE TABLE t")[0].contains(mark));
     }
     assert!(ended.iter().all(|number| matches!(number, Some(1205 | 1317))), "{ended:?}");
     must(&mut ddl, "ALTER TABLE t ADD INDEX kx (x)");
@@ -258,20 +359,22 @@ fn too_many_changes_end_a_build() {
     let server = Server::start(&["--skip-ssl", "--innodb-online-alter-log-max-size=65536"]);
     let (mut ddl, mut writer) = (session(&server), session(&server));
     with_table(&mut ddl);
-    let error = (0..20).find_map(|_| {
-        let built = std::thread::scope(|scope| {
-            let built = scope.spawn(|| run(&mut ddl, "ALTER TABLE t ADD INDEX kx (x)"));
-            std::thread::sleep(Duration::from_millis(10));
-            must(&mut writer, "UPDATE t SET x = x + 1");
-            built.join().unwrap()
+    for statement in ["ALTER TABLE t ADD INDEX kx (x)", "ALTER TABLE t FORCE"] {
+        let error = (0..20).find_map(|_| {
+            let built = std::thread::scope(|scope| {
+                let built = scope.spawn(|| run(&mut ddl, statement));
+                std::thread::sleep(Duration::from_millis(10));
+                must(&mut writer, "UPDATE t SET x = x + 1");
+                built.join().unwrap()
+            });
+            if built.is_ok() {
+                run(&mut ddl, "DROP INDEX kx ON t").ok();
+            }
+            built.err()
         });
-        if built.is_ok() {
-            must(&mut ddl, "DROP INDEX kx ON t");
-        }
-        built.err()
-    });
-    let error = error.expect("one of twenty builds meets the writer");
-    assert_eq!(error.number(), Some(1799), "{error}");
+        let error = error.expect("one of twenty builds meets the writer");
+        assert_eq!(error.number(), Some(1799), "{error}");
+    }
     must(&mut ddl, "SET GLOBAL innodb_online_alter_log_max_size = 134217728");
     must(&mut ddl, "ALTER TABLE t ADD INDEX kx (x)");
     same_by(&mut ddl, "kx", "x");
@@ -310,6 +413,7 @@ fn a_kill_leaves_before_or_after() {
         ("ALTER TABLE t ADD INDEX kx (x), ADD INDEX ks (s)", "KEY `kx`"),
         ("ALTER TABLE t MODIFY u VARCHAR(30), ADD UNIQUE ku (u)", "`u` varchar(30)"),
         ("ALTER TABLE t DROP COLUMN s, ADD COLUMN z TEXT", "`z` text"),
+        ("ALTER TABLE t DROP PRIMARY KEY, ADD PRIMARY KEY (u, id), ADD KEY (x)", "(`u`,`id`)"),
         ("RENAME TABLE t TO tt", ""),
         ("DROP TABLE t", ""),
     ];
@@ -330,8 +434,8 @@ fn a_kill_leaves_before_or_after() {
             let mut root = session(&server);
             let tables = rows(&mut root, "SHOW TABLES");
             let after = match number {
-                3 => tables == ["tt"],
-                4 => tables.is_empty(),
+                4 => tables == ["tt"],
+                5 => tables.is_empty(),
                 _ => rows(&mut root, "SHOW CREATE TABLE t")[0].contains(mark),
             };
             assert!(after || (done == Some(false) && tables == ["t"]), "{statement}: {tables:?}");

@@ -26,7 +26,7 @@ pub mod output;
 pub mod prepare;
 mod run;
 
-pub use change::{Changed, run_change};
+pub use change::{Changed, RowChecks, run_change};
 pub use context::{ChangeSettings, ExecContext, FileLine, MemoryLimits, NodeCounter, SpillCounts};
 pub use error::{store_error, write_error};
 pub use output::{ReplySink, RowSink};

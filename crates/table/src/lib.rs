@@ -1,7 +1,7 @@
 //! Rows over bytes: codecs, index upkeep, large values, statistics, and the dictionary of definitions.
 //!
 //! Read [`codec`] first: how a value, a row and a key look as bytes; then [`Table`], which keeps a table's trees in
-//! step, [`IndexBuild`], by which new ones come beside writers, and [`foreign_key`], which keeps tables in step with each other; then [`dictionary`], which keeps the definitions.
+//! step, [`RowNotes`], by which all rows are worked on beside writers, [`IndexBuild`], and [`foreign_key`], which keeps tables in step with each other; then [`dictionary`], which keeps the definitions.
 
 mod auto_increment;
 mod check;
@@ -18,6 +18,7 @@ mod metadata_lock;
 mod part;
 mod print;
 mod read;
+mod row_notes;
 mod statistics;
 mod table;
 mod value;
@@ -30,12 +31,13 @@ pub use auto_increment::{AutoIncrement, auto_increment_limit, first_of_series};
 pub use check::{CheckDepth, CheckEnd, PROBLEMS_MAX, check_dictionary, tree_owners};
 pub use error::{DuplicateKey, ForeignKeyViolation, WriteError};
 pub use foreign_key::ForeignKeys;
-pub use index_build::{BuildPosition, IndexBuild, IndexBuildError};
+pub use index_build::{ColumnOrigin, IndexBuild, NewIndexes};
 pub use large::{LARGE_VALUE_BYTES_READ, LARGE_VALUES_READ};
 pub use metadata_lock::{MetadataLock, MetadataLockError, MetadataMode, Others, Patience};
 pub use part::{Columns, Judge, Part, PartKind, Verdict, Whole};
 pub use print::print_cell;
 pub use read::{ScanRequest, TableScan};
+pub use row_notes::{Note, NotedRow, RowNotes, TakenNotes, TooManyChanges};
 pub use table::{KeyBytesRange, Table, may_need_large_values};
 pub use value::with_cell;
 pub use write::{RowScratch, Updated, WriteContext};

@@ -12,8 +12,8 @@ use crate::auto_increment::AutoIncrement;
 use crate::codec::key::{KeyCodec, next_prefix};
 use crate::codec::row::Layout;
 use crate::entry::EntryCodec;
-use crate::index_build::IndexBuild;
 use crate::metadata_lock::MetadataLock;
+use crate::row_notes::RowNotes;
 use crate::statistics::Statistics;
 
 /// An index of an open table.
@@ -38,8 +38,8 @@ pub struct Table {
     pub(crate) clustered: Option<KeyCodec>,
     pub(crate) indexes: Vec<Index>,
     pub(crate) large: Option<Tree>,
-    /// Indexes that are being built: who writes notes there what changed.
-    pub(crate) build: Option<Arc<IndexBuild>>,
+    /// Somebody works on all rows: who writes notes there what changed.
+    pub(crate) notes: Option<Arc<RowNotes>>,
     counters: Arc<Counters>,
     /// The first commit whose snapshot shows all rows in all indexes.
     usable_from: AtomicU64,
@@ -115,17 +115,17 @@ impl Table {
         Self::open_with(store, definition, None, Some(Arc::clone(earlier.metadata_lock())), None)
     }
 
-    /// As [`Table::open_from`], of a table that gets indexes while it is written: those who write through it say so there.
+    /// As [`Table::open_from`], of a table that somebody works on while it is written: who writes through it notes that there.
     ///
     /// # Errors
     /// The store's.
-    pub fn open_building(
+    pub fn open_noted(
         store: &Store,
         definition: Arc<TableDefinition>,
         earlier: &Self,
-        build: Arc<IndexBuild>,
+        notes: Arc<RowNotes>,
     ) -> Result<Arc<Self>, StoreError> {
-        Self::open_with(store, definition, Some(earlier), None, Some(build))
+        Self::open_with(store, definition, Some(earlier), None, Some(notes))
     }
 
     /// The local table behind a catalog entry, for scans, which keep it.
@@ -140,7 +140,7 @@ impl Table {
         definition: Arc<TableDefinition>,
         earlier: Option<&Self>,
         metadata_lock: Option<Arc<MetadataLock>>,
-        build: Option<Arc<IndexBuild>>,
+        notes: Option<Arc<RowNotes>>,
     ) -> Result<Arc<Self>, StoreError> {
         let clustered =
             definition.clustered.map(|index| KeyCodec::new(&definition, &definition.indexes[index].parts));
@@ -154,7 +154,7 @@ impl Table {
             .collect();
         let usable_from = earlier.map_or(0, |earlier| earlier.usable_from.load(Ordering::Relaxed));
         let rows = store.tree(tree_id(definition.rows_tree))?;
-        let indexes = open_indexes(store, &definition, 0)?;
+        let indexes = open_indexes(store, &definition, 0..definition.indexes.len())?;
         let large = match definition.large_values_tree {
             TreeNumber(0) => None,
             tree => Some(store.tree(tree_id(tree))?),
@@ -187,7 +187,7 @@ impl Table {
             clustered,
             indexes,
             large,
-            build,
+            notes,
             counters,
             usable_from: AtomicU64::new(usable_from),
         }))
@@ -348,15 +348,15 @@ impl Table {
     }
 }
 
-/// The indexes of a definition from the `first` on.
+/// These indexes of a definition.
 pub(crate) fn open_indexes(
     store: &Store,
     definition: &TableDefinition,
-    first: usize,
+    ordinals: impl Iterator<Item = usize>,
 ) -> Result<Vec<Index>, StoreError> {
     let clustered =
         definition.clustered.map(|index| KeyCodec::new(definition, &definition.indexes[index].parts));
-    (first..definition.indexes.len())
+    ordinals
         .map(|ordinal| {
             let index = &definition.indexes[ordinal];
             let keys = KeyCodec::new(definition, &index.parts);

@@ -60,6 +60,14 @@ pub struct RowScratch {
     entry: EntryBytes,
 }
 
+impl RowScratch {
+    /// Where the row went that was inserted last.
+    #[must_use]
+    pub fn locator(&self) -> &[u8] {
+        &self.locator
+    }
+}
+
 /// What building a row's body needs.
 #[derive(Debug, Default)]
 struct BodyScratch {
@@ -176,6 +184,26 @@ impl Table {
         self.undo_on_error(transaction, savepoint, result)
     }
 
+    /// As [`Table::insert_with`], for a copy of the row at `locator` of another table: the same place here, if rows have hidden
+    /// numbers in both.
+    ///
+    /// # Errors
+    /// As [`Table::insert`].
+    pub fn insert_at(
+        &self,
+        transaction: &mut Transaction,
+        locator: &[u8],
+        cells: &[Cell<'_>],
+        context: WriteContext<'_>,
+        scratch: &mut RowScratch,
+    ) -> Result<(), WriteError> {
+        scratch.locator.clear();
+        scratch.locator.extend_from_slice(locator);
+        let savepoint = transaction.savepoint();
+        let result = self.insert_located(transaction, cells, context, scratch);
+        self.undo_on_error(transaction, Some(savepoint), result)
+    }
+
     fn undo_on_error<T>(
         &self,
         transaction: &mut Transaction,
@@ -197,15 +225,28 @@ impl Table {
         context: WriteContext<'_>,
         scratch: &mut RowScratch,
     ) -> Result<(), WriteError> {
-        let RowScratch { locator, body, entry } = scratch;
-        let cell = |ordinal: usize| cells[ordinal];
+        let locator = &mut scratch.locator;
         locator.clear();
         match &self.clustered {
             Some(codec) => {
-                codec.write(cell, context.zone, locator);
+                codec.write(|ordinal| cells[ordinal], context.zone, locator);
             }
             None => locator.extend_from_slice(&self.next_row_number()?.to_be_bytes()),
         }
+        self.insert_located(transaction, cells, context, scratch)
+    }
+
+    /// Inserts a row at `scratch.locator`.
+    #[inline(always)]
+    fn insert_located(
+        &self,
+        transaction: &mut Transaction,
+        cells: &[Cell<'_>],
+        context: WriteContext<'_>,
+        scratch: &mut RowScratch,
+    ) -> Result<(), WriteError> {
+        let RowScratch { locator, body, entry } = scratch;
+        let cell = |ordinal: usize| cells[ordinal];
         let variable = self.current_layout().variable_columns();
         let piece = |number: usize| match cells[variable[number] as usize] {
             Cell::Bytes(bytes) => Piece::Bytes(bytes),
@@ -219,8 +260,8 @@ impl Table {
                 self.insert_entry(transaction, index, entry, cell, context)?;
             }
         }
-        if let Some(build) = &self.build {
-            build.note(locator, None, context.zone);
+        if let Some(notes) = &self.notes {
+            notes.note(locator, None);
         }
         Ok(())
     }
@@ -532,14 +573,14 @@ impl Table {
                     .map_err(|error| from_store(error, index))?;
             }
         }
-        if let Some(build) = &self.build
-            && (moves || changes.iter().any(|change| build.holds(change.0)))
+        if let Some(notes) = &self.notes
+            && (moves || changes.iter().any(|change| notes.concerns(change.0)))
         {
             // Through UTC, so that the hour that a zone has twice gives the key that is there.
             let before = |ordinal: usize| old_memory.cell(self, old, ordinal, &Utc);
-            build.note(locator, Some(&before), &Utc);
+            notes.note(locator, Some(&before));
             if moves {
-                build.note(&new_locator, None, context.zone);
+                notes.note(&new_locator, None);
             }
         }
         Ok(())
@@ -548,7 +589,7 @@ impl Table {
     /// Whether index entries are made of this column.
     fn is_in_index(&self, ordinal: usize) -> bool {
         self.definition.indexes.iter().any(|index| index.parts.iter().any(|part| part.column == ordinal))
-            || self.build.as_ref().is_some_and(|build| build.holds(ordinal))
+            || self.notes.as_ref().is_some_and(|notes| notes.holds(ordinal))
     }
 
     /// Deletes the streams of a row's version except those that `kept` wants.
@@ -614,7 +655,7 @@ impl Table {
         let whole = self.whole_body(ReadFrom::Current(transaction), stored)?;
         let old = RowView::new(self.layout(version_of(&whole)), locator, locator, &whole);
         transaction.delete(&self.rows, locator, context.wait).map_err(|error| from_store(error, 0))?;
-        if self.build.is_some() || self.indexes.iter().any(|index| index.entries.is_some()) {
+        if self.notes.is_some() || self.indexes.iter().any(|index| index.entries.is_some()) {
             let memory = Materialized::read(self, &old, ReadFrom::Current(transaction), |ordinal| {
                 self.is_in_index(ordinal)
             })?;
@@ -628,9 +669,9 @@ impl Table {
                         .map_err(|error| from_store(error, index))?;
                 }
             }
-            if let Some(build) = &self.build {
+            if let Some(notes) = &self.notes {
                 let cell = |ordinal: usize| memory.cell(self, &old, ordinal, &Utc);
-                build.note(locator, Some(&cell), &Utc);
+                notes.note(locator, Some(&cell));
             }
         }
         self.drop_streams(transaction, &old, spilled, |_| false)

@@ -8,7 +8,7 @@ use parking_lot::{Mutex, MutexGuard};
 use service::error::SqlError;
 use store::{CommitPosition, Store, StoreError, Transaction, TreeId};
 use table::dictionary::{Dictionary, DictionaryError};
-use table::{IndexBuild, Table};
+use table::{RowNotes, Table};
 
 use exec::{store_error, write_error};
 
@@ -94,9 +94,14 @@ impl Definitions {
         &self.dictionary
     }
 
-    /// Sets how many bytes writers may note while an index is built (`innodb_online_alter_log_max_size`).
+    /// Sets how many bytes writers may note while all rows are worked on (`innodb_online_alter_log_max_size`).
     pub fn set_note_bytes_max(&self, bytes: u64) {
         self.note_bytes_max.store(bytes, Ordering::Relaxed);
+    }
+
+    /// How many bytes writers may note.
+    pub(super) fn note_bytes_max(&self) -> u64 {
+        self.note_bytes_max.load(Ordering::Relaxed)
     }
 
     /// Begins a change; waits for one that is under way.
@@ -294,35 +299,30 @@ impl Change<'_> {
         Ok(())
     }
 
-    /// Commits the trees that were made and publishes the table of `earlier` as one that gets the indexes of `building` from the
-    /// `first` on. Nothing of this is in the dictionary.
+    /// Publishes the table of `earlier` as one whose writers note what they change. Nothing of this is in the dictionary, and
+    /// nothing else of the change happens.
     ///
     /// # Errors
     /// The store's.
-    pub(super) fn publish_building(
+    pub(super) fn publish_noted(
         mut self,
         earlier: &Arc<TableEntry>,
-        building: Arc<TableDefinition>,
-        first: usize,
-    ) -> Result<(Arc<IndexBuild>, Arc<TableEntry>, Arc<Table>)> {
+        notes: Arc<RowNotes>,
+    ) -> Result<Arc<TableEntry>> {
         let store = &self.definitions.store;
-        self.transaction.commit().map_err(store_error)?;
-        let note_bytes_max = self.definitions.note_bytes_max.load(Ordering::Relaxed);
-        let build = IndexBuild::new(store, building, first, note_bytes_max).map_err(store_error)?;
         // Another definition of the same content: plans that know the earlier one are made anew.
         let definition = Arc::new((*earlier.definition).clone());
         let source = match earlier.source.as_any().downcast_ref::<Table>() {
-            Some(table) => Table::open_building(store, Arc::clone(&definition), table, Arc::clone(&build)),
+            Some(table) => Table::open_noted(store, Arc::clone(&definition), table, notes),
             None => Table::open(store, Arc::clone(&definition)),
         };
-        let source = source.map_err(store_error)?;
-        let entry = Arc::new(TableEntry { definition, source: Arc::clone(&source) as _ });
+        let entry = Arc::new(TableEntry { definition, source: source.map_err(store_error)? });
         if let Some(schema) = self.catalog.schema_mut(&entry.definition.schema) {
             schema.insert(Arc::clone(&entry));
         }
         self.catalog.version += 1;
         self.definitions.catalog.publish(self.catalog);
-        Ok((build, entry, source))
+        Ok(entry)
     }
 
     /// Commits trees that were made, and nothing else: they belong to nobody until a later change names them.

@@ -48,6 +48,8 @@ const NAME_CHARS_MAX: usize = 64;
 
 /// Bits of `sql_mode` that matter to definitions, in MySQL's numbering.
 pub mod sql_mode_bits {
+    /// NO_AUTO_VALUE_ON_ZERO.
+    pub const NO_AUTO_VALUE_ON_ZERO: u64 = 1 << 19;
     /// NO_ZERO_IN_DATE.
     pub const NO_ZERO_IN_DATE: u64 = 1 << 23;
     /// NO_ZERO_DATE.

@@ -18,9 +18,12 @@ mod duplicate;
 mod foreign_key;
 mod insert;
 mod numbers;
+mod row_checks;
 mod rules;
 mod update;
 mod values;
+
+pub use row_checks::RowChecks;
 
 use plan::physical::{PhysicalPlan, PlanKind};
 use service::error::Level;

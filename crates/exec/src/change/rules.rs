@@ -136,18 +136,22 @@ impl Rules {
     ) -> SqlResult<Option<&Arc<str>>> {
         for ((name, check), running) in self.checks.iter().zip(&mut running.checks) {
             let truth = running.eval(check, row, ctx)?;
-            let is_false = match truth {
-                Cell::Null => false,
-                Cell::Int(value) => value == 0,
-                Cell::Double(value) => value == 0.0,
-                Cell::Decimal(value) => value.is_zero(),
-                Cell::Bytes(text) => types::number::parse_double(text).value == 0.0,
-            };
-            if is_false {
+            if is_false(truth) {
                 return Ok(Some(name));
             }
         }
         Ok(None)
+    }
+}
+
+/// Whether a condition is false, as a CHECK has it: an unknown one is not.
+pub(super) fn is_false(truth: Cell<'_>) -> bool {
+    match truth {
+        Cell::Null => false,
+        Cell::Int(value) => value == 0,
+        Cell::Double(value) => value == 0.0,
+        Cell::Decimal(value) => value.is_zero(),
+        Cell::Bytes(text) => types::number::parse_double(text).value == 0.0,
     }
 }
 
@@ -205,7 +209,7 @@ pub(super) fn reads_input(expr: &Expr) -> bool {
 }
 
 /// A stored expression over the columns of its table: column `i` is `Input(i)`.
-fn bind(entry: &Arc<TableEntry>, text: &str) -> SqlResult<Expr> {
+pub(super) fn bind(entry: &Arc<TableEntry>, text: &str) -> SqlResult<Expr> {
     let arena = bumpalo::Bump::new();
     let parsed = syntax::parse_expr(text.as_bytes(), &arena, SqlMode::default())
         .map_err(|error| coded(error.number, &error.message))?;
@@ -215,7 +219,7 @@ fn bind(entry: &Arc<TableEntry>, text: &str) -> SqlResult<Expr> {
 }
 
 /// Moves the columns an expression reads to where the input has them.
-fn place(expr: &mut Expr, position: &dyn Fn(usize) -> Option<u32>) -> SqlResult<()> {
+pub(super) fn place(expr: &mut Expr, position: &dyn Fn(usize) -> Option<u32>) -> SqlResult<()> {
     if let ExprKind::Input(ordinal) = &mut expr.kind {
         let Some(found) = position(*ordinal as usize) else {
             return Err(coded(

@@ -1,73 +1,93 @@
-//! A table copied: its rows, converted, in new trees.
+//! A table copied: its rows, converted, in new trees, while others read and write.
 //!
-//! The rows are written in many transactions, so that neither undo nor log records grow with the table. Until the caller commits
-//! a definition that names the new trees they belong to nobody: a crash leaves the table as it was, and opening drops them.
+//! Nobody but the copier writes to the new trees. It reads the old rows in parts and writes them, converted, in many
+//! transactions, so that neither undo nor log records grow with the table; what others change meanwhile they note
+//! (`table::RowNotes`), and the copier brings those rows up to date (`online`).
+//!
+//! Invariants:
+//! 1. Of each old row there is at most one new one. It was made from a version of the old row that was committed; if that is
+//!    not the newest, a note of the row is there still.
+//! 2. The new row's key is that of the old row, or stands beside it in a tree of its own (`places`) until the copy ends: a note
+//!    names the old row, whose new key is made of columns that may have changed.
+//! 3. Notes of rows that no part has come to are dropped once nobody has the row locked: the part will see it as it is then.
+//!
+//! A new row that finds its key taken waits for another round, as long as notes are left: the row in its way may have changed.
+//! Without notes two rows have one key, 1062.
 
 use std::sync::Arc;
 
-use catalog::{StoredValue, TableDefinition, TreeNumber};
+use catalog::{ColumnDefinition, StoredValue, TableDefinition, TableEntry, TreeNumber};
 use service::error as e;
 use service::error::{Diagnostic, Level, SqlError};
-use store::LockWait;
-use table::{KeyBytesRange, RowScratch, ScanRequest, Table, TimestampZone, Utc, WriteContext};
+use store::{LockWait, Store, Transaction, Tree, TreeId};
+use table::{
+    KeyBytesRange, Note, NotedRow, Others, RowNotes, RowScratch, ScanRequest, Table, TimestampZone, Utc,
+    WriteContext, WriteError,
+};
 use types::convert::{Severity, StoreOptions, store};
 use types::temporal::DateTime;
 use types::temporal::parse::DateMode;
+use types::temporal::zone::TimeZone;
 use types::vector::{Batch, BytesColumn};
 use types::{Cell, Column, DataType, Physical, TypeKind};
 
+use super::check::RowChecker;
 use super::instant::default_value;
-use crate::ddl::definitions::{Definitions, trees_of};
+use super::locks::AlterLocks;
+use super::online::{Online, Round, RowWork};
+use crate::ddl::definitions::trees_of;
 use crate::ddl::{Context, Result, sql_mode_bits};
 
-/// Rows written in one transaction.
+/// Rows written in one transaction, and their bytes.
 const BATCH_ROWS: usize = 1_000;
+const BATCH_BYTES: usize = 4 << 20;
+/// Bytes of rows that are read from one snapshot.
+const PART_BYTES: usize = 16 << 20;
+
+/// What a copy is made for.
+pub(super) struct CopyRequest<'r> {
+    /// The table as the catalog has it.
+    pub(super) entry: &'r Arc<TableEntry>,
+    pub(super) source: &'r Arc<Table>,
+    /// Where the old table has each new column.
+    pub(super) mapping: &'r [Option<usize>],
+    /// Rows keep the key they have.
+    pub(super) keys_stay: bool,
+    /// What others may do meanwhile.
+    pub(super) others: Option<Others>,
+}
 
 /// A copy that no definition names yet. Dropping it drops its trees.
 pub(super) struct Copied<'a> {
-    definitions: &'a Definitions,
-    trees: Vec<u64>,
-    kept: bool,
+    online: Online<'a>,
     row_count: u64,
     /// Where the AUTO_INCREMENT counter goes on.
     pub(super) counter: Option<u64>,
+    /// A tree that only the copy needed.
+    pub(super) places: Option<u64>,
 }
 
 impl Copied<'_> {
     /// A definition that names the trees is being committed. Answers how many rows there are, and the counter.
-    pub(super) fn keep(mut self) -> (u64, Option<u64>) {
-        self.kept = true;
+    pub(super) fn keep(self) -> (u64, Option<u64>) {
+        self.online.keep();
         (self.row_count, self.counter)
     }
-
-    fn drop_trees(&self) -> Result<()> {
-        let mut change = self.definitions.begin();
-        change.drop_trees(&self.trees)?;
-        change.commit_trees()
-    }
 }
 
-impl Drop for Copied<'_> {
-    fn drop(&mut self) {
-        if !self.kept {
-            // If not even this can be done the store has stopped; the next opening drops trees that nobody names.
-            let _stopped = self.drop_trees();
-        }
-    }
-}
-
-/// Copies the rows, converted, into new trees, which `table` then names. Nobody writes meanwhile.
+/// Copies the rows, converted, into new trees, which `table` then names.
 ///
 /// # Errors
-/// 1062, 1317, and what conversion says; nothing is left of the copy then.
+/// 1062, 1205, 1317, 1799, and what conversion and CHECK say; nothing is left of the copy then.
 pub(super) fn copy<'a>(
     context: &mut Context<'a>,
-    source: &Arc<Table>,
+    locks: &mut AlterLocks,
+    request: &CopyRequest<'_>,
     table: &mut TableDefinition,
-    mapping: &[Option<usize>],
+    checker: Option<RowChecker>,
 ) -> Result<Copied<'a>> {
+    let CopyRequest { entry, source, mapping, .. } = *request;
     let definitions = context.definitions;
-    let old = Arc::clone(source.definition());
     let mut change = definitions.begin();
     table.rows_tree = TreeNumber(0);
     table.large_values_tree = TreeNumber(0);
@@ -76,105 +96,251 @@ pub(super) fn copy<'a>(
         index.tree = TreeNumber(0);
     }
     change.create_missing_trees(table)?;
+    let others = request.others.filter(|_| matches!(locks, AlterLocks::One(_)));
+    let places = match others {
+        Some(Others::Write) if !request.keys_stay => Some(change.create_tree()?.0),
+        _ => None,
+    };
     change.commit_trees()?;
-    let mut copied = Copied { definitions, trees: trees_of(table), kept: false, row_count: 0, counter: None };
+    let mut trees = trees_of(table);
+    trees.extend(places);
+    let notes = RowNotes::new(None, true, definitions.note_bytes_max());
+    let mut online = Online::new(definitions, trees, notes);
     let store = definitions.store();
     let target = Table::open(store, Arc::new(table.clone())).map_err(exec::store_error)?;
-
-    // A TIMESTAMP that stays one is copied as an instant; one that becomes something else, or the other way round, goes
-    // through the session's zone.
-    let zone_matters = mapping.iter().zip(&table.columns).any(|(origin, column)| {
-        origin.is_some_and(|origin| {
-            let kinds = [old.columns[origin].data_type.kind, column.data_type.kind];
-            kinds[0] != kinds[1] && kinds.contains(&TypeKind::Timestamp)
-        })
-    });
-    let zone: &dyn TimestampZone = if zone_matters { context.zone } else { &Utc };
-    let mut converter = Converter::new(context, &old, table, mapping, zone, source)?;
-    let write = WriteContext { zone, wait: LockWait::Timeout(context.patience.time) };
-    let mut warnings = Vec::new();
-    let killed = context.patience.killed;
-    let mut transaction = store.begin();
-    let mut scratch = RowScratch::default();
-    for_each_row_in(source, zone, &mut |number, cells, _| {
-        copied.row_count = number as u64;
-        converter.convert(cells, copied.row_count, &mut warnings)?;
-        let converted: Vec<Cell<'_>> = converter.columns.iter().map(|column| column.cell(0)).collect();
-        target.insert_with(&mut transaction, &converted, write, &mut scratch).map_err(exec::write_error)?;
-        if number % BATCH_ROWS == 0 {
-            let full = std::mem::replace(&mut transaction, store.begin());
-            full.commit().map_err(exec::store_error)?;
-            if killed() {
-                return Err(e::ER_QUERY_INTERRUPTED.bare());
-            }
-        }
-        Ok(())
-    })?;
-    transaction.commit().map_err(exec::store_error)?;
-    context.warnings.extend(warnings);
-    copied.counter = converter.next_number.or_else(|| {
+    let places_tree = match places {
+        Some(tree) => Some(store.tree(TreeId(tree)).map_err(|error| exec::store_error(&error))?),
+        None => None,
+    };
+    let mut work = RowCopy {
+        converter: Converter::new(context, source, table, mapping)?,
+        checker,
+        killed: context.patience.killed,
+        store: store.clone(),
+        source: Arc::clone(source),
+        // Hidden row numbers are not made of columns.
+        same_number: request.keys_stay && table.clustered.is_none(),
+        places: places_tree,
+        target,
+        next: Some(Vec::new()),
+        row_count: 0,
+        written: 0,
+        scratch: RowScratch::default(),
+        warnings: Vec::new(),
+    };
+    let ran = online.run(context, locks, others, entry, source, &mut [&mut work]);
+    let RowCopy { converter, checker, row_count, mut warnings, .. } = work;
+    warnings.extend(checker.into_iter().flat_map(RowChecker::into_warnings));
+    context.warnings.append(&mut warnings);
+    ran?;
+    let old = source.definition();
+    let counter = converter.next_number.or_else(|| {
         let had = old.auto_increment_column().is_some() && table.auto_increment_column().is_some();
         had.then(|| source.auto_increment().peek())
     });
-    Ok(copied)
+    Ok(Copied { online, row_count, counter, places })
 }
 
-/// What to do with a row: its number from 1, its cells, its locator.
-pub(super) type EachRow<'f> = &'f mut dyn FnMut(usize, &[Cell<'_>], &[u8]) -> Result<()>;
-
-/// Calls `each` with every row: its number, its cells, its locator. TIMESTAMPs are in UTC.
-pub(super) fn for_each_row(table: &Arc<Table>, each: EachRow<'_>) -> Result<()> {
-    for_each_row_in(table, &Utc, each)
+/// The copier.
+struct RowCopy<'c> {
+    source: Arc<Table>,
+    target: Arc<Table>,
+    store: Store,
+    converter: Converter<'c>,
+    checker: Option<RowChecker>,
+    /// Rows have hidden numbers, and keep them.
+    same_number: bool,
+    /// Key of the old row to key of the new one.
+    places: Option<Tree>,
+    /// The first old key that no part has come to; `None`: all are read.
+    next: Option<Vec<u8>>,
+    /// Rows there are now.
+    row_count: u64,
+    /// Rows made so far: numbers of rows in warnings.
+    written: u64,
+    scratch: RowScratch,
+    warnings: Vec<Diagnostic>,
+    killed: &'c dyn Fn() -> bool,
 }
 
-fn for_each_row_in(table: &Arc<Table>, zone: &dyn TimestampZone, each: EachRow<'_>) -> Result<()> {
-    let columns = &table.definition().columns;
-    let view = table.store().read_view();
-    let mut scan = table.scan(ScanRequest {
-        index: None,
-        ranges: vec![KeyBytesRange::ALL],
-        reverse: false,
-        columns: (0..columns.len()).collect(),
-        parts: Vec::new(),
-    });
-    let mut batch = Batch::new(columns.iter().map(|column| column.data_type.physical()));
-    let mut locators = BytesColumn::default();
-    let mut number = 0;
-    while scan.next_batch(view.reader(), zone, &mut batch, Some(&mut locators)).map_err(exec::store_error)? {
-        for row in 0..batch.row_count {
-            let cells: Vec<Cell<'_>> = batch.columns.iter().map(|column| column.cell(row)).collect();
-            number += 1;
-            each(number, &cells, locators.get(row))?;
+const WRITE: WriteContext<'static> = WriteContext { zone: &Utc, wait: LockWait::Nowait };
+
+impl RowCopy<'_> {
+    /// Writes the new row of an old one. False: its key is taken.
+    fn write<'c>(
+        &mut self,
+        transaction: &mut Transaction,
+        locator: &[u8],
+        cell: &dyn Fn(usize) -> Cell<'c>,
+        certain: bool,
+    ) -> Result<bool> {
+        self.written += 1;
+        self.converter.convert(cell, self.written, &mut self.warnings)?;
+        if let Some(checker) = &mut self.checker {
+            checker.check(&|ordinal| self.converter.columns[ordinal].cell(0))?;
         }
-        env::blocking::tick();
+        let cells: Vec<Cell<'_>> = self.converter.columns.iter().map(|column| column.cell(0)).collect();
+        let inserted = if self.same_number {
+            self.target.insert_at(transaction, locator, &cells, WRITE, &mut self.scratch)
+        } else {
+            self.target.insert_with(transaction, &cells, WRITE, &mut self.scratch)
+        };
+        match inserted {
+            Ok(()) => {}
+            Err(WriteError::DuplicateKey(_)) if !certain => return Ok(false),
+            Err(error) => return Err(exec::write_error(error)),
+        }
+        if let Some(places) = &self.places {
+            transaction
+                .put(places, locator, self.scratch.locator(), LockWait::Nowait)
+                .map_err(place_error)?;
+        }
+        self.row_count += 1;
+        Ok(true)
     }
-    Ok(())
+
+    fn is_read(&self, locator: &[u8]) -> bool {
+        self.next.as_deref().is_none_or(|next| locator < next)
+    }
+}
+
+#[cold]
+fn place_error(error: store::WriteError) -> Box<SqlError> {
+    match error {
+        store::WriteError::Store(error) => exec::store_error(&error),
+        error => e::ER_GET_ERRNO.saying(error.to_string()),
+    }
+}
+
+impl RowWork for RowCopy<'_> {
+    fn columns(&self) -> &[usize] {
+        &self.converter.origins
+    }
+
+    fn read_part(&mut self, notes: &RowNotes) -> Result<bool> {
+        let columns = self.converter.origins.clone();
+        let definitions = &self.source.definition().columns;
+        let mut batch = Batch::new(columns.iter().map(|&ordinal| definitions[ordinal].data_type.physical()));
+        let mut locators = BytesColumn::default();
+        let lower = self.next.take().unwrap_or_default();
+        let view = self.store.read_view();
+        let mut scan = self.source.scan(ScanRequest {
+            index: None,
+            ranges: vec![KeyBytesRange { lower, upper: None }],
+            reverse: false,
+            columns: columns.clone(),
+            parts: Vec::new(),
+        });
+        let mut transaction = self.store.begin();
+        let (mut rows, mut bytes, mut part_bytes) = (0, 0, 0);
+        let mut next = None;
+        while scan
+            .next_batch(view.reader(), &Utc, &mut batch, Some(&mut locators))
+            .map_err(exec::store_error)?
+        {
+            for row in 0..batch.row_count {
+                let cell = |ordinal: usize| {
+                    let position = columns.binary_search(&ordinal);
+                    position.map_or(Cell::Null, |position| batch.columns[position].cell(row))
+                };
+                let locator = locators.get(row);
+                if !self.write(&mut transaction, locator, &cell, notes.byte_count() == 0)? {
+                    notes.note_again(locator);
+                }
+                rows += 1;
+                bytes += batch.columns.iter().map(|column| cell_bytes(column.cell(row))).sum::<usize>();
+                if rows >= BATCH_ROWS || bytes >= BATCH_BYTES {
+                    let full = std::mem::replace(&mut transaction, self.store.begin());
+                    full.commit().map_err(exec::store_error)?;
+                    if (self.killed)() {
+                        return Err(e::ER_QUERY_INTERRUPTED.bare());
+                    }
+                    part_bytes += bytes;
+                    (rows, bytes) = (0, 0);
+                }
+            }
+            env::blocking::tick();
+            if part_bytes >= PART_BYTES {
+                let mut behind = locators.get(batch.row_count - 1).to_vec();
+                behind.push(0);
+                next = Some(behind);
+                break;
+            }
+        }
+        transaction.commit().map_err(exec::store_error)?;
+        self.next = next;
+        Ok(self.next.is_some())
+    }
+
+    fn take_back(&mut self, transaction: &mut Transaction, note: &Note<'_>) -> Result<()> {
+        if !self.is_read(note.locator) {
+            return Ok(());
+        }
+        let mut place = None;
+        if let Some(places) = &self.places {
+            let found = transaction.get_current(places, note.locator, <[u8]>::to_vec);
+            let Some(found) = found.map_err(exec::store_error)? else { return Ok(()) };
+            transaction.delete(places, note.locator, LockWait::Nowait).map_err(place_error)?;
+            place = Some(found);
+        }
+        let locator = place.as_deref().unwrap_or(note.locator);
+        if self.target.delete(transaction, locator, WRITE).map_err(exec::write_error)? {
+            self.row_count -= 1;
+        }
+        Ok(())
+    }
+
+    fn settle(
+        &mut self,
+        transaction: &mut Transaction,
+        note: &Note<'_>,
+        row: Option<NotedRow<'_>>,
+        round: Round,
+    ) -> Result<bool> {
+        match row {
+            Some(row) if self.is_read(note.locator) => {
+                self.write(transaction, note.locator, &|ordinal| row.cell(ordinal), round.certain)
+            }
+            _ => Ok(true),
+        }
+    }
+}
+
+/// Roughly what a cell adds to a transaction.
+fn cell_bytes(cell: Cell<'_>) -> usize {
+    match cell {
+        Cell::Bytes(bytes) => bytes.len(),
+        _ => 8,
+    }
 }
 
 /// Turns rows of the old definition into rows of the new one.
 struct Converter<'a> {
-    old: &'a TableDefinition,
+    source: &'a Table,
     table: &'a TableDefinition,
     mapping: &'a [Option<usize>],
+    /// The old columns there are in the new table, ascending.
+    origins: Vec<usize>,
+    zone: &'a TimeZone,
     options: StoreOptions<'a>,
     strict: bool,
     /// What new columns hold, one row each.
     fills: Vec<Option<Column>>,
     /// The row made last.
     columns: Vec<Column>,
-    /// The next number of an AUTO_INCREMENT column that is new.
+    /// The next number of a column that becomes AUTO_INCREMENT.
     next_number: Option<u64>,
     number_column: Option<usize>,
+    /// A zero in it is a value (NO_AUTO_VALUE_ON_ZERO).
+    zero_stays: bool,
 }
 
 impl<'a> Converter<'a> {
     fn new(
         context: &Context<'a>,
-        old: &'a TableDefinition,
+        source: &'a Table,
         table: &'a TableDefinition,
         mapping: &'a [Option<usize>],
-        zone: &dyn TimestampZone,
-        source: &Arc<Table>,
     ) -> Result<Self> {
         let has = |bit: u64| context.sql_mode & bit != 0;
         let strict = has(sql_mode_bits::STRICT_TRANS_TABLES) || has(sql_mode_bits::STRICT_ALL_TABLES);
@@ -191,24 +357,17 @@ impl<'a> Converter<'a> {
                     return Err(e::ER_NOT_SUPPORTED_YET.with(&[&"ADD COLUMN with an expression as DEFAULT"]));
                 }
             };
-            let mut fill = Column::new(column.data_type.physical());
-            match &value {
-                StoredValue::Null => fill.push_null(),
-                StoredValue::Int(micros) if column.data_type.kind == TypeKind::Timestamp && *micros != 0 => {
-                    fill.push_int(zone.local(*micros).pack());
-                }
-                StoredValue::Int(value) => fill.push_int(*value),
-                StoredValue::Double(value) => fill.push_double(*value),
-                StoredValue::Decimal(value) => fill.push_decimal(*value),
-                StoredValue::Bytes(value) => fill.push_bytes(value),
-            }
-            fills.push(Some(fill));
+            fills.push(Some(fill(column, &value)));
         }
-        let number_column = table.auto_increment_column().filter(|&ordinal| mapping[ordinal].is_none());
+        let number_column = numbered_column(source.definition(), table, mapping);
+        let mut origins: Vec<usize> = mapping.iter().flatten().copied().collect();
+        origins.sort_unstable();
         Ok(Self {
-            old,
+            source,
             table,
             mapping,
+            origins,
+            zone: context.zone,
             options: StoreOptions {
                 date_mode: DateMode {
                     allow_invalid: has(sql_mode_bits::ALLOW_INVALID_DATES),
@@ -224,10 +383,16 @@ impl<'a> Converter<'a> {
             columns: table.columns.iter().map(|column| Column::new(column.data_type.physical())).collect(),
             next_number: number_column.map(|_| 1),
             number_column,
+            zero_stays: has(sql_mode_bits::NO_AUTO_VALUE_ON_ZERO),
         })
     }
 
-    fn convert(&mut self, cells: &[Cell<'_>], row: u64, warnings: &mut Vec<Diagnostic>) -> Result<()> {
+    fn convert<'c>(
+        &mut self,
+        cell: &dyn Fn(usize) -> Cell<'c>,
+        row: u64,
+        warnings: &mut Vec<Diagnostic>,
+    ) -> Result<()> {
         for (ordinal, definition) in self.table.columns.iter().enumerate() {
             let out = &mut self.columns[ordinal];
             out.clear();
@@ -241,8 +406,15 @@ impl<'a> Converter<'a> {
                 }
                 continue;
             };
-            let (from, to) = (&self.old.columns[origin].data_type, &definition.data_type);
-            let cell = cells[origin];
+            let numbered = self.number_column == Some(ordinal);
+            let (from, to) = (&self.source.definition().columns[origin].data_type, &definition.data_type);
+            let mut cell = cell(origin);
+            if numbered && (cell == Cell::Null || cell == Cell::Int(0) && !self.zero_stays) {
+                let number = self.next_number.unwrap_or(1);
+                out.push_int(number as i64);
+                self.next_number = Some(number + 1);
+                continue;
+            }
             if cell == Cell::Null && !definition.nullable {
                 if self.strict {
                     return Err(e::ER_INVALID_USE_OF_NULL.bare());
@@ -251,11 +423,30 @@ impl<'a> Converter<'a> {
                 push_zero(to, out);
                 continue;
             }
+            if numbered && let Cell::Int(number @ 1..) = cell {
+                self.next_number = self.next_number.max(Some(number as u64 + 1));
+            }
             if from == to {
                 out.push_cell(cell);
                 continue;
             }
-            if let Some(issue) = store(cell, from, to, &self.options, out) {
+            // A TIMESTAMP that stays one is copied as an instant; one that becomes something else, or the other way round, goes
+            // through the session's zone.
+            if from.kind == TypeKind::Timestamp
+                && to.kind != TypeKind::Timestamp
+                && let Cell::Int(packed @ 1..) = cell
+            {
+                cell = Cell::Int(self.zone.local(Utc.utc_micros(DateTime::unpack(packed))).pack());
+            }
+            let issue = store(cell, from, to, &self.options, out);
+            if to.kind == TypeKind::Timestamp
+                && from.kind != TypeKind::Timestamp
+                && let Cell::Int(packed @ 1..) = out.cell(0)
+            {
+                out.clear();
+                out.push_int(Utc.local(self.zone.utc_micros(DateTime::unpack(packed))).pack());
+            }
+            if let Some(issue) = issue {
                 let report = issue.report(self.strict, &self.table.name, &definition.name, row);
                 if report.severity == Severity::Error {
                     let state = e::Code::by_number(report.number).map_or(*b"HY000", |code| code.state);
@@ -272,6 +463,33 @@ impl<'a> Converter<'a> {
         }
         Ok(())
     }
+}
+
+/// The column whose rows get numbers, in their order: it becomes AUTO_INCREMENT.
+pub(super) fn numbered_column(
+    old: &TableDefinition,
+    table: &TableDefinition,
+    mapping: &[Option<usize>],
+) -> Option<usize> {
+    table
+        .auto_increment_column()
+        .filter(|&ordinal| mapping[ordinal].is_none_or(|origin| !old.columns[origin].auto_increment))
+}
+
+/// A value of a column as a vector of one row has it, a TIMESTAMP in UTC.
+pub(super) fn fill(column: &ColumnDefinition, value: &StoredValue) -> Column {
+    let mut fill = Column::new(column.data_type.physical());
+    match value {
+        StoredValue::Null => fill.push_null(),
+        StoredValue::Int(micros) if column.data_type.kind == TypeKind::Timestamp && *micros != 0 => {
+            fill.push_int(Utc.local(*micros).pack());
+        }
+        StoredValue::Int(value) => fill.push_int(*value),
+        StoredValue::Double(value) => fill.push_double(*value),
+        StoredValue::Decimal(value) => fill.push_decimal(*value),
+        StoredValue::Bytes(value) => fill.push_bytes(value),
+    }
+    fill
 }
 
 fn push_zero(data_type: &DataType, out: &mut Column) {

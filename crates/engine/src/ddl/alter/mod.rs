@@ -3,16 +3,19 @@
 //! The statement's actions edit a draft of the table; the finished definition is compared with the old one:
 //!
 //! - rows of the old definition can be read as rows of the new one (`instant`): the trees stay, no row is touched; new
-//!   indexes are built while others read and write (`online`) where the columns they hold stay as they are, else under the
-//!   table's exclusive lock (`index`); dropped ones lose their tree;
-//! - anything else: the rows are copied, converted, into new trees, while others read (`copy`).
+//!   indexes are built (`in_place`), dropped ones lose their tree;
+//! - anything else: the rows are copied, converted, into new trees (`copy`);
+//! - a CHECK that is new looks at all rows (`check`).
+//!
+//! What has to do with all rows is done while others read and write (`online`).
 //!
 //! What takes long happens before the statement's transaction, in trees that no definition names. That transaction changes the
 //! definition and drops trees, alone on the table (`locks`): a crash leaves the table as it was before, or as it is after.
 
+mod check;
 mod copy;
 mod edit;
-mod index;
+mod in_place;
 mod instant;
 mod locks;
 mod online;
@@ -27,12 +30,12 @@ use syntax::ast;
 use syntax::ast::AlterAction as A;
 use table::{Others, Table};
 
-use self::copy::{Copied, copy};
+use self::check::{RowChecker, added_checks};
+use self::copy::{Copied, CopyRequest, copy, numbered_column};
 use self::edit::{Edited, edit};
-use self::index::{build_indexes, keep_trees};
+use self::in_place::{Built, InPlaceRequest, keep_trees};
 use self::instant::{instant_layout, kept_indexes};
 use self::locks::AlterLocks;
-use self::online::{OnlineBuild, can_build};
 use self::request::{Algorithm, Lock, Needs, Reason, Request};
 use super::definitions::trees_of;
 use super::foreign_key;
@@ -74,15 +77,16 @@ fn alter(
     let request = Request::parse(algorithm, lock)?;
     let algorithm = request.algorithm;
     let (schema, name) = context.resolve(name)?;
-    let (mut locks, base, catalog, entry) = loop {
+    let (mut locks, several, base, catalog, entry) = loop {
         let catalog = context.temporary.overlay(&context.definitions.catalog().load());
         let entry = find(&catalog, &schema, &name)?;
-        let locks = AlterLocks::take(&concerned(&catalog, &entry, actions)?, context)?;
+        let tables = concerned(&catalog, &entry, actions)?;
+        let locks = AlterLocks::take(&tables, context)?;
         let base = context.definitions.catalog().load();
         let catalog = context.temporary.overlay(&base);
         let now = find(&catalog, &schema, &name)?;
         if now.definition.id == entry.definition.id {
-            break (locks, base, catalog, now);
+            break (locks, tables.len() > 1, base, catalog, now);
         }
         // Another table got the name while this one was waited for.
     };
@@ -110,6 +114,7 @@ fn alter(
         }
         return Err(e::ER_ALTER_OPERATION_NOT_SUPPORTED.with(&[&asked, &instead]));
     }
+    let added_checks = added_checks(&old, &table);
     if let Some((new_schema, new_name)) = &rename {
         table.schema_id = check_new_name(&catalog, &old, new_schema, new_name)?;
         table.schema = new_schema.as_str().into();
@@ -129,24 +134,37 @@ fn alter(
         && old.kind == TableKind::Base
         && clustered_stays
         && instant_layout(&old, &mut table, &mapping, context)?;
-    let new: Vec<usize> = (0..kept.len()).filter(|&index| kept[index].is_none()).collect();
-    let builds_index = !new.is_empty();
-    let online = in_place && !checks_rows && rename.is_none() && can_build(&old, &table, &new, &mapping);
-    let reason = Reason::of(&old, &table, &mapping);
-    request.check(&Needs { in_place, builds_index, online, renames: rename.is_some(), reason })?;
+    let builds_index = kept.contains(&None);
+    let reason = Reason::of(&old, &table, &mapping, context);
+    request.check(&Needs {
+        in_place,
+        builds_index,
+        adds_checks: !added_checks.is_empty(),
+        online: !checks_rows && !several,
+        renames: rename.is_some(),
+        temporary: old.kind == TableKind::Temporary,
+        reason,
+    })?;
     let source = Table::of(&entry.source).ok_or_else(|| e::ER_NO_SUCH_TABLE.with(&[&schema, &name]))?;
+    let others = match request.lock {
+        Lock::Exclusive => None,
+        Lock::Shared => Some(Others::Read),
+        // Rows get numbers in their order.
+        _ if numbered_column(&old, &table, &mapping).is_some() => Some(Others::Read),
+        Lock::Any | Lock::None => Some(Others::Write),
+    };
     // What takes long, while others go on.
-    let mut built = None;
+    let checker = RowChecker::new(context, &entry, &table, &mapping, &added_checks)?;
+    let mut built: Option<Built<'_>> = None;
     let mut copied: Option<Copied<'_>> = None;
-    if online && builds_index && matches!(locks, AlterLocks::One(_)) && request.lock != Lock::Exclusive {
-        let others = if request.lock == Lock::Shared { Others::Read } else { Others::Write };
-        built = Some(OnlineBuild::run(context, &mut locks, others, &entry, &table, &new, &mapping)?);
-    } else if !in_place {
-        if request.lock != Lock::Exclusive {
-            locks.let_in(Others::Read);
-        }
-        copied = Some(copy(context, &source, &mut table, &mapping)?);
-        locks.be_alone(context.patience)?;
+    if !in_place {
+        let keys_stay = clustered_stays;
+        let request = CopyRequest { entry: &entry, source: &source, mapping: &mapping, keys_stay, others };
+        copied = Some(copy(context, &mut locks, &request, &mut table, checker)?);
+    } else if builds_index || checker.is_some() {
+        let (table, kept, mapping) = (&table, &kept[..], &mapping[..]);
+        let request = InPlaceRequest { entry: &entry, source: &source, table, kept, mapping, others };
+        built = Some(Built::run(context, &mut locks, &request, checker)?);
     }
 
     // What must be whole.
@@ -159,14 +177,12 @@ fn alter(
     }
     match &copied {
         None => {
-            let trees = built.as_ref().map_or(&[][..], OnlineBuild::trees);
+            let trees = built.as_ref().map_or(&[][..], Built::trees);
             keep_trees(&mut change, &old, &mut table, &kept, trees)?;
-            if built.is_none() && builds_index {
-                build_indexes(context, &mut change, &source, &table, &new)?;
-            }
         }
         Some(copied) => {
             change.drop_trees(&trees_of(&old))?;
+            change.drop_trees(copied.places.as_slice())?;
             if let Some(next) = copied.counter.filter(|_| table.kind == TableKind::Base) {
                 let dictionary = context.definitions.dictionary();
                 dictionary.put_counter(&mut change.transaction, table.id, next).map_err(exec::write_error)?;
@@ -201,6 +217,7 @@ fn alter(
     // be named in the log.
     let is_refused = committed.as_ref().is_err_and(|error| error.number == e::ER_DISK_FULL.number);
     let (copied, counter) = copied.filter(|_| !is_refused).map_or((0, None), Copied::keep);
+    let checked = built.as_ref().and_then(|built| built.checked).or(checked);
     if let Some(built) = built.filter(|_| !is_refused) {
         built.keep();
     }
@@ -212,10 +229,11 @@ fn alter(
         context.temporary.put(entry);
     }
     // MySQL counts the rows it copies, not those it moves while it rebuilds a table in place.
-    let counted = matches!(reason, Some(Reason::ColumnType | Reason::NoPrimaryKey))
+    let counted = matches!(reason, Some(Reason::ColumnType | Reason::NoPrimaryKey | Reason::SilentNulls))
+        || !added_checks.is_empty()
         || algorithm == Algorithm::Copy
         || old.kind == TableKind::Temporary;
-    let affected_rows = if counted { copied } else { checked.unwrap_or(0) };
+    let affected_rows = checked.unwrap_or(if counted { copied } else { 0 });
     // A temporary table's counter is in no tree.
     let counter = counter.filter(|_| table.kind == TableKind::Temporary);
     if let Some(next) = draft.auto_increment.or(counter) {

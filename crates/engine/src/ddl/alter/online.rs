@@ -1,22 +1,22 @@
-//! Indexes built while others read and write the table.
+//! Work on all rows of a table that others read and write meanwhile: indexes are built, rows copied or checked.
 //!
 //! ```text
-//! alone          trees are made and committed; the catalog gets a table that says what is built (plans are made anew)
-//! beside others  parts of the rows are read, sorted, written; what writers note is settled (`table::IndexBuild`)
+//! alone          trees are made and committed; the catalog gets a table whose writers note what they change
+//! beside others  parts of the rows are read and worked on; what writers note is settled, row by row
 //! alone          the last notes are settled; then the caller commits the definition that names the trees
 //! ```
 //!
-//! Until that last commit no definition on disk names the trees: after a crash they belong to nobody, and opening drops them. A
-//! build that fails drops them itself.
+//! `table::RowNotes` has the rules of notes; [`RowWork`] is what is done with a row. Nothing but the caller's commit is in the
+//! dictionary: after a crash the trees belong to nobody, and opening drops them. Work that fails drops them itself.
 
 use std::sync::Arc;
 
-use catalog::{TableDefinition, TableEntry, TreeNumber};
+use catalog::TableEntry;
 use service::error as e;
-use service::error::SqlError;
-use table::{BuildPosition, IndexBuild, IndexBuildError, Others, Table};
+use store::{LockWait, Locked, Transaction};
+use table::{Note, NotedRow, Others, RowNotes, Table};
+use types::Batch;
 
-use super::instant::same_form;
 use super::locks::AlterLocks;
 use crate::ddl::definitions::Definitions;
 use crate::ddl::{Context, Result};
@@ -27,117 +27,169 @@ const NOTE_BYTES_BETWEEN_PARTS: usize = 1 << 20;
 const NOTE_BYTES_AT_END: usize = 16 << 10;
 /// Rounds of settling before the end, if writers are as fast as they.
 const ROUNDS_MAX: usize = 16;
+/// Notes settled in one transaction.
+const BATCH_NOTES: usize = 1_000;
 
-/// Whether the indexes `new` of `table` can be built from the columns of `old` as they are.
-pub(super) fn can_build(
-    old: &TableDefinition,
-    table: &TableDefinition,
-    new: &[usize],
-    mapping: &[Option<usize>],
-) -> bool {
-    new.iter().flat_map(|&index| &table.indexes[index].parts).all(|part| {
-        mapping[part.column]
-            .is_some_and(|origin| same_form(&old.columns[origin], &table.columns[part.column]))
-    })
+/// A round of settling, as work on a row sees it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Round {
+    /// What to do about rows that others have locked.
+    pub(super) wait: LockWait,
+    /// No note is left but those of this round behind this one: what is in a row's way will stay there.
+    pub(super) certain: bool,
 }
 
-/// Indexes that are built, or were. Dropping it takes them back.
-pub(super) struct OnlineBuild<'a> {
+/// What is done with each row.
+pub(super) trait RowWork {
+    /// Ordinals of the columns that settling a row needs.
+    fn columns(&self) -> &[usize];
+
+    /// Works on the next part of the rows, from a snapshot of its own. False: that was the last.
+    ///
+    /// # Errors
+    /// The client's: they end the statement.
+    fn read_part(&mut self, notes: &RowNotes) -> Result<bool>;
+
+    /// Takes back what was done with a noted row. All notes of a round are taken back before the first is settled.
+    ///
+    /// # Errors
+    /// As [`RowWork::read_part`].
+    fn take_back(&mut self, _transaction: &mut Transaction, _note: &Note<'_>) -> Result<()> {
+        Ok(())
+    }
+
+    /// Works on a noted row as it is now; the transaction has locked it. `None`: it is gone. False: not now.
+    ///
+    /// # Errors
+    /// As [`RowWork::read_part`].
+    fn settle(
+        &mut self,
+        transaction: &mut Transaction,
+        note: &Note<'_>,
+        row: Option<NotedRow<'_>>,
+        round: Round,
+    ) -> Result<bool>;
+}
+
+/// Work under way, or done. Dropping it takes it back.
+pub(super) struct Online<'a> {
     definitions: &'a Definitions,
+    /// Trees that no definition names yet.
+    trees: Vec<u64>,
+    notes: Arc<RowNotes>,
     /// The table as the catalog has it meanwhile.
-    entry: Arc<TableEntry>,
-    source: Arc<Table>,
-    build: Arc<IndexBuild>,
-    /// Per new index: its ordinal in the new definition, its tree.
-    trees: Vec<(usize, TreeNumber)>,
+    published: Option<Arc<TableEntry>>,
     kept: bool,
 }
 
-impl<'a> OnlineBuild<'a> {
-    /// Builds the indexes `new` of `table`; nobody else uses the table before and after.
+impl<'a> Online<'a> {
+    /// Work that fills these trees, which are committed.
+    pub(super) fn new(definitions: &'a Definitions, trees: Vec<u64>, notes: Arc<RowNotes>) -> Self {
+        Self { definitions, trees, notes, published: None, kept: false }
+    }
+
+    /// Does the work, rows read through `table`, while `others` (`None`: nobody) may use the table of `entry`; alone on it before
+    /// and after.
     ///
     /// # Errors
-    /// 1062, 1205, 1317, 1799; nothing is left of the indexes then.
+    /// 1205, 1317, 1799, and what the work says.
     pub(super) fn run(
-        context: &Context<'a>,
+        &mut self,
+        context: &Context<'_>,
         locks: &mut AlterLocks,
-        others: Others,
+        others: Option<Others>,
         entry: &Arc<TableEntry>,
-        table: &TableDefinition,
-        new: &[usize],
-        mapping: &[Option<usize>],
-    ) -> Result<Self> {
-        let this = Self::begin(context.definitions, entry, table, new, mapping)?;
-        locks.let_in(others);
-        this.fill(context)?;
-        locks.be_alone(context.patience)?;
-        this.build.settle(&this.source, false).map_err(|error| this.error(error))?;
-        this.build.close();
-        Ok(this)
-    }
-
-    fn begin(
-        definitions: &'a Definitions,
-        entry: &Arc<TableEntry>,
-        table: &TableDefinition,
-        new: &[usize],
-        mapping: &[Option<usize>],
-    ) -> Result<Self> {
-        let mut change = definitions.begin();
-        let mut building = (*entry.definition).clone();
-        let first = building.indexes.len();
-        let mut trees = Vec::new();
-        for &ordinal in new {
-            let mut index = table.indexes[ordinal].clone();
-            index.tree = change.create_tree()?;
-            for part in &mut index.parts {
-                part.column = mapping[part.column].unwrap_or(part.column);
+        table: &Arc<Table>,
+        works: &mut [&mut dyn RowWork],
+    ) -> Result<()> {
+        if let Some(others) = others
+            && matches!(locks, AlterLocks::One(_))
+        {
+            if others == Others::Write {
+                let published = self.definitions.begin().publish_noted(entry, Arc::clone(&self.notes))?;
+                self.published = Some(published);
             }
-            trees.push((ordinal, index.tree));
-            building.indexes.push(index);
+            locks.let_in(others);
         }
-        let (build, entry, source) = change.publish_building(entry, Arc::new(building), first)?;
-        Ok(Self { definitions, entry, source, build, trees, kept: false })
+        self.work(context, table, works)?;
+        locks.be_alone(context.patience)?;
+        self.settle(context, table, works, true)?;
+        self.notes.close();
+        Ok(())
     }
 
-    /// Reads the rows, and settles what is noted until little is left.
-    fn fill(&self, context: &Context<'_>) -> Result<()> {
-        let alive = || match (context.patience.killed)() {
-            true => Err(e::ER_QUERY_INTERRUPTED.bare()),
-            false => Ok(()),
-        };
-        let mut position = BuildPosition::default();
-        let mut more = true;
-        while more {
-            alive()?;
-            more = self.build.read_part(&self.source, &mut position).map_err(|error| self.error(error))?;
-            if self.build.note_bytes() > NOTE_BYTES_BETWEEN_PARTS {
-                self.build.settle(&self.source, true).map_err(|error| self.error(error))?;
+    /// Works on all rows, and on what is noted until little is left.
+    fn work(&self, context: &Context<'_>, table: &Arc<Table>, works: &mut [&mut dyn RowWork]) -> Result<()> {
+        for number in 0..works.len() {
+            alive(context)?;
+            while works[number].read_part(&self.notes)? {
+                alive(context)?;
+                if self.notes.byte_count() > NOTE_BYTES_BETWEEN_PARTS {
+                    self.settle(context, table, works, false)?;
+                }
             }
         }
         for _ in 0..ROUNDS_MAX {
-            alive()?;
-            if self.build.note_bytes() <= NOTE_BYTES_AT_END {
+            if self.notes.byte_count() <= NOTE_BYTES_AT_END {
                 break;
             }
-            self.build.settle(&self.source, true).map_err(|error| self.error(error))?;
+            self.settle(context, table, works, false)?;
         }
         Ok(())
     }
 
-    #[cold]
-    fn error(&self, error: IndexBuildError) -> Box<SqlError> {
-        match error {
-            IndexBuildError::Write(error) => exec::write_error(error),
-            IndexBuildError::TooManyChanges => {
-                e::ER_INNODB_ONLINE_LOG_TOO_BIG.with(&[&self.build.first_name()])
+    /// Settles the notes there are; but for the `last` time, those of rows that others have locked stay.
+    fn settle(
+        &self,
+        context: &Context<'_>,
+        table: &Arc<Table>,
+        works: &mut [&mut dyn RowWork],
+        last: bool,
+    ) -> Result<()> {
+        let name = &table.definition().name;
+        let taken = self.notes.take().map_err(|_| e::ER_INNODB_ONLINE_LOG_TOO_BIG.with(&[name]))?;
+        let notes: Vec<Note<'_>> = taken.iter().collect();
+        let store = table.store();
+        for some in notes.chunks(BATCH_NOTES) {
+            let mut transaction = store.begin();
+            for note in some {
+                for work in &mut *works {
+                    work.take_back(&mut transaction, note)?;
+                }
             }
+            transaction.commit().map_err(exec::store_error)?;
+            env::blocking::tick();
         }
-    }
-
-    /// The trees, by ordinal of their index.
-    pub(super) fn trees(&self) -> &[(usize, TreeNumber)] {
-        &self.trees
+        let mut columns: Vec<usize> = works.iter().flat_map(|work| work.columns()).copied().collect();
+        columns.sort_unstable();
+        columns.dedup();
+        let shapes = columns.iter().map(|&column| table.definition().columns[column].data_type.physical());
+        let mut batch = Batch::new(shapes);
+        let wait = if last { LockWait::Nowait } else { LockWait::Skip };
+        for some in notes.chunks(BATCH_NOTES) {
+            alive(context)?;
+            let mut transaction = store.begin();
+            for note in some {
+                let locked = table
+                    .lock_noted(&mut transaction, note.locator, wait, &columns, &mut batch)
+                    .map_err(exec::write_error)?;
+                let mut settled = locked != Locked::Skipped;
+                if settled {
+                    let row = NotedRow { columns: &columns, batch: &batch };
+                    let row = (locked == Locked::Row(())).then_some(row);
+                    let round = Round { wait, certain: last || self.notes.byte_count() == 0 };
+                    for work in &mut *works {
+                        settled &= work.settle(&mut transaction, note, row, round)?;
+                    }
+                }
+                if !settled {
+                    self.notes.keep(note);
+                }
+            }
+            transaction.commit().map_err(exec::store_error)?;
+            env::blocking::tick();
+        }
+        Ok(())
     }
 
     /// A definition that names the trees is being committed.
@@ -146,17 +198,28 @@ impl<'a> OnlineBuild<'a> {
     }
 
     fn take_back(&self) -> Result<()> {
+        if self.trees.is_empty() && self.published.is_none() {
+            return Ok(());
+        }
         let mut change = self.definitions.begin();
-        let trees: Vec<u64> = self.trees.iter().map(|(_, tree)| tree.0).collect();
-        change.drop_trees(&trees)?;
-        change.put_altered(Arc::new((*self.entry.definition).clone()), &self.entry)?;
+        change.drop_trees(&self.trees)?;
+        if let Some(entry) = &self.published {
+            change.put_altered(Arc::new((*entry.definition).clone()), entry)?;
+        }
         change.commit().map(|_| ())
     }
 }
 
-impl Drop for OnlineBuild<'_> {
+fn alive(context: &Context<'_>) -> Result<()> {
+    match (context.patience.killed)() {
+        true => Err(e::ER_QUERY_INTERRUPTED.bare()),
+        false => Ok(()),
+    }
+}
+
+impl Drop for Online<'_> {
     fn drop(&mut self) {
-        self.build.close();
+        self.notes.close();
         if !self.kept {
             // If not even this can be done the store has stopped; the next opening drops trees that nobody names.
             let _stopped = self.take_back();

@@ -5,14 +5,15 @@
 //! | 1221 | ALGORITHM=INSTANT with any LOCK |
 //! | 1845, 1846 | the change cannot be made that way, without or with a reason |
 //!
-//! More is instant here than in MySQL, so less is refused.
+//! More is instant here than in MySQL, so less is refused. What MySQL copies while others can only read, it refuses with LOCK=NONE;
+//! so is it here, although writers go on when nothing is said of locks.
 
 use catalog::TableDefinition;
 use service::error as e;
 use service::error::SqlError;
 
 use super::instant::is_other_type;
-use crate::ddl::Result;
+use crate::ddl::{Context, Result, sql_mode_bits};
 
 /// How the statement may be carried out (ALGORITHM=).
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -50,10 +51,14 @@ pub(super) struct Needs {
     pub(super) in_place: bool,
     /// An index is built.
     pub(super) builds_index: bool,
-    /// Others can write while it is built.
+    /// A CHECK has to be looked at for all rows.
+    pub(super) adds_checks: bool,
+    /// Others can write meanwhile.
     pub(super) online: bool,
     /// The table gets another name.
     pub(super) renames: bool,
+    /// Nobody else sees the table.
+    pub(super) temporary: bool,
     /// Why MySQL copies, if it says why.
     pub(super) reason: Option<Reason>,
 }
@@ -65,6 +70,8 @@ pub(super) enum Reason {
     ColumnType,
     /// The primary key goes and none comes.
     NoPrimaryKey,
+    /// A column gets NOT NULL, and NULLs in it become zeros without an error.
+    SilentNulls,
     /// An AUTO_INCREMENT column is new.
     AutoIncrement,
 }
@@ -75,14 +82,21 @@ impl Reason {
         old: &TableDefinition,
         table: &TableDefinition,
         mapping: &[Option<usize>],
+        context: &Context<'_>,
     ) -> Option<Self> {
+        let strict = sql_mode_bits::STRICT_TRANS_TABLES | sql_mode_bits::STRICT_ALL_TABLES;
         let pairs = || mapping.iter().zip(&table.columns);
+        let kept = || pairs().filter_map(|(origin, column)| Some((&old.columns[(*origin)?], column)));
         if old.primary_key().is_some() && table.primary_key().is_none() {
             Some(Self::NoPrimaryKey)
-        } else if pairs()
-            .any(|(origin, column)| origin.is_some_and(|origin| is_other_type(&old.columns[origin], column)))
-        {
+        } else if kept().any(|(before, column)| {
+            is_other_type(before, column) || column.auto_increment && !before.auto_increment
+        }) {
             Some(Self::ColumnType)
+        } else if context.sql_mode & strict == 0
+            && kept().any(|(before, column)| before.nullable && !column.nullable)
+        {
+            Some(Self::SilentNulls)
         } else if pairs().any(|(origin, column)| origin.is_none() && column.auto_increment) {
             Some(Self::AutoIncrement)
         } else {
@@ -96,6 +110,7 @@ impl Reason {
             Self::NoPrimaryKey => {
                 "Dropping a primary key is not allowed without also adding a new primary key"
             }
+            Self::SilentNulls => "cannot silently convert NULL values, as required in this SQL_MODE",
             Self::AutoIncrement => "Adding an auto-increment column requires a lock",
         }
     }
@@ -142,6 +157,16 @@ impl Request {
         let because = |asked: &str, reason: &str, instead: &str| {
             Err(e::ER_ALTER_OPERATION_NOT_SUPPORTED_REASON.with(&[&asked, &reason, &instead]))
         };
+        if needs.temporary || needs.adds_checks {
+            match self.algorithm {
+                Algorithm::Instant => return not_so("ALGORITHM=INSTANT", "ALGORITHM=COPY"),
+                Algorithm::Inplace => return not_so("ALGORITHM=INPLACE", "ALGORITHM=COPY"),
+                Algorithm::Any | Algorithm::Copy => {}
+            }
+        }
+        if needs.temporary {
+            return Ok(());
+        }
         if self.algorithm == Algorithm::Instant && needs.in_place && !needs.builds_index {
             return Ok(());
         }
@@ -156,15 +181,17 @@ impl Request {
             (Algorithm::Instant, Some(reason)) => {
                 return because("ALGORITHM=INSTANT", reason.text(), "ALGORITHM=COPY/INPLACE");
             }
-            (Algorithm::Inplace, Some(reason @ (Reason::ColumnType | Reason::NoPrimaryKey))) => {
+            (Algorithm::Inplace, Some(reason)) if reason != Reason::AutoIncrement => {
                 return because("ALGORITHM=INPLACE", reason.text(), "ALGORITHM=COPY");
             }
             _ => {}
         }
-        if needs.renames && matches!(self.lock, Lock::None | Lock::Shared) {
+        let only_renames = needs.renames && needs.in_place && !needs.builds_index;
+        if only_renames && matches!(self.lock, Lock::None | Lock::Shared) {
             return not_so("LOCK=NONE/SHARED", "LOCK=EXCLUSIVE");
         }
-        if self.lock == Lock::None && !(needs.in_place && (needs.online || !needs.builds_index)) {
+        let works = !needs.in_place || needs.builds_index;
+        if self.lock == Lock::None && (reason.is_some() || needs.adds_checks || works && !needs.online) {
             return Err(needs_lock(reason.map_or("COPY algorithm requires a lock", Reason::text)));
         }
         Ok(())

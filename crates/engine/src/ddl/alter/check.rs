@@ -1,0 +1,176 @@
+//! CHECK constraints that a definition adds or enforces, looked at for the rows that are there.
+
+use std::sync::Arc;
+
+use catalog::{CheckConstraint, TableDefinition, TableEntry};
+use exec::RowChecks;
+use exec::expr::{EvalSettings, Warnings};
+use service::error::Diagnostic;
+use store::Transaction;
+use table::{KeyBytesRange, Note, NotedRow, RowNotes, ScanRequest, Table, TimestampZone, Utc};
+use types::temporal::DateTime;
+use types::vector::BytesColumn;
+use types::{Batch, Cell, TypeKind};
+
+use super::instant::is_other_type;
+use super::online::{Round, RowWork};
+use crate::ddl::{Context, Result, sql_mode_bits};
+
+/// Rows that are checked from one snapshot.
+const PART_ROWS: u64 = 1 << 16;
+
+/// Checks rows one by one.
+pub(super) struct RowChecker {
+    checks: RowChecks,
+    settings: EvalSettings,
+    /// A row, of the columns that the checks read.
+    row: Batch,
+    /// Which of them are TIMESTAMPs: conditions see them in the session's zone.
+    timestamps: Vec<bool>,
+    warnings: Warnings,
+}
+
+/// The constraints of `table` that are added or enforced, by their places in it.
+pub(super) fn added_checks(old: &TableDefinition, table: &TableDefinition) -> Vec<usize> {
+    let was_there = |check: &CheckConstraint| old.checks.iter().any(|before| before == check);
+    let checks = table.checks.iter().enumerate();
+    checks.filter(|(_, check)| check.enforced && !was_there(check)).map(|(place, _)| place).collect()
+}
+
+impl RowChecker {
+    /// Of what rows of `old` have to meet to become rows of `table`: the constraints that are `added`, and all where a column
+    /// changes its type. `None`: nothing.
+    ///
+    /// # Errors
+    /// A condition that cannot be computed.
+    pub(super) fn new(
+        context: &Context<'_>,
+        old: &TableEntry,
+        table: &TableDefinition,
+        mapping: &[Option<usize>],
+        added: &[usize],
+    ) -> Result<Option<Self>> {
+        let types_change = mapping.iter().zip(&table.columns).any(|(origin, column)| {
+            origin.is_some_and(|origin| is_other_type(&old.definition.columns[origin], column))
+        });
+        let wanted = |check: &CheckConstraint| {
+            types_change || added.iter().any(|&place| table.checks[place].name == check.name)
+        };
+        let definition = Arc::new(table.clone());
+        let entry = Arc::new(TableEntry { definition, source: Arc::clone(&old.source) });
+        let checks = RowChecks::compile(&entry, &wanted)?;
+        if checks.is_empty() {
+            return Ok(None);
+        }
+        let columns = || checks.columns().iter().map(|&ordinal| &table.columns[ordinal].data_type);
+        let strict = sql_mode_bits::STRICT_TRANS_TABLES | sql_mode_bits::STRICT_ALL_TABLES;
+        let settings = EvalSettings {
+            sql_mode: context.sql_mode,
+            time_zone: context.zone.clone(),
+            now_utc_micros: context.now_micros,
+            strict_dml: context.sql_mode & strict != 0,
+            ..EvalSettings::default()
+        };
+        let row = Batch::new(columns().map(types::DataType::physical));
+        let timestamps = columns().map(|data_type| data_type.kind == TypeKind::Timestamp).collect();
+        Ok(Some(Self { checks, settings, row, timestamps, warnings: Warnings::default() }))
+    }
+
+    /// Checks a row; `cell` gives its columns, TIMESTAMPs in UTC.
+    ///
+    /// # Errors
+    /// 3819.
+    pub(super) fn check<'c>(&mut self, cell: &dyn Fn(usize) -> Cell<'c>) -> Result<()> {
+        self.row.clear();
+        let columns = self.row.columns.iter_mut().zip(self.checks.columns());
+        for ((column, &ordinal), &timestamp) in columns.zip(&self.timestamps) {
+            match cell(ordinal) {
+                Cell::Int(packed @ 1..) if timestamp => {
+                    let micros = Utc.utc_micros(DateTime::unpack(packed));
+                    column.push_int(self.settings.time_zone.local(micros).pack());
+                }
+                cell => column.push_cell(cell),
+            }
+        }
+        self.row.row_count = 1;
+        self.checks.check(&self.row, &self.settings, &mut self.warnings)
+    }
+
+    /// What computing the conditions warned of.
+    pub(super) fn into_warnings(self) -> Vec<Diagnostic> {
+        self.warnings.entries().to_vec()
+    }
+}
+
+/// Checks all rows of a table that keeps its trees.
+pub(super) struct RowCheck {
+    checker: RowChecker,
+    /// Reads the rows as they will be.
+    table: Arc<Table>,
+    next: Vec<u8>,
+    pub(super) row_count: u64,
+}
+
+impl RowCheck {
+    pub(super) fn new(checker: RowChecker, table: Arc<Table>) -> Self {
+        Self { checker, table, next: Vec::new(), row_count: 0 }
+    }
+
+    pub(super) fn into_warnings(self) -> Vec<Diagnostic> {
+        self.checker.into_warnings()
+    }
+}
+
+impl RowWork for RowCheck {
+    fn columns(&self) -> &[usize] {
+        self.checker.checks.columns()
+    }
+
+    fn read_part(&mut self, _notes: &RowNotes) -> Result<bool> {
+        let columns = self.checker.checks.columns().to_vec();
+        let mut batch = Batch::new(self.checker.row.columns.iter().map(types::Column::physical));
+        let mut locators = BytesColumn::default();
+        let view = self.table.store().read_view();
+        let mut scan = self.table.scan(ScanRequest {
+            index: None,
+            ranges: vec![KeyBytesRange { lower: std::mem::take(&mut self.next), upper: None }],
+            reverse: false,
+            columns: columns.clone(),
+            parts: Vec::new(),
+        });
+        let end = self.row_count + PART_ROWS;
+        while scan
+            .next_batch(view.reader(), &Utc, &mut batch, Some(&mut locators))
+            .map_err(exec::store_error)?
+        {
+            for row in 0..batch.row_count {
+                let noted = |ordinal: usize| {
+                    let position = columns.binary_search(&ordinal);
+                    position.map_or(Cell::Null, |position| batch.columns[position].cell(row))
+                };
+                self.row_count += 1;
+                self.checker.check(&noted)?;
+            }
+            env::blocking::tick();
+            if self.row_count >= end {
+                self.next.extend_from_slice(locators.get(batch.row_count - 1));
+                self.next.push(0);
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    fn settle(
+        &mut self,
+        _transaction: &mut Transaction,
+        _note: &Note<'_>,
+        row: Option<NotedRow<'_>>,
+        _round: Round,
+    ) -> Result<bool> {
+        if let Some(row) = row {
+            self.checker.check(&|ordinal| row.cell(ordinal))?;
+        }
+        Ok(true)
+    }
+}
