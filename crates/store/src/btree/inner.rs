@@ -1,5 +1,5 @@
-//! Finding the child to go to in an inner node, without a latch: everything read may be torn and counts only when the
-//! caller has validated the node's version afterwards.
+//! Finding the child to go to in an inner node, without a latch, and guessing how full a node is: everything read may be torn
+//! and counts only when the caller has validated the node's version afterwards.
 
 use super::Seek;
 use super::node::{INNER_CELL_HEADER_BYTES, SLOT_BYTES, SLOTS_AT, head};
@@ -26,6 +26,12 @@ pub(crate) fn count(body: Racy<'_>) -> usize {
 pub(crate) fn child(body: Racy<'_>, index: usize) -> PageId {
     let at = usize::from(body.load_u16(SLOTS_AT + index.min(COUNT_MAX - 1) * SLOT_BYTES + 4));
     PageId(body.load_u64(at))
+}
+
+/// Bytes that slots and cells take in a node of any level, without its fences.
+pub(crate) fn content_bytes(body: Racy<'_>) -> usize {
+    let [heap_start, dead, lower, upper] = [2, 4, 14, 18].map(|at| usize::from(body.load_u16(at)));
+    (BODY_BYTES + count(body) * SLOT_BYTES).saturating_sub(heap_start + dead + lower + upper)
 }
 
 /// The index of the child to go to.

@@ -164,6 +164,11 @@ pub(crate) fn suffix(body: &Body, index: usize) -> &[u8] {
     &body[at..at + len]
 }
 
+/// Whether it has all keys of its level: it is the root, or the root's only child.
+pub(crate) fn is_alone(body: &Body) -> bool {
+    upper_fence(body).is_none() && lower_fence(body).is_empty()
+}
+
 /// The whole key at `index`.
 pub(crate) fn key(body: &Body, index: usize) -> Vec<u8> {
     [prefix(body), suffix(body, index)].concat()
@@ -225,7 +230,7 @@ pub(crate) fn free_bytes(body: &Body) -> usize {
     heap_start(body) - (SLOTS_AT + count(body) * SLOT_BYTES) + dead_bytes(body)
 }
 
-/// Bytes in use by slots and cells.
+/// Bytes in use by slots, cells and fences.
 pub(crate) fn used_bytes(body: &Body) -> usize {
     BODY_BYTES - SLOTS_AT - free_bytes(body)
 }
@@ -602,21 +607,29 @@ pub(crate) fn split_into(left: &mut Body, right: &mut Body, index: usize, separa
     assert!(count(left) + count(right) == count(&old));
 }
 
-/// Whether two neighbouring nodes fit into one, leaving room for some growth; beside an empty one none is needed.
+/// The most bytes that a node made of two takes: room for some growth is left, beside an empty one none is needed.
+pub(crate) fn merged_bytes_max(left_count: usize, right_count: usize) -> usize {
+    if left_count == 0 || right_count == 0 { BODY_BYTES } else { BODY_BYTES / 4 * 3 }
+}
+
+/// What the fences take, with what is lost before cells that are aligned.
+fn fence_bytes(level: u8, lower: &[u8], upper: Option<&[u8]>) -> usize {
+    cell_bytes(level, lower.len() + upper.map_or(0, <[u8]>::len))
+}
+
+/// Whether two neighbouring nodes fit into one of [`merged_bytes_max`].
 pub(crate) fn nodes_fit(left: &Body, right: &Body) -> bool {
     let new_prefix = upper_fence(right).map_or(0, |upper| common_len(lower_fence(left), upper));
     let level = level(left);
     let size = |body: &Body| -> usize {
         let gained = prefix_len(body).saturating_sub(new_prefix);
-        (0..count(body))
-            .map(|index| cell_bytes(level, cell_bytes_at(body, index) + gained) + SLOT_BYTES)
-            .sum()
+        used_bytes(body) - fence_bytes(level, lower_fence(body), upper_fence(body))
+            + count(body) * cell_bytes(level, gained)
     };
     // The first child of an inner node gets the key that its node had above.
-    let key = if level > 0 { lower_fence(right).len().next_multiple_of(8) } else { 0 };
-    let fences = (lower_fence(left).len() + upper_fence(right).map_or(0, <[u8]>::len)).next_multiple_of(8);
-    let max = if count(left) == 0 || count(right) == 0 { BODY_BYTES } else { BODY_BYTES / 4 * 3 };
-    SLOTS_AT + fences + size(left) + size(right) + key <= max
+    let key = if level > 0 { cell_bytes(level, lower_fence(right).len()) } else { 0 };
+    let fences = fence_bytes(level, lower_fence(left), upper_fence(right));
+    SLOTS_AT + fences + size(left) + size(right) + key <= merged_bytes_max(count(left), count(right))
 }
 
 /// Takes all that is in `right` into `left`, which then covers both ranges. [`nodes_fit`] was asked.

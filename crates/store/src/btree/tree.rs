@@ -26,10 +26,11 @@ pub(crate) struct Root {
 
 /// A node fuller than this is left alone; an emptier one is merged with a neighbour if both fit.
 const MERGE_BELOW_BYTES: usize = BODY_BYTES / 2;
-/// Above this a node looks for a neighbour only now and then: most neighbours are too full.
+/// Below this a neighbour that is not in memory is read, too.
 const MERGE_SURELY_BELOW_BYTES: usize = BODY_BYTES / 4;
-/// So often: whenever its count is a multiple.
-const MERGE_SOMETIMES: usize = 4;
+/// A node looks for a neighbour only now and then, whenever its count is a multiple of this or less than it: most neighbours are
+/// too full.
+const MERGE_SOMETIMES: usize = 8;
 /// Descents that go side by side: as many as a core has loads under way, about.
 pub(crate) const DESCENTS_MAX: usize = 16;
 /// A level deeper than any tree: 3 children a node at least, 2^64 records at most.
@@ -256,6 +257,9 @@ impl Root {
     fn merge(self, pool: &Pool, key: &[u8], level: u8, wanted: Merge) -> Result<Merge, Fault> {
         let Some(place) = self.find(pool, Seek::At(key), level)? else { return Ok(Merge::No) };
         let Some((parent, index)) = place.parent else { return self.shrink(pool) };
+        if !Root::may_fit(pool, parent, index, wanted) {
+            return Ok(Merge::No);
+        }
         let Some(mut parent) = pool.arena().upgrade(parent.frame, parent.version) else {
             return Ok(Merge::No);
         };
@@ -280,6 +284,24 @@ impl Root {
             }
         }
         Ok(Merge::No)
+    }
+
+    /// Whether the child at `index` may fit into one node with a neighbour: a guess, made without latches, which would stop all who
+    /// pass the parent.
+    fn may_fit(pool: &Pool, parent: Seen, index: usize, wanted: Merge) -> bool {
+        let parent = pool.arena().racy(parent.frame);
+        let look = |index| {
+            let frame = pool.table().get(inner::child(parent, index)).and_then(Entry::frame)?;
+            let node = pool.arena().racy(frame);
+            Some((inner::count(node), inner::content_bytes(node)))
+        };
+        let fits = |left, right| match (look(left), look(right)) {
+            (Some((left_count, left)), Some((right_count, right))) => {
+                node::SLOTS_AT + left + right <= node::merged_bytes_max(left_count, right_count)
+            }
+            _ => wanted == Merge::Surely,
+        };
+        (index + 1 < inner::count(parent) && fits(index, index + 1)) || (index > 0 && fits(index - 1, index))
     }
 
     /// Takes the content of the root's only child into the root: the reverse of [`Root::grow`].
@@ -432,11 +454,19 @@ pub(crate) enum Merge {
 
 /// Asks a node from which something was taken.
 pub(crate) fn wants_merge(body: &Body) -> Merge {
-    match node::used_bytes(body) {
-        ..MERGE_SURELY_BELOW_BYTES => Merge::Surely,
-        ..MERGE_BELOW_BYTES if node::count(body).is_multiple_of(MERGE_SOMETIMES) => Merge::IfNear,
-        _ => Merge::No,
+    let used = node::used_bytes(body);
+    if used >= MERGE_BELOW_BYTES {
+        return Merge::No;
     }
+    let count = node::count(body);
+    if node::is_alone(body) {
+        // It has no neighbour, but the root may take the place of its only child.
+        return if node::level(body) > 0 && count == 1 { Merge::Surely } else { Merge::No };
+    }
+    if count > MERGE_SOMETIMES && !count.is_multiple_of(MERGE_SOMETIMES) {
+        return Merge::No;
+    }
+    if used < MERGE_SURELY_BELOW_BYTES { Merge::Surely } else { Merge::IfNear }
 }
 
 #[cfg(test)]
