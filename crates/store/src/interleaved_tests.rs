@@ -268,6 +268,65 @@ fn a_tree_that_splits_and_merges_loses_nothing() {
     });
 }
 
+/// Readers of a range, each of which lets the writers go first that came before it, and reads the same twice.
+#[test]
+fn shared_intervals_and_writers_take_turns() {
+    explore(|| {
+        let world = SimWorld::new(thread_rng().gen_range(0..u64::MAX));
+        let (store, tree) = with_rows(&world, &[b"a", b"b", b"c"]);
+        let readers: Vec<_> = (0..3)
+            .map(|_| {
+                let (store, tree) = (store.clone(), tree.clone());
+                thread::spawn(move || {
+                    for _ in 0..2 {
+                        let mut txn = store.begin();
+                        txn.set_range_locks(true);
+                        let read = |txn: &mut Transaction| {
+                            let mut scan = txn.lock_scan(&tree, &ScanRange::all(), LockMode::Shared, WAIT);
+                            let mut rows = Vec::new();
+                            while let Some((key, value)) = scan.next(txn)? {
+                                rows.push((key.to_vec(), number(value)));
+                            }
+                            Ok::<_, WriteError>(rows)
+                        };
+                        let first = read(&mut txn);
+                        thread::yield_now();
+                        match (first, read(&mut txn)) {
+                            (Ok(first), Ok(second)) => {
+                                assert_eq!(first, second, "what a shared interval covers has changed");
+                                txn.commit().unwrap();
+                            }
+                            (first, second) => {
+                                let is_deadlock = |rows| matches!(rows, Err(WriteError::Deadlock { .. }));
+                                assert!(is_deadlock(first) || is_deadlock(second));
+                            }
+                        }
+                    }
+                })
+            })
+            .collect();
+        let writers: Vec<_> = (0..2_u8)
+            .map(|writer| {
+                let (store, tree) = (store.clone(), tree.clone());
+                thread::spawn(move || {
+                    let mut txn = store.begin();
+                    let insert = txn.insert(&tree, &[b'b', writer], &7_u64.to_le_bytes(), WAIT);
+                    let done = insert.and_then(|()| add_one(&mut txn, &tree, b"b"));
+                    match done {
+                        Ok(()) => drop(txn.commit().unwrap()),
+                        Err(WriteError::Deadlock { .. }) => {}
+                        Err(other) => panic!("{other}"),
+                    }
+                })
+            })
+            .collect();
+        for thread in readers.into_iter().chain(writers) {
+            thread.join().unwrap();
+        }
+        assert_eq!((store.lock_waiters(), store.status().lock_bytes), (vec![], 0));
+    });
+}
+
 #[test]
 fn what_was_acknowledged_survives_a_power_cut_at_any_moment() {
     explore(|| {

@@ -4,11 +4,14 @@
 //! served earlier. So a queue of n waiters has about n edges, and somebody for whom nobody waits cannot close a circle, which
 //! is what most newcomers of a long queue are.
 //!
+//! A scan that lets writers go first (`About::gives_way`) waits for them like anybody, but need not: a circle through it is
+//! no deadlock. It is told to go on.
+//!
 //! Invariants:
 //! 1. `waited_for` counts the edges that lead to a transaction; it has no zeros.
 //! 2. There is no circle while the mutex around the graph is free.
 
-use super::table::{Told, Waiting};
+use super::waiting::{Told, Waiting};
 use crate::ids::TxnId;
 use hashbrown::{HashMap, HashSet};
 use smallvec::SmallVec;
@@ -42,9 +45,9 @@ pub(crate) struct Graph {
 }
 
 impl Graph {
-    /// Enters that a transaction waits for `holders`. Each circle that closes is broken: of those in it the one that changed
-    /// the least gives up, the newcomer if he changed as little as anybody. If it is he, nothing is entered and whom he would
-    /// have waited for is returned.
+    /// Enters that a transaction waits for `holders`. Each circle that closes is broken: who gives way in it goes on; if nobody does, the
+    /// one that changed the least gives up, the newcomer if he changed as little as anybody. If it is he, nothing is entered and
+    /// whom he would have waited for is returned.
     pub(crate) fn wait(
         &mut self,
         waiting: &Arc<Waiting>,
@@ -55,6 +58,14 @@ impl Graph {
         while let Some(path) = self.path(&holders, own) {
             let mut members = vec![Arc::clone(waiting)];
             members.extend(path.iter().map(|txn| Arc::clone(&self.nodes[txn].waiting)));
+            if let Some(goes_on) = members.iter().find(|member| member.about.gives_way) {
+                if goes_on.about.txn == own {
+                    return Err(path[0]);
+                }
+                self.remove(goes_on.about.txn);
+                goes_on.tell(Told::Granted);
+                continue;
+            }
             // Of several that changed as little the first one: min_by_key's choice, too.
             let victim = members
                 .iter()
@@ -81,7 +92,7 @@ impl Graph {
         if let Some(node) = self.remove(waiter)
             && self.wait(&node.waiting, holders, &|_| Vec::new()).is_err()
         {
-            node.waiting.tell(Told::Victim);
+            node.waiting.tell(if node.waiting.about.gives_way { Told::Granted } else { Told::Victim });
         }
     }
 
@@ -152,7 +163,7 @@ impl Graph {
 
 #[cfg(test)]
 mod tests {
-    use super::super::table::About;
+    use super::super::waiting::About;
     use super::*;
     use smallvec::smallvec;
 

@@ -11,7 +11,7 @@
 //! 2. A list takes no more than [`LISTED_BYTES_MAX`] and reads no more than [`ENTRIES_WALKED_MAX`] undo entries a transaction,
 //!    the newest. What is beyond is left out, stamps before notes: others wait for what is noted.
 
-use super::table::LockMode;
+use super::waiting::LockMode;
 use crate::btree::Seek;
 use crate::btree::node;
 use crate::error::StoreError;

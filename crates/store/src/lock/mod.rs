@@ -9,7 +9,8 @@
 //! a circle the one that changed the least gives up, the last one to come if none changed less.
 //!
 //! Intervals of keys (`range`) keep others from adding records where a scan must not see phantoms. They are by key and not by
-//! neighbouring record, and wait for nobody; writers wait for them.
+//! neighbouring record, and exclude nobody but writers, who wait for them. A shared scan lets the writers go first that wait
+//! already.
 //!
 //! One transaction must not use up the memory that locks may take: its many shared ones in a tree become one interval, and
 //! beyond a limit it is refused more (`LockTable::check_room`).
@@ -21,10 +22,14 @@
 //! 3. A key is noted in its holder's or waiter's slot before it holds or waits, so the end of the transaction finds it.
 
 mod graph;
+mod held;
 mod list;
 mod range;
 mod table;
+mod waiting;
 
+pub(crate) use held::HeldLocks;
 pub use list::{HeldLock, LockTarget, RunningTransaction};
-pub(crate) use table::{Acquired, HeldLocks, LockTable, Request};
-pub use table::{Deadlock, DeadlockMember, Interrupt, LockMode, LockWait, LockWaiter};
+pub(crate) use table::{Acquired, LockTable, Request};
+pub(crate) use waiting::Waiting;
+pub use waiting::{Deadlock, DeadlockMember, Interrupt, LockMode, LockWait, LockWaiter};

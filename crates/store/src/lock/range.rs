@@ -1,8 +1,12 @@
 //! Locks on intervals of keys.
 //!
 //! A scan that must not see phantoms locks the interval of keys it has walked. Nobody else may add a record in there; if the
-//! lock covers the records too (a shared scan), nobody else may change or exclusively lock one either. Such locks never wait
-//! for each other: only writers wait, and they look here only if the tree says that it has intervals.
+//! lock covers the records too (a shared scan), nobody else may change or exclusively lock one either. Such locks never conflict
+//! with each other: only writers wait, and they look here only if the tree says that it has intervals.
+//!
+//! So that one scan after the other does not keep a writer waiting for ever, a few overtake it ([`OVERTAKEN_MAX`]), and the next shared
+//! scan lets it go first, unless its transaction is what the writer waits for. It does so once for each interval: who comes
+//! later comes later. A writer has its turn until it has tried again, so no scan comes in between.
 //!
 //! A tree's intervals are kept as segments: a key, and who holds the keys from there up to the next segment's. So the holders
 //! at a key are one search away, however many intervals there are, and intervals of one transaction that touch become one.
@@ -14,9 +18,10 @@
 //!    by the scan (his stamp is there), and one who gets it later sees the interval. One that stands for locks on records is added
 //!    before those go, and a writer looks for intervals after he has looked for those.
 //! 4. Whoever adds an interval enters himself into the wait-for graph behind the writers that wait for a key inside it.
+//! 5. A scan that gives way waits for writers in `TreeRanges::waiters` only, and is told when the last of them leaves.
 
 use super::graph::{Graph, WaitsFor};
-use super::table::{Told, Waiting};
+use super::waiting::{Told, Waiting};
 use crate::ids::{TreeId, TxnId};
 use crate::sync::Mutex;
 use crate::sync::atomic::{AtomicU64, Ordering};
@@ -28,6 +33,8 @@ use std::ops::Bound;
 use std::sync::Arc;
 
 const SHARDS: usize = 16;
+/// So many transactions that came later lock a key for which a writer waits, before others let it go first.
+const OVERTAKEN_MAX: u32 = if cfg!(feature = "interleave") { 1 } else { 4 };
 /// What a segment takes beside its key, about.
 const SEGMENT_BYTES: u64 = 96;
 
@@ -148,20 +155,67 @@ struct Waiter {
     key: Box<[u8]>,
     /// It wants to add a record rather than change one.
     inserts: bool,
+    /// How many came later and got what it waits for.
+    overtaken: u32,
     waiting: Arc<Waiting>,
+}
+
+/// A scan that lets writers go first.
+#[derive(Debug)]
+struct GivingWay {
+    waiting: Arc<Waiting>,
+    /// The writers.
+    behind: Vec<Arc<Waiting>>,
+}
+
+impl GivingWay {
+    fn waits_for(&self) -> WaitsFor {
+        self.behind.iter().map(|writer| writer.about.txn).collect()
+    }
 }
 
 #[derive(Debug)]
 struct TreeRanges {
     tree: Arc<TreeState>,
     segments: Segments,
+    /// Writers, until they have tried again.
     waiters: Vec<Waiter>,
+    giving_way: Vec<GivingWay>,
+}
+
+/// What became of an interval.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Added {
+    /// The transaction has it now.
+    New,
+    /// It had it already.
+    Had,
+    /// Nothing: writers wait there that came before.
+    GiveWay,
 }
 
 impl TreeRanges {
     fn blockers(&self, key: &[u8], txn: TxnId, inserts: bool) -> impl Iterator<Item = TxnId> {
         let holders = self.segments.at(key).iter();
         holders.filter(move |holder| holder.0 != txn && (inserts || holder.1)).map(|holder| holder.0)
+    }
+
+    /// The writers that have been overtaken enough and wait for a key in an interval, and not for `txn`, which wants to read all
+    /// of it shared.
+    fn ahead<'a>(
+        &'a self,
+        lower: &'a [u8],
+        upper: Option<&'a [u8]>,
+        txn: TxnId,
+    ) -> impl Iterator<Item = &'a Arc<Waiting>> {
+        let inside = move |key: &[u8]| *key >= *lower && upper.is_none_or(|upper| *key < *upper);
+        let is_ahead = move |waiter: &&Waiter| {
+            waiter.overtaken >= OVERTAKEN_MAX
+                && waiter.txn != txn
+                && inside(&waiter.key)
+                && !self.blockers(&waiter.key, waiter.txn, waiter.inserts).any(|holder| holder == txn)
+        };
+        self.waiters.iter().filter(is_ahead).map(|waiter| &waiter.waiting)
     }
 }
 
@@ -183,34 +237,81 @@ impl RangeTable {
         self.bytes.load(Ordering::Relaxed)
     }
 
-    /// Locks an interval for `txn`. False if it had it already.
+    /// Locks an interval for `txn`, if not writers have to go first to whom it would give way.
     pub(crate) fn add(
         &self,
         tree: &Arc<TreeState>,
         txn: TxnId,
-        lower: &[u8],
-        upper: Option<&[u8]>,
+        (lower, upper): (&[u8], Option<&[u8]>),
         covers_rows: bool,
+        gives_way: bool,
         graph: &Mutex<Graph>,
-    ) -> bool {
+    ) -> Added {
         let mut shard = self.shard(tree.id()).lock();
         let ranges = shard.entry(tree.id()).or_insert_with(|| {
             tree.locks().fetch_add(TreeState::RANGES, Ordering::SeqCst);
-            TreeRanges { tree: Arc::clone(tree), segments: Segments::default(), waiters: Vec::new() }
+            TreeRanges {
+                tree: Arc::clone(tree),
+                segments: Segments::default(),
+                waiters: Vec::new(),
+                giving_way: Vec::new(),
+            }
         });
         if ranges.segments.holds(lower, upper, txn, covers_rows) {
-            return false;
+            return Added::Had;
+        }
+        if gives_way && ranges.ahead(lower, upper, txn).next().is_some() {
+            return Added::GiveWay;
+        }
+        for waiter in &mut ranges.waiters {
+            let inside = *waiter.key >= *lower && upper.is_none_or(|upper| *waiter.key < *upper);
+            let is_blocker = |&(holder, rows): &(TxnId, bool)| holder == txn && (waiter.inserts || rows);
+            if inside
+                && waiter.txn != txn
+                && (waiter.inserts || covers_rows)
+                && !ranges.segments.at(&waiter.key).iter().any(is_blocker)
+            {
+                waiter.overtaken += 1;
+                graph.lock().waits_also(waiter.txn, txn);
+            }
         }
         let before = ranges.segments.bytes;
         ranges.segments.add(lower, upper, txn, covers_rows);
         self.count(before, ranges.segments.bytes);
-        for waiter in &ranges.waiters {
-            let inside = *waiter.key >= *lower && upper.is_none_or(|upper| *waiter.key < *upper);
-            if inside && waiter.txn != txn && (waiter.inserts || covers_rows) {
-                graph.lock().waits_also(waiter.txn, txn);
-            }
+        Added::New
+    }
+
+    /// Makes `waiting` wait for the writers that wait for a key between its own and `upper`, unless there are none any more or `enter`
+    /// refuses, which gets them and enters them into the graph.
+    pub(crate) fn give_way(
+        &self,
+        waiting: &Arc<Waiting>,
+        upper: Option<&[u8]>,
+        enter: impl FnOnce(WaitsFor) -> bool,
+    ) -> bool {
+        let about = &waiting.about;
+        let mut shard = self.shard(about.tree).lock();
+        let Some(ranges) = shard.get_mut(&about.tree) else { return false };
+        let behind: Vec<_> = ranges.ahead(&about.key, upper, about.txn).map(Arc::clone).collect();
+        if behind.is_empty() {
+            return false;
         }
+        let giving_way = GivingWay { waiting: Arc::clone(waiting), behind };
+        if !enter(giving_way.waits_for()) {
+            return false;
+        }
+        ranges.giving_way.push(giving_way);
         true
+    }
+
+    /// Ends a scan's giving way, however it ended.
+    pub(crate) fn stop_giving_way(&self, waiting: &Arc<Waiting>) {
+        let tree = waiting.about.tree;
+        let mut shard = self.shard(tree).lock();
+        if let Some(ranges) = shard.get_mut(&tree) {
+            ranges.giving_way.retain(|scan| !Arc::ptr_eq(&scan.waiting, waiting));
+            RangeTable::remove_if_empty(&mut shard, tree);
+        }
     }
 
     fn count(&self, before: u64, after: u64) {
@@ -250,16 +351,31 @@ impl RangeTable {
             txn: about.txn,
             key: about.key.clone(),
             inserts: about.inserts,
+            overtaken: 0,
             waiting: Arc::clone(waiting),
         });
         Ok(true)
     }
 
-    /// Ends a wait, however it ended.
-    pub(crate) fn leave(&self, tree: TreeId, waiting: &Arc<Waiting>) {
+    /// Ends a writer's wait and turn, however they ended, and wakes the scans that let nobody else go first.
+    pub(crate) fn leave(&self, waiting: &Arc<Waiting>, graph: &Mutex<Graph>) {
+        let tree = waiting.about.tree;
         let mut shard = self.shard(tree).lock();
         if let Some(ranges) = shard.get_mut(&tree) {
             ranges.waiters.retain(|waiter| !Arc::ptr_eq(&waiter.waiting, waiting));
+            for scan in &mut ranges.giving_way {
+                let before = scan.behind.len();
+                scan.behind.retain(|writer| !Arc::ptr_eq(writer, waiting));
+                if scan.behind.len() == before {
+                    continue;
+                }
+                if scan.behind.is_empty() {
+                    graph.lock().stop(scan.waiting.about.txn);
+                    scan.waiting.tell(Told::Granted);
+                } else {
+                    graph.lock().renew(scan.waiting.about.txn, scan.waits_for());
+                }
+            }
             RangeTable::remove_if_empty(&mut shard, tree);
         }
     }
@@ -329,6 +445,7 @@ impl RangeTable {
         if let Some(ranges) = shard.get(&tree)
             && ranges.segments.starts.is_empty()
             && ranges.waiters.is_empty()
+            && ranges.giving_way.is_empty()
         {
             ranges.tree.locks().fetch_sub(TreeState::RANGES, Ordering::SeqCst);
             shard.remove(&tree);
@@ -342,6 +459,9 @@ impl RangeTable {
                 for waiter in &ranges.waiters {
                     let blockers = ranges.blockers(&waiter.key, waiter.txn, waiter.inserts);
                     see(&waiter.waiting, blockers.collect());
+                }
+                for scan in &ranges.giving_way {
+                    see(&scan.waiting, scan.waits_for());
                 }
             }
         }

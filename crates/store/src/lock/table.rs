@@ -1,14 +1,18 @@
 //! The entries of the lock table and their queues.
 
 use super::graph::{Graph, WaitsFor};
-use super::range::{HeldRange, RangeTable};
+use super::held::{HeldLocks, Key, KeyRef, TXN_LOCK_BYTES_JOINED, TXN_LOCK_BYTES_MAX, entry_bytes};
+use super::range::{Added, HeldRange, RangeTable};
+use super::waiting::{
+    About, Deadlock, DeadlockMember, Interrupt, LockMode, LockWait, LockWaiter, Told, Waiting,
+};
 use crate::error::WriteError;
 use crate::ids::{TreeId, TxnId};
-use crate::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use crate::sync::{Condvar, Mutex};
+use crate::sync::Mutex;
+use crate::sync::atomic::{AtomicU64, Ordering};
 use crate::trees::TreeState;
 use env::clock::{Clock, Monotonic};
-use hashbrown::{Equivalent, HashMap};
+use hashbrown::HashMap;
 use smallvec::SmallVec;
 use std::collections::VecDeque;
 use std::hash::BuildHasher;
@@ -18,208 +22,12 @@ use std::time::Duration;
 const SHARDS: usize = 64;
 /// The most memory that entries and intervals may take, about, before they are refused to who has many.
 const LOCK_BYTES_MAX: u64 = 256 << 20;
-/// The most that those of one transaction may take, about.
-const TXN_LOCK_BYTES_MAX: u64 = 64 << 20;
 /// Who has no more than this gets locks though [`LOCK_BYTES_MAX`] is reached: others are to blame.
 const TXN_LOCK_BYTES_SPARED: u64 = 16 << 10;
-/// When a transaction's locks take this, shared ones on records of one tree are joined to one interval.
-const TXN_LOCK_BYTES_JOINED: u64 = TXN_LOCK_BYTES_MAX / 4;
 /// Fewer shared locks in one tree are not joined.
 const JOINED_KEYS_MIN: usize = 256;
 /// Of those who wait before somebody for the same lock, so many are told as being in the way.
 const AHEAD_SHOWN_MAX: usize = 64;
-/// What an entry takes beside its key, which stands in it twice, about.
-const ENTRY_BYTES: u64 = 160;
-
-/// How much a lock excludes.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum LockMode {
-    /// Others may read-lock, not write.
-    Shared,
-    /// Nobody else may lock or write.
-    Exclusive,
-}
-
-impl LockMode {
-    fn excludes(self, other: LockMode) -> bool {
-        self == LockMode::Exclusive || other == LockMode::Exclusive
-    }
-}
-
-/// What to do when somebody else has the lock.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum LockWait {
-    /// Fail at once with [`WriteError::Locked`].
-    Nowait,
-    /// Leave the row out (`SKIP LOCKED`); where there is nothing to leave out, as [`LockWait::Nowait`].
-    Skip,
-    /// Wait, this long at most.
-    Timeout(Duration),
-}
-
-/// Breaks off lock waits of a session from another thread (KILL).
-#[derive(Debug, Default)]
-pub struct Interrupt {
-    raised: AtomicBool,
-    waiting: Mutex<Option<Arc<Waiting>>>,
-}
-
-impl Interrupt {
-    /// A fresh one.
-    #[must_use]
-    pub fn new() -> Arc<Interrupt> {
-        Arc::default()
-    }
-
-    /// Ends the present wait and all later ones until [`Interrupt::reset`].
-    pub fn raise(&self) {
-        self.raised.store(true, Ordering::SeqCst);
-        if let Some(waiting) = &*self.waiting.lock() {
-            waiting.tell(Told::Interrupted);
-        }
-    }
-
-    /// Whether it was raised.
-    pub fn is_raised(&self) -> bool {
-        self.raised.load(Ordering::SeqCst)
-    }
-
-    /// Makes waits possible again, for the next statement.
-    pub fn reset(&self) {
-        self.raised.store(false, Ordering::SeqCst);
-    }
-}
-
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Told {
-    Nothing,
-    /// The lock is given, or what kept a writer from a key is gone.
-    Granted,
-    Interrupted,
-    /// Chosen to break a deadlock.
-    Victim,
-}
-
-/// Who waits for what.
-#[derive(Clone, Debug)]
-pub(crate) struct About {
-    pub(crate) txn: TxnId,
-    /// How much it has changed: who changed the least gives up in a deadlock.
-    pub(crate) weight: u64,
-    pub(crate) tree: TreeId,
-    pub(crate) key: Box<[u8]>,
-    pub(crate) mode: LockMode,
-    /// It waits for intervals to go, not for a record's lock.
-    pub(crate) for_range: bool,
-    /// It wants to add a record there.
-    pub(crate) inserts: bool,
-    pub(crate) since: Option<Monotonic>,
-    /// What the transaction's owner called itself.
-    pub(crate) owner: u64,
-}
-
-impl Default for About {
-    fn default() -> About {
-        About {
-            txn: TxnId(0),
-            weight: 0,
-            tree: TreeId(0),
-            key: Box::default(),
-            mode: LockMode::Exclusive,
-            for_range: false,
-            inserts: false,
-            since: None,
-            owner: 0,
-        }
-    }
-}
-
-/// A wait as others may see it.
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub struct LockWaiter {
-    /// Who waits.
-    pub txn: TxnId,
-    /// How many records it has changed.
-    pub change_count: u64,
-    /// In which tree.
-    pub tree: TreeId,
-    /// At which key.
-    pub key: Vec<u8>,
-    /// Which lock it wants.
-    pub mode: LockMode,
-    /// It waits for locks on intervals of keys, not on the record.
-    pub for_range: bool,
-    /// It wants to add a record.
-    pub inserts: bool,
-    /// Since when, on the store's clock.
-    pub since: Option<Monotonic>,
-    /// What [`crate::Transaction::set_owner`] said.
-    pub owner: u64,
-    /// For whom it waits.
-    pub blockers: Vec<TxnId>,
-}
-
-impl LockWaiter {
-    fn new(about: &About, blockers: impl IntoIterator<Item = TxnId>) -> LockWaiter {
-        LockWaiter {
-            txn: about.txn,
-            change_count: about.weight,
-            tree: about.tree,
-            key: about.key.to_vec(),
-            mode: about.mode,
-            for_range: about.for_range,
-            inserts: about.inserts,
-            since: about.since,
-            owner: about.owner,
-            blockers: blockers.into_iter().collect(),
-        }
-    }
-}
-
-/// One of a deadlock.
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub struct DeadlockMember {
-    /// What it waited for.
-    pub waiter: LockWaiter,
-    /// What the store's user said of its owner then: see [`crate::Store::describe_owners_by`].
-    pub description: Vec<u8>,
-}
-
-/// A deadlock that was broken.
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Deadlock {
-    /// Those in the circle, each waiting for the next, the last for the first. The first one closed it.
-    pub circle: Vec<DeadlockMember>,
-    /// Who was rolled back.
-    pub victim: TxnId,
-}
-
-/// Where one waiter sleeps.
-#[derive(Debug)]
-pub(crate) struct Waiting {
-    pub(crate) about: About,
-    told: Mutex<Told>,
-    wake: Condvar,
-}
-
-impl Waiting {
-    pub(crate) fn new(about: About) -> Arc<Waiting> {
-        Arc::new(Waiting { about, told: Mutex::new(Told::Nothing), wake: Condvar::new() })
-    }
-
-    pub(crate) fn told(&self) -> Told {
-        *self.told.lock()
-    }
-
-    pub(crate) fn tell(&self, what: Told) {
-        let mut told = self.told.lock();
-        if *told == Told::Nothing || what == Told::Granted {
-            *told = what;
-        }
-        drop(told);
-        self.wake.notify_one();
-    }
-}
 
 #[derive(Debug)]
 struct Waiter {
@@ -284,135 +92,6 @@ impl Entry {
     }
 }
 
-type Key = (TreeId, Box<[u8]>);
-
-/// A [`Key`] to look for; hashes as one.
-#[derive(Hash)]
-struct KeyRef<'k>(TreeId, &'k [u8]);
-
-impl Equivalent<Key> for KeyRef<'_> {
-    fn equivalent(&self, key: &Key) -> bool {
-        self.0 == key.0 && *self.1 == *key.1
-    }
-}
-
-/// The keys whose entries a transaction may be in, and its intervals.
-#[derive(Debug, Default)]
-pub(crate) struct HeldLocks {
-    /// The running transaction, 0 once it has ended.
-    owner: TxnId,
-    /// What its user calls itself.
-    connection: u64,
-    keys: Vec<Key>,
-    ranges: Vec<HeldRange>,
-    /// What all of these take in memory, their entries and segments with them, about.
-    bytes: u64,
-    /// At so many bytes shared locks are joined (again).
-    join_at: u64,
-    /// A lock was refused because there are too many.
-    refused: bool,
-}
-
-impl HeldLocks {
-    pub(crate) fn begin(&mut self, owner: TxnId, connection: u64) {
-        assert!(self.keys.is_empty() && self.ranges.is_empty());
-        self.owner = owner;
-        self.connection = connection;
-        self.bytes = 0;
-        self.join_at = TXN_LOCK_BYTES_JOINED;
-        self.refused = false;
-    }
-
-    /// Whether this running transaction owns it.
-    pub(crate) fn is_of(&self, txn: TxnId) -> bool {
-        self.owner == txn
-    }
-
-    pub(crate) fn connection(&self) -> u64 {
-        self.connection
-    }
-
-    /// How many keys and how many intervals are noted.
-    pub(crate) fn counts(&self) -> (usize, usize) {
-        (self.keys.len(), self.ranges.len())
-    }
-
-    /// How many keys and intervals are noted.
-    pub(crate) fn len(&self) -> usize {
-        self.keys.len() + self.ranges.len()
-    }
-
-    /// What they take in memory, about.
-    pub(crate) fn bytes(&self) -> u64 {
-        self.bytes
-    }
-
-    /// Some of the keys, from the one at `from` on; none if the transaction has ended.
-    pub(crate) fn keys_of(&self, txn: TxnId, from: usize, count: usize) -> Vec<(TreeId, Vec<u8>)> {
-        if self.owner != txn {
-            return Vec::new();
-        }
-        self.keys.iter().skip(from).take(count).map(|(tree, key)| (*tree, key.to_vec())).collect()
-    }
-
-    /// Some of the intervals, likewise.
-    pub(crate) fn ranges_of(&self, txn: TxnId, from: usize, count: usize) -> Vec<HeldRange> {
-        if self.owner != txn {
-            return Vec::new();
-        }
-        self.ranges.iter().skip(from).take(count).cloned().collect()
-    }
-
-    fn note_key(&mut self, key: Key) {
-        self.bytes += LockTable::entry_bytes(&key.1);
-        self.keys.push(key);
-    }
-
-    /// Takes the note at `at` out; the last one takes its place.
-    fn forget_key(&mut self, at: usize) -> Key {
-        let key = self.keys.swap_remove(at);
-        self.bytes -= LockTable::entry_bytes(&key.1);
-        key
-    }
-
-    /// Notes an interval, as part of the last one if it goes on where that ends.
-    fn note_range(&mut self, tree: TreeId, lower: &[u8], upper: Option<&[u8]>, covers_rows: bool) {
-        if let Some(last) = self.ranges.last_mut()
-            && last.tree == tree
-            && last.covers_rows == covers_rows
-            && !last.joined
-        {
-            let before = last.bytes();
-            let joins = if last.upper.as_deref() == Some(lower) {
-                last.upper = upper.map(Box::from);
-                true
-            } else if upper == Some(&*last.lower) {
-                last.lower = lower.into();
-                true
-            } else {
-                false
-            };
-            if joins {
-                self.bytes = self.bytes + last.bytes() - before;
-                return;
-            }
-        }
-        let upper = upper.map(Box::from);
-        self.push_range(HeldRange { tree, lower: lower.into(), upper, covers_rows, joined: false });
-    }
-
-    fn push_range(&mut self, range: HeldRange) {
-        self.bytes += range.bytes();
-        self.ranges.push(range);
-    }
-
-    fn take_ranges(&mut self) -> Vec<HeldRange> {
-        let ranges = std::mem::take(&mut self.ranges);
-        self.bytes -= ranges.iter().map(HeldRange::bytes).sum::<u64>();
-        ranges
-    }
-}
-
 /// One lock to be taken.
 #[derive(Debug)]
 pub(crate) struct Request<'a> {
@@ -433,8 +112,8 @@ pub(crate) struct Request<'a> {
 }
 
 impl Request<'_> {
-    fn waiting(&self, for_range: bool, inserts: bool, since: Monotonic) -> Arc<Waiting> {
-        Waiting::new(About {
+    fn about(&self, for_range: bool, inserts: bool, since: Monotonic) -> About {
+        About {
             txn: self.txn,
             weight: self.weight,
             tree: self.tree.id(),
@@ -442,9 +121,10 @@ impl Request<'_> {
             mode: self.mode,
             for_range,
             inserts,
+            gives_way: false,
             since: Some(since),
             owner: self.owner,
-        })
+        }
     }
 }
 
@@ -593,7 +273,8 @@ impl LockTable {
         spans.retain(|_, span| span.count >= JOINED_KEYS_MIN);
         for (&tree, Span { state, lower, upper, .. }) in &spans {
             let upper: Box<[u8]> = upper.iter().copied().chain([0]).collect();
-            if self.ranges.add(state, txn, lower, Some(&upper), true, &self.graph) {
+            let interval = (&**lower, Some(&*upper));
+            if self.ranges.add(state, txn, interval, true, false, &self.graph) == Added::New {
                 let (lower, upper) = (lower.clone(), Some(upper));
                 own.lock().push_range(HeldRange { tree, lower, upper, covers_rows: true, joined: true });
             }
@@ -602,7 +283,7 @@ impl LockTable {
         let mut freed = 0;
         for (key, is_shared) in keys.into_iter().zip(is_shared) {
             if is_shared && spans.contains_key(&key.0) {
-                freed += LockTable::entry_bytes(&key.1);
+                freed += entry_bytes(&key.1);
                 self.release(txn, &key);
             } else {
                 left.push(key);
@@ -614,10 +295,6 @@ impl LockTable {
         left.append(&mut own.keys);
         own.keys = left;
         own.join_at = TXN_LOCK_BYTES_JOINED.max(2 * own.bytes);
-    }
-
-    fn entry_bytes(key: &[u8]) -> u64 {
-        ENTRY_BYTES + 2 * key.len() as u64
     }
 
     fn shard(&self, tree: TreeId, key: &[u8]) -> &Mutex<HashMap<Key, Entry, foldhash::fast::FixedState>> {
@@ -661,7 +338,7 @@ impl LockTable {
         let mut shard = self.shard(tree.id(), key).lock();
         let entry = shard.entry(full_key.clone()).or_insert_with(|| {
             tree.locks().fetch_add(1, Ordering::SeqCst);
-            self.bytes.fetch_add(LockTable::entry_bytes(key), Ordering::Relaxed);
+            self.bytes.fetch_add(entry_bytes(key), Ordering::Relaxed);
             Entry { tree: Arc::clone(tree), holders: SmallVec::new(), queue: VecDeque::new() }
         });
         if let Some((holder, note)) = request.stamped_by {
@@ -690,7 +367,7 @@ impl LockTable {
         let LockWait::Timeout(limit) = request.wait else {
             return Err(WriteError::Locked { holder: blocker });
         };
-        let waiting = request.waiting(false, false, self.clock.now());
+        let waiting = Waiting::new(request.about(false, false, self.clock.now()));
         let before = if has { None } else { entry.queue.back().map(|waiter| waiter.txn) };
         let waits_for = match before {
             Some(before) => WaitsFor::from_slice(&[before]),
@@ -720,21 +397,52 @@ impl LockTable {
     }
 
     /// Locks the keys from `lower` up to `upper`: nobody else adds a record there, nor changes one if the lock covers the
-    /// records. Never waits. Under the latch of the leaf that has these keys.
+    /// records. Never waits. Under the latch of the leaf that has these keys. False, and nothing done, if it `gives_way` and writers
+    /// are to go first.
     pub(crate) fn lock_range(
         &self,
         tree: &Arc<TreeState>,
         txn: TxnId,
         own: &Mutex<HeldLocks>,
-        lower: &[u8],
-        upper: Option<&[u8]>,
+        (lower, upper): (&[u8], Option<&[u8]>),
         covers_rows: bool,
-    ) -> Result<(), WriteError> {
+        gives_way: bool,
+    ) -> Result<bool, WriteError> {
         self.check_room(txn, own)?;
-        if self.ranges.add(tree, txn, lower, upper, covers_rows, &self.graph) {
+        let added = self.ranges.add(tree, txn, (lower, upper), covers_rows, gives_way, &self.graph);
+        if added == Added::New {
             own.lock().note_range(tree.id(), lower, upper, covers_rows);
         }
-        Ok(())
+        Ok(added != Added::GiveWay)
+    }
+
+    /// Lets the writers go first that wait for a key from the request's up to `upper`: returns when they have tried again, after the time
+    /// that the request may wait, or when waiting on would keep somebody waiting for ever.
+    #[cold]
+    pub(crate) fn give_way(
+        &self,
+        request: &Request<'_>,
+        upper: Option<&[u8]>,
+        waits: impl FnOnce(),
+    ) -> Result<(), WriteError> {
+        let LockWait::Timeout(limit) = request.wait else { return Ok(()) };
+        let waiting = Waiting::new(About { gives_way: true, ..request.about(true, false, self.clock.now()) });
+        if !self.ranges.give_way(&waiting, upper, |behind| self.enter(&waiting, behind).is_ok()) {
+            return Ok(());
+        }
+        waits();
+        let waited = self.sleep(request.interrupt, &waiting, limit);
+        self.ranges.stop_giving_way(&waiting);
+        match waiting.told() {
+            Told::Granted => Ok(()),
+            told => {
+                self.graph.lock().stop(request.txn);
+                if told == Told::Nothing {
+                    return Ok(());
+                }
+                Err(LockTable::refused(told, request.txn, waited))
+            }
+        }
     }
 
     /// Who keeps `txn` from adding (`inserts`) or changing a record at `key` by an interval, if anybody.
@@ -748,34 +456,41 @@ impl LockTable {
         self.ranges.conflict(tree, key, txn, inserts)
     }
 
-    /// Waits until nobody else's interval keeps the requester from adding (`inserts`) or changing the record.
+    /// Waits until nobody else's interval keeps the requester from adding (`inserts`) or changing the record. It has its turn then,
+    /// until it has tried again and calls [`LockTable::end_turn`].
     pub(crate) fn wait_for_range(
         &self,
         request: &Request<'_>,
         inserts: bool,
         waits: impl FnOnce(),
-    ) -> Result<(), WriteError> {
+    ) -> Result<Option<Arc<Waiting>>, WriteError> {
         let tree = request.tree.id();
         let LockWait::Timeout(limit) = request.wait else {
             return match self.range_conflict(tree, request.key, request.txn, inserts) {
                 Some(holder) => Err(WriteError::Locked { holder }),
-                None => Ok(()),
+                None => Ok(None),
             };
         };
-        let waiting = request.waiting(true, inserts, self.clock.now());
+        let waiting = Waiting::new(request.about(true, inserts, self.clock.now()));
         if !self.ranges.wait(tree, &waiting, |blockers| self.enter(&waiting, blockers))? {
-            return Ok(());
+            return Ok(None);
         }
         waits();
         let waited = self.sleep(request.interrupt, &waiting, limit);
-        self.ranges.leave(tree, &waiting);
         match waiting.told() {
-            Told::Granted => Ok(()),
+            Told::Granted => Ok(Some(waiting)),
             told => {
                 self.graph.lock().stop(request.txn);
+                self.ranges.leave(&waiting, &self.graph);
                 Err(LockTable::refused(told, request.txn, waited))
             }
         }
+    }
+
+    /// A writer that waited for intervals has tried again.
+    #[cold]
+    pub(crate) fn end_turn(&self, waiting: &Arc<Waiting>) {
+        self.ranges.leave(waiting, &self.graph);
     }
 
     /// Sleeps until something is told or the time is over; returns how long.
@@ -850,7 +565,7 @@ impl LockTable {
             && entry.queue.is_empty()
         {
             entry.tree.locks().fetch_sub(1, Ordering::SeqCst);
-            self.bytes.fetch_sub(LockTable::entry_bytes(&key.1), Ordering::Relaxed);
+            self.bytes.fetch_sub(entry_bytes(&key.1), Ordering::Relaxed);
             shard.remove(key);
         }
     }
@@ -897,7 +612,7 @@ impl LockTable {
             if self.held_mode(key.0, &key.1, txn) == Some(LockMode::Exclusive) {
                 note.lock().keys.push(key);
             } else {
-                note.lock().bytes -= LockTable::entry_bytes(&key.1);
+                note.lock().bytes -= entry_bytes(&key.1);
                 self.release(txn, &key);
             }
         }

@@ -23,6 +23,8 @@ pub struct LockScan {
     /// Keys that may be rows; with their values if they are rows for certain and need no lock of their own.
     ahead: VecDeque<(Vec<u8>, Option<Vec<u8>>)>,
     ahead_max: usize,
+    /// It has let the writers go first that waited for keys it locks next.
+    gave_way: bool,
     key: Vec<u8>,
     value: Vec<u8>,
 }
@@ -37,6 +39,7 @@ impl LockScan {
             direction: range.direction,
             ahead: VecDeque::new(),
             ahead_max: KEYS_AHEAD_MAX,
+            gave_way: false,
             key: Vec::new(),
             value: Vec::new(),
         }
@@ -122,8 +125,16 @@ impl LockScan {
         if let Some(before) = before
             && let Some((lower, upper)) = before.walked(&self.walk)
         {
+            let gives_way = covers_rows && !self.gave_way && matches!(self.wait, LockWait::Timeout(_));
             // Still under the latch: nobody adds a record before the interval is there.
-            txn.add_range(&self.tree, lower, upper, covers_rows)?;
+            self.gave_way = !txn.add_range(&self.tree, (lower, upper), covers_rows, gives_way)?;
+            if self.gave_way {
+                drop(guard);
+                txn.give_way(&self.tree, (lower, upper), self.wait)?;
+                // Once more: the records may be others now.
+                self.ahead.clear();
+                self.walk = before;
+            }
         }
         Ok(true)
     }

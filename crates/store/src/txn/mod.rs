@@ -17,7 +17,7 @@ use crate::btree::Seek;
 use crate::btree::node::{self, Version};
 use crate::error::{StoreError, WriteError};
 use crate::ids::{CommitPosition, Csn, TreeId, TxnId};
-use crate::lock::{Acquired, Interrupt, LockMode, LockWait, Request};
+use crate::lock::{Acquired, Interrupt, LockMode, LockWait, Request, Waiting};
 use crate::mvcc::txn_table::State;
 use crate::mvcc::undo::{self, End, Holds, NONE};
 use crate::mvcc::{self, Reader, Visible};
@@ -429,14 +429,15 @@ impl Transaction {
         }
     }
 
-    /// Waits until no other transaction's interval keeps this one from adding (`inserts`) or changing a record.
+    /// Waits until no other transaction's interval keeps this one from adding (`inserts`) or changing a record. Its turn, if it had to
+    /// wait, is to be ended when it has tried again.
     fn wait_for_range(
         &self,
         tree: &Tree,
         key: &[u8],
         inserts: bool,
         wait: LockWait,
-    ) -> Result<(), WriteError> {
+    ) -> Result<Option<Arc<Waiting>>, WriteError> {
         let inner = self.inner();
         let request = self.request(tree, key, LockMode::Exclusive, None, wait);
         let result = inner.locks.wait_for_range(&request, inserts, || inner.counters.lock_waits.increment());
@@ -463,19 +464,32 @@ impl Transaction {
             return Ok(());
         }
         self.begin_write()?;
-        self.add_range(tree, lower, upper, false)
+        self.add_range(tree, (lower, upper), false, false).map(|_| ())
     }
 
+    /// False, and nothing done, if it `gives_way` and writers are to go first.
     fn add_range(
         &self,
         tree: &Tree,
-        lower: &[u8],
-        upper: Option<&[u8]>,
+        interval: (&[u8], Option<&[u8]>),
         covers_rows: bool,
-    ) -> Result<(), WriteError> {
+        gives_way: bool,
+    ) -> Result<bool, WriteError> {
         let inner = self.inner();
         let own = &inner.slots.get(self.work.slot).locks;
-        inner.locks.lock_range(&tree.state, self.work.id, own, lower, upper, covers_rows)
+        inner.locks.lock_range(&tree.state, self.work.id, own, interval, covers_rows, gives_way)
+    }
+
+    /// Lets the writers go first that wait for a key in the interval.
+    fn give_way(
+        &self,
+        tree: &Tree,
+        (lower, upper): (&[u8], Option<&[u8]>),
+        wait: LockWait,
+    ) -> Result<(), WriteError> {
+        let inner = self.inner();
+        let request = self.request(tree, lower, LockMode::Shared, None, wait);
+        inner.locks.give_way(&request, upper, || inner.counters.lock_waits.increment())
     }
 
     /// Which locks there are now.

@@ -7,7 +7,7 @@ use crate::btree::tree::Exclusive;
 use crate::error::{StoreError, WriteError};
 use crate::gate::Inside;
 use crate::ids::{TreeId, TxnId};
-use crate::lock::{LockMode, LockWait};
+use crate::lock::{LockMode, LockWait, Waiting};
 use crate::mvcc::txn_table::State;
 use crate::mvcc::undo::{self, Before};
 use crate::oplog::Op;
@@ -17,6 +17,7 @@ use crate::planted::{self, Plant};
 use crate::store::Inner;
 use crate::sync::atomic::Ordering;
 use crate::trees::{Tree, TreeState};
+use std::sync::Arc;
 
 /// A difference is logged instead of the value if it saves at least this much.
 const DIFF_SAVES_BYTES_MIN: usize = 24;
@@ -92,14 +93,18 @@ impl Transaction {
         }
         // How it had the record's entry in the lock table before it waited for it.
         let mut had: Option<Option<LockMode>> = None;
+        let mut turn: Option<Arc<Waiting>> = None;
         loop {
             let Transaction { store, work, .. } = &mut *self;
             let (inner, txn) = (&*store.inner, work.id);
             let step = inner.with_tree(&tree.state, || {
                 let inside = inner.gate.enter();
                 work.change_inside(inner, &inside, tree, key, change)
-            })?;
-            match step {
+            });
+            if let Some(turn) = turn.take() {
+                inner.locks.end_turn(&turn);
+            }
+            match step? {
                 Step::Done(done) => {
                     if done == Done::Changed {
                         inner.count(change);
@@ -130,7 +135,7 @@ impl Transaction {
                         // Whoever it waits for now may want the record, too.
                         inner.locks.put_back(tree.id(), key, txn, had);
                     }
-                    self.wait_for_range(tree, key, inserts, wait)?;
+                    turn = self.wait_for_range(tree, key, inserts, wait)?;
                 }
                 Step::Newer => return Err(WriteError::ChangedSinceSnapshot),
             }

@@ -1,0 +1,202 @@
+//! Who waits: what it wants, where it sleeps, and what it is told.
+
+use crate::ids::{TreeId, TxnId};
+use crate::sync::atomic::{AtomicBool, Ordering};
+use crate::sync::{Condvar, Mutex};
+use env::clock::Monotonic;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How much a lock excludes.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum LockMode {
+    /// Others may read-lock, not write.
+    Shared,
+    /// Nobody else may lock or write.
+    Exclusive,
+}
+
+impl LockMode {
+    pub(crate) fn excludes(self, other: LockMode) -> bool {
+        self == LockMode::Exclusive || other == LockMode::Exclusive
+    }
+}
+
+/// What to do when somebody else has the lock.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum LockWait {
+    /// Fail at once with [`WriteError::Locked`].
+    Nowait,
+    /// Leave the row out (`SKIP LOCKED`); where there is nothing to leave out, as [`LockWait::Nowait`].
+    Skip,
+    /// Wait, this long at most.
+    Timeout(Duration),
+}
+
+/// Breaks off lock waits of a session from another thread (KILL).
+#[derive(Debug, Default)]
+pub struct Interrupt {
+    raised: AtomicBool,
+    pub(super) waiting: Mutex<Option<Arc<Waiting>>>,
+}
+
+impl Interrupt {
+    /// A fresh one.
+    #[must_use]
+    pub fn new() -> Arc<Interrupt> {
+        Arc::default()
+    }
+
+    /// Ends the present wait and all later ones until [`Interrupt::reset`].
+    pub fn raise(&self) {
+        self.raised.store(true, Ordering::SeqCst);
+        if let Some(waiting) = &*self.waiting.lock() {
+            waiting.tell(Told::Interrupted);
+        }
+    }
+
+    /// Whether it was raised.
+    pub fn is_raised(&self) -> bool {
+        self.raised.load(Ordering::SeqCst)
+    }
+
+    /// Makes waits possible again, for the next statement.
+    pub fn reset(&self) {
+        self.raised.store(false, Ordering::SeqCst);
+    }
+}
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Told {
+    Nothing,
+    /// The lock is given, what kept a writer from a key is gone, or who gives way may go on.
+    Granted,
+    Interrupted,
+    /// Chosen to break a deadlock.
+    Victim,
+}
+
+/// Who waits for what.
+#[derive(Clone, Debug)]
+pub(crate) struct About {
+    pub(crate) txn: TxnId,
+    /// How much it has changed: who changed the least gives up in a deadlock.
+    pub(crate) weight: u64,
+    pub(crate) tree: TreeId,
+    pub(crate) key: Box<[u8]>,
+    pub(crate) mode: LockMode,
+    /// It waits for intervals to go, not for a record's lock.
+    pub(crate) for_range: bool,
+    /// It wants to add a record there.
+    pub(crate) inserts: bool,
+    /// It lets writers go first that came before it, and could go on at once: the end of its patience fails nothing, and in a circle
+    /// it is the one that need not wait.
+    pub(crate) gives_way: bool,
+    pub(crate) since: Option<Monotonic>,
+    /// What the transaction's owner called itself.
+    pub(crate) owner: u64,
+}
+
+impl Default for About {
+    fn default() -> About {
+        About {
+            txn: TxnId(0),
+            weight: 0,
+            tree: TreeId(0),
+            key: Box::default(),
+            mode: LockMode::Exclusive,
+            for_range: false,
+            inserts: false,
+            gives_way: false,
+            since: None,
+            owner: 0,
+        }
+    }
+}
+
+/// A wait as others may see it.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct LockWaiter {
+    /// Who waits.
+    pub txn: TxnId,
+    /// How many records it has changed.
+    pub change_count: u64,
+    /// In which tree.
+    pub tree: TreeId,
+    /// At which key.
+    pub key: Vec<u8>,
+    /// Which lock it wants.
+    pub mode: LockMode,
+    /// It waits for locks on intervals of keys, not on the record.
+    pub for_range: bool,
+    /// It wants to add a record.
+    pub inserts: bool,
+    /// Since when, on the store's clock.
+    pub since: Option<Monotonic>,
+    /// What [`crate::Transaction::set_owner`] said.
+    pub owner: u64,
+    /// For whom it waits.
+    pub blockers: Vec<TxnId>,
+}
+
+impl LockWaiter {
+    pub(crate) fn new(about: &About, blockers: impl IntoIterator<Item = TxnId>) -> LockWaiter {
+        LockWaiter {
+            txn: about.txn,
+            change_count: about.weight,
+            tree: about.tree,
+            key: about.key.to_vec(),
+            mode: about.mode,
+            for_range: about.for_range,
+            inserts: about.inserts,
+            since: about.since,
+            owner: about.owner,
+            blockers: blockers.into_iter().collect(),
+        }
+    }
+}
+
+/// One of a deadlock.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct DeadlockMember {
+    /// What it waited for.
+    pub waiter: LockWaiter,
+    /// What the store's user said of its owner then: see [`crate::Store::describe_owners_by`].
+    pub description: Vec<u8>,
+}
+
+/// A deadlock that was broken.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Deadlock {
+    /// Those in the circle, each waiting for the next, the last for the first. The first one closed it.
+    pub circle: Vec<DeadlockMember>,
+    /// Who was rolled back.
+    pub victim: TxnId,
+}
+
+/// Where one waiter sleeps.
+#[derive(Debug)]
+pub(crate) struct Waiting {
+    pub(crate) about: About,
+    pub(super) told: Mutex<Told>,
+    pub(super) wake: Condvar,
+}
+
+impl Waiting {
+    pub(crate) fn new(about: About) -> Arc<Waiting> {
+        Arc::new(Waiting { about, told: Mutex::new(Told::Nothing), wake: Condvar::new() })
+    }
+
+    pub(crate) fn told(&self) -> Told {
+        *self.told.lock()
+    }
+
+    pub(crate) fn tell(&self, what: Told) {
+        let mut told = self.told.lock();
+        if *told == Told::Nothing || what == Told::Granted {
+            *told = what;
+        }
+        drop(told);
+        self.wake.notify_one();
+    }
+}
