@@ -15,7 +15,8 @@
 //! `INVAR_REWRITE=1` writes what comes out; `INVAR_SCRIPT=NAME` runs one script. With `INVAR_ORACLE=mysql://...` the same
 //! scripts run on a MySQL 9.7: what it answers otherwise must stand in `sql/NAME.differences`, a script of the blocks that
 //! differ with MySQL's answers, each below a comment that says why. Rewriting keeps the comments. A script whose first comment
-//! names MariaDB is compared with the MariaDB 11.8 that `INVAR_ORACLE_MARIADB` names instead.
+//! names MariaDB is compared with the MariaDB 11.8 that `INVAR_ORACLE_MARIADB` names (`sql/NAME.mariadb-differences`), with MySQL only if that
+//! comment says "with MySQL and with MariaDB".
 
 mod harness;
 
@@ -532,78 +533,105 @@ fn check(path: &Path, oracles: &Oracles) -> Vec<String> {
         write(path, &blocks, &tail);
     }
 
-    // A difference is known by its commands; the same commands may differ more than once.
-    let differences_path = path.with_extension("differences");
-    let (listed, differences_tail) = read(&differences_path);
-    let mut reasons: BTreeMap<String, Vec<Block>> = BTreeMap::new();
-    for block in listed {
-        if !rewrite && !block.preamble.contains('#') {
-            wrong.push(format!("{}:{}: no reason is given", differences_path.display(), block.line));
-        }
-        reasons.entry(commands(&block)).or_default().push(block);
+    let named = |word: &str| blocks.first().is_some_and(|block| block.preamble.contains(word));
+    let script = Written { path, blocks: &blocks, database: &database, user: &ours_user };
+    if named("MariaDB") {
+        let differences = path.with_extension("mariadb-differences");
+        wrong.extend(script.compare(oracles.mariadb.as_ref(), &differences, true));
     }
-    let is_mariadbs = blocks.first().is_some_and(|block| block.preamble.contains("MariaDB"));
-    let oracle = if is_mariadbs { &oracles.mariadb } else { &oracles.mysql };
-    let Some(oracle) = oracle else {
-        for (asked, listed) in &reasons {
-            if !blocks
-                .iter()
-                .any(|block| commands(block) == *asked && listed.iter().all(|one| one.output != block.output))
-            {
-                wrong.push(format!("{}: no such difference: {asked}", differences_path.display()));
-            }
-        }
-        return wrong;
-    };
-    let mut theirs = World::new(oracle.clone(), &database, false);
-    let mut settings = Connection::connect(oracle).expect("MySQL answers");
-    settings.run(b"SET GLOBAL local_infile = ON").expect("the account may");
-    let mut differences = Vec::new();
-    for block in &blocks {
-        let mut output = script::as_output(&theirs.run(block));
-        if is_mariadbs {
-            output = without_repeated_errors(&output);
-        }
-        if commands(block).contains("sys.innodb_lock_waits") {
-            output = without_ages(&output);
-        }
-        if without_hosts(&output, &oracle.user) == without_hosts(&block.output, &ours_user) {
-            continue;
-        }
-        let listed = reasons
-            .get_mut(&commands(block))
-            .filter(|listed| !listed.is_empty())
-            .map(|listed| listed.remove(0));
-        let is_listed = listed.as_ref().is_some_and(|listed| listed.output == output);
-        if !rewrite && !is_listed {
-            wrong.push(format!(
-                "{}:{}: the other server answers otherwise\n{}\n--- ours\n{}\n--- theirs\n{output}\n",
-                path.display(),
-                block.line,
-                commands(block),
-                block.output
-            ));
-        }
-        let preamble = listed.map_or_else(String::new, |listed| listed.preamble);
-        differences.push(Block { preamble, output, ..block.clone() });
-    }
-    for (asked, left) in reasons.iter().filter(|(_, left)| !left.is_empty()) {
-        if !rewrite {
-            wrong.push(format!(
-                "{}: {} differences are gone: {asked}",
-                differences_path.display(),
-                left.len()
-            ));
-        }
-    }
-    theirs.run(&Block {
-        commands: vec![script::Command { session: String::new(), text: format!("DROP DATABASE {database}") }],
-        ..Block::default()
-    });
-    if rewrite {
-        write(&differences_path, &differences, &differences_tail);
+    if !named("MariaDB") || named("with MySQL and") {
+        wrong.extend(script.compare(oracles.mysql.as_ref(), &path.with_extension("differences"), false));
     }
     wrong
+}
+
+/// A script as our server answers it.
+struct Written<'a> {
+    path: &'a Path,
+    blocks: &'a [Block],
+    database: &'a str,
+    /// Whom it ran as.
+    user: &'a str,
+}
+
+impl Written<'_> {
+    /// Runs the script on another server, if there is one, and says where that answers otherwise than is written in `differences_path`.
+    fn compare(&self, oracle: Option<&Options>, differences_path: &Path, is_mariadb: bool) -> Vec<String> {
+        let Written { path, blocks, database, user } = *self;
+        let rewrite = script::is_rewriting();
+        let mut wrong = Vec::new();
+        // A difference is known by its commands; the same commands may differ more than once.
+        let (listed, differences_tail) = read(differences_path);
+        let mut reasons: BTreeMap<String, Vec<Block>> = BTreeMap::new();
+        for block in listed {
+            if !rewrite && !block.preamble.contains('#') {
+                wrong.push(format!("{}:{}: no reason is given", differences_path.display(), block.line));
+            }
+            reasons.entry(commands(&block)).or_default().push(block);
+        }
+        let Some(oracle) = oracle else {
+            for (asked, listed) in &reasons {
+                if !blocks.iter().any(|block| {
+                    commands(block) == *asked && listed.iter().all(|one| one.output != block.output)
+                }) {
+                    wrong.push(format!("{}: no such difference: {asked}", differences_path.display()));
+                }
+            }
+            return wrong;
+        };
+        let mut theirs = World::new(oracle.clone(), database, false);
+        let mut settings = Connection::connect(oracle).expect("the other server answers");
+        settings.run(b"SET GLOBAL local_infile = ON").expect("the account may");
+        let mut differences = Vec::new();
+        for block in blocks {
+            let mut output = script::as_output(&theirs.run(block));
+            if is_mariadb {
+                output = without_repeated_errors(&output);
+            }
+            if commands(block).contains("sys.innodb_lock_waits") {
+                output = without_ages(&output);
+            }
+            if without_hosts(&output, &oracle.user) == without_hosts(&block.output, user) {
+                continue;
+            }
+            let listed = reasons
+                .get_mut(&commands(block))
+                .filter(|listed| !listed.is_empty())
+                .map(|listed| listed.remove(0));
+            let is_listed = listed.as_ref().is_some_and(|listed| listed.output == output);
+            if !rewrite && !is_listed {
+                wrong.push(format!(
+                    "{}:{}: the other server answers otherwise\n{}\n--- ours\n{}\n--- theirs\n{output}\n",
+                    path.display(),
+                    block.line,
+                    commands(block),
+                    block.output
+                ));
+            }
+            let preamble = listed.map_or_else(String::new, |listed| listed.preamble);
+            differences.push(Block { preamble, output, ..block.clone() });
+        }
+        for (asked, left) in reasons.iter().filter(|(_, left)| !left.is_empty()) {
+            if !rewrite {
+                wrong.push(format!(
+                    "{}: {} differences are gone: {asked}",
+                    differences_path.display(),
+                    left.len()
+                ));
+            }
+        }
+        theirs.run(&Block {
+            commands: vec![script::Command {
+                session: String::new(),
+                text: format!("DROP DATABASE {database}"),
+            }],
+            ..Block::default()
+        });
+        if rewrite {
+            write(differences_path, &differences, &differences_tail);
+        }
+        wrong
+    }
 }
 
 #[test]
