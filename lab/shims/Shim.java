@@ -20,7 +20,7 @@ public final class Shim {
         Failed(String text) { super(text); }
     }
 
-    record Command(int repeat, int parameters, String sql, boolean isQuery) {}
+    record Command(int repeat, int parameters, String sql, boolean isQuery, int batch) {}
 
     static final class Plan {
         String host, user, password, database, mode = "auto";
@@ -109,7 +109,8 @@ public final class Shim {
                         boolean isQuery = f[3].stripLeading().regionMatches(true, 0, "SELECT", 0, 6)
                             || f[3].stripLeading().regionMatches(true, 0, "SHOW", 0, 4)
                             || f[3].stripLeading().regionMatches(true, 0, "WITH", 0, 4);
-                        plan.commands.add(new Command(Integer.parseInt(f[1]), Integer.parseInt(f[2]), f[3], isQuery));
+                        int batch = f.length > 4 ? Integer.parseInt(f[4]) : 0;
+                        plan.commands.add(new Command(Integer.parseInt(f[1]), Integer.parseInt(f[2]), f[3], isQuery, batch));
                         break;
                     case "values":
                         Object[] row = new Object[f.length - 2];
@@ -247,17 +248,31 @@ public final class Shim {
                 return at;
             }
             try (PreparedStatement statement = connection.prepareStatement(command.sql)) {
-                for (int p = 1; p <= command.parameters; p++) {
-                    Object value = row[at++];
-                    if (value instanceof String text) statement.setString(p, text);
-                    else if (value instanceof Long number) statement.setLong(p, number);
-                    else if (value instanceof Serial unused) statement.setLong(p, last = unused.start + serial.getAndIncrement());
-                    else if (value instanceof After after) statement.setLong(p, last + after.distance);
-                    else if (value instanceof BigDecimal decimal) statement.setBigDecimal(p, decimal);
-                    else statement.setNull(p, Types.VARCHAR);
+                if (command.batch > 0) {
+                    for (int each = 0; each < command.batch; each++) {
+                        at = set(statement, command, row, at);
+                        statement.addBatch();
+                    }
+                    statement.executeBatch();
+                    return at;
                 }
+                at = set(statement, command, row, at);
                 if (command.isQuery) count(statement.executeQuery());
                 else statement.executeUpdate();
+            }
+            return at;
+        }
+
+        /** Sets the parameters of one row; the place of the next value. */
+        int set(PreparedStatement statement, Command command, Object[] row, int at) throws SQLException {
+            for (int p = 1; p <= command.parameters; p++) {
+                Object value = row[at++];
+                if (value instanceof String text) statement.setString(p, text);
+                else if (value instanceof Long number) statement.setLong(p, number);
+                else if (value instanceof Serial unused) statement.setLong(p, last = unused.start + serial.getAndIncrement());
+                else if (value instanceof After after) statement.setLong(p, last + after.distance);
+                else if (value instanceof BigDecimal decimal) statement.setBigDecimal(p, decimal);
+                else statement.setNull(p, Types.VARCHAR);
             }
             return at;
         }

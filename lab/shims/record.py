@@ -23,6 +23,12 @@ OPERATIONS = [
         (1, "DELETE FROM golden WHERE id > 0", [[]]),
     ]),
 ]
+# Rows of a batch, in the same form; only with --batch.
+INSERT = "INSERT INTO golden (id, a, t, d) VALUES (?, ?, ?, ?)"
+BATCHES = [
+    ("batch%d" % rows, 0, [(1, INSERT, [["#%d" % (100 * rows), "n", "sit's", "d1.25"]], rows), (1, "DELETE FROM golden", [[]])])
+    for rows in (1, 3)
+]
 CAPABILITIES = [
     "LONG_PASSWORD", "FOUND_ROWS", "LONG_FLAG", "CONNECT_WITH_DB", "NO_SCHEMA", "COMPRESS", "ODBC", "LOCAL_FILES", "IGNORE_SPACE",
     "PROTOCOL_41", "INTERACTIVE", "SSL", "IGNORE_SIGPIPE", "TRANSACTIONS", "RESERVED", "SECURE_CONNECTION", "MULTI_STATEMENTS",
@@ -151,11 +157,13 @@ def main():
     words = sys.argv[1:]
     at = words.index("--")
     words, shim_words = words[:at], words[at + 1:]
-    properties, modes, plain = [], ["auto", "text", "prepared"], []
+    properties, modes, plain, operations = [], ["auto", "text", "prepared"], [], OPERATIONS
     while words:
         word = words.pop(0)
         if word == "--property":
             properties.append(words.pop(0).split("=", 1))
+        elif word == "--batch":
+            operations = BATCHES
         elif word == "--modes":
             modes = words.pop(0).split(",")
         else:
@@ -201,7 +209,7 @@ def main():
         print(f"property\t{name}\t{value}")
     is_login_shown = False
     for mode in modes:
-        for name, transaction, statements in OPERATIONS:
+        for name, transaction, statements in operations:
             recorders.clear()
             tell("host", "127.0.0.1")
             tell("port", listener.getsockname()[1])
@@ -214,9 +222,9 @@ def main():
             tell("connections", 1)
             tell("transaction", transaction)
             values = []
-            for repeat, sql, parameters in statements:
-                tell("statement", repeat, len(parameters[0]), sql)
-                for number in range(repeat):
+            for repeat, sql, parameters, *batch in statements:
+                tell("statement", repeat, len(parameters[0]), sql, *batch)
+                for number in range(repeat * (batch or [1])[0]):
                     values += parameters[number % len(parameters)]
             tell("values", 0, *values)
             tell("open")

@@ -402,8 +402,16 @@ impl LoadConnection {
         if self.step >= self.end_step {
             return Ok(true); // That was the answer to ROLLBACK.
         }
-        if let Some(&close @ Step::Close(_)) = plan.steps[..self.end_step].get(self.step + 1) {
-            self.put(plan, close, serial);
+        let (done, left) = (&plan.steps[..self.step], &plan.steps[self.step + 1..self.end_step]);
+        for (place, &step) in left.iter().enumerate() {
+            // Prepared before and not closed since; each once.
+            if let Step::Close(index) = step
+                && done.iter().filter(|&&one| one == Step::Prepare(index)).count()
+                    > done.iter().filter(|&&one| one == step).count()
+                && !left[..place].contains(&step)
+            {
+                self.put(plan, step, serial);
+            }
         }
         self.step = self.end_step;
         if plan.is_transaction {

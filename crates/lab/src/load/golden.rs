@@ -7,7 +7,7 @@ use wire::packet::one_packet;
 use crate::data::fill::{Fill, FillKind, Source};
 use crate::load::plan::{Form, Plan, Step};
 use crate::load::profile::Profile;
-use crate::scenario::{Op, Protocol, Statement};
+use crate::scenario::{Batch, Op, Protocol, Statement};
 
 /// The server the recordings were made with.
 const SERVER: &str = "9.7.4";
@@ -18,7 +18,7 @@ macro_rules! recordings {
 
 const RECORDINGS: &[(&str, &str)] = recordings!(
     "cj-5.1.49" "cj-5.1.49-cached" "cj-8.0.22" "cj-8.0.22-cached" "cj-8.0.33" "cj-8.0.33-cached" "cj-8.3.0"
-    "cj-8.3.0-cached" "mariadb-java" "go-sql-driver" "pymysql" "mysql2"
+    "cj-8.3.0-cached" "cj-5.1.49-rewrite" "cj-8.0.22-rewrite" "cj-8.0.33-rewrite" "cj-8.3.0-rewrite" "mariadb-java" "go-sql-driver" "pymysql" "mysql2"
 );
 
 fn statement(sql: &str, kinds: &[FillKind]) -> Statement {
@@ -32,6 +32,7 @@ fn statement(sql: &str, kinds: &[FillKind]) -> Statement {
             .collect(),
         repeat: 1,
         share: None,
+        batch: None,
     }
 }
 
@@ -52,14 +53,30 @@ fn operation(name: &str, protocol: Protocol) -> Op {
             statement("DELETE FROM golden WHERE id = ?", &[int(1)]),
             statement("DELETE FROM golden WHERE id > 0", &[]),
         ],
-        other => panic!("operation {other}"),
+        other => {
+            let rows: u32 = other.strip_prefix("batch").unwrap().parse().unwrap();
+            let mut insert = statement(
+                "INSERT INTO golden (id, a, t, d) VALUES (?, ?, ?, ?)",
+                &[
+                    FillKind::Serial(100 * i64::from(rows)),
+                    FillKind::Text(0),
+                    text("it's"),
+                    FillKind::Decimal(125, 125, 2),
+                ],
+            );
+            let values = insert.sql.rfind('(').unwrap()..insert.sql.len();
+            insert.batch = Some(Batch { rows, values });
+            vec![insert, statement("DELETE FROM golden", &[])]
+        }
     };
     Op { transaction: name == "write", protocol, statements }
 }
 
 /// The commands of the second operation, as the recording has them.
 fn commands(profile: &Profile, op: &Op) -> Vec<String> {
-    let plan = Plan::new(op, profile);
+    let mut plan = Plan::new(op, profile);
+    plan.fit(SERVER);
+    let mut serial = 0;
     let mut source = Source::new(0, 0);
     // What was prepared in the operation before knows its types.
     let mut is_first = false;
@@ -68,8 +85,16 @@ fn commands(profile: &Profile, op: &Op) -> Vec<String> {
         .map(|&step| {
             let mut out = PacketBuffer::new();
             let form = Form { id: 0, is_first, with_attributes: profile.login.query_attributes };
-            is_first = matches!(step, Step::Prepare(_));
-            plan.put(step, form, &mut source, || 1, &mut out);
+            match step {
+                Step::Prepare(_) => is_first = true,
+                Step::Execute(_) => is_first = false,
+                Step::Fixed(_) | Step::Text(_) | Step::Reset(_) | Step::Close(_) => {}
+            }
+            let next = || {
+                serial += 1;
+                serial
+            };
+            plan.put(step, form, &mut source, next, &mut out);
             let payload = one_packet(out.frames()).unwrap().0;
             let text = |from: usize| String::from_utf8(payload[from..].to_vec()).unwrap();
             match step {

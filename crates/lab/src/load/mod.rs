@@ -36,7 +36,7 @@ use crate::host::cores;
 use crate::load::connection::{LoadConnection, RowHash, Tally};
 use crate::load::driver::{Driver, Seen, Task};
 use crate::load::plan::Plan;
-use crate::load::profile::{Prepare, Profile};
+use crate::load::profile::{Batches, Prepare, Profile};
 use crate::load::shim::{Real, RealFleet, Shims};
 use crate::scenario::{Mode, Protocol, Work};
 
@@ -228,12 +228,20 @@ impl<'a> Fleet<'a> {
             let why = "it cannot prepare statements at the server".to_owned();
             return Err(LoadError::Driver { driver: profile.name, why });
         }
-        let plan = Plan::new(&spec.work.op, profile);
+        let has_batch = spec.work.op.statements.iter().any(|statement| statement.batch.is_some());
+        if has_batch && profile.batches == Batches::Unknown {
+            let why = "what it makes of a batch was not recorded".to_owned();
+            return Err(LoadError::Driver { driver: profile.name, why });
+        }
+        let mut plan = Plan::new(&spec.work.op, profile);
         let mut options = spec.options.clone();
         profile.put_login(&mut options);
         let mut connections = Vec::new();
         for index in 0..u64::from(load.connections) {
             let mut connection = Connection::connect(&options).map_err(LoadError::Connect)?;
+            if index == 0 {
+                plan.fit(connection.server_version());
+            }
             for sql in profile.connect(connection.server_version()) {
                 run(&mut connection, &sql)?;
             }

@@ -7,8 +7,8 @@ use wire::parameter::PARAMETER_COUNT_AVAILABLE;
 use wire::{ColumnType, PacketBuffer};
 
 use crate::data::fill::{Fill, FillKind, Source, Value};
-use crate::load::profile::{Prepare, Profile, Values};
-use crate::scenario::{Op, Protocol};
+use crate::load::profile::{self, Batches, Prepare, Profile, Values};
+use crate::scenario::{Batch, Op, Protocol, Statement};
 
 /// A count of 0 in one set, before the text of a query where both sides agreed on attributes.
 const NO_ATTRIBUTES: &[u8] = &[0, 1];
@@ -39,6 +39,37 @@ pub(crate) struct PlanStatement {
     params: Vec<Fill>,
 }
 
+impl PlanStatement {
+    fn new(sql: String, placeholders: &[usize], params: &[Fill]) -> PlanStatement {
+        let mut pieces = Vec::with_capacity(placeholders.len() + 1);
+        let mut from = 0;
+        for &at in placeholders {
+            pieces.push(from..at);
+            from = at + 1;
+        }
+        pieces.push(from..sql.len());
+        PlanStatement { sql: sql.into_bytes(), pieces, params: params.to_vec() }
+    }
+}
+
+/// The statement with as many rows of values as the batch has.
+fn rewritten(statement: &Statement, batch: &Batch) -> PlanStatement {
+    let Batch { rows, values } = batch;
+    let row = &statement.sql[values.clone()];
+    let mut sql = statement.sql[..values.start].to_owned();
+    let mut placeholders = Vec::new();
+    for each in 0..*rows {
+        if each > 0 {
+            sql.push(',');
+        }
+        let moved = sql.len();
+        placeholders.extend(statement.placeholders.iter().map(|at| at - values.start + moved));
+        sql.push_str(row);
+    }
+    sql.push_str(&statement.sql[values.end..]);
+    PlanStatement::new(sql, &placeholders, &statement.params)
+}
+
 /// The commands of one operation.
 #[derive(Clone, Debug)]
 pub(crate) struct Plan {
@@ -46,6 +77,8 @@ pub(crate) struct Plan {
     /// Where an operation is one of several statements: the sum of the shares up to each, and its steps.
     choices: Vec<(u64, Range<usize>)>,
     pub(crate) statements: Vec<PlanStatement>,
+    /// What the driver asks before a batch, and at which statement: it depends on the server.
+    asks: Vec<(usize, &'static str)>,
     /// Statements that are prepared when a connection is made.
     pub(crate) prepared_at_start: Vec<usize>,
     pub(crate) is_transaction: bool,
@@ -70,6 +103,7 @@ impl Plan {
             steps: Vec::new(),
             choices: Vec::new(),
             statements: Vec::new(),
+            asks: Vec::new(),
             prepared_at_start: Vec::new(),
             is_transaction: op.transaction,
             values: profile.values,
@@ -79,18 +113,11 @@ impl Plan {
         }
         for statement in &op.statements {
             let index = plan.statements.len();
-            let mut pieces = Vec::with_capacity(statement.placeholders.len() + 1);
-            let mut from = 0;
-            for &at in &statement.placeholders {
-                pieces.push(from..at);
-                from = at + 1;
-            }
-            pieces.push(from..statement.sql.len());
-            plan.statements.push(PlanStatement {
-                sql: statement.sql.clone().into_bytes(),
-                pieces,
-                params: statement.params.clone(),
-            });
+            plan.statements.push(PlanStatement::new(
+                statement.sql.clone(),
+                &statement.placeholders,
+                &statement.params,
+            ));
             let has_params = !statement.params.is_empty();
             let is_prepared = match op.protocol {
                 Protocol::Text => false,
@@ -103,6 +130,10 @@ impl Plan {
             }
             let first_step = plan.steps.len();
             for _ in 0..statement.repeat {
+                if let Some(batch) = &statement.batch {
+                    plan.batch(statement, batch, index, is_prepared, profile);
+                    continue;
+                }
                 match (is_prepared, profile.prepare) {
                     (true, Prepare::Once) => plan.steps.push(Step::Execute(index)),
                     (true, Prepare::EachCall) => {
@@ -125,6 +156,75 @@ impl Plan {
             plan.fix(profile.commit);
         }
         plan
+    }
+
+    /// The steps of one batch of statement number `index`.
+    fn batch(
+        &mut self,
+        statement: &Statement,
+        batch: &Batch,
+        index: usize,
+        is_prepared: bool,
+        profile: &Profile,
+    ) {
+        let rows = batch.rows as usize;
+        match profile.batches {
+            Batches::Rewritten(asks) => {
+                if is_prepared {
+                    self.steps.push(Step::Prepare(index));
+                }
+                self.ask(asks);
+                let whole = self.statements.len();
+                self.statements.push(rewritten(statement, batch));
+                if is_prepared {
+                    self.steps.extend([
+                        Step::Prepare(whole),
+                        Step::Execute(whole),
+                        Step::Close(whole),
+                        Step::Close(index),
+                    ]);
+                } else {
+                    self.steps.push(Step::Text(whole));
+                }
+            }
+            // Who is asked for what it was never seen to do is refused before.
+            Batches::Rows(_) | Batches::Unknown => {
+                let asks = match profile.batches {
+                    Batches::Rows(asks) => asks,
+                    _ => None,
+                };
+                if !is_prepared {
+                    if let Some(asks) = asks {
+                        self.ask(asks);
+                    }
+                    self.steps.extend(std::iter::repeat_n(Step::Text(index), rows));
+                    return;
+                }
+                let each_call = profile.prepare == Prepare::EachCall;
+                if each_call {
+                    self.steps.push(Step::Prepare(index));
+                }
+                for asks in asks.into_iter().chain(asks) {
+                    self.ask(asks);
+                }
+                self.steps.extend(std::iter::repeat_n(Step::Execute(index), rows));
+                if each_call {
+                    self.steps.push(Step::Close(index));
+                }
+            }
+        }
+    }
+
+    fn ask(&mut self, asks: &'static str) {
+        self.asks.push((self.statements.len(), asks));
+        self.fix(&[asks]);
+    }
+
+    /// Fills in what depends on the server.
+    pub(crate) fn fit(&mut self, version: &str) {
+        for (index, asks) in &self.asks {
+            self.statements[*index].sql = profile::for_server(asks, version).into_bytes();
+        }
     }
 
     /// The steps of the next operation.
@@ -295,6 +395,7 @@ mod tests {
                 params: vec![fill(FillKind::Serial(0)), fill(FillKind::Constant("x'".into()))],
                 repeat: 2,
                 share: None,
+                batch: None,
             }],
         }
     }

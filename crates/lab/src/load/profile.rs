@@ -31,6 +31,18 @@ pub enum Prepare {
     EachCall,
 }
 
+/// What a driver makes of a batch: rows it is given one after the other and executes at once.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Batches {
+    /// Not recorded, so not imitated.
+    Unknown,
+    /// A statement for each row. The driver asks this first, once for text and twice for a prepared statement.
+    Rows(Option<&'static str>),
+    /// One statement with a row of values for each; the driver asks this first. Where it is prepared, the statement of one row
+    /// was prepared before, in vain.
+    Rewritten(&'static str),
+}
+
 /// How values look as text and as parameters.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Values {
@@ -86,6 +98,8 @@ pub struct Profile {
     pub begin: &'static [&'static str],
     /// How it ends, a command each.
     pub commit: &'static [&'static str],
+    /// What becomes of a batch.
+    pub batches: Batches,
 }
 
 /// Of our own client.
@@ -132,13 +146,14 @@ macro_rules! settings {
     };
 }
 
-/// A Connector/J with its defaults, and with a cache of prepared statements.
+/// A Connector/J with its defaults, with a cache of prepared statements, and with batches rewritten.
 const fn connector_j(
-    [name, cached_name]: [&'static str; 2],
+    [name, cached_name, rewrite_name]: [&'static str; 3],
     connect: &'static [&'static str],
     (values, is_new): (Values, bool),
     cached: Prepare,
-) -> [Profile; 2] {
+    asks: &'static str,
+) -> [Profile; 3] {
     let plain = Profile {
         name,
         about: "Connector/J; protocol = prepared is useServerPrepStmts=true",
@@ -149,18 +164,26 @@ const fn connector_j(
         values,
         begin: &["SET autocommit=0"],
         commit: &["commit", "SET autocommit=1"],
+        batches: Batches::Rows(Some(asks)),
     };
     let cached = Profile {
         name: cached_name,
         about: "Connector/J with cachePrepStmts=true and room for every statement",
         prepare: cached,
+        batches: Batches::Unknown,
         ..plain
     };
-    [plain, cached]
+    let rewrite = Profile {
+        name: rewrite_name,
+        about: "Connector/J with rewriteBatchedStatements=true",
+        batches: Batches::Rewritten(asks),
+        ..plain
+    };
+    [plain, cached, rewrite]
 }
 
-const CJ_5_1_49: [Profile; 2] = connector_j(
-    ["cj-5.1.49", "cj-5.1.49-cached"],
+const CJ_5_1_49: [Profile; 3] = connector_j(
+    ["cj-5.1.49", "cj-5.1.49-cached", "cj-5.1.49-rewrite"],
     &[
         settings!(
             "mysql-connector-java-5.1.49 ( Revision: ad86f36e100e104cd926c6b81c8cab9565750116 )",
@@ -172,9 +195,10 @@ const CJ_5_1_49: [Profile; 2] = connector_j(
     ],
     (Values { is_quote_escaped: true, ..CONNECTOR_J }, false),
     Prepare::Once,
+    "select @@session.{read_only}",
 );
-const CJ_8_0_22: [Profile; 2] = connector_j(
-    ["cj-8.0.22", "cj-8.0.22-cached"],
+const CJ_8_0_22: [Profile; 3] = connector_j(
+    ["cj-8.0.22", "cj-8.0.22-cached", "cj-8.0.22-rewrite"],
     &[
         settings!("mysql-connector-java-8.0.22 (Revision: d64b664fa93e81296a377de031b8123a67e6def2)", ""),
         "SET NAMES utf8mb4",
@@ -183,9 +207,10 @@ const CJ_8_0_22: [Profile; 2] = connector_j(
     ],
     (CONNECTOR_J, false),
     Prepare::OnceWithReset,
+    "SELECT @@session.{read_only}",
 );
-const CJ_8_0_33: [Profile; 2] = connector_j(
-    ["cj-8.0.33", "cj-8.0.33-cached"],
+const CJ_8_0_33: [Profile; 3] = connector_j(
+    ["cj-8.0.33", "cj-8.0.33-cached", "cj-8.0.33-rewrite"],
     &[
         settings!("mysql-connector-j-8.0.33 (Revision: 7d6b0800528b6b25c68b52dc10d6c1c8429c100c)", ""),
         "SET character_set_results = NULL",
@@ -193,9 +218,10 @@ const CJ_8_0_33: [Profile; 2] = connector_j(
     ],
     (CONNECTOR_J_NEW, true),
     Prepare::OnceWithReset,
+    "SELECT @@session.{read_only}",
 );
-const CJ_8_3_0: [Profile; 2] = connector_j(
-    ["cj-8.3.0", "cj-8.3.0-cached"],
+const CJ_8_3_0: [Profile; 3] = connector_j(
+    ["cj-8.3.0", "cj-8.3.0-cached", "cj-8.3.0-rewrite"],
     &[
         settings!("mysql-connector-j-8.3.0 (Revision: 805f872a57875f311cb82487efcfb070411a3fa0)", ""),
         "SET character_set_results = NULL",
@@ -203,6 +229,7 @@ const CJ_8_3_0: [Profile; 2] = connector_j(
     ],
     (CONNECTOR_J_NEW, true),
     Prepare::Once,
+    "SELECT @@session.{read_only}",
 );
 
 const NATIVE: Profile = Profile {
@@ -221,6 +248,7 @@ const NATIVE: Profile = Profile {
     values: OWN,
     begin: &["BEGIN"],
     commit: &["COMMIT"],
+    batches: Batches::Rows(None),
 };
 
 const MARIADB_JAVA: Profile = Profile {
@@ -240,6 +268,7 @@ const MARIADB_JAVA: Profile = Profile {
     },
     begin: &["set autocommit=0"],
     commit: &["COMMIT", "set autocommit=1"],
+    batches: Batches::Unknown,
 };
 
 const GO: Profile = Profile {
@@ -260,6 +289,7 @@ const GO: Profile = Profile {
     },
     begin: &["START TRANSACTION"],
     commit: &["COMMIT"],
+    batches: Batches::Unknown,
 };
 
 const PYMYSQL: Profile = Profile {
@@ -272,6 +302,7 @@ const PYMYSQL: Profile = Profile {
     values: Values { is_quote_escaped: true, ..OWN },
     begin: &["BEGIN"],
     commit: &["COMMIT"],
+    batches: Batches::Unknown,
 };
 
 const MYSQL2: Profile = Profile {
@@ -296,6 +327,7 @@ const MYSQL2: Profile = Profile {
     },
     begin: &["START TRANSACTION"],
     commit: &["COMMIT"],
+    batches: Batches::Unknown,
 };
 
 /// All profiles, the native one first.
@@ -303,12 +335,16 @@ static PROFILES: &[Profile] = &[
     NATIVE,
     CJ_5_1_49[0],
     CJ_5_1_49[1],
+    CJ_5_1_49[2],
     CJ_8_0_22[0],
     CJ_8_0_22[1],
+    CJ_8_0_22[2],
     CJ_8_0_33[0],
     CJ_8_0_33[1],
+    CJ_8_0_33[2],
     CJ_8_3_0[0],
     CJ_8_3_0[1],
+    CJ_8_3_0[2],
     MARIADB_JAVA,
     GO,
     PYMYSQL,
@@ -343,22 +379,7 @@ impl Profile {
     /// What is sent after login to a server that calls itself `version`.
     #[must_use]
     pub fn connect(&self, version: &str) -> Vec<String> {
-        // Isolation was renamed and the query cache taken out in MySQL; MariaDB kept both as they were.
-        let is_mysql = !version.contains("MariaDB");
-        let mut numbers = version.split(['.', '-']).map_while(|part| part.parse::<u32>().ok());
-        let mut number = || numbers.next().unwrap_or_default();
-        let version = (number(), number(), number());
-        let isolation =
-            if is_mysql && version >= (5, 7, 20) { "transaction_isolation" } else { "tx_isolation" };
-        let query_cache = if is_mysql && version >= (8, 0, 3) {
-            ""
-        } else {
-            "@@query_cache_size AS query_cache_size, @@query_cache_type AS query_cache_type, "
-        };
-        self.connect
-            .iter()
-            .map(|sql| sql.replace("{isolation}", isolation).replace("{query_cache}", query_cache))
-            .collect()
+        self.connect.iter().map(|sql| for_server(sql, version)).collect()
     }
 
     /// Sets what this driver tells at login.
@@ -369,4 +390,24 @@ impl Profile {
         options.session_track = self.login.session_track;
         options.query_attributes = self.login.query_attributes;
     }
+}
+
+/// Fills in what drivers ask differently of a server that calls itself `version`.
+pub(crate) fn for_server(sql: &str, version: &str) -> String {
+    // Isolation was renamed and the query cache taken out in MySQL; MariaDB kept both as they were.
+    let is_mysql = !version.contains("MariaDB");
+    let mut numbers = version.split(['.', '-']).map_while(|part| part.parse::<u32>().ok());
+    let mut number = || numbers.next().unwrap_or_default();
+    let version = (number(), number(), number());
+    let is_renamed = is_mysql && version >= (5, 7, 20);
+    let isolation = if is_renamed { "transaction_isolation" } else { "tx_isolation" };
+    let read_only = if is_renamed { "transaction_read_only" } else { "tx_read_only" };
+    let query_cache = if is_mysql && version >= (8, 0, 3) {
+        ""
+    } else {
+        "@@query_cache_size AS query_cache_size, @@query_cache_type AS query_cache_type, "
+    };
+    sql.replace("{isolation}", isolation)
+        .replace("{read_only}", read_only)
+        .replace("{query_cache}", query_cache)
 }

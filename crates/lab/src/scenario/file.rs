@@ -119,6 +119,7 @@ pub(crate) struct FileStatement {
     pub(crate) params: Vec<Spanned<FileFill>>,
     pub(crate) repeat: Option<Spanned<Number>>,
     pub(crate) share: Option<Spanned<Number>>,
+    pub(crate) batch: Option<Spanned<Number>>,
 }
 
 #[derive(Clone, Debug, Deserialize)]

@@ -25,6 +25,8 @@ use crate::server::equalise::COLLATION;
 
 /// Parameters a statement may have when it is prepared: the protocol counts them in two bytes.
 const PREPARED_PARAMETERS_MAX: usize = 65_535;
+/// Length of a statement that a batch is rewritten to, without its values.
+const BATCH_BYTES_MAX: usize = 64 << 20;
 /// Most connections an arm may open, idle ones included.
 const CONNECTIONS_MAX: i64 = 20_000;
 /// Length of a block that names none.
@@ -175,6 +177,15 @@ impl Op {
     }
 }
 
+/// Rows that a driver is given before it sends anything.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Batch {
+    /// How many.
+    pub rows: u32,
+    /// Where in the statement's text its one row of values stands, with its parentheses.
+    pub values: Range<usize>,
+}
+
 /// One statement.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Statement {
@@ -188,6 +199,8 @@ pub struct Statement {
     pub repeat: u32,
     /// Its weight among the statements of which an operation is one. Either all have a share or none.
     pub share: Option<u32>,
+    /// So many rows are handed to the driver's own batch, which is then executed at once; absent: no batch.
+    pub batch: Option<Batch>,
 }
 
 /// How the operation is loaded.
@@ -686,9 +699,39 @@ impl Build<'_> {
                 }
                 None => None,
             };
-            statements.push(Statement { sql, placeholders, params, repeat, share });
+            let batch = match &statement.batch {
+                Some(rows) => Some(self.batch(rows, &sql, &placeholders, op.protocol)?),
+                None => None,
+            };
+            statements.push(Statement { sql, placeholders, params, repeat, share, batch });
         }
         Ok(Op { transaction: op.transaction, protocol: op.protocol, statements })
+    }
+
+    fn batch(
+        &self,
+        rows: &Spanned<Number>,
+        sql: &str,
+        placeholders: &[usize],
+        protocol: Protocol,
+    ) -> Result<Batch, ScenarioError> {
+        let count = self.number_in(rows.get_ref(), rows.span(), 1..100_001)? as u32;
+        let Some(values) = template::one_row_of_values(sql, placeholders) else {
+            let message = "a batch is of INSERT or REPLACE ... VALUES (...) with every '?' in its one row";
+            return self.fail(rows.span(), message);
+        };
+        if values.len().saturating_mul(count as usize) > BATCH_BYTES_MAX {
+            let message = format!("{count} rows make a statement of more than {BATCH_BYTES_MAX} bytes");
+            return self.fail(rows.span(), message);
+        }
+        let parameters = placeholders.len() * count as usize;
+        if parameters > PREPARED_PARAMETERS_MAX && protocol != Protocol::Text {
+            let message = format!(
+                "{parameters} parameters are more than the {PREPARED_PARAMETERS_MAX} that a rewritten batch can prepare"
+            );
+            return self.fail(rows.span(), message);
+        }
+        Ok(Batch { rows: count, values })
     }
 
     fn load(&self, load: &file::FileLoad) -> Result<Load, ScenarioError> {

@@ -7,6 +7,7 @@ pub const ALL: &[(&str, &str)] = &[
     ("read-write", include_str!("../../../../lab/scenarios/read-write.toml")),
     ("insert", include_str!("../../../../lab/scenarios/insert.toml")),
     ("update-index", include_str!("../../../../lab/scenarios/update-index.toml")),
+    ("batch-insert", include_str!("../../../../lab/scenarios/batch-insert.toml")),
     ("bulk-load", include_str!("../../../../lab/scenarios/bulk-load.toml")),
     ("join", include_str!("../../../../lab/scenarios/join.toml")),
     ("scan", include_str!("../../../../lab/scenarios/scan.toml")),

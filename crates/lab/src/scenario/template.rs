@@ -8,6 +8,7 @@
 //! Other braces are left alone, so JSON may stand in a statement.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 /// Longest statement that is made, bytes.
 const STATEMENT_BYTES_MAX: usize = 256 << 20;
@@ -119,6 +120,46 @@ pub(crate) fn placeholders(sql: &str) -> Vec<usize> {
     found
 }
 
+/// Where the one row of an INSERT's or REPLACE's VALUES stands, if there is one row and every placeholder is in it.
+pub(crate) fn one_row_of_values(sql: &str, placeholders: &[usize]) -> Option<Range<usize>> {
+    let (first, last) = (*placeholders.first()?, *placeholders.last()?);
+    let upper = sql.to_ascii_uppercase();
+    let begins = upper.trim_start();
+    if !begins.starts_with("INSERT") && !begins.starts_with("REPLACE") {
+        return None;
+    }
+    let keyword = upper[..first].rfind("VALUES")?;
+    let open = keyword + sql[keyword..].find('(')?;
+    let is_bare = |from: usize| sql[from..open].trim().is_empty();
+    if open > first || !is_bare(keyword + "VALUES".len()) {
+        return None;
+    }
+    let mut depth = 0;
+    let mut quote = None;
+    let mut close = None;
+    let mut chars = sql[open..].char_indices();
+    while let Some((at, char)) = chars.next() {
+        match (quote, char) {
+            (Some(open_quote), char) if char == open_quote => quote = None,
+            (Some(_), '\\') => drop(chars.next()),
+            (Some(_), _) => {}
+            (None, '\'' | '"' | '`') => quote = Some(char),
+            (None, '(') => depth += 1,
+            (None, ')') => {
+                depth -= 1;
+                if depth == 0 {
+                    close = Some(open + at);
+                    break;
+                }
+            }
+            _ => {}
+        }
+    }
+    let close = close.filter(|&close| close > last)?;
+    // Another row is no one row.
+    (!sql[close + 1..].trim_start().starts_with(',')).then_some(open..close + 1)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -137,6 +178,26 @@ mod tests {
         assert!(spread("{repeat 2: a").unwrap_err().contains("no end"));
         assert!(spread("{repeat -2: a}").unwrap_err().contains("-2 times"));
         assert!(spread("{repeat 999999999999: a}").unwrap_err().contains("longer"));
+    }
+
+    #[test]
+    fn the_row_of_an_insert_is_found_or_refused() {
+        let row = |sql: &str| one_row_of_values(sql, &placeholders(sql)).map(|range| sql[range].to_owned());
+        assert_eq!(
+            row("insert INTO t (a, b) values (?, f(')', ?)) ON DUPLICATE KEY UPDATE a = 1").unwrap(),
+            "(?, f(')', ?))"
+        );
+        assert_eq!(row("REPLACE t VALUES(?, '\\')')").unwrap(), "(?, '\\')')");
+        for sql in [
+            "INSERT INTO t VALUES (?), (?)",
+            "INSERT INTO t VALUES (1)",
+            "INSERT INTO t SELECT ?",
+            "INSERT INTO t VALUES (?) ON DUPLICATE KEY UPDATE a = ?",
+            "UPDATE t SET a = VALUES(?)",
+            "INSERT INTO t VALUES (?",
+        ] {
+            assert_eq!(row(sql), None, "{sql}");
+        }
     }
 
     #[test]

@@ -62,11 +62,17 @@ macro_rules! connector_j {
                 properties: CACHED,
                 runtime: Runtime::Java($jars),
             },
+            Real {
+                name: concat!("real-cj-", $version, "-rewrite"),
+                profile: concat!("cj-", $version, "-rewrite"),
+                properties: &[("rewriteBatchedStatements", "true")],
+                runtime: Runtime::Java($jars),
+            },
         ]
     };
 }
 
-const CONNECTOR_J: [[Real; 2]; 4] = [
+const CONNECTOR_J: [[Real; 3]; 4] = [
     connector_j!("5.1.49", &["5.1.49.jar", "mysql-connector-java-5.1.49.jar"]),
     connector_j!("8.0.22", &["8.0.22.jar", "mysql-connector-java-8.0.22.jar"]),
     connector_j!("8.0.33", &["8.0.33.jar", "mysql-connector-j-8.0.33.jar"]),
@@ -74,16 +80,20 @@ const CONNECTOR_J: [[Real; 2]; 4] = [
 ];
 
 static REALS: &[Real] = &{
-    let [[a, b], [c, d], [e, f], [g, h]] = CONNECTOR_J;
+    let [[a, b, i], [c, d, j], [e, f, k], [g, h, l]] = CONNECTOR_J;
     [
         a,
         b,
+        i,
         c,
         d,
+        j,
         e,
         f,
+        k,
         g,
         h,
+        l,
         Real {
             name: "real-mariadb-java",
             profile: "mariadb-java",
@@ -107,6 +117,11 @@ impl Real {
     #[must_use]
     pub fn all() -> &'static [Real] {
         REALS
+    }
+
+    /// Its shim hands rows to the driver's own batch.
+    pub(crate) fn has_batches(&self) -> bool {
+        matches!(self.runtime, Runtime::Java(_)) && self.name.starts_with("real-cj-")
     }
 
     /// How it is started, and a key: the same for drivers that one process can serve.

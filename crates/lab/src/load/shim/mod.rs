@@ -266,7 +266,18 @@ fn tell_work(process: &mut Process, spec: &Spec<'_>, real: &Real) -> Result<(), 
     }
     for statement in &op.statements {
         let parameters = statement.placeholders.len().to_string();
-        process.tell(&["statement", &statement.repeat.to_string(), &parameters, &statement.sql])?;
+        let repeat = statement.repeat.to_string();
+        match &statement.batch {
+            None => process.tell(&["statement", &repeat, &parameters, &statement.sql])?,
+            // Others' programs have no batches, or make something else of them that was not recorded.
+            Some(_) if !real.has_batches() => {
+                return Err("its shim cannot do batches".to_owned());
+            }
+            Some(batch) => {
+                let rows = batch.rows.to_string();
+                process.tell(&["statement", &repeat, &parameters, &statement.sql, &rows])?;
+            }
+        }
     }
     let has_parameters = op.statements.iter().any(|statement| !statement.placeholders.is_empty());
     if has_parameters {
@@ -298,7 +309,8 @@ fn values(op: &Op, source: &mut Source) -> Vec<String> {
     // Numbers after a serial one are told by their distance from it.
     let mut serial = None;
     for statement in &op.statements {
-        for _ in 0..statement.repeat {
+        let rows = statement.batch.as_ref().map_or(1, |batch| batch.rows);
+        for _ in 0..u64::from(statement.repeat) * u64::from(rows) {
             for (_, fill) in statement.placeholders.iter().zip(statement.params.iter().cycle()) {
                 let text = match source.next(fill, || 0) {
                     Value::Null => "n".to_owned(),
