@@ -61,7 +61,9 @@ impl FaithFigure {
     #[must_use]
     pub fn words(&self) -> String {
         let mut words = format!("{} {:.1} against {:.1}", self.name, self.profile, self.real);
-        if self.name == CPU {
+        if self.name == CPU && self.high == 0.0 {
+            words.push_str(&format!(" (x{:.3}; {} rounds are too few)", self.ratio, self.rounds));
+        } else if self.name == CPU {
             let percent = |share: f64| 100.0 * share;
             words.push_str(&format!(
                 " (x{:.3}, {:.3} to {:.3}; the driver against itself {:.1} % and {:.1} %; {} rounds)",

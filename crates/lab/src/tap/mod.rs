@@ -18,8 +18,9 @@
 //! 3. Inside TLS or compression it sees no commands, only bursts of bytes, and says so: their times stand under the name of what
 //!    hid them.
 //!
-//! Read next: [`phases`] (what comes out), [`conversation`] (the protocol), [`watch`] (how a run uses it), `relay` (sockets).
+//! Read next: [`phases`] (what comes out), [`around`] (two taps and a proxy), [`conversation`] (the protocol), [`watch`] (how a run uses it), `relay` (sockets).
 
+pub mod around;
 pub mod conversation;
 pub mod path;
 pub mod phases;
@@ -34,6 +35,7 @@ use std::time::{Duration, Instant};
 
 use client::{Address, Options, Tls};
 
+pub use around::Around;
 pub use phases::{Phases, Totals};
 pub use relay::QUEUE_BYTES_MAX;
 pub use watch::Watch;

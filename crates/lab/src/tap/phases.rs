@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
+use super::conversation::{COMPRESSED, TLS};
 use crate::evidence::PhaseTimes;
 use crate::report::words::nanoseconds;
 
@@ -138,6 +139,11 @@ impl Phases {
                 totals.bytes_up / totals.count,
                 totals.bytes_down / totals.count
             ));
+        }
+        if self.commands.keys().any(|kind| [TLS, COMPRESSED].contains(kind)) {
+            out.push_str(
+                "\nTLS or compression passed unread: these are bursts of bytes, not phases of commands",
+            );
         }
         out
     }
