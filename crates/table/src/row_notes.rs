@@ -55,8 +55,8 @@ pub struct TooManyChanges;
 #[derive(Debug, Default)]
 pub struct TakenNotes {
     bytes: Vec<u8>,
-    /// Where each is.
-    ranges: Vec<(usize, usize)>,
+    /// Where each begins.
+    starts: Vec<usize>,
     keys: usize,
 }
 
@@ -170,16 +170,21 @@ impl RowNotes {
             std::mem::take(&mut state.bytes)
         };
         let keys = self.indexes.as_ref().map_or(0, |indexes| indexes.len());
+        let mut starts = Vec::new();
         let mut rest = &bytes[..];
-        let mut notes = Vec::new();
-        while let Some(note) = next_note(&mut rest, keys) {
-            let end = bytes.len() - rest.len();
-            notes.push((note.locator, note.bytes, (end - note.bytes.len(), end)));
+        loop {
+            let start = bytes.len() - rest.len();
+            if next_note(&mut rest, keys).is_none() {
+                break;
+            }
+            starts.push(start);
         }
-        notes.sort_unstable();
-        notes.dedup_by_key(|note| note.1);
-        let ranges = notes.into_iter().map(|note| note.2).collect();
-        Ok(TakenNotes { bytes, ranges, keys })
+        // By the locator, then by all of it.
+        let cut =
+            |&start: &usize| next_note(&mut &bytes[start..], keys).map(|note| (note.locator, note.bytes));
+        starts.sort_unstable_by(|one, two| cut(one).cmp(&cut(two)));
+        starts.dedup_by(|one, two| cut(one) == cut(two));
+        Ok(TakenNotes { bytes, starts, keys })
     }
 }
 
@@ -187,18 +192,18 @@ impl TakenNotes {
     /// How many there are.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.ranges.len()
+        self.starts.len()
     }
 
     /// Whether there are none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.ranges.is_empty()
+        self.starts.is_empty()
     }
 
     /// One after the other.
     pub fn iter(&self) -> impl Iterator<Item = Note<'_>> {
-        self.ranges.iter().filter_map(|&(start, end)| next_note(&mut &self.bytes[start..end], self.keys))
+        self.starts.iter().filter_map(|&start| next_note(&mut &self.bytes[start..], self.keys))
     }
 }
 

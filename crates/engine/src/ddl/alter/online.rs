@@ -148,13 +148,13 @@ impl<'a> Online<'a> {
     ) -> Result<()> {
         let name = &table.definition().name;
         let taken = self.notes.take().map_err(|_| e::ER_INNODB_ONLINE_LOG_TOO_BIG.with(&[name]))?;
-        let notes: Vec<Note<'_>> = taken.iter().collect();
         let store = table.store();
-        for some in notes.chunks(BATCH_NOTES) {
+        let mut notes = taken.iter().peekable();
+        while notes.peek().is_some() {
             let mut transaction = store.begin();
-            for note in some {
+            for note in notes.by_ref().take(BATCH_NOTES) {
                 for work in &mut *works {
-                    work.take_back(&mut transaction, note)?;
+                    work.take_back(&mut transaction, &note)?;
                 }
             }
             transaction.commit().map_err(exec::store_error)?;
@@ -166,10 +166,11 @@ impl<'a> Online<'a> {
         let shapes = columns.iter().map(|&column| table.definition().columns[column].data_type.physical());
         let mut batch = Batch::new(shapes);
         let wait = if last { LockWait::Nowait } else { LockWait::Skip };
-        for some in notes.chunks(BATCH_NOTES) {
+        let mut notes = taken.iter().peekable();
+        while notes.peek().is_some() {
             alive(context)?;
             let mut transaction = store.begin();
-            for note in some {
+            for note in notes.by_ref().take(BATCH_NOTES) {
                 let locked = table
                     .lock_noted(&mut transaction, note.locator, wait, &columns, &mut batch)
                     .map_err(exec::write_error)?;
@@ -179,11 +180,11 @@ impl<'a> Online<'a> {
                     let row = (locked == Locked::Row(())).then_some(row);
                     let round = Round { wait, certain: last || self.notes.byte_count() == 0 };
                     for work in &mut *works {
-                        settled &= work.settle(&mut transaction, note, row, round)?;
+                        settled &= work.settle(&mut transaction, &note, row, round)?;
                     }
                 }
                 if !settled {
-                    self.notes.keep(note);
+                    self.notes.keep(&note);
                 }
             }
             transaction.commit().map_err(exec::store_error)?;
