@@ -17,6 +17,9 @@ use crate::wal::{Log, LogError, Lsn, PART_BYTES_MAX, Parts};
 /// The most a change takes beside its key and value: code, tree, and lengths.
 const OP_HEADER_BYTES_MAX: usize = 64;
 
+/// Room for the first few changes is made at once.
+const OPEN_BYTES_MIN: usize = 512;
+
 /// The longest change: a decoder needs no more to go on.
 pub(crate) const OP_BYTES_MAX: usize = OP_HEADER_BYTES_MAX + RECORD_BYTES_MAX;
 
@@ -42,7 +45,9 @@ impl OpLog {
         if self.open.len() + bytes_max > PART_BYTES_MAX && !self.open.is_empty() {
             self.close_chunk();
         }
-        self.open.reserve(bytes_max);
+        if self.open.capacity() - self.open.len() < bytes_max {
+            self.open.reserve(bytes_max.max(OPEN_BYTES_MIN));
+        }
         op.write(&mut self.open);
     }
 

@@ -290,6 +290,10 @@ impl Table {
         batch: &mut Batch,
     ) -> Result<(), StoreError> {
         let external = view.has_external();
+        if !external && columns.parts.is_empty() {
+            Self::push_here(view, zone, columns, batch);
+            return Ok(());
+        }
         for (column, &ordinal) in batch.columns.iter_mut().zip(columns.ordinals) {
             if let Some(part) = columns.part(ordinal) {
                 if let Some(reference) = view.push_part(part, column) {

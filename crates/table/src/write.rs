@@ -98,7 +98,7 @@ impl Materialized {
         from: ReadFrom<'_>,
         fetch: impl Fn(usize) -> bool,
     ) -> Result<Self, StoreError> {
-        let mut this = Self::default();
+        let mut this = Self { places: Vec::with_capacity(table.definition.columns.len()), ..Self::default() };
         for (ordinal, column) in table.definition.columns.iter().enumerate() {
             let mut place = u32::MAX;
             if !view.is_null(ordinal) {
@@ -695,6 +695,9 @@ impl Table {
     }
 }
 
+/// Room that is made at once for the key of an entry, beside the locator.
+const ENTRY_KEY_ROOM_BYTES: usize = 56;
+
 /// An index entry's record.
 #[derive(Debug, Default)]
 pub(crate) struct EntryBytes {
@@ -763,6 +766,7 @@ impl EntryBytes {
         self.key.clear();
         self.value.clear();
         let Some(entries) = &index.entries else { return };
+        self.key.reserve(locator.len() + ENTRY_KEY_ROOM_BYTES);
         let any_null = index.keys.write(&cell, zone, &mut self.key);
         entries.write_locator(&mut self.key, &mut self.value, locator, any_null);
         let layout = entries.layout();

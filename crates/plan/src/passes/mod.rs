@@ -124,7 +124,9 @@ impl Pass {
 /// Runs the passes that are on.
 pub fn run(bound: &mut Bound, switches: Switches) {
     for pass in Pass::ALL.into_iter().filter(|pass| pass.is_on(switches)) {
-        pass.run(bound, switches);
+        if pass != Pass::Parts || parts::has_large_columns(bound) {
+            pass.run(bound, switches);
+        }
     }
 }
 

@@ -33,12 +33,11 @@ struct Seen {
 
 /// Runs the pass over a tree and the trees of its subqueries.
 pub(super) fn run(bound: &mut Bound, tree: &mut Logical) {
-    if has_large_columns(bound) {
-        Parts { bound }.tree(tree, &[]);
-    }
+    Parts { bound }.tree(tree, &[]);
 }
 
-fn has_large_columns(bound: &Bound) -> bool {
+/// Whether there is anything to do for the pass.
+pub(super) fn has_large_columns(bound: &Bound) -> bool {
     bound.tables.iter().any(|table| {
         let mut columns = table.entry.definition.columns.iter();
         table.entry.source.as_virtual().is_none() && columns.any(|column| can_be_large(&column.data_type))
@@ -47,9 +46,6 @@ fn has_large_columns(bound: &Bound) -> bool {
 
 /// As [`run`], for a tree whose rows are the statement's result: large columns that are only sent need not be read before.
 pub(super) fn run_result(bound: &mut Bound, tree: &mut Logical) {
-    if !has_large_columns(bound) {
-        return;
-    }
     let mut parts = Parts { bound };
     let seen = parts.tree(tree, &[]);
     if seen.is_empty() {
