@@ -26,6 +26,8 @@ const CHEAP_WORDS: usize = 64;
 const COMMITS_PER_SEARCH: u64 = 32;
 /// How far the horizon moves at once.
 const HORIZON_STEP: u64 = 1024;
+/// Chunks of finished transactions that a tick looks at, to join them.
+const JOINED_PER_TICK: usize = 64;
 /// Every so many commits look at this many segments of undo.
 const COMMITS_PER_SWEEP: u64 = 8;
 const SEGMENTS_PER_SWEEP: u32 = 16;
@@ -108,6 +110,8 @@ impl Inner {
     pub(crate) fn purge_tick(&self) -> Result<bool, StoreError> {
         let bound = self.search_oldest();
         self.txns.advance(bound, 64 * HORIZON_STEP);
+        let any_between = |from, to| self.snapshots.any_between(from, to, &self.newest);
+        self.txns.join(JOINED_PER_TICK, any_between);
         let more = !self.checkpointer.is_full() && self.purge_deletions(true, ENTRIES_PER_TICK)?;
         self.undo.sweep(self.purge.bound(), SEGMENTS_PER_TICK);
         Ok(more)
