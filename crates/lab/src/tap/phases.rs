@@ -34,6 +34,8 @@ pub struct Totals {
     pub count: u64,
     /// From the end of the answer before to the first byte.
     pub think_ns: u64,
+    /// The middle of the last of these times, which a pause does not move; 0 until the stretch is taken.
+    pub think_median_ns: u64,
     /// From the first byte to the last.
     pub upload_ns: u64,
     /// From there to the answer's first.
@@ -58,7 +60,13 @@ pub struct Phases {
     /// Think time before this does not count.
     #[serde(skip)]
     since_ns: u64,
+    /// The last think times of each kind.
+    #[serde(skip)]
+    thinks: BTreeMap<&'static str, Vec<u64>>,
 }
+
+/// Think times of a kind that are kept for their median.
+const THINKS_KEPT: usize = 1_024;
 
 /// Name of the time from connecting to the end of the login.
 pub const LOGIN: &str = "(login)";
@@ -70,7 +78,13 @@ impl Phases {
         let totals = self.commands.entry(kind).or_default();
         totals.count += 1;
         if let Some(idle_since_ns) = seen.idle_since_ns {
-            totals.think_ns += seen.first_in_ns.saturating_sub(idle_since_ns.max(self.since_ns));
+            let think_ns = seen.first_in_ns.saturating_sub(idle_since_ns.max(self.since_ns));
+            totals.think_ns += think_ns;
+            let last = self.thinks.entry(kind).or_default();
+            match last.get_mut(totals.count as usize % THINKS_KEPT) {
+                Some(oldest) => *oldest = think_ns,
+                None => last.push(think_ns),
+            }
         }
         totals.upload_ns += seen.last_in_ns.saturating_sub(seen.first_in_ns);
         totals.server_ns += first_out_ns.saturating_sub(seen.last_in_ns);
@@ -81,7 +95,14 @@ impl Phases {
 
     /// Everything so far; what follows begins at `now_ns`.
     pub fn take(&mut self, now_ns: u64) -> Phases {
-        std::mem::replace(self, Phases { since_ns: now_ns, ..Phases::default() })
+        let mut seen = std::mem::replace(self, Phases { since_ns: now_ns, ..Phases::default() });
+        for (kind, mut last) in std::mem::take(&mut seen.thinks) {
+            last.sort_unstable();
+            if let (Some(totals), Some(&middle)) = (seen.commands.get_mut(kind), last.get(last.len() / 2)) {
+                totals.think_median_ns = middle;
+            }
+        }
+        seen
     }
 
     /// Adds another stretch.
@@ -90,6 +111,7 @@ impl Phases {
             let totals = self.commands.entry(kind).or_default();
             totals.count += more.count;
             totals.think_ns += more.think_ns;
+            totals.think_median_ns = totals.think_median_ns.max(more.think_median_ns);
             totals.upload_ns += more.upload_ns;
             totals.server_ns += more.server_ns;
             totals.download_ns += more.download_ns;
@@ -197,6 +219,7 @@ mod tests {
         );
         let whole = phases.take(1000);
         let query = whole.commands["COM_QUERY"];
+        assert_eq!(query.think_median_ns, 200);
         assert_eq!((query.think_ns, query.upload_ns, query.server_ns, query.download_ns), (200, 50, 100, 10));
         let close = whole.commands["COM_STMT_CLOSE"];
         assert_eq!((close.think_ns, close.upload_ns, close.server_ns, close.download_ns), (0, 50, 0, 0));
