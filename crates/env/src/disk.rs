@@ -92,6 +92,12 @@ pub trait File: Debug + Send + Sync {
     /// `UnexpectedEof` if the file ends before; the buffer's content is then unknown.
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<()>;
 
+    /// As [`File::read_at`] if that takes no waiting for a device. False if it would, or if nobody knows, or if the range
+    /// cannot be read: the buffer's content is then unknown, and [`File::read_at`] says why.
+    fn read_if_cached(&self, _offset: u64, _buffer: &mut [u8]) -> bool {
+        false
+    }
+
     /// Says that this range will be read soon. A hint: returns at once, and nothing is different but how long the read takes.
     fn will_need(&self, _offset: u64, _len_bytes: u64) {}
 

@@ -2,6 +2,7 @@
 
 use crate::disk::{Create, Disk, File, FileOptions, Folder, FolderLock, check_name};
 use rustix::fs::{Advice, FallocateFlags, FlockOperation};
+use rustix::io::{ReadWriteFlags, preadv2};
 use std::fs;
 use std::io;
 use std::num::NonZeroU64;
@@ -149,6 +150,12 @@ impl File for RealFile {
         self.file.read_exact_at(buffer, offset)
     }
 
+    fn read_if_cached(&self, offset: u64, buffer: &mut [u8]) -> bool {
+        let wanted = buffer.len();
+        let read = preadv2(&self.file, &mut [io::IoSliceMut::new(buffer)], offset, ReadWriteFlags::NOWAIT);
+        read == Ok(wanted)
+    }
+
     fn will_need(&self, offset: u64, len_bytes: u64) {
         // Only advice: where it is not taken, the read takes as long as ever.
         let _taken = rustix::fs::fadvise(&self.file, offset, NonZeroU64::new(len_bytes), Advice::WillNeed);
@@ -209,6 +216,11 @@ mod tests {
         file.read_at(0, &mut bytes).unwrap();
         assert_eq!(&bytes, b"\0\0\0\0\0\0\0\0\0\0hello");
         assert_eq!(file.read_at(1, &mut bytes).unwrap_err().kind(), io::ErrorKind::UnexpectedEof);
+        let mut again = [9; 15];
+        // Not every file system tells.
+        assert!(!file.read_if_cached(0, &mut again) || again == bytes);
+        assert!(!file.read_if_cached(1, &mut again));
+        file.will_need(0, 15);
         file.allocate(0, 8192).unwrap();
         assert_eq!(file.len().unwrap(), 8192);
         file.set_len(3).unwrap();

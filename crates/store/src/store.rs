@@ -13,7 +13,7 @@ use crate::mvcc::undo::UndoLog;
 use crate::oplog::OpLog;
 use crate::pager::Fault;
 use crate::pager::frame::PAGE_BYTES;
-use crate::pager::pool::Pool;
+use crate::pager::pool::{Pool, waiting_inside};
 use crate::sync::atomic::{AtomicU64, Ordering};
 use crate::sync::{Mutex, RwLock};
 use crate::trees::{Tree, TreeState};
@@ -35,6 +35,9 @@ use std::time::Duration;
 
 /// How often an operation makes room in the pool before it gives up.
 const ROOM_ATTEMPTS: usize = 64;
+
+/// How often an operation reads a page and begins anew before it waits for the disk inside.
+const READ_ATTEMPTS: usize = 32;
 
 /// How long a rollback that needs room waits before it looks again.
 const ROOM_PATIENCE: Duration = Duration::from_millis(50);
@@ -625,7 +628,8 @@ impl Inner {
         error
     }
 
-    /// Runs a page operation, making room in the pool when it needs some. Call it outside the gate, without a latch.
+    /// Runs a page operation, again and again: reading pages that it misses, making room in the pool when it needs some. Call it
+    /// outside the gate, without a latch or a mutex: it may give the thread's place away ([`env::blocking`]).
     #[inline]
     pub(crate) fn with_room<R>(
         &self,
@@ -643,20 +647,37 @@ impl Inner {
         mut fault: Fault,
         mut operation: impl FnMut() -> Result<R, Fault>,
     ) -> Result<R, StoreError> {
-        for _ in 0..ROOM_ATTEMPTS {
+        let (mut rooms, mut reads) = (0, 0);
+        loop {
             match fault {
                 Fault::Store(error) => return Err(error),
                 Fault::Gone => {
                     return Err(StoreError::corrupt("a tree", "it names a page that does not exist"));
                 }
-                Fault::NoFrame => self.make_room()?,
+                Fault::Absent(page, wanted) => {
+                    reads += 1;
+                    match env::blocking::around(|| self.pool.fetch(page, wanted)) {
+                        Err(Fault::NoFrame) => {
+                            fault = Fault::NoFrame;
+                            continue;
+                        }
+                        Err(Fault::Store(error)) => return Err(error),
+                        _ => {}
+                    }
+                }
+                Fault::NoFrame if rooms == ROOM_ATTEMPTS => return Err(StoreError::PoolExhausted),
+                Fault::NoFrame => {
+                    rooms += 1;
+                    self.make_room()?;
+                }
             }
-            match operation() {
+            // If what was read is gone again, and again, before it is used, the reads are made where they are needed.
+            let outcome = if reads > READ_ATTEMPTS { waiting_inside(&mut operation) } else { operation() };
+            match outcome {
                 Ok(result) => return Ok(result),
                 Err(again) => fault = again,
             }
         }
-        Err(StoreError::PoolExhausted)
     }
 
     /// Makes an empty tree and enters its root nowhere yet. Inside the gate only.

@@ -166,30 +166,34 @@ impl SpillFile {
             Block { offset: 0, packed_bytes: packed_bytes as u32, plain_bytes: plain.len() as u32 };
         block.offset = state.allocate(block.units());
         state.written_bytes += packed_bytes as u64;
-        let written = self.file.write_at(block.offset, &packed[..packed_bytes]);
-        if packed.len() <= 2 * BLOCK_BYTES_MAX {
-            state.packed = packed;
-        }
+        drop(state);
+        let written = env::blocking::around(|| self.file.write_at(block.offset, &packed[..packed_bytes]));
+        self.keep(packed);
         written.map_err(|error| file_failed(&error, &*self.folder, false))?;
         Ok(block)
     }
 
     fn read(&self, block: Block, plain: &mut Vec<u8>) -> SqlResult<()> {
-        let mut state = self.state();
-        let mut packed = std::mem::take(&mut state.packed);
+        let mut packed = std::mem::take(&mut self.state().packed);
         packed.resize(block.packed_bytes as usize, 0);
-        self.file
-            .read_at(block.offset, &mut packed)
-            .map_err(|error| file_failed(&error, &*self.folder, true))?;
+        if !self.file.read_if_cached(block.offset, &mut packed) {
+            env::blocking::around(|| self.file.read_at(block.offset, &mut packed))
+                .map_err(|error| file_failed(&error, &*self.folder, true))?;
+        }
         plain.resize(block.plain_bytes as usize, 0);
         let count = lz4_flex::block::decompress_into(&packed, plain).ok();
-        if packed.len() <= 2 * BLOCK_BYTES_MAX {
-            state.packed = packed;
-        }
+        self.keep(packed);
         if count != Some(plain.len()) {
             return Err(internal("a spilled block"));
         }
         Ok(())
+    }
+
+    /// Keeps a buffer for the next block.
+    fn keep(&self, packed: Vec<u8>) {
+        if packed.len() <= 2 * BLOCK_BYTES_MAX {
+            self.state().packed = packed;
+        }
     }
 
     /// Packed bytes written so far.

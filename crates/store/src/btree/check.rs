@@ -9,7 +9,7 @@ use crate::btree::tree::Root;
 use crate::error::StoreError;
 use crate::ids::PageId;
 use crate::pager::Fault;
-use crate::pager::frame::Body;
+use crate::pager::frame::{Body, SharedGuard};
 use crate::pager::pool::Pool;
 
 impl Root {
@@ -36,7 +36,7 @@ impl Root {
         let mut total = (0, 0);
         let mut from = lower.to_vec();
         'again: loop {
-            let body = match pool.shared(page) {
+            let body = match shared(pool, page) {
                 Err(Fault::Gone) => return Err(damaged("the page is missing").into()),
                 guard => Box::new(*guard?.body()),
             };
@@ -73,9 +73,19 @@ impl Root {
     }
 }
 
+/// Latches a page, read if need be: no latch is held by who asks, and a walk that began anew at each such page would not end.
+fn shared(pool: &Pool, page: PageId) -> Result<SharedGuard<'_>, Fault> {
+    loop {
+        match pool.shared(page) {
+            Err(Fault::Absent(page, wanted)) => env::blocking::around(|| pool.fetch(page, wanted))?,
+            outcome => return outcome,
+        }
+    }
+}
+
 /// Whether the page is no longer what it was.
 fn changed(pool: &Pool, page: PageId, was: &Body) -> Result<bool, Fault> {
-    match pool.shared(page) {
+    match shared(pool, page) {
         Err(Fault::Gone) => Ok(true),
         guard => Ok(guard?.body() != was),
     }

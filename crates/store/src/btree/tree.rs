@@ -34,7 +34,7 @@ const MERGE_SOMETIMES: usize = 8;
 /// Descents that go side by side: as many as a core has loads under way, about.
 pub(crate) const DESCENTS_MAX: usize = 16;
 /// A level deeper than any tree: 3 children a node at least, 2^64 records at most.
-const LEVELS_MAX: u8 = 64;
+pub(crate) const LEVELS_MAX: u8 = 64;
 
 /// A node found by its version: nothing read of it counts until validated.
 #[derive(Clone, Copy, Debug)]
@@ -242,19 +242,9 @@ impl Root {
         Ok(())
     }
 
-    /// Merges the leaf with `key` with a neighbour if both fit into one, and the nodes above that become too empty by that.
-    /// Inside the gate, no latch held. Gives up at the first obstacle: this is only housekeeping.
-    pub(crate) fn merge_leaf(self, pool: &Pool, key: &[u8], mut wanted: Merge) -> Result<(), Fault> {
-        let mut level = 0;
-        while level < LEVELS_MAX && wanted != Merge::No {
-            wanted = self.merge(pool, key, level, wanted)?;
-            level += 1;
-        }
-        Ok(())
-    }
-
-    /// Merges the node at `level` with a neighbour under the same parent. Answers what the node above wants then.
-    fn merge(self, pool: &Pool, key: &[u8], level: u8, wanted: Merge) -> Result<Merge, Fault> {
+    /// Merges the node at `level` with a neighbour under the same parent. Answers what the node above wants then. Inside the gate,
+    /// no latch held. Gives up at the first obstacle: this is only housekeeping.
+    pub(crate) fn merge(self, pool: &Pool, key: &[u8], level: u8, wanted: Merge) -> Result<Merge, Fault> {
         let Some(place) = self.find(pool, Seek::At(key), level)? else { return Ok(Merge::No) };
         let Some((parent, index)) = place.parent else { return self.shrink(pool) };
         if !Root::may_fit(pool, parent, index, wanted) {
@@ -508,9 +498,13 @@ mod tests {
         if let Ok(index) = node::search(body, key) {
             node::remove(body, index);
         }
-        let merge = wants_merge(leaf.body());
+        let mut merge = wants_merge(leaf.body());
         drop(leaf);
-        root.merge_leaf(pool, key, merge).unwrap();
+        let mut level = 0;
+        while merge != Merge::No {
+            merge = root.merge(pool, key, level, merge).unwrap();
+            level += 1;
+        }
     }
 
     fn get(pool: &Pool, root: Root, key: &[u8]) -> Option<Vec<u8>> {

@@ -4,6 +4,9 @@
 //! of the file holds its last written content (if any). A page is changed only in its frame, and leaves it only when it
 //! equals its block, so eviction never writes: dirty pages are written by the checkpoint alone.
 //!
+//! Nobody waits for the disk inside the gate or under a latch: a page that is not in memory, nor in the system's page cache, is a
+//! [`Fault`], and whoever called reads it outside (`store::Inner::with_room`) and tries again.
+//!
 //! Read next: `frame` (memory and latches), `pool` (finding, loading, evicting, changing), `image` (a page in the file),
 //! `blocks` (which blocks are free).
 
@@ -14,12 +17,15 @@ pub(crate) mod pool;
 pub(crate) mod table;
 
 use crate::error::StoreError;
+use crate::ids::PageId;
 
 /// Why a page operation stopped half way. Every latch was released; nothing was changed.
 #[derive(Debug)]
 pub(crate) enum Fault {
     /// The page does not exist (any more): the caller looked through a pointer that changed meanwhile.
     Gone,
+    /// The page has to be read: leave the gate and all latches, [`pool::Pool::fetch`] it, try again.
+    Absent(PageId, pool::Wanted),
     /// Every frame is in use or dirty: leave the gate, make room, try again.
     NoFrame,
     /// Give up.

@@ -24,6 +24,7 @@ use crate::ids::PageId;
 use crate::sync::Mutex;
 use crate::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use env::disk::File;
+use std::cell::Cell;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -87,11 +88,28 @@ pub(crate) struct PoolCounters {
 
 /// What a page is read for.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum Wanted {
+pub(crate) enum Wanted {
     /// It will be wanted again.
     Again,
     /// By a scan that passes it.
     Once,
+}
+
+thread_local! {
+    static WAITS_INSIDE: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Runs an operation that waits for the disk wherever it is: for what cannot be done again from its start, or was, too often.
+#[cold]
+pub(crate) fn waiting_inside<R>(operation: impl FnOnce() -> R) -> R {
+    struct Before(bool);
+    impl Drop for Before {
+        fn drop(&mut self) {
+            WAITS_INSIDE.set(self.0);
+        }
+    }
+    let _before = Before(WAITS_INSIDE.replace(true));
+    operation()
 }
 
 impl Pool {
@@ -155,7 +173,7 @@ impl Pool {
         let Some(entry) = self.table.get(page) else { return Err(Fault::Gone) };
         match entry.frame() {
             Some(frame) => Ok(frame),
-            None => self.load(page, Wanted::Again),
+            None => self.miss(page, Wanted::Again),
         }
     }
 
@@ -203,7 +221,7 @@ impl Pool {
             let Some(entry) = self.table.get(page) else { return Err(Fault::Gone) };
             let frame = match entry.frame() {
                 Some(frame) => frame,
-                None => self.load(page, Wanted::Once)?,
+                None => self.miss(page, Wanted::Once)?,
             };
             let guard = self.arena.shared(frame);
             if self.arena.page_id(frame) == page.0 {
@@ -325,9 +343,28 @@ impl Pool {
         Ok(())
     }
 
+    /// A page that is not in memory: found without waiting, or a fault.
     #[cold]
-    fn load(&self, page: PageId, wanted: Wanted) -> Result<u32, Fault> {
-        let _loading = self.loading[page.0 as usize % LOADING_SHARDS].lock();
+    fn miss(&self, page: PageId, wanted: Wanted) -> Result<u32, Fault> {
+        self.load(page, wanted, WAITS_INSIDE.get())
+    }
+
+    /// Reads a page after [`Fault::Absent`], waiting for the disk, unless it is there or gone by now. Outside the gate, without a
+    /// latch.
+    pub(crate) fn fetch(&self, page: PageId, wanted: Wanted) -> Result<(), Fault> {
+        match self.load(page, wanted, true) {
+            Ok(_) | Err(Fault::Gone) => Ok(()),
+            Err(fault) => Err(fault),
+        }
+    }
+
+    fn load(&self, page: PageId, wanted: Wanted, may_wait: bool) -> Result<u32, Fault> {
+        let shard = &self.loading[page.0 as usize % LOADING_SHARDS];
+        let _loading = match may_wait {
+            true => shard.lock(),
+            // Whoever has it may be waiting for the disk.
+            false => shard.try_lock().ok_or(Fault::Absent(page, wanted))?,
+        };
         let Some(entry) = self.table.get(page) else { return Err(Fault::Gone) };
         if let Some(frame) = entry.frame() {
             return Ok(frame);
@@ -336,27 +373,23 @@ impl Pool {
         if block_number == 0 {
             return Err(Fault::Gone);
         }
-        let frame = self.take_frame()?;
         let mut block: Box<Block> = vec![0; PAGE_BYTES].try_into().expect("one block");
-        let read = self
-            .file
-            .read_at(u64::from(block_number) * PAGE_BYTES as u64, &mut block[..])
-            .map_err(|error| StoreError::read(format!("page {page}"), &error))
-            .and_then(|()| {
-                image::check(&block, Kind::Page, page.0).map_err(|error| match error {
-                    StoreError::Corrupt { why, .. } => {
-                        StoreError::corrupt(format!("data file, block {block_number}, page {page}"), why)
-                    }
-                    other => other,
-                })
-            });
-        let body = match read {
-            Ok(body) => body,
-            Err(error) => {
-                self.free_frames.lock().push(frame);
-                return Err(Fault::Store(error));
+        let offset = u64::from(block_number) * PAGE_BYTES as u64;
+        if !self.file.read_if_cached(offset, &mut block[..]) {
+            if !may_wait {
+                return Err(Fault::Absent(page, wanted));
             }
-        };
+            self.file
+                .read_at(offset, &mut block[..])
+                .map_err(|error| StoreError::read(format!("page {page}"), &error))?;
+        }
+        let body = image::check(&block, Kind::Page, page.0).map_err(|error| match error {
+            StoreError::Corrupt { why, .. } => {
+                StoreError::corrupt(format!("data file, block {block_number}, page {page}"), why)
+            }
+            other => other,
+        })?;
+        let frame = self.take_frame()?;
         let mut guard = self.arena.exclusive(frame);
         guard.body_mut().copy_from_slice(body);
         guard.set_page_id(page.0);

@@ -2,11 +2,12 @@
 
 use crate::btree::Seek;
 use crate::btree::node::{self, Version};
-use crate::btree::tree::{Exclusive, Root, wants_merge};
+use crate::btree::tree::{Exclusive, Merge, Root, wants_merge};
 use crate::error::StoreError;
 use crate::ids::{TreeId, TxnId};
 use crate::mvcc::undo::{self, Entry, Kind};
 use crate::pager::Fault;
+use crate::pager::pool::waiting_inside;
 use crate::planted::{self, Plant};
 use crate::store::{Inner, meta_root};
 use crate::sync::atomic::Ordering;
@@ -15,8 +16,8 @@ use crate::trees::Tree;
 /// What became of an undo entry.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Undone {
-    /// The record has its version before the change again.
-    Restored,
+    /// The record has its version before the change again, and its leaf wants this: see [`Inner::tidy_up`].
+    Restored(Merge),
     /// It was a lock that had been given back before its turn.
     Nothing,
 }
@@ -49,12 +50,22 @@ pub(crate) fn undo_until(
             Ok(restored)
         })?;
         *last = entry.before;
-        if restored == Undone::Restored {
+        if let Undone::Restored(merge) = restored {
+            tidy_up(inner, &entry, merge);
             inner.undo.bury(at);
             undone(&entry);
         }
     }
     Ok(())
+}
+
+/// After [`restore`], outside the gate.
+pub(crate) fn tidy_up(inner: &Inner, entry: &Entry<'_>, merge: Merge) {
+    if merge != Merge::No
+        && let Some(tree) = inner.tree(entry.tree)
+    {
+        inner.tidy_up(tree.state.root, entry.key, merge);
+    }
 }
 
 /// Gives a record back its version before one change of `txn`, by the entry at `at`. Inside the gate.
@@ -91,15 +102,13 @@ pub(crate) fn restore(inner: &Inner, entry: &Entry<'_>, at: u64, txn: TxnId) -> 
         if entry.kind == Kind::Absent {
             node::remove(body, index);
             let wants_merge = wants_merge(leaf.body());
-            drop(leaf);
             tree.state.count(-i64::from(was_live));
-            inner.tidy_up(root, entry.key, wants_merge);
-            return Ok(Undone::Restored);
+            return Ok(Undone::Restored(wants_merge));
         }
         let live = entry.apply(&mut old)?;
         if node::leaf_replace(body, index, entry.version, live.then_some(&old)) {
             tree.state.count(i64::from(live) - i64::from(was_live));
-            return Ok(Undone::Restored);
+            return Ok(Undone::Restored(Merge::No));
         }
         drop(leaf);
         root.split_leaf(&inner.pool, entry.key)?;
@@ -164,12 +173,14 @@ pub(crate) fn forget_tree(inner: &Inner, root: Root) -> Result<(), Fault> {
     if let Some(tree) = inner.trees.write().remove(&root.tree) {
         tree.state.set_dropped();
     }
-    let level = match root.level(&inner.pool) {
+    let level = match waiting_inside(|| root.level(&inner.pool)) {
         Err(Fault::Store(StoreError::TreeGone(_))) => return Ok(()), // It was freed before a crash.
         Err(Fault::Store(StoreError::Corrupt { .. } | StoreError::Read { .. })) => 0, // As a page nobody can look into.
         level => level?,
     };
     let mut pending = vec![(root.page, level)];
-    while Root::free_pages(&inner.pool, &mut pending, usize::MAX)? {}
-    Ok(())
+    waiting_inside(|| {
+        while Root::free_pages(&inner.pool, &mut pending, usize::MAX)? {}
+        Ok(())
+    })
 }

@@ -387,8 +387,9 @@ impl Inner {
         if is_full { result } else { result.map_err(|error| self.stop(&error.to_string())) }
     }
 
-    /// Makes frames clean: by a checkpoint, or by waiting for the one that runs.
+    /// Makes frames clean: by a checkpoint, or by waiting for the one that runs. Outside the gate, without a latch or a mutex.
     pub(crate) fn make_room(&self) -> Result<(), StoreError> {
+        let _waiting = env::blocking::enter();
         let before = self.counters.checkpoints.get();
         self.checkpointer.is_hurried.store(true, Ordering::Relaxed);
         let state = self.checkpointer.state.lock();

@@ -6,7 +6,7 @@
 
 use crate::btree::Seek;
 use crate::btree::node;
-use crate::btree::tree::{self, Exclusive, Merge, Root};
+use crate::btree::tree::{self, Exclusive, LEVELS_MAX, Merge, Root};
 use crate::error::StoreError;
 use crate::ids::{Csn, TreeId, TxnId};
 use crate::mvcc::undo::{End, Kind, NONE};
@@ -33,6 +33,9 @@ const COMMITS_PER_SWEEP: u64 = 8;
 const SEGMENTS_PER_SWEEP: u32 = 16;
 /// Segments of undo a tick looks at.
 const SEGMENTS_PER_TICK: u32 = 16 * 1024;
+
+/// So many pages are read at most to merge one leaf.
+const MERGE_READS_MAX: u32 = 8;
 
 #[derive(Debug)]
 pub(crate) struct Purge {
@@ -119,11 +122,13 @@ impl Inner {
 
     /// True if something purgeable is left.
     fn purge_deletions(&self, everywhere: bool, mut budget: usize) -> Result<bool, StoreError> {
-        self.undo.purge(everywhere, self.purge.bound(), |end| self.purge_one(end, &mut budget))
+        // A commit waits neither for the disk nor for room: it leaves that to the upkeep.
+        let waits = everywhere;
+        self.undo.purge(everywhere, self.purge.bound(), |end| self.purge_one(end, &mut budget, waits))
     }
 
     /// True if all is done.
-    fn purge_one(&self, end: &mut End, budget: &mut usize) -> Result<bool, StoreError> {
+    fn purge_one(&self, end: &mut End, budget: &mut usize, waits: bool) -> Result<bool, StoreError> {
         while end.last != NONE {
             if *budget == 0 {
                 return Ok(false);
@@ -137,15 +142,15 @@ impl Inner {
                 Ok((entry.before, deletes.then(|| (entry.tree, entry.key.to_vec()))))
             })?;
             if let Some((tree, key)) = found {
+                let fits = self.pool.dirty_count() <= self.pool.dirty_full_max();
+                if !waits && (!fits || tree == TreeId::META) {
+                    return Ok(false);
+                }
                 self.check_space()?;
                 if tree == TreeId::META {
                     self.with_room(|| self.remove_dropped_tree(&key, end.txn))?;
-                } else {
-                    match self.with_room(|| self.remove_tombstone(tree, &key, end.txn)) {
-                        // A tombstone that stays does no harm, and the other tables are to go on.
-                        Err(StoreError::Corrupt { .. } | StoreError::Read { .. }) => {}
-                        outcome => outcome?,
-                    }
+                } else if !self.purge_tombstone(tree, &key, end.txn, waits)? {
+                    return Ok(false);
                 }
             }
             end.last = before;
@@ -153,35 +158,70 @@ impl Inner {
         Ok(true)
     }
 
-    fn remove_tombstone(&self, id: TreeId, key: &[u8], txn: TxnId) -> Result<(), Fault> {
-        let Some(tree) = self.tree(id) else { return Ok(()) };
+    /// False if it would have to wait and does not.
+    fn purge_tombstone(&self, id: TreeId, key: &[u8], txn: TxnId, waits: bool) -> Result<bool, StoreError> {
+        let Some(tree) = self.tree(id) else { return Ok(true) };
         if tree.state.is_dropped() {
-            return Ok(());
+            return Ok(true);
         }
-        let _inside = self.gate.enter();
         let root = tree.state.root;
-        let mut leaf = match root.leaf::<Exclusive>(&self.pool, Seek::At(key)) {
-            Err(Fault::Store(StoreError::TreeGone(_))) => return Ok(()), // Dropped meanwhile.
-            leaf => leaf?,
+        let removed = match self.remove_tombstone(root, key, txn) {
+            Err(Fault::Absent(..) | Fault::NoFrame) if !waits => return Ok(false),
+            Err(_) => self.with_room(|| self.remove_tombstone(root, key, txn)),
+            Ok(merge) => Ok(merge),
         };
-        let Ok(index) = node::search(leaf.body(), key) else { return Ok(()) };
-        let (version, _, value) = node::record(leaf.body(), index);
-        if value.is_some() || version.stamp != txn.0 {
-            return Ok(()); // Something newer stands there.
+        match removed {
+            Ok(merge) => self.tidy_up(root, key, merge),
+            // A tombstone that stays does no harm, and the other tables are to go on.
+            Err(StoreError::Corrupt { .. } | StoreError::Read { .. }) => {}
+            Err(error) => return Err(error),
         }
-        node::remove(self.pool.modify(&mut leaf), index);
-        let wants_merge = tree::wants_merge(leaf.body());
-        drop(leaf);
-        self.counters.tombstones_purged.increment();
-        self.tidy_up(root, key, wants_merge);
-        Ok(())
+        Ok(true)
     }
 
-    /// Merges a leaf from which something was taken, if it wants to be. Inside the gate, no latch held.
-    pub(crate) fn tidy_up(&self, root: Root, key: &[u8], wanted: Merge) {
-        if wanted != Merge::No && !self.checkpointer.is_full() {
-            // Only housekeeping: another time, and who needs a damaged neighbour is told.
-            let _another_time = root.merge_leaf(&self.pool, key, wanted);
+    /// Answers what its leaf wants then.
+    fn remove_tombstone(&self, root: Root, key: &[u8], txn: TxnId) -> Result<Merge, Fault> {
+        let _inside = self.gate.enter();
+        let mut leaf = match root.leaf::<Exclusive>(&self.pool, Seek::At(key)) {
+            Err(Fault::Store(StoreError::TreeGone(_))) => return Ok(Merge::No), // Dropped meanwhile.
+            leaf => leaf?,
+        };
+        let Ok(index) = node::search(leaf.body(), key) else { return Ok(Merge::No) };
+        let (version, _, value) = node::record(leaf.body(), index);
+        if value.is_some() || version.stamp != txn.0 {
+            return Ok(Merge::No); // Something newer stands there.
+        }
+        node::remove(self.pool.modify(&mut leaf), index);
+        self.counters.tombstones_purged.increment();
+        Ok(tree::wants_merge(leaf.body()))
+    }
+
+    /// Merges a leaf from which something was taken, if it wants to be, and the nodes above that become too empty by that.
+    /// Outside the gate, no latch held.
+    pub(crate) fn tidy_up(&self, root: Root, key: &[u8], mut wanted: Merge) {
+        let mut level = 0;
+        let mut reads = 0;
+        while wanted != Merge::No && !self.checkpointer.is_full() && level < LEVELS_MAX {
+            let merged = {
+                let _inside = self.gate.enter();
+                root.merge(&self.pool, key, level, wanted)
+            };
+            wanted = match merged {
+                Ok(above) => {
+                    level += 1;
+                    above
+                }
+                // A neighbour that has to be read. The caller may hold a mutex: nobody is told of the wait.
+                Err(Fault::Absent(page, how)) if reads < MERGE_READS_MAX => {
+                    reads += 1;
+                    match self.pool.fetch(page, how) {
+                        Ok(()) => wanted,
+                        Err(_) => Merge::No,
+                    }
+                }
+                // Only housekeeping: another time, and who needs a damaged neighbour is told.
+                Err(_) => Merge::No,
+            };
         }
     }
 

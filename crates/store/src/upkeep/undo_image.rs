@@ -10,7 +10,7 @@ use crate::mvcc::undo;
 use crate::pager::image::{Block, Kind};
 use crate::planted::{self, Plant};
 use crate::store::Inner;
-use crate::txn::rollback::restore;
+use crate::txn::rollback::{Undone, restore, tidy_up};
 use env::disk::File;
 use hashbrown::HashSet;
 use std::sync::Arc;
@@ -200,12 +200,15 @@ impl<'f> UndoImage<'f> {
             if planted::is(Plant::ForgetRunning) && entry.key.len() % 5 == 0 {
                 continue;
             }
-            inner.with_room(|| {
+            let restored = inner.with_room(|| {
                 let _inside = inner.gate.enter();
-                restore(inner, &entry, at, txn)?;
+                let restored = restore(inner, &entry, at, txn)?;
                 inner.checkpointer.set_undone(Some(*entries));
-                Ok(())
+                Ok(restored)
             })?;
+            if let Undone::Restored(merge) = restored {
+                tidy_up(inner, &entry, merge);
+            }
         }
     }
 }
