@@ -437,7 +437,13 @@ impl State {
         let step = self.begin_change(20_000)?;
         let fails = step == Step::Do && State::due(&mut self.faults.fail_write_at_change, &mut self.counts);
         let no_space = self.space_for(id, offset, Some(bytes.len()));
-        let done = if fails || no_space.is_err() { self.rng.index(bytes.len() + 1) } else { bytes.len() };
+        let done = if fails || no_space.is_err() {
+            // Sectors are whole, of a failed write, too.
+            let end = offset + self.rng.index(bytes.len() + 1);
+            (end / SECTOR_BYTES * SECTOR_BYTES).saturating_sub(offset)
+        } else {
+            bytes.len()
+        };
         let file = &mut self.files[id];
         if no_space.is_ok() && done > 0 {
             put(&mut file.current, offset, &bytes[..done]);

@@ -1,5 +1,7 @@
-//! The thread behind the store: purges what commits left over and begins checkpoints.
+//! The threads behind the store: one purges what commits left over, one begins checkpoints. A checkpoint that leaves the disk to
+//! commits half of the time may take minutes, and purge goes on beside it.
 
+use crate::error::StoreError;
 use crate::pager::frame::PAGE_BYTES;
 use crate::store::Inner;
 use crate::sync::{Condvar, Mutex};
@@ -13,13 +15,11 @@ const IDLE: Duration = Duration::from_millis(50);
 const FULL_RETRY: Duration = Duration::from_secs(1);
 /// How long after a checkpoint the next one goes on shortening the file.
 const SHRINK_PAUSE: Duration = Duration::from_secs(1);
-/// Ticks of purge between two looks at whether a checkpoint is due.
-const TICKS_PER_ROUND: usize = 16;
 
 #[derive(Debug, Default)]
 pub(crate) struct Worker {
     bell: Arc<Bell>,
-    thread: Mutex<Option<Thread>>,
+    threads: Mutex<Vec<Thread>>,
 }
 
 #[derive(Debug, Default)]
@@ -34,11 +34,12 @@ impl Worker {
         *self.bell.ended.lock()
     }
 
-    /// Ends the thread and waits for it.
+    /// Ends the threads and waits for them.
     pub(crate) fn stop(&self) {
         *self.bell.ended.lock() = true;
         self.bell.rung.notify_all();
-        if let Some(thread) = self.thread.lock().take() {
+        let threads = std::mem::take(&mut *self.threads.lock());
+        for thread in threads {
             // A panic there was reported by the panic hook.
             let _ended_well = thread.join();
         }
@@ -52,16 +53,23 @@ impl Drop for Worker {
     }
 }
 
-/// Starts the thread. It ends with the store.
+/// Does some work; whether there is more.
+type Work = fn(&Inner) -> Result<bool, StoreError>;
+
+/// Starts the threads. They end with the store.
 pub(crate) fn start(inner: &Arc<Inner>) -> std::io::Result<()> {
-    let bell = Arc::clone(&inner.worker.bell);
-    let store = Arc::downgrade(inner);
-    let thread = inner.env.threads.spawn("store-upkeep", Box::new(move || run(&store, &bell)))?;
-    *inner.worker.thread.lock() = Some(thread);
+    for (name, work) in
+        [("store-purge", Inner::purge_a_while as Work), ("store-upkeep", Inner::keep_up_a_while as Work)]
+    {
+        let bell = Arc::clone(&inner.worker.bell);
+        let store = Arc::downgrade(inner);
+        let thread = inner.env.threads.spawn(name, Box::new(move || run(&store, &bell, work)))?;
+        inner.worker.threads.lock().push(thread);
+    }
     Ok(())
 }
 
-fn run(store: &Weak<Inner>, bell: &Bell) {
+fn run(store: &Weak<Inner>, bell: &Bell, work: Work) {
     let mut busy = false;
     loop {
         {
@@ -75,7 +83,7 @@ fn run(store: &Weak<Inner>, bell: &Bell) {
         }
         let Some(inner) = store.upgrade() else { return };
         // A failure stops the store: everybody who writes hears of it.
-        match inner.work_a_while() {
+        match work(&inner) {
             Ok(more) => busy = more,
             Err(error) => {
                 inner.upkeep_failed(&error);
@@ -86,21 +94,19 @@ fn run(store: &Weak<Inner>, bell: &Bell) {
 }
 
 impl Inner {
-    fn work_a_while(&self) -> Result<bool, crate::error::StoreError> {
-        let mut more = false;
-        for _ in 0..TICKS_PER_ROUND {
-            more = self.purge_tick()?;
-            if !more {
-                break;
-            }
-        }
+    fn purge_a_while(&self) -> Result<bool, StoreError> {
+        let more = self.purge_tick()?;
         self.note_ages();
+        Ok(more)
+    }
+
+    fn keep_up_a_while(&self) -> Result<bool, StoreError> {
         // What keeps undo from its file may be the room that a checkpoint would make.
         let undo = self.undo.make_room_ahead();
         if self.checkpoint_is_due() {
             self.checkpoint_at(true)?;
         }
-        undo.map(|()| more)
+        undo.map(|()| false)
     }
 
     pub(crate) fn checkpoint_is_due(&self) -> bool {
