@@ -253,7 +253,7 @@ impl Store {
             let failed = |error: LogError| OpenError::Store(log_failed(&error));
             log.start_threads(env).map_err(failed)?;
             crate::upkeep::worker::start(&store.inner)
-                .map_err(|source| OpenError::Io { what: "starting the upkeep thread".to_owned(), source })?;
+                .map_err(|source| OpenError::Io { what: "starting the upkeep threads".to_owned(), source })?;
         }
         Ok(store)
     }

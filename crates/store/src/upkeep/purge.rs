@@ -2,7 +2,7 @@
 //!
 //! When every snapshot sees a committed deletion, its tombstones are taken out of the leaves and the trees it dropped are
 //! freed; undo goes a segment at a time, when every snapshot sees all who wrote to it. Each commit does a bounded piece of
-//! that work, the upkeep thread the rest.
+//! that work, a thread the rest.
 
 use crate::btree::Seek;
 use crate::btree::node;
