@@ -102,8 +102,13 @@ pub fn run(seed: u64) -> Result<Tally, String> {
 
 fn open_store(world: &SimWorld) -> Result<Store, String> {
     let log = LogOptions { segment_bytes: 64 << 10, ..LogOptions::default() };
-    let options =
-        Options { background_threads: false, buffer_pool_bytes: 64 * 16 * 1024, log, ..Options::default() };
+    let options = Options {
+        background_threads: false,
+        buffer_pool_bytes: 64 * 16 * 1024,
+        log,
+        checkpoint_piece_bytes: 64 << 10,
+        ..Options::default()
+    };
     Store::open(world.env(), Path::new("/data"), options).map_err(|error| format!("does not open: {error}"))
 }
 

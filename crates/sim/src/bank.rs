@@ -142,6 +142,7 @@ pub fn run(seed: u64) -> Result<Tally, String> {
         },
         background_threads: false,
         txn_log_memory_bytes: [0, 1 << 10, 4 << 20][(seed % 3) as usize],
+        checkpoint_piece_bytes: 64 << 10,
         ..Options::default()
     };
     for round in 0..3 {

@@ -149,6 +149,7 @@ pub fn run(seed: u64, plot: Plot) -> Result<Tally, String> {
         undo_segment_bytes: [1 << 10, 1 << 10, 4 << 10][rng.index(3)],
         // Often so little that changes go to the log long before their commit.
         txn_log_memory_bytes: [0, 300, 2 << 10, 4 << 20][sizes.index(4)],
+        checkpoint_piece_bytes: 64 << 10,
         ..Options::default()
     };
     let is_hot = rng.below(4) == 0;

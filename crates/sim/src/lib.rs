@@ -22,6 +22,7 @@
 //! [`inputs`] holds the entry points by which bytes come in from outside, for fuzzing and for the mutation tests.
 //!
 //! `cargo run --release -p sim -- --seeds 10000 --start 0` runs stories; a failing one prints its seed and is repeated by it.
+//! Without `--release` the same stories run with debug assertions.
 
 pub mod append;
 pub mod bank;

@@ -78,6 +78,8 @@ pub struct Options {
     /// Begin a checkpoint when two fifths of all pages changed, and this many bytes of them: until it ends the data file holds
     /// both versions of each. So many free bytes, and half as many as are in use, may a data file have before it is shortened.
     pub checkpoint_dirty_bytes: u64,
+    /// A checkpoint syncs whenever it has written this many bytes of pages, and may pause then.
+    pub checkpoint_piece_bytes: u64,
 }
 
 impl Default for Options {
@@ -92,6 +94,7 @@ impl Default for Options {
             checkpoint_log_bytes: 512 << 20,
             checkpoint_interval: Duration::from_secs(60),
             checkpoint_dirty_bytes: 96 << 20,
+            checkpoint_piece_bytes: 1 << 20,
         }
     }
 }

@@ -17,6 +17,7 @@ fn options() -> Options {
         buffer_pool_bytes: 2 << 20,
         undo_memory_bytes: 8 << 20,
         log: LogOptions { segment_bytes: 64 << 10, ..LogOptions::default() },
+        checkpoint_piece_bytes: 64 << 10,
         ..Options::default()
     }
 }

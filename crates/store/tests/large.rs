@@ -17,6 +17,7 @@ fn open(world: &SimWorld, log: LogOptions) -> (Store, Tree) {
         buffer_pool_bytes: POOL_BYTES,
         txn_log_memory_bytes: LOG_MEMORY_BYTES,
         log,
+        checkpoint_piece_bytes: 64 << 10,
         ..Options::default()
     };
     let store = Store::open(world.env(), Path::new("/data"), options).unwrap();
@@ -139,8 +140,12 @@ fn what_is_taken_back_need_not_fit_the_pool_either() {
         world = world.crash();
         let crash_at_change = Some(world.disk().counts().changes + 1 + after);
         world.disk().plan(Faults { crash_at_change, ..Faults::default() });
-        let options =
-            Options { background_threads: false, buffer_pool_bytes: POOL_BYTES / 4, ..Options::default() };
+        let options = Options {
+            background_threads: false,
+            buffer_pool_bytes: POOL_BYTES / 4,
+            checkpoint_piece_bytes: 64 << 10,
+            ..Options::default()
+        };
         failures += u32::from(Store::open(world.env(), Path::new("/data"), options).is_err());
     }
     assert!(failures >= 4, "{failures}");

@@ -10,7 +10,13 @@ const FOLDER: &str = "/data";
 
 fn options() -> Options {
     let log = LogOptions { segment_bytes: 64 << 10, ..LogOptions::default() };
-    Options { background_threads: false, buffer_pool_bytes: 2 << 20, log, ..Options::default() }
+    Options {
+        background_threads: false,
+        buffer_pool_bytes: 2 << 20,
+        log,
+        checkpoint_piece_bytes: 64 << 10,
+        ..Options::default()
+    }
 }
 
 fn open(world: &SimWorld) -> Result<Store, OpenError> {

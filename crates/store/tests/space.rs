@@ -16,6 +16,7 @@ fn open(world: &SimWorld) -> (Store, Tree) {
         buffer_pool_bytes: 32 << 20,
         log: LogOptions { segment_bytes: 1 << 20, ..LogOptions::default() },
         checkpoint_dirty_bytes: SPARE_PAGES * PAGE_BYTES as u64,
+        checkpoint_piece_bytes: 64 << 10,
         ..Options::default()
     };
     let store = Store::open(world.env(), Path::new(FOLDER), options).unwrap();

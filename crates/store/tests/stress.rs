@@ -18,7 +18,13 @@ const WAIT: LockWait = LockWait::Timeout(Duration::from_secs(100));
 
 fn options() -> Options {
     let log = LogOptions { segment_bytes: 1 << 20, ..LogOptions::default() };
-    Options { background_threads: false, buffer_pool_bytes: 1 << 20, log, ..Options::default() }
+    Options {
+        background_threads: false,
+        buffer_pool_bytes: 1 << 20,
+        log,
+        checkpoint_piece_bytes: 64 << 10,
+        ..Options::default()
+    }
 }
 
 struct Bank {

@@ -12,7 +12,13 @@ const NOWAIT: LockWait = LockWait::Nowait;
 
 fn options() -> Options {
     let log = LogOptions { segment_bytes: 64 << 10, ..LogOptions::default() };
-    Options { background_threads: false, buffer_pool_bytes: 8 << 20, log, ..Options::default() }
+    Options {
+        background_threads: false,
+        buffer_pool_bytes: 8 << 20,
+        log,
+        checkpoint_piece_bytes: 64 << 10,
+        ..Options::default()
+    }
 }
 
 fn open(world: &SimWorld) -> Store {

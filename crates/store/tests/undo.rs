@@ -16,6 +16,7 @@ fn fresh(world: &SimWorld, undo_memory_bytes: u64) -> (Store, Tree) {
         buffer_pool_bytes: 8 << 20,
         undo_memory_bytes,
         undo_segment_bytes: 4 << 10,
+        checkpoint_piece_bytes: 64 << 10,
         ..Options::default()
     };
     let store = Store::open(world.env(), Path::new("/data"), options).unwrap();
@@ -240,6 +241,7 @@ fn parting(world: &SimWorld) -> (Store, Tree) {
         undo_segment_bytes: 4 << 10,
         txn_log_memory_bytes: 1 << 10,
         log: store::wal::LogOptions { segment_bytes: 64 << 10, ..Default::default() },
+        checkpoint_piece_bytes: 64 << 10,
         ..Options::default()
     };
     let store = Store::open(world.env(), Path::new("/data"), options).unwrap();

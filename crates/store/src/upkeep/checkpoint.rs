@@ -297,7 +297,7 @@ pub(super) struct Chain {
     pub(super) bytes: u64,
 }
 
-/// How fast pages are written. They go to the disk in pieces of [`PACE_BLOCKS`]: synced all at once at the end, hundreds of MiB
+/// How fast pages are written. They go to the disk in pieces of [`crate::Options::checkpoint_piece_bytes`]: synced all at once at the end, hundreds of MiB
 /// would lie between a commit and its sync. Between two pieces it pauses as long as the last took.
 struct Pace<'i> {
     inner: &'i Inner,
@@ -306,8 +306,6 @@ struct Pace<'i> {
     began: Monotonic,
 }
 
-/// 1 MiB; in debug builds so little that the small stores of tests and simulation come to the end of a piece.
-const PACE_BLOCKS: u32 = if cfg!(debug_assertions) { 4 } else { 64 };
 /// Pages in so many frames are written in the order of their numbers.
 const FRAMES_IN_ORDER: usize = 16 * 1024;
 const PAUSE_MAX: Duration = Duration::from_millis(20);
@@ -320,11 +318,11 @@ impl<'i> Pace<'i> {
     /// A block was written. True at the end of a piece.
     fn step(&mut self) -> Result<bool, StoreError> {
         self.blocks += 1;
-        if self.blocks < PACE_BLOCKS {
+        let inner = self.inner;
+        if u64::from(self.blocks) * (PAGE_BYTES as u64) < inner.options.checkpoint_piece_bytes {
             return Ok(false);
         }
         self.blocks = 0;
-        let inner = self.inner;
         if !planted::is(Plant::SkipSync) {
             inner.checkpointer.sync()?;
         }
