@@ -671,7 +671,9 @@ impl Inner {
                 Fault::NoFrame if rooms == ROOM_ATTEMPTS => return Err(StoreError::PoolExhausted),
                 Fault::NoFrame => {
                     rooms += 1;
-                    self.make_room()?;
+                    if !self.pool.sweep() {
+                        self.make_room()?;
+                    }
                 }
             }
             // If what was read is gone again, and again, before it is used, the reads are made where they are needed.

@@ -43,6 +43,11 @@ const PASSING_EIGHTHS: usize = 3;
 const PASSING_LOOKS: usize = 64;
 /// Every so many victims are the clock's in any case: what nobody uses any more makes way for what is scanned again and again.
 const CLOCK_EVERY: u64 = 32;
+/// So many frames the clock's hand passes at once where latches or the gate may be held: some 50 us. Who finds none there goes on
+/// outside, [`Pool::sweep`].
+const CLOCK_STEPS_MAX: u64 = 512;
+/// So many frames a sweep makes free.
+const SWEPT_FRAMES: usize = 16;
 
 #[derive(Debug)]
 pub(crate) struct Pool {
@@ -429,7 +434,24 @@ impl Pool {
         }
         let evicted = self.counters.pages_evicted.load(Ordering::Relaxed);
         let passing = if evicted.is_multiple_of(CLOCK_EVERY) { None } else { self.evict_passing() };
-        passing.or_else(|| self.evict_by_clock())
+        passing.or_else(|| self.evict_by_clock(CLOCK_STEPS_MAX))
+    }
+
+    /// Lets the clock's hand go round until some frames are free; false if there are none. Outside the gate, without a latch.
+    pub(crate) fn sweep(&self) -> bool {
+        let mut steps = 2 * u64::from(self.arena.frame_count());
+        let mut swept = 0;
+        while steps > 0 && swept < SWEPT_FRAMES && self.dirty_count() + CLEAN_FRAMES_MIN <= self.arena.frame_count() {
+            let some = steps.min(CLOCK_STEPS_MAX);
+            match self.evict_by_clock(some) {
+                Some(frame) => {
+                    self.free_frames.lock().push(frame);
+                    swept += 1;
+                }
+                None => steps -= some,
+            }
+        }
+        swept > 0
     }
 
     fn evict_passing(&self) -> Option<u32> {
@@ -449,9 +471,9 @@ impl Pool {
         None
     }
 
-    fn evict_by_clock(&self) -> Option<u32> {
+    fn evict_by_clock(&self, steps: u64) -> Option<u32> {
         let frame_count = self.arena.frame_count();
-        for _ in 0..2 * u64::from(frame_count) {
+        for _ in 0..steps {
             let frame = self.clock_hand.fetch_add(1, Ordering::Relaxed) % frame_count;
             let stays = self.arena.page_id(frame) == 0
                 || self.arena.dirty_epoch(frame) != 0
@@ -616,5 +638,37 @@ impl Pool {
             self.table.get_or_grow(PageId(number as u64)).set_block(block);
         }
         numbers.reusable.reverse(); // Lowest first.
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use env::disk::FileOptions;
+    use std::path::Path;
+
+    #[test]
+    fn the_clock_is_bounded_where_others_may_wait() {
+        const FRAMES: u32 = 4096;
+        let world = env::simulated::SimWorld::new(1);
+        let folder = world.env().disk.folder(Path::new("/data"), true).unwrap();
+        let pool = Pool::new(folder.open("data", FileOptions::create()).unwrap(), FRAMES).unwrap();
+        let pages: Vec<PageId> = (0..FRAMES).map(|_| pool.allocate().unwrap().0).collect();
+        let hand = || u64::from(pool.clock_hand.load(Ordering::Relaxed));
+        // All but the last hundred are changed pages.
+        for (number, &page) in pages.iter().enumerate().skip(FRAMES as usize - 100) {
+            pool.set_block(page, number as u32 + 2);
+            let (frame, epoch) = (pool.resolve(page).unwrap(), 1);
+            assert!(pool.written(frame, page, epoch));
+        }
+        assert!(matches!(pool.allocate(), Err(Fault::NoFrame)));
+        assert_eq!(hand(), CLOCK_STEPS_MAX);
+        assert!(pool.sweep(), "the hand goes on to where clean ones are, and past the marks of their use");
+        for _ in 0..SWEPT_FRAMES {
+            drop(pool.allocate().unwrap());
+        }
+        let before = hand();
+        drop(pool.allocate().unwrap());
+        assert!(hand() - before < CLOCK_STEPS_MAX);
     }
 }
