@@ -119,10 +119,27 @@ impl OpLog {
         Ok(())
     }
 
-    /// Appends the transaction's commit record, and before it as parts what is too long for it.
-    pub(crate) fn commit(&mut self, log: &Log, publish: impl FnOnce(Lsn)) -> Result<Lsn, LogError> {
-        debug_assert!(!self.is_long(), "the caller has moved it out: it would take long here");
-        log.append_with_parts(&self.open, std::mem::take(&mut self.parts), publish)
+    /// Appends the transaction's commit record if that takes no waiting; `None`: [`OpLog::prepare`] first.
+    #[inline]
+    pub(crate) fn try_commit(
+        &mut self,
+        log: &Log,
+        publish: &mut dyn FnMut(Lsn),
+    ) -> Result<Option<Lsn>, LogError> {
+        debug_assert!(!self.is_long(), "the caller has moved it out");
+        if self.open.len() > log.part_bytes_max() {
+            return Ok(None);
+        }
+        log.try_append(&self.open, &mut self.parts, publish)
+    }
+
+    /// Waits until the commit record has a place in memory and on the disk. Outside the gate, without a latch.
+    #[cold]
+    pub(crate) fn prepare(&mut self, log: &Log) -> Result<(), LogError> {
+        if self.open.len() > log.part_bytes_max() {
+            self.part(log)?;
+        }
+        log.prepare(self.open.len())
     }
 
     /// The transaction is rolled back: what went out counts for nothing.

@@ -5,6 +5,7 @@ use env::simulated::SimWorld;
 use std::cell::Cell;
 use std::path::Path;
 use std::rc::Rc;
+use store::wal::LogOptions;
 use store::{LockWait, Options, ScanRange, Store, TreeId};
 
 const NOWAIT: LockWait = LockWait::Nowait;
@@ -79,4 +80,30 @@ fn reads_from_the_disk_hold_neither_gate_nor_latch() {
     let status = store.status();
     assert!(hook.count.get() * 10 > status.pages_read * 9, "{} of {}", hook.count.get(), status.pages_read);
     blocking::install(None);
+}
+
+#[test]
+fn a_commit_waits_for_the_log_outside_the_gate() {
+    let world = SimWorld::new(1);
+    let log = LogOptions { segment_bytes: 32 << 10, buffer_bytes_max: 4 << 10, ..LogOptions::default() };
+    let options =
+        Options { background_threads: false, buffer_pool_bytes: 8 << 20, log, ..Options::default() };
+    let store = Store::open(world.env(), Path::new("/data"), options).unwrap();
+    let tree = store.tree(TreeId(2)).unwrap();
+    let hook = Rc::new(Checkpoints { store: store.clone(), count: Cell::new(0), busy: Cell::new(false) });
+    blocking::install(Some(Rc::clone(&hook) as Rc<dyn BlockingHook>));
+    let mut last = None;
+    for number in 0..300 {
+        let mut txn = store.begin();
+        txn.insert(&tree, &key(number), &[number as u8; 1_000], NOWAIT).unwrap();
+        last = txn.commit().unwrap();
+    }
+    assert!(
+        hook.count.get() > 50,
+        "{}: the log's buffer and its segments were full now and then",
+        hook.count.get()
+    );
+    store.sync_to(last.unwrap()).unwrap();
+    blocking::install(None);
+    assert_eq!(store.check_tree(&tree).unwrap().1, 300);
 }

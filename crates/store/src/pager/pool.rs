@@ -441,7 +441,10 @@ impl Pool {
     pub(crate) fn sweep(&self) -> bool {
         let mut steps = 2 * u64::from(self.arena.frame_count());
         let mut swept = 0;
-        while steps > 0 && swept < SWEPT_FRAMES && self.dirty_count() + CLEAN_FRAMES_MIN <= self.arena.frame_count() {
+        while steps > 0
+            && swept < SWEPT_FRAMES
+            && self.dirty_count() + CLEAN_FRAMES_MIN <= self.arena.frame_count()
+        {
             let some = steps.min(CLOCK_STEPS_MAX);
             match self.evict_by_clock(some) {
                 Some(frame) => {

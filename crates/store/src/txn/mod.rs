@@ -772,7 +772,7 @@ impl Transaction {
         let inner = &*self.store.inner;
         let id = self.work.id;
         // Inside the gate, so that a checkpoint sees the transaction running or committed, nothing in between.
-        let inside = inner.gate.enter();
+        let mut inside = inner.gate.enter();
         let position = if let Some(position) = replayed {
             inner.txns.commit(id, position);
             Some(position)
@@ -781,13 +781,28 @@ impl Transaction {
             inner.txns.commit(id, Csn(inner.newest.load(Ordering::SeqCst)));
             None
         } else {
-            let appended = inner.check_writable().and_then(|()| {
-                let publish = |position: crate::wal::Lsn| {
-                    inner.txns.commit(id, Csn(position.0));
-                    inner.newest.store(position.0, Ordering::SeqCst);
-                };
-                self.work.log.commit(inner.log()?, publish).map_err(|error| log_failed(&error))
-            });
+            let mut publish = |position: crate::wal::Lsn| {
+                inner.txns.commit(id, Csn(position.0));
+                inner.newest.store(position.0, Ordering::SeqCst);
+            };
+            let appended = loop {
+                let appended = inner.check_writable().and_then(|()| {
+                    let appended = self.work.log.try_commit(inner.log()?, &mut publish);
+                    appended.map_err(|error| log_failed(&error))
+                });
+                match appended {
+                    Ok(Some(position)) => break Ok(position),
+                    Ok(None) => {}
+                    Err(error) => break Err(error),
+                }
+                // Nobody waits for the disk inside the gate.
+                drop(inside);
+                let prepared = self.work.prepare_commit(inner);
+                inside = inner.gate.enter();
+                if let Err(error) = prepared {
+                    break Err(error);
+                }
+            };
             match appended {
                 Ok(position) => Some(Csn(position.0)),
                 Err(error) => {
@@ -833,6 +848,11 @@ impl Work {
             inner.checkpointer.ask();
         }
         moved
+    }
+
+    #[cold]
+    fn prepare_commit(&mut self, inner: &Inner) -> Result<(), StoreError> {
+        self.log.prepare(inner.log()?).map_err(|error| log_failed(&error))
     }
 
     /// Whether the record was changed by a commit later than what may be overwritten.

@@ -336,6 +336,12 @@ impl Log {
         publish: impl FnOnce(Lsn),
     ) -> Result<Lsn, LogError> {
         let shared = &*self.shared;
+        let mut publish = Some(publish);
+        let mut publish = |position| {
+            if let Some(publish) = publish.take() {
+                publish(position);
+            }
+        };
         let mut rest = payload;
         while rest.len() > shared.part_bytes_max {
             let (part, after) = rest.split_at(shared.part_bytes_max);
@@ -345,18 +351,44 @@ impl Log {
             }
             rest = after;
         }
-        let crc = payload_crc(rest);
-        if let Err(error) = shared.make_room() {
-            self.abandon(parts);
-            return Err(error);
-        }
-        let mut tail = match shared.tail_with_place(rest.len()) {
-            Ok(tail) => tail,
-            Err(error) => {
+        loop {
+            match self.try_append(rest, &mut parts, &mut publish) {
+                Ok(None) => {}
+                Ok(Some(position)) => return Ok(position),
+                Err(error) => {
+                    self.abandon(parts);
+                    return Err(error);
+                }
+            }
+            if let Err(error) = self.prepare(rest.len()) {
                 self.abandon(parts);
                 return Err(error);
             }
-        };
+        }
+    }
+
+    /// Appends a transaction if that takes no waiting for the disk, for who holds what others wait for; `payload` is no longer than
+    /// a part. The parts are used up if it succeeds. `None`: call [`Log::prepare`] without holding anything, and this again.
+    ///
+    /// # Errors
+    /// `Stopped`, `TransactionTooLong`; `publish` did not run.
+    pub(crate) fn try_append(
+        &self,
+        payload: &[u8],
+        parts: &mut Parts,
+        publish: &mut dyn FnMut(Lsn),
+    ) -> Result<Option<Lsn>, LogError> {
+        let shared = &*self.shared;
+        debug_assert!(payload.len() <= shared.part_bytes_max);
+        if shared.pending_bytes.load(Ordering::Relaxed) > shared.buffer_bytes_max {
+            return Ok(None);
+        }
+        let crc = payload_crc(payload);
+        let mut tail = shared.tail.lock();
+        shared.check_stopped()?;
+        if !tail.has_place(payload.len()) {
+            return Ok(None);
+        }
         let chain = match parts.first() {
             None => None,
             Some(first) => match tail.chains.iter().position(|chain| chain.first == first) {
@@ -365,7 +397,7 @@ impl Log {
             },
         };
         let durable = shared.durable.load(Ordering::Acquire);
-        let (start, end) = tail.push(Kind::Commit, rest, crc, parts.link(), durable);
+        let (start, end) = tail.push(Kind::Commit, payload, crc, parts.link(), durable);
         if let Some(chain) = chain {
             tail.chains[chain].commit = Some(end);
         }
@@ -374,7 +406,23 @@ impl Log {
         drop(tail);
         shared.note_appended(start, end);
         shared.counts.commits.fetch_add(1, Ordering::Relaxed);
-        Ok(Lsn(end))
+        *parts = Parts::default();
+        Ok(Some(Lsn(end)))
+    }
+
+    /// Waits until a record with so long a payload can be appended: it may be necessary again by then.
+    ///
+    /// # Errors
+    /// `Stopped`, `Full`.
+    pub(crate) fn prepare(&self, payload_bytes: usize) -> Result<(), LogError> {
+        self.shared.make_room()?;
+        drop(self.shared.tail_with_place(payload_bytes)?);
+        Ok(())
+    }
+
+    /// The longest payload of one record.
+    pub(crate) fn part_bytes_max(&self) -> usize {
+        self.shared.part_bytes_max
     }
 
     /// Moves a part of an unfinished transaction's buffer into the log. It may end at any byte: replay gives all parts and
