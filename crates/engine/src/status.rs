@@ -244,6 +244,7 @@ pub fn add_store_status(status: &store::Status, all: &mut Vec<(&'static str, Str
         ("Innodb_rows_inserted", status.records_inserted),
         ("Innodb_rows_updated", status.records_updated),
         ("Large_value_bytes_read", table::LARGE_VALUE_BYTES_READ.get()),
+        ("Large_value_bytes_streamed", table::LARGE_VALUE_BYTES_STREAMED.get()),
         ("Large_values_read", table::LARGE_VALUES_READ.get()),
         ("Store_checkpoint_running", status.checkpoint_runs),
         ("Store_checkpoint_time_us", status.checkpoint_micros),

@@ -687,6 +687,131 @@ fn prepared(session: &mut dyn Session, sql: &str) -> u32 {
     statement_id
 }
 
+/// Runs a prepared statement whose parameters are an integer and long data, which was declared as a text or as bytes. The error's
+/// number, if there is one.
+fn execute_long(session: &mut dyn Session, statement: u32, id: i64, is_text: bool) -> Option<u16> {
+    use wire::parameter::{ParameterValue, put_parameters};
+    let mut parameters = Vec::new();
+    put_parameters(&mut parameters, &[ParameterValue::Int(id), ParameterValue::LongData], false);
+    if is_text {
+        // Bitmap, flag, and the types, of two bytes each: BLOB becomes VAR_STRING.
+        assert_eq!(parameters[4], 252);
+        parameters[4] = 253;
+    }
+    let request = service::ExecuteRequest {
+        statement_id: statement,
+        flags: 0,
+        iteration_count: 1,
+        parameters: &parameters,
+        query_attributes: false,
+    };
+    let mut buffer = PacketBuffer::new();
+    let mut link = Discard;
+    let mut reply = Reply::new(&mut buffer, &mut link, CAPABILITIES, RowFormat::Binary);
+    session.execute(request, &mut reply).err().map(|error| error.number)
+}
+
+fn send_long(session: &mut dyn Session, statement: u32, data: &[u8]) {
+    for piece in data.chunks(700_000) {
+        session.send_long_data(statement, 1, piece);
+    }
+}
+
+/// Long data lies on disk, and goes into the table from there where an INSERT takes it as it is; else it is as if it had been
+/// sent with the statement.
+#[test]
+fn long_data_is_what_was_sent() {
+    alone(|session| {
+        query(
+            session,
+            "CREATE TABLE t (id INT PRIMARY KEY, b LONGBLOB, u LONGTEXT, l LONGTEXT CHARACTER SET latin1, s TEXT, n INT NOT NULL DEFAULT 7)",
+        );
+        let bytes: Vec<u8> =
+            (0..5_000_000_u32).map(|at| (at.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
+        let text = "a\u{e9}\u{20ac}\u{1f600}b".repeat(300_000).into_bytes();
+        let streamed = |session: &mut dyn Session| count(session, "Large_value_bytes_streamed");
+        let before = streamed(session);
+        let in_blob = prepared(session, "INSERT INTO t (id, b) VALUES (?, ?)");
+        for id in [1, 2] {
+            send_long(session, in_blob, &bytes);
+            assert_eq!(execute_long(session, in_blob, id, false), None);
+        }
+        assert_eq!(streamed(session) - before, 10_000_000);
+        let is = |session: &mut dyn Session, column: &str, id: i64, expected: &[u8]| {
+            let sql = format!("SELECT {column} FROM t WHERE id = {id}");
+            let (rows, _) =
+                taken(session, RowFormat::Text, |session, reply| session.query(sql.as_bytes(), reply));
+            let mut found = false;
+            text_row(&rows[0], |cell| found = cell == Some(expected)).expect("a text row");
+            assert!(found, "{sql}");
+        };
+        is(session, "b", 1, &bytes);
+        is(session, "b", 2, &bytes);
+        let before = reads(session);
+        assert_eq!(query(session, "SELECT id, LENGTH(b), n FROM t"), ["1|5000000|7", "2|5000000|7"]);
+        assert_eq!(
+            query(session, "SELECT id FROM t WHERE LEFT(b, 30) = (SELECT LEFT(b, 30) FROM t WHERE id = 2)"),
+            ["1", "2"]
+        );
+        assert_eq!(reads(session), before);
+        // A key that is there already: nothing stays of the value.
+        send_long(session, in_blob, &bytes);
+        assert_eq!(execute_long(session, in_blob, 2, false), Some(1062));
+        // A text, checked on its way; short of a character it is refused, as it is when it is sent whole.
+        let in_text = prepared(session, "INSERT INTO t (id, u) VALUES (?, ?)");
+        send_long(session, in_text, &text);
+        let before = streamed(session);
+        assert_eq!(execute_long(session, in_text, 3, true), None);
+        assert_eq!(streamed(session) - before, text.len() as u64);
+        let before = streamed(session);
+        is(session, "u", 3, &text);
+        send_long(session, in_text, &text[..text.len() - 2]);
+        assert_eq!(execute_long(session, in_text, 4, true), Some(1366));
+        send_long(session, in_text, &bytes);
+        assert_eq!(execute_long(session, in_text, 4, true), Some(1366));
+        // Into another character set, through an expression, into a column that is too short, into an update: whole.
+        let latin = "a\u{e9}b".repeat(600_000).into_bytes();
+        let in_latin = prepared(session, "INSERT INTO t (id, l) VALUES (?, ?)");
+        send_long(session, in_latin, &latin);
+        assert_eq!(execute_long(session, in_latin, 5, true), None);
+        is(session, "CONVERT(l USING utf8mb4)", 5, &latin);
+        let in_short = prepared(session, "INSERT INTO t (id, s) VALUES (?, ?)");
+        send_long(session, in_short, &text);
+        assert_eq!(execute_long(session, in_short, 6, true), Some(1406));
+        let in_expression = prepared(session, "INSERT INTO t (id, b) VALUES (?, CONCAT(?, 'x'))");
+        send_long(session, in_expression, &bytes);
+        assert_eq!(execute_long(session, in_expression, 7, false), None);
+        is(session, "b", 7, &[&bytes[..], b"x"].concat());
+        let in_update = prepared(session, "UPDATE t SET n = n + 0 * ?, b = ? WHERE id = 7");
+        send_long(session, in_update, &bytes);
+        assert_eq!(execute_long(session, in_update, 1, false), None);
+        is(session, "b", 7, &bytes);
+        let replaced = prepared(session, "REPLACE INTO t (id, b) VALUES (?, ?)");
+        send_long(session, replaced, &bytes[..2_000_000]);
+        assert_eq!(execute_long(session, replaced, 7, false), None);
+        is(session, "b", 7, &bytes[..2_000_000]);
+        assert_eq!(streamed(session), before);
+        // Beside another value in the row, in an index, and after a definition has changed.
+        query(session, "ALTER TABLE t ADD KEY by_b (b(10))");
+        send_long(session, in_blob, &bytes);
+        assert_eq!(execute_long(session, in_blob, 8, false), None);
+        is(session, "b", 8, &bytes);
+        query(session, "ALTER TABLE t DROP KEY by_b");
+        let both = prepared(session, "INSERT INTO t (id, u, b) VALUES (?, REPEAT('u', 9000), ?)");
+        send_long(session, both, &bytes);
+        assert_eq!(execute_long(session, both, 9, false), None);
+        is(session, "b", 9, &bytes);
+        is(session, "u", 9, "u".repeat(9000).as_bytes());
+        // What was sent is gone with its execution: now the value itself is missing.
+        assert_eq!(execute_long(session, in_blob, 10, false), Some(1835));
+        assert_eq!(
+            query(session, "SELECT GROUP_CONCAT(id ORDER BY id), COUNT(*) FROM t"),
+            ["1,2,3,5,7,8,9|7"]
+        );
+        assert_eq!(query(session, "CHECK TABLE t"), ["d.t|check|status|OK"]);
+    });
+}
+
 /// What a result refers to is what its snapshot sees, and READ UNCOMMITTED, which holds none, reads at once.
 #[test]
 fn references_are_read_as_the_statement_sees_them() {

@@ -8,6 +8,7 @@ use store::{LockWait, ReadView, Reader, Transaction};
 
 use crate::error::{coded, internal};
 use crate::expr::{EvalContext, SqlResult};
+use crate::long_data::LongParameter;
 use crate::run::{Keep, SpillFile};
 
 /// Bytes of memory an operator may use before it goes to disk or gives up.
@@ -96,6 +97,9 @@ pub struct ExecContext<'a> {
     pub rows_examined: u64,
     /// Batches so far: the first owes nobody anything.
     batches: u32,
+    /// Parameters whose values lie on disk. Only a plan that takes them as they are ([`crate::Prepared::long_columns`]) may run
+    /// with any.
+    pub long_values: Vec<LongParameter>,
     /// Rows of the last step of each recursive CTE.
     pub(crate) working: Vec<Arc<Keep>>,
     /// Rows and calls per plan node, if EXPLAIN ANALYZE wants them.
@@ -186,6 +190,7 @@ impl<'a> ExecContext<'a> {
             change: ChangeSettings::default(),
             rows_examined: 0,
             batches: 0,
+            long_values: Vec::new(),
             working: Vec::new(),
             node_counters: Vec::new(),
         }

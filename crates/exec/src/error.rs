@@ -6,10 +6,11 @@ use std::borrow::Borrow;
 
 use service::error::{
     Code, ER_AUTOINC_READ_FAILED, ER_CHECKREAD, ER_DISK_FULL, ER_DUP_ENTRY, ER_DUP_ENTRY_WITH_KEY_NAME,
-    ER_FK_DEPTH_EXCEEDED, ER_FOREIGN_DUPLICATE_KEY_WITH_CHILD_INFO, ER_GET_ERRNO, ER_INDEX_CORRUPT,
-    ER_INTERNAL_ERROR, ER_LOCK_DEADLOCK, ER_LOCK_NOWAIT, ER_LOCK_TABLE_FULL, ER_LOCK_WAIT_TIMEOUT,
-    ER_NO_REFERENCED_ROW_2, ER_QUERY_INTERRUPTED, ER_RECORD_FILE_FULL, ER_ROW_IS_REFERENCED_2,
-    ER_TABLE_CORRUPT, ER_TABLE_DEF_CHANGED, ER_TOO_LONG_KEY, ER_TRANS_CACHE_FULL, ER_UNKNOWN_ERROR, SqlError,
+    ER_ERROR_ON_READ, ER_FK_DEPTH_EXCEEDED, ER_FOREIGN_DUPLICATE_KEY_WITH_CHILD_INFO, ER_GET_ERRNO,
+    ER_INDEX_CORRUPT, ER_INTERNAL_ERROR, ER_LOCK_DEADLOCK, ER_LOCK_NOWAIT, ER_LOCK_TABLE_FULL,
+    ER_LOCK_WAIT_TIMEOUT, ER_NO_REFERENCED_ROW_2, ER_QUERY_INTERRUPTED, ER_RECORD_FILE_FULL,
+    ER_ROW_IS_REFERENCED_2, ER_TABLE_CORRUPT, ER_TABLE_DEF_CHANGED, ER_TOO_LONG_KEY, ER_TRANS_CACHE_FULL,
+    ER_UNKNOWN_ERROR, SqlError,
 };
 use store::StoreError;
 use table::{DuplicateKey, ForeignKeyViolation, Table, WriteError};
@@ -63,6 +64,9 @@ pub fn write_error(error: impl Borrow<WriteError>) -> Box<SqlError> {
             code.saying(violation.to_string())
         }
         WriteError::AutoIncrementExhausted => ER_AUTOINC_READ_FAILED.bare(),
+        WriteError::LongValue(error) => {
+            ER_ERROR_ON_READ.with(&[&"long data", &error.raw_os_error().unwrap_or(5), error])
+        }
         WriteError::Store(error) => store_error(error),
     }
 }

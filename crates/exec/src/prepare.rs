@@ -6,6 +6,7 @@
 use std::sync::Arc;
 
 use plan::physical::{PhysicalPlan, PlanKind};
+use types::DataType;
 
 use crate::expr::{Program, SqlResult};
 use crate::run;
@@ -42,6 +43,18 @@ impl Prepared {
     #[must_use]
     pub fn plan(&self) -> &Arc<PhysicalPlan> {
         &self.plan
+    }
+
+    /// The types of the columns into which a parameter goes as it is, if it goes nowhere else: of an INSERT, columns of long
+    /// values in no index. `None`: it is needed whole.
+    #[must_use]
+    pub fn long_columns(&self, parameter: u32) -> Option<Vec<&DataType>> {
+        match (&self.plan.kind, &self.change) {
+            (PlanKind::Insert(insert), Some(crate::change::Compiled::Insert(compiled))) => {
+                compiled.long_columns(&self.plan, insert, parameter)
+            }
+            _ => None,
+        }
     }
 
     /// The compiled part of INSERT, UPDATE, DELETE.

@@ -30,6 +30,8 @@ pub enum WriteError {
     ForeignKey(Box<ForeignKeyViolation>),
     /// The AUTO_INCREMENT counter is at its end. 1467 (HY000).
     AutoIncrementExhausted,
+    /// A long value could not be read on its way into the table: why.
+    LongValue(std::sync::Arc<std::io::Error>),
     /// The store failed.
     Store(StoreError),
 }
@@ -135,6 +137,7 @@ impl fmt::Display for WriteError {
             Self::AutoIncrementExhausted => {
                 formatter.write_str("Failed to read auto-increment value from storage engine")
             }
+            Self::LongValue(error) => write!(formatter, "a long value cannot be read: {error}"),
             Self::Store(error) => error.fmt(formatter),
         }
     }

@@ -24,6 +24,8 @@ const KEY_BYTES: usize = 12;
 /// From this length on a value has a stream of its own.
 pub(crate) const OWN_STREAM_BYTES: usize = 64 << 10;
 
+/// Chunks of a long value that are in memory on their way into the table.
+const PIECE_CHUNKS: usize = 64;
 /// Bytes of a value that its judge gets first, when those in the row were not enough.
 const JUDGED_BYTES_FIRST: u64 = 1024;
 
@@ -34,6 +36,8 @@ const ROOM_EXACT_BYTES: usize = 16 << 20;
 pub static LARGE_VALUES_READ: Counter = Counter::new();
 /// Their bytes that were read.
 pub static LARGE_VALUE_BYTES_READ: Counter = Counter::new();
+/// Bytes of large values that were written from somewhere else a piece at a time, see [`LongValue`].
+pub static LARGE_VALUE_BYTES_STREAMED: Counter = Counter::new();
 
 /// Under which rules a row and its large values are read.
 #[derive(Clone, Copy)]
@@ -51,6 +55,18 @@ fn chunk_key(stream: u64, chunk: u32) -> [u8; KEY_BYTES] {
     key
 }
 
+/// A value that lies somewhere else and goes into the table a piece at a time.
+pub trait LongValue: std::fmt::Debug + Send + Sync {
+    /// Its bytes.
+    fn byte_count(&self) -> u64;
+
+    /// Fills `buffer` with the bytes from `offset` on.
+    ///
+    /// # Errors
+    /// What the system says.
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> std::io::Result<()>;
+}
+
 impl Table {
     /// Writes `bytes` as a new stream.
     pub(crate) fn write_stream(
@@ -58,18 +74,53 @@ impl Table {
         transaction: &mut Transaction,
         bytes: &[u8],
     ) -> Result<u64, WriteError> {
+        let stream = self.next_stream()?;
+        self.write_chunks(transaction, stream, 0, bytes)?;
+        Ok(stream)
+    }
+
+    /// Writes a value as a new stream, of which [`PIECE_CHUNKS`] chunks are in memory at a time.
+    pub(crate) fn write_long_stream(
+        &self,
+        transaction: &mut Transaction,
+        value: &dyn LongValue,
+    ) -> Result<u64, WriteError> {
+        let stream = self.next_stream()?;
+        let byte_count = value.byte_count();
+        let mut piece = vec![0; PIECE_CHUNKS * CHUNK_BYTES];
+        let mut offset = 0;
+        while offset < byte_count {
+            let count = (byte_count - offset).min(piece.len() as u64) as usize;
+            value
+                .read_at(offset, &mut piece[..count])
+                .map_err(|error| WriteError::LongValue(Arc::new(error)))?;
+            let first = (offset / CHUNK_BYTES as u64) as u32;
+            self.write_chunks(transaction, stream, first, &piece[..count])?;
+            offset += count as u64;
+        }
+        LARGE_VALUE_BYTES_STREAMED.add(byte_count);
+        Ok(stream)
+    }
+
+    /// Writes `bytes` as the chunks of a stream from number `first` on.
+    fn write_chunks(
+        &self,
+        transaction: &mut Transaction,
+        stream: u64,
+        first: u32,
+        bytes: &[u8],
+    ) -> Result<(), WriteError> {
         let Some(tree) = &self.large else {
             return Err(
                 StoreError::Limit("a row is too large for a table without a tree of large values").into()
             );
         };
-        let stream = self.next_stream()?;
         for (number, chunk) in bytes.chunks(CHUNK_BYTES).enumerate() {
             transaction
-                .put(tree, &chunk_key(stream, number as u32), chunk, WAIT_INTERNAL)
+                .put(tree, &chunk_key(stream, first + number as u32), chunk, WAIT_INTERNAL)
                 .map_err(|error| crate::error::from_store(error, 0))?;
         }
-        Ok(stream)
+        Ok(())
     }
 
     /// Deletes a stream of `byte_count` bytes.

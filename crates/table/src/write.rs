@@ -6,6 +6,8 @@
 //! 2. After an error the row and its entries are as before the call: a call with more than one change takes a savepoint.
 //! 3. Checks go in the order of the indexes, so that the first violated key is the one MySQL names.
 
+use std::sync::Arc;
+
 use catalog::TableDefinition;
 use store::{LockWait, Savepoint, StoreError, Transaction};
 use types::{Cell, Decimal, Physical};
@@ -16,7 +18,7 @@ use crate::codec::row::{
     write_spilled,
 };
 use crate::error::{DuplicateKey, WriteError, from_store};
-use crate::large::{OWN_STREAM_BYTES, ReadFrom};
+use crate::large::{LongValue, OWN_STREAM_BYTES, ReadFrom};
 use crate::print::print_cell;
 use crate::table::{Index, Table, is_null};
 use crate::zone::{TimestampZone, Utc};
@@ -50,6 +52,8 @@ enum Piece<'a> {
     Bytes(&'a [u8]),
     /// Stays where it is, in a stream of its own.
     Kept(LargeReference, &'a [u8]),
+    /// Lies somewhere else; its first bytes are here.
+    Long(&'a dyn LongValue, &'a [u8]),
 }
 
 /// Memory that writing rows needs, for use from row to row: once warm, a row is inserted without an allocation of its own.
@@ -58,9 +62,21 @@ pub struct RowScratch {
     locator: Vec<u8>,
     body: BodyScratch,
     entry: EntryBytes,
+    /// Columns, by ordinal, whose values lie somewhere else.
+    long: Vec<(usize, Arc<dyn LongValue>)>,
 }
 
 impl RowScratch {
+    /// The next rows have `value` in column `ordinal`, which is in no index; their cells hold its first [`PREFIX_BYTES`].
+    pub fn put_long(&mut self, ordinal: usize, value: Arc<dyn LongValue>) {
+        self.long.push((ordinal, value));
+    }
+
+    /// All values of the next rows are in their cells.
+    pub fn clear_long(&mut self) {
+        self.long.clear();
+    }
+
     /// Where the row went that was inserted last.
     #[must_use]
     pub fn locator(&self) -> &[u8] {
@@ -245,12 +261,16 @@ impl Table {
         context: WriteContext<'_>,
         scratch: &mut RowScratch,
     ) -> Result<(), WriteError> {
-        let RowScratch { locator, body, entry } = scratch;
+        let RowScratch { locator, body, entry, long } = scratch;
         let cell = |ordinal: usize| cells[ordinal];
         let variable = self.current_layout().variable_columns();
-        let piece = |number: usize| match cells[variable[number] as usize] {
-            Cell::Bytes(bytes) => Piece::Bytes(bytes),
-            _ => Piece::Bytes(&[]),
+        let piece = |number: usize| {
+            let ordinal = variable[number] as usize;
+            let Cell::Bytes(bytes) = cells[ordinal] else { return Piece::Bytes(&[]) };
+            match long.iter().find(|(of, _)| *of == ordinal) {
+                Some((_, value)) => Piece::Long(&**value, bytes),
+                None => Piece::Bytes(bytes),
+            }
         };
         self.build_body(transaction, locator.len(), cell, piece, None, context.zone, body)?;
         self.insert_record(transaction, locator, &body.body, cell, context)?;
@@ -340,14 +360,14 @@ impl Table {
         let room = store::RECORD_BYTES_MAX.saturating_sub(locator_bytes);
         let piece_bytes = |number: usize| match piece(number) {
             Piece::Bytes(bytes) => bytes.len(),
-            Piece::Kept(_, prefix) => REFERENCE_BYTES + prefix.len(),
+            Piece::Kept(_, prefix) | Piece::Long(_, prefix) => REFERENCE_BYTES + prefix.len(),
         };
         let inside = |number: usize| match piece(number) {
-            Piece::Bytes(bytes) => BytesRef::Inline(bytes),
+            Piece::Bytes(bytes) | Piece::Long(_, bytes) => BytesRef::Inline(bytes),
             Piece::Kept(reference, prefix) => BytesRef::External { reference, prefix },
         };
         let mut total = layout.data_start() + (0..count).map(piece_bytes).sum::<usize>();
-        let any_kept = (0..count).any(|number| matches!(piece(number), Piece::Kept(..)));
+        let any_kept = (0..count).any(|number| !matches!(piece(number), Piece::Bytes(_)));
         if total <= room && !any_kept {
             out.reserve(total);
             match old {
@@ -366,6 +386,12 @@ impl Table {
         outside.resize(count, None);
         shared.clear();
         in_shared.clear();
+        for (number, place) in outside.iter_mut().enumerate() {
+            if let Piece::Long(value, _) = piece(number) {
+                let stream = self.write_long_stream(transaction, value)?;
+                *place = Some(LargeReference { stream, offset: 0, length: value.byte_count() });
+            }
+        }
         for &number in &*order {
             let Piece::Bytes(bytes) = piece(number as usize) else { continue };
             let left = REFERENCE_BYTES + bytes.len().min(PREFIX_BYTES);
@@ -391,7 +417,7 @@ impl Table {
             }
         }
         let placed = |number: usize| match (piece(number), outside[number]) {
-            (Piece::Bytes(bytes), Some(reference)) => {
+            (Piece::Bytes(bytes) | Piece::Long(_, bytes), Some(reference)) => {
                 BytesRef::External { reference, prefix: &bytes[..bytes.len().min(PREFIX_BYTES)] }
             }
             _ => inside(number),

@@ -148,6 +148,9 @@ impl LocalSession {
         context.limits = limits;
         context.change = change;
         context.spill = self.core.spill_folder();
+        if !self.routines.are_running() {
+            context.long_values.clone_from(&self.long_values);
+        }
         let result = run(&plan.prepared, &mut context);
         let examined = context.rows_examined;
         self.core.counters.add_spilled(&context.spill_counts());

@@ -120,6 +120,8 @@ pub struct LocalSession {
     pub(crate) row: Vec<u8>,
     /// Memory for the parameters of a prepared statement.
     parameters: Vec<types::ValueRef<'static>>,
+    /// Those of the running statement that lie on disk.
+    pub(crate) long_values: Vec<exec::LongParameter>,
     /// The prepared statement whose text the process list has; 0: another text.
     shown_statement: u32,
     /// Text of the running statement, for expressions that are planned by themselves.
@@ -203,6 +205,7 @@ impl LocalSession {
             key: Vec::new(),
             row: Vec::new(),
             parameters: Vec::new(),
+            long_values: Vec::new(),
             shown_statement: 0,
             statement_text: Vec::new(),
             statement_parameters: Vec::new(),
@@ -439,7 +442,8 @@ impl Session for LocalSession {
     fn send_long_data(&mut self, statement_id: u32, parameter: u16, data: &[u8]) {
         self.core.counters.com_stmt_send_long_data.increment();
         let max = self.max_allowed_packet() as usize;
-        self.prepared.add_long_data(statement_id, parameter, data, max);
+        let folder = self.core.spill_folder();
+        self.prepared.add_long_data(statement_id, parameter, data, max, folder.as_ref());
     }
 
     fn fetch(&mut self, statement_id: u32, row_count: u32, reply: &mut Reply<'_>) -> Outcome {

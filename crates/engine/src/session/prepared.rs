@@ -3,7 +3,8 @@
 //! A statement keeps its text, the places of its `?` and, once run, its plan. A plan depends on the catalog's version, on
 //! settings that change binding, and on the types of its parameters; when one differs it is made anew. Parameters stay binary
 //! on their way from the packet to the expression; only a log that wants the statement renders them
-//! ([`RenderedStatement`]), in one pass.
+//! ([`RenderedStatement`]), in one pass. Long data beyond `exec::LONG_DATA_MEMORY_BYTES` lies on disk, and goes from there into
+//! the table if the statement is an INSERT that takes it as it is.
 //!
 //! Limits: `max_prepared_stmt_count` statements a server (1461); [`LONG_DATA_BYTES_MAX_FACTOR`] times
 //! `max_allowed_packet` of long data a statement.
@@ -11,10 +12,12 @@
 use std::cell::OnceCell;
 use std::sync::Arc;
 
+use exec::{LongData, LongParameter};
 use hashbrown::HashMap;
 use service::error::{
     ER_DYNAMIC_PARAMETERS_DML_ONLY, ER_EMPTY_QUERY, ER_MALFORMED_PACKET, ER_MAX_PREPARED_STMT_COUNT_REACHED,
-    ER_PS_MANY_PARAM, ER_UNKNOWN_ERROR, ER_UNKNOWN_STMT_HANDLER, ER_UNSUPPORTED_PS, ER_WRONG_ARGUMENTS,
+    ER_NEED_REPREPARE, ER_PS_MANY_PARAM, ER_UNKNOWN_ERROR, ER_UNKNOWN_STMT_HANDLER, ER_UNSUPPORTED_PS,
+    ER_WRONG_ARGUMENTS,
 };
 use service::{ExecuteRequest, OkSummary, Outcome, Reply, SqlError, StatusFlags};
 use syntax::ast::{PrepareSource, Statement};
@@ -49,9 +52,9 @@ pub struct PreparedStatement {
     /// Offsets of the `?` in the text.
     places: Box<[u32]>,
     types: Vec<ParameterType>,
-    long_data: HashMap<u16, Vec<u8>>,
-    /// Long data was sent that is too long; the next execute says so.
-    long_data_error: bool,
+    long_data: HashMap<u16, LongData>,
+    /// Long data was sent that is too long, or could not be kept; the next execute says so.
+    long_data_error: Option<Box<SqlError>>,
     kept: Kept,
     /// Rows that wait for COM_STMT_FETCH.
     cursor: Option<Cursor>,
@@ -102,25 +105,38 @@ impl PreparedStatements {
     pub fn reset(&mut self, id: u32) -> Outcome {
         let statement = self.find(id, "mysqld_stmt_reset")?;
         statement.long_data.clear();
-        statement.long_data_error = false;
+        statement.long_data_error = None;
         statement.cursor = None;
         Ok(())
     }
 
-    /// Adds a piece to a parameter's value.
-    pub fn add_long_data(&mut self, id: u32, parameter: u16, data: &[u8], packet_max: usize) {
+    /// Adds a piece to a parameter's value; `folder` is for what is too long for memory.
+    pub fn add_long_data(
+        &mut self,
+        id: u32,
+        parameter: u16,
+        data: &[u8],
+        packet_max: usize,
+        folder: Option<&Arc<dyn env::disk::Folder>>,
+    ) {
         let Some(Some(statement)) = self.by_id.get_mut(&id) else { return };
-        let held: usize = statement.long_data.values().map(Vec::len).sum();
+        let held: u64 = statement.long_data.values().map(LongData::byte_count).sum();
+        let of_parameter = statement.long_data.get(&parameter).map_or(0, LongData::byte_count);
+        let new = data.len() as u64;
         if usize::from(parameter) >= statement.places.len()
-            || held + data.len() > packet_max.saturating_mul(LONG_DATA_BYTES_MAX_FACTOR)
-            || statement.long_data.get(&parameter).map_or(0, Vec::len) + data.len() > packet_max
+            || held + new > packet_max.saturating_mul(LONG_DATA_BYTES_MAX_FACTOR) as u64
+            || of_parameter + new > packet_max as u64
         {
-            statement.long_data_error = true;
+            statement.long_data_error = Some(ER_UNKNOWN_ERROR.saying(
+                "Parameter of prepared statement which is set through mysql_send_long_data() is longer than \
+                 'max_allowed_packet' bytes",
+            ));
             return;
         }
         let value = statement.long_data.entry(parameter).or_default();
-        wire::packet::make_room(value, data.len(), packet_max);
-        value.extend_from_slice(data);
+        if let Err(error) = value.push(data, folder, packet_max) {
+            statement.long_data_error = Some(error);
+        }
     }
 
     fn find(&mut self, id: u32, command: &str) -> Result<&mut PreparedStatement, Box<SqlError>> {
@@ -154,6 +170,8 @@ struct RenderedStatement<'a> {
     values: &'a [ValueRef<'a>],
     /// What the client sent for them. Adding them up would read each value once more.
     value_bytes: usize,
+    /// The first of `values` that is only a beginning: nothing behind it is shown.
+    cut_at: Option<usize>,
     rendered: OnceCell<Rendered>,
 }
 
@@ -171,7 +189,7 @@ impl RenderedStatement<'_> {
             Vec::with_capacity(bytes_max.min(whole + 3 * self.values.len()) + RENDERED_SLACK_BYTES);
         let mut from = 0;
         let mut is_cut = false;
-        for (place, value) in self.places.iter().zip(self.values) {
+        for (number, (place, value)) in self.places.iter().zip(self.values).enumerate() {
             let place = *place as usize;
             line.extend_from_slice(&self.text[from..place]);
             from = place + 1;
@@ -186,6 +204,7 @@ impl RenderedStatement<'_> {
             } else if !is_cut {
                 write_literal(*value, &mut line);
             }
+            is_cut |= self.cut_at == Some(number);
             if is_cut {
                 break;
             }
@@ -366,7 +385,7 @@ impl LocalSession {
             places: places.into(),
             types: Vec::new(),
             long_data: HashMap::new(),
-            long_data_error: false,
+            long_data_error: None,
             kept: Kept::Nothing,
             cursor: None,
         };
@@ -423,25 +442,33 @@ impl LocalSession {
         request: ExecuteRequest<'_>,
         reply: &mut Reply<'_>,
     ) -> Outcome {
-        if statement.long_data_error {
+        if let Some(error) = statement.long_data_error.take() {
             statement.long_data.clear();
-            statement.long_data_error = false;
-            return Err(ER_UNKNOWN_ERROR.saying(
-                "Parameter of prepared statement which is set through mysql_send_long_data() is longer than \
-                 'max_allowed_packet' bytes",
-            ));
+            return Err(error);
         }
         let mut values = recycle(std::mem::take(&mut self.parameters));
-        let long_data = std::mem::take(&mut statement.long_data);
+        let mut long_data = std::mem::take(&mut statement.long_data);
+        if long_data.values().any(|long| long.on_disk().is_some())
+            && !self.passes_long_data(statement, &long_data, request)?
+        {
+            long_data.values_mut().try_for_each(LongData::read_whole)?;
+        }
         let converted = bumpalo::Bump::new();
         self.read_parameters(statement, &long_data, &converted, &mut values, request)
             .map_err(|_| ER_MALFORMED_PACKET.bare())?;
         statement.cursor = None;
+        self.long_values = long_parameters(&long_data);
         let running = self.begin_prepared(request.statement_id, &statement.text);
         let PreparedStatement { text, places, kept, cursor, .. } = statement;
-        let value_bytes = request.parameters.len() + long_data.values().map(Vec::len).sum::<usize>();
-        let rendered =
-            RenderedStatement { text, places, values: &values, value_bytes, rendered: OnceCell::new() };
+        let long_bytes: u64 = long_data.values().map(LongData::byte_count).sum();
+        let rendered = RenderedStatement {
+            text,
+            places,
+            values: &values,
+            value_bytes: request.parameters.len() + long_bytes as usize,
+            cut_at: self.long_values.iter().map(|long| long.number as usize).min(),
+            rendered: OnceCell::new(),
+        };
         self.log_general("Execute", &rendered);
         let wants_cursor = request.flags & 7 != 0;
         let mut outcome = self.run_prepared(text, kept, &values, wants_cursor, reply);
@@ -449,6 +476,7 @@ impl LocalSession {
             *kept = Kept::Nothing;
             outcome = self.run_prepared(text, kept, &values, wants_cursor, reply);
         }
+        self.long_values.clear();
         let outcome = match outcome {
             Ok(opened) => {
                 *cursor = opened;
@@ -471,7 +499,7 @@ impl LocalSession {
     fn read_parameters<'v>(
         &self,
         statement: &mut PreparedStatement,
-        long_data: &'v HashMap<u16, Vec<u8>>,
+        long_data: &'v HashMap<u16, LongData>,
         arena: &'v bumpalo::Bump,
         values: &mut Vec<ValueRef<'v>>,
         request: ExecuteRequest<'v>,
@@ -498,7 +526,8 @@ impl LocalSession {
             };
             let value = parameters.next_value(long.is_some())?;
             let value = match long {
-                Some(bytes) => {
+                Some(long) => {
+                    let bytes = long.in_memory();
                     let text = matches!(
                         declared.column_type,
                         ColumnType::VarString | ColumnType::String | ColumnType::VarChar
@@ -512,6 +541,65 @@ impl LocalSession {
         Ok(())
     }
 
+    /// Whether the statement takes all long data that lies on disk as it is; else it is needed in memory. Plans the statement if it
+    /// has no plan.
+    fn passes_long_data(
+        &mut self,
+        statement: &mut PreparedStatement,
+        long_data: &HashMap<u16, LongData>,
+        request: ExecuteRequest<'_>,
+    ) -> Result<bool, Box<SqlError>> {
+        let own = self.settings.connection_collation.charset();
+        if self.settings.client_charset != own {
+            return Ok(false);
+        }
+        let (converted, mut values) = (bumpalo::Bump::new(), Vec::new());
+        self.read_parameters(statement, long_data, &converted, &mut values, request)
+            .map_err(|_| ER_MALFORMED_PACKET.bare())?;
+        let has_plan = matches!(&statement.kept, Kept::Plan(plan) if self.plan_is_current(plan, &values));
+        if !has_plan {
+            let arena = bumpalo::Bump::new();
+            self.core.counters.statements_parsed.increment();
+            let parsed = syntax::parse(&statement.text, &arena, self.settings.sql_mode.for_syntax())
+                .map_err(|error| super::dispatch::syntax_error(&error))?;
+            // What is wrong with it the execution itself says.
+            if !matches!(parsed.statement, Statement::Insert(_)) {
+                return Ok(false);
+            }
+            self.reload_account();
+            let Ok(plan) = self.plan_statement(&parsed.statement, &statement.text, &values) else {
+                return Ok(false);
+            };
+            statement.kept = Kept::Plan(plan);
+        }
+        let Kept::Plan(plan) = &statement.kept else { return Ok(false) };
+        for (&number, long) in long_data.iter().filter(|(_, long)| long.on_disk().is_some()) {
+            let (Some(types), Some(ValueRef::Bytes { collation, .. })) =
+                (plan.prepared.long_columns(u32::from(number)), values.get(usize::from(number)))
+            else {
+                return Ok(false);
+            };
+            for data_type in types {
+                let target = data_type.collation.charset();
+                let is_as_it_is = target == Charset::Binary
+                    || target == collation.charset() && long.is_well_formed(target)?;
+                if !is_as_it_is || long.byte_count() > u64::from(data_type.length) {
+                    return Ok(false);
+                }
+            }
+        }
+        Ok(true)
+    }
+
+    /// Refuses to run what needs long data whole while some lies on disk: the plan was made anew since it was asked.
+    fn require_passing(&self, prepared: Option<&exec::Prepared>) -> Outcome {
+        let passes = |number| prepared.is_some_and(|prepared| prepared.long_columns(number).is_some());
+        if self.long_values.iter().all(|long| passes(long.number)) {
+            return Ok(());
+        }
+        Err(ER_NEED_REPREPARE.bare())
+    }
+
     fn run_prepared(
         &mut self,
         text: &[u8],
@@ -522,11 +610,15 @@ impl LocalSession {
     ) -> Result<Option<Cursor>, Box<SqlError>> {
         match kept {
             Kept::Plan(plan) if self.plan_is_current(plan, values) => {
+                self.require_passing(Some(&plan.prepared))?;
                 self.diagnostics.clear();
                 self.reload_account();
                 return self.run_cached(plan, values, wants_cursor, reply);
             }
-            Kept::Tree(tree) => return self.dispatch(tree, text, values, reply).map(|()| None),
+            Kept::Tree(tree) => {
+                self.require_passing(None)?;
+                return self.dispatch(tree, text, values, reply).map(|()| None);
+            }
             Kept::Plan(_) | Kept::Nothing => {}
         }
         *kept = Kept::Nothing;
@@ -550,6 +642,7 @@ impl LocalSession {
         let parsed = syntax::parse(text, arena, self.settings.sql_mode.for_syntax())
             .map_err(|error| super::dispatch::syntax_error(&error))?;
         if !super::plans::has_plan(&parsed.statement) {
+            self.require_passing(None)?;
             let outcome = self.dispatch(&parsed.statement, text, values, reply);
             self.statement_parameters = Vec::new(); // An idle session holds little.
             outcome?;
@@ -558,6 +651,7 @@ impl LocalSession {
         self.diagnostics.clear();
         self.reload_account();
         let mut plan = self.plan_statement(&parsed.statement, text, values)?;
+        self.require_passing(Some(&plan.prepared))?;
         let cursor = self.run_cached(&mut plan, values, wants_cursor, reply)?;
         Ok((Kept::Plan(plan), cursor))
     }
@@ -654,6 +748,14 @@ impl LocalSession {
     }
 }
 
+/// The parameters whose values lie on disk.
+fn long_parameters(long_data: &HashMap<u16, LongData>) -> Vec<LongParameter> {
+    let on_disk = |(&number, long): (&u16, &LongData)| {
+        Some(LongParameter { number: u32::from(number), value: long.on_disk()? })
+    };
+    long_data.iter().filter_map(on_disk).collect()
+}
+
 /// Definitions of a statement's parameters: MySQL names each `?`.
 fn parameter_columns(count: usize, plan: Option<&CachedPlan>) -> EncodedColumns {
     let unknown = DataType::varchar(0, CollationId::BINARY);
@@ -691,6 +793,7 @@ mod tests {
             places: &[22, 25, 28],
             values: &values,
             value_bytes: 100,
+            cut_at: None,
             rendered: OnceCell::new(),
         };
         statement.prepare(bytes_max);

@@ -102,6 +102,43 @@ impl Compiled {
     }
 }
 
+impl Compiled {
+    /// See [`crate::Prepared::long_columns`].
+    pub(crate) fn long_columns<'p>(
+        &self,
+        plan: &'p PhysicalPlan,
+        insert: &InsertPlan,
+        parameter: u32,
+    ) -> Option<Vec<&'p DataType>> {
+        let InsertSource::Values { cells, .. } = &insert.rows else { return None };
+        if !self.passes_texts || insert.columns.is_empty() {
+            return None;
+        }
+        let definition = &plan.tables[insert.table.0 as usize].entry.definition;
+        let mut types = Vec::new();
+        for (cell, &ordinal) in cells.iter().zip(insert.columns.iter().cycle()) {
+            match cell {
+                InsertCell::Param(number) if *number == parameter => {
+                    let data_type = &definition.columns[ordinal].data_type;
+                    let mut keys = definition.indexes.iter().flat_map(|index| &index.parts);
+                    if !data_type.is_text_or_blob() || keys.any(|part| part.column == ordinal) {
+                        return None;
+                    }
+                    types.push(data_type);
+                }
+                InsertCell::Expr(expr) => {
+                    let is_it = |node: &plan::Expr| matches!(node.kind, plan::ExprKind::Param(number) if number == parameter);
+                    if expr.any(&mut |node| is_it(node)) {
+                        return None;
+                    }
+                }
+                _ => {}
+            }
+        }
+        Some(types)
+    }
+}
+
 fn has_expression_default(definition: &TableDefinition, ordinal: usize) -> bool {
     matches!(definition.columns[ordinal].default, ColumnDefault::Expression(_))
 }
@@ -267,6 +304,20 @@ impl<'p> Insert<'p, '_> {
                 let out = &mut self.row.columns[ordinal];
                 let cell = &cells[at];
                 at += 1;
+                if !ctx.long_values.is_empty()
+                    && let InsertCell::Param(parameter) = cell
+                    && let Some(long) = ctx.long_values.iter().find(|long| long.number == *parameter)
+                {
+                    let Some(ValueRef::Bytes { bytes, .. }) = params.get(*parameter as usize) else {
+                        return Err(internal("a long parameter without its first bytes"));
+                    };
+                    let Some(passed) = passed.get_mut(ordinal) else {
+                        return Err(internal("a long parameter that is not passed"));
+                    };
+                    *passed = Some(*bytes);
+                    self.scratch.put_long(ordinal, Arc::clone(&long.value));
+                    continue;
+                }
                 if matches!(cell, InsertCell::Param(parameter) if *parameter as usize >= given) {
                     self.storing.no_field(target, out, ctx.eval.warnings)?;
                     continue;
@@ -310,6 +361,9 @@ impl<'p> Insert<'p, '_> {
                 }
             }
             self.finish_row(Some((row_count - number) as u64), None, &passed, ctx)?;
+            if !ctx.long_values.is_empty() {
+                self.scratch.clear_long();
+            }
             if number % CHECK_ROWS == CHECK_ROWS - 1 {
                 ctx.check()?;
             }

@@ -34,8 +34,8 @@ use crate::prepare::{Prepared, Programs};
 
 pub(crate) use keep::{Keep, KeepCursor, Unseen};
 pub(crate) use kept::Kept;
-pub(crate) use spill::SpillFile;
 pub use spill::remove_left_over;
+pub(crate) use spill::{SpillFile, file_failed, temporary_file};
 
 /// An operator under way.
 ///

@@ -77,7 +77,7 @@ struct SpillPath {
 
 /// Why `folder` cannot be written is told to the client.
 #[cold]
-fn file_failed(error: &io::Error, folder: &dyn Folder, reading: bool) -> Box<SqlError> {
+pub(crate) fn file_failed(error: &io::Error, folder: &dyn Folder, reading: bool) -> Box<SqlError> {
     failed(error, &SpillPath { path: folder.path().display().to_string(), reading })
 }
 
@@ -135,20 +135,25 @@ impl SpillState {
     }
 }
 
+/// A new file without a name in `folder`.
+pub(crate) fn temporary_file(folder: &Arc<dyn Folder>) -> SqlResult<Arc<dyn File>> {
+    let number = FILE_NUMBER.fetch_add(1, Ordering::Relaxed);
+    let name = format!("{NAME_PREFIX}{}-{number}", std::process::id());
+    let open = || -> io::Result<Arc<dyn File>> {
+        let file = folder.open(&name, FileOptions::create())?;
+        match folder.remove(&name) {
+            // Another process that begins to use the folder may have cleared it.
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+            _ => Ok(file),
+        }
+    };
+    open().map_err(|error| file_failed(&error, &**folder, false))
+}
+
 impl SpillFile {
     /// A new file without a name in `folder`.
     pub(crate) fn create(folder: &Arc<dyn Folder>) -> SqlResult<Arc<SpillFile>> {
-        let number = FILE_NUMBER.fetch_add(1, Ordering::Relaxed);
-        let name = format!("{NAME_PREFIX}{}-{number}", std::process::id());
-        let open = || -> io::Result<Arc<dyn File>> {
-            let file = folder.open(&name, FileOptions::create())?;
-            match folder.remove(&name) {
-                // Another process that begins to use the folder may have cleared it.
-                Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-                _ => Ok(file),
-            }
-        };
-        let file = open().map_err(|error| file_failed(&error, &**folder, false))?;
+        let file = temporary_file(folder)?;
         Ok(Arc::new(SpillFile { folder: Arc::clone(folder), file, state: Mutex::default() }))
     }
 
