@@ -148,7 +148,7 @@ impl LocalSession {
         context.limits = limits;
         context.change = change;
         context.spill = self.core.spill_folder();
-        if !self.routines.are_running() {
+        if !self.long_values.is_empty() && !self.routines.are_running() {
             context.long_values.clone_from(&self.long_values);
         }
         let result = run(&plan.prepared, &mut context);

@@ -448,7 +448,9 @@ impl LocalSession {
         }
         let mut values = recycle(std::mem::take(&mut self.parameters));
         let mut long_data = std::mem::take(&mut statement.long_data);
-        if long_data.values().any(|long| long.on_disk().is_some())
+        let has_long_data = !long_data.is_empty();
+        if has_long_data
+            && long_data.values().any(|long| long.on_disk().is_some())
             && !self.passes_long_data(statement, &long_data, request)?
         {
             long_data.values_mut().try_for_each(LongData::read_whole)?;
@@ -457,16 +459,23 @@ impl LocalSession {
         self.read_parameters(statement, &long_data, &converted, &mut values, request)
             .map_err(|_| ER_MALFORMED_PACKET.bare())?;
         statement.cursor = None;
-        self.long_values = long_parameters(&long_data);
+        if has_long_data {
+            self.long_values = long_parameters(&long_data);
+        }
         let running = self.begin_prepared(request.statement_id, &statement.text);
         let PreparedStatement { text, places, kept, cursor, .. } = statement;
-        let long_bytes: u64 = long_data.values().map(LongData::byte_count).sum();
+        let long_bytes =
+            if has_long_data { long_data.values().map(LongData::byte_count).sum() } else { 0u64 };
         let rendered = RenderedStatement {
             text,
             places,
             values: &values,
             value_bytes: request.parameters.len() + long_bytes as usize,
-            cut_at: self.long_values.iter().map(|long| long.number as usize).min(),
+            cut_at: if has_long_data {
+                self.long_values.iter().map(|long| long.number as usize).min()
+            } else {
+                None
+            },
             rendered: OnceCell::new(),
         };
         self.log_general("Execute", &rendered);
@@ -476,7 +485,9 @@ impl LocalSession {
             *kept = Kept::Nothing;
             outcome = self.run_prepared(text, kept, &values, wants_cursor, reply);
         }
-        self.long_values.clear();
+        if has_long_data {
+            self.long_values.clear();
+        }
         let outcome = match outcome {
             Ok(opened) => {
                 *cursor = opened;
@@ -496,6 +507,7 @@ impl LocalSession {
     }
 
     /// Appends the parameters of a request to `values`, long data among them; `arena` holds what is not as it was sent.
+    #[inline(always)] // Once on the way of each execution, once where long data lies on disk.
     fn read_parameters<'v>(
         &self,
         statement: &mut PreparedStatement,
@@ -543,6 +555,7 @@ impl LocalSession {
 
     /// Whether the statement takes all long data that lies on disk as it is; else it is needed in memory. Plans the statement if it
     /// has no plan.
+    #[cold]
     fn passes_long_data(
         &mut self,
         statement: &mut PreparedStatement,
@@ -592,7 +605,11 @@ impl LocalSession {
     }
 
     /// Refuses to run what needs long data whole while some lies on disk: the plan was made anew since it was asked.
+    #[inline]
     fn require_passing(&self, prepared: Option<&exec::Prepared>) -> Outcome {
+        if self.long_values.is_empty() {
+            return Ok(());
+        }
         let passes = |number| prepared.is_some_and(|prepared| prepared.long_columns(number).is_some());
         if self.long_values.iter().all(|long| passes(long.number)) {
             return Ok(());
