@@ -222,9 +222,11 @@ pub fn compare(servers: &[(&str, &BTreeMap<String, String>)], set_globally: &[&s
                 Reach::Start => false,
             };
         let is_equal = is_same || was_set;
+        let is_choice = values.values().all(|value| is_choice(variable.name, value));
         let reason = (!is_equal).then(|| {
             let how = match variable.reach {
                 _ if missing => "not every server has it",
+                _ if !is_choice => "no setting, but how one of them is built",
                 Reach::Session => "set for sessions by the server itself",
                 Reach::Table => "set for tables",
                 Reach::Global => "global: allow it with --allow-global",
@@ -239,10 +241,17 @@ pub fn compare(servers: &[(&str, &BTreeMap<String, String>)], set_globally: &[&s
             was_set,
             reason,
             // One that is absent somewhere is no difference of values: it cannot be weighed.
-            is_confound: !is_equal && variable.is_confound && distinct.len() > 1,
+            is_confound: !is_equal && variable.is_confound && is_choice && distinct.len() > 1,
         });
     }
     settings
+}
+
+/// Whether a server could be told to take this value. What it cannot, it says of itself: that is what is compared, not a confound.
+fn is_choice(name: &str, value: &str) -> bool {
+    const THREAD_HANDLINGS: [&str; 4] =
+        ["ONE-THREAD-PER-CONNECTION", "POOL-OF-THREADS", "NO-THREADS", "LOADED-DYNAMICALLY"];
+    name != "thread_handling" || THREAD_HANDLINGS.contains(&canonical(value).as_str())
 }
 
 /// ON and 1, OFF and 0 mean the same.
@@ -302,6 +311,17 @@ mod tests {
         assert!(
             !format.is_equal && !format.is_confound && format.reason.unwrap().contains("not every server")
         );
+
+        let threads = |value: &str| variables(&[("thread_handling", value)]);
+        let (each, pool, own) = (
+            threads("one-thread-per-connection"),
+            threads("pool-of-threads"),
+            threads("one-worker-group-per-core"),
+        );
+        let handling = |other| find(&compare(&[("a", &each), ("b", other)], &[]), "thread_handling");
+        assert!(handling(&pool).is_confound, "either could be started like the other");
+        let built = handling(&own);
+        assert!(!built.is_equal && !built.is_confound && built.reason.unwrap().contains("is built"));
 
         let allowed = compare(&servers, &["slow_query_log"]);
         let log = find(&allowed, "slow_query_log");
