@@ -16,8 +16,8 @@
 
 use crate::evidence::{Arm, Block, Faith, FaithFigure, FaithWord, Run};
 use crate::load::shim::Real;
-use crate::stats::seeded::Seeded;
-use crate::stats::summary::{median, quantile_of_sorted, sorted};
+use crate::stats::bootstrap::median_interval;
+use crate::stats::summary::median;
 
 /// How far a profile may be from its driver, either way.
 const TOLERANCE: f64 = 0.1;
@@ -29,8 +29,6 @@ const BLOCKS_MIN: usize = 2;
 const ROUNDS_MIN: usize = 5;
 /// Of the cores' time, what the hypervisor may keep in a block whose CPU is compared.
 const STEAL_MAX: f64 = 0.1;
-/// Bootstrap draws.
-const RESAMPLES: usize = 2_000;
 /// Name of the figure that is measured.
 const CPU: &str = "server CPU, us";
 /// What the server counts of a client's commands; not all of them are `Questions`.
@@ -218,21 +216,9 @@ fn compare_cpu(run: &Run, arms: [Option<usize>; 3], faith: &mut Faith) {
     faith.figures.push(figure);
 }
 
-/// The 95 % interval of the median: bootstrap, from one seed.
+/// The 95 % interval of the median, from one seed; 1 without values.
 fn interval(values: &[f64]) -> (f64, f64) {
-    let mut chance = Seeded::new(1);
-    let mut drawn = vec![0.0; values.len()];
-    let medians: Vec<f64> = (0..RESAMPLES)
-        .filter_map(|_| {
-            for slot in &mut drawn {
-                *slot = values[chance.below(values.len())];
-            }
-            median(&drawn)
-        })
-        .collect();
-    let medians = sorted(&medians);
-    let at = |share| quantile_of_sorted(&medians, share).unwrap_or(1.0);
-    (at(0.025), at(0.975))
+    median_interval(values, 1).unwrap_or((1.0, 1.0))
 }
 
 /// How far from 1 the interval of these ratios reaches.

@@ -9,6 +9,7 @@
 //! | question | answer |
 //! | --- | --- |
 //! | how much slower, and how sure? | [`ratio::compare`]: ratio of medians, two-level bootstrap (rounds, then samples), BCa interval |
+//! | how sure is one median? | [`bootstrap::median_interval`] |
 //! | could chance do it? | [`rank::signed_rank`] within rounds, [`rank::mann_whitney`] without; [`rank::cliffs_delta`] for size |
 //! | over many comparisons? | [`rank::holm`] |
 //! | what does this machine show with no difference at all? | [`floor::NoiseFloor`]: the 99 % band of A against A |
@@ -26,6 +27,7 @@
 //! Wilcoxon (1945); Cliff (1993); Holm (1979). Kalibera, Jones, "Rigorous Benchmarking in Reasonable Time" (2013) for
 //! resampling at the levels at which a measurement repeats.
 
+pub mod bootstrap;
 pub mod floor;
 pub mod growth;
 pub mod judge;

@@ -8,10 +8,8 @@
 
 use crate::evidence::{Block, PathTimes, PhaseTimes, Run, SumPart, SumRule};
 use crate::knowledge::signature::Pair;
-use crate::stats::seeded::Seeded;
-use crate::stats::summary::{median, quantile_of_sorted, sorted};
-
-const RESAMPLES: usize = 2_000;
+use crate::stats::bootstrap::median_interval;
+use crate::stats::summary::median;
 
 /// Middle and 95 % interval of the differences within rounds.
 fn part(run: &Run, pair: Pair, name: &str, of: &dyn Fn(&Block) -> Option<f64>, seed: u64) -> Option<SumPart> {
@@ -25,23 +23,8 @@ fn part(run: &Run, pair: Pair, name: &str, of: &dyn Fn(&Block) -> Option<f64>, s
         })
         .collect();
     let delta_ns = median(&differences)?;
-    let mut chance = Seeded::new(seed);
-    let mut drawn = vec![0.0; differences.len()];
-    let medians: Vec<f64> = (0..RESAMPLES)
-        .filter_map(|_| {
-            for slot in &mut drawn {
-                *slot = differences[chance.below(differences.len())];
-            }
-            median(&drawn)
-        })
-        .collect();
-    let medians = sorted(&medians);
-    Some(SumPart {
-        name: name.to_owned(),
-        delta_ns,
-        low_ns: quantile_of_sorted(&medians, 0.025)?,
-        high_ns: quantile_of_sorted(&medians, 0.975)?,
-    })
+    let (low_ns, high_ns) = median_interval(&differences, seed)?;
+    Some(SumPart { name: name.to_owned(), delta_ns, low_ns, high_ns })
 }
 
 /// A part that was measured once for each arm, without an interval of its own.
