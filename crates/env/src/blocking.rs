@@ -1,14 +1,20 @@
 //! "I am about to wait": the hook that lets a waiting statement give its place to another.
 //!
 //! Code that may block for long (a row lock, a log sync, a full queue) holds a [`BlockingGuard`] around the wait. The owner
-//! of the thread may have [`install`]ed a hook: a server's worker hands its token to a parked thread on `enter` and asks
-//! for it back on `leave`. Without a hook nothing happens and the guard costs one thread-local load.
+//! of the thread may have [`install`]ed a hook: a server's worker hands its token to a parked thread on `enter`, and may have to
+//! wait for its turn to compute on `leave`. Without a hook nothing happens and the guard costs one thread-local load.
+//!
+//! Two kinds of wait: for the machine (disk, log, a client's socket), which ends whatever other statements do, and for others
+//! (a lock that a statement still to come must give back). Of the second kind there may be as many as there are clients, and each
+//! holds a thread, so the hook may refuse it ([`try_enter`]): who asked then gives up what it was about.
 //!
 //! Invariants:
-//! 1. The hook sees `enter` and `leave` strictly in turn: of nested guards only the outermost reaches it.
+//! 1. The hook sees `enter` or `try_enter` and `leave` strictly in turn: of nested guards only the outermost reaches it.
 //! 2. `leave` runs on the same thread as its `enter`, also when the wait unwinds.
 //! 3. No latch or mutex is held while a guard is made or dropped, because the hook may take locks and wait itself.
+//! 4. Who waits in `try_enter`'s guard or calls `pause` holds nothing that others wait for but locks of transactions and definitions.
 
+use crate::clock::Monotonic;
 use std::cell::{Cell, RefCell};
 use std::marker::PhantomData;
 use std::rc::Rc;
@@ -19,8 +25,33 @@ pub trait BlockingHook {
     fn enter(&self);
     /// The wait is over; returns when the thread may go on (it may wait itself).
     fn leave(&self);
+    /// The same for a wait that only others can end; an error means that it must not begin.
+    ///
+    /// # Errors
+    /// Nothing was entered, and `leave` is not called.
+    fn try_enter(&self) -> Result<(), Refused> {
+        self.enter();
+        Ok(())
+    }
     /// A long computation is still running; see [`tick`].
     fn tick(&self) {}
+    /// Waits in the thread's place; see [`wait`]. A hook that does not do that says false.
+    fn wait(&self, _is_over: &dyn Fn() -> bool, _deadline: Monotonic) -> bool {
+        false
+    }
+    /// A long computation is still running and may wait for its turn; see [`pause`].
+    fn pause(&self) {
+        self.tick();
+    }
+}
+
+/// Why a wait for others must not begin.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Refused {
+    /// Too many wait already, or the system has no thread to give.
+    NoThread,
+    /// It has waited as long as it may, before it could begin.
+    TimeOver,
 }
 
 thread_local! {
@@ -52,10 +83,34 @@ pub fn enter() -> BlockingGuard {
     BlockingGuard { not_send: PhantomData }
 }
 
+/// As [`enter`], for a wait that only others can end: somebody's lock, somebody's word.
+///
+/// # Errors
+/// The owner of the thread has none to spare: do not wait.
+pub fn try_enter() -> Result<BlockingGuard, Refused> {
+    let depth = DEPTH.get();
+    if depth == 0 {
+        let hook = HOOK.with_borrow(Clone::clone);
+        if let Some(hook) = hook {
+            hook.try_enter()?;
+        }
+    }
+    DEPTH.set(depth + 1);
+    Ok(BlockingGuard { not_send: PhantomData })
+}
+
 /// Runs `wait` between `enter` and `leave`.
 pub fn around<R>(wait: impl FnOnce() -> R) -> R {
     let _guard = enter();
     wait()
+}
+
+/// Lets the hook do the waiting, between `enter` and `leave`: until `is_over` says so, which may be asked at any time, or `deadline` has come, or
+/// the hook has had enough. That is how a simulation whose threads take turns goes on with another one. False: nobody has
+/// waited, and the thread does it itself.
+pub fn wait(is_over: &dyn Fn() -> bool, deadline: Monotonic) -> bool {
+    let hook = HOOK.with_borrow(Clone::clone);
+    hook.is_some_and(|hook| hook.wait(is_over, deadline))
 }
 
 /// Says that a computation which may be long is still running: operators call it once a batch (about 1,000 rows). The owner
@@ -65,6 +120,17 @@ pub fn tick() {
         let hook = HOOK.with_borrow(Clone::clone);
         if let Some(hook) = hook {
             hook.tick();
+        }
+    }
+}
+
+/// As [`tick`], by code that holds no latch and no mutex: the computation may be made to wait until it is its turn again, so that
+/// of many only a few run at once.
+pub fn pause() {
+    if DEPTH.get() == 0 {
+        let hook = HOOK.with_borrow(Clone::clone);
+        if let Some(hook) = hook {
+            hook.pause();
         }
     }
 }
@@ -91,6 +157,26 @@ impl Drop for BlockingGuard {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    struct Refusing;
+    impl BlockingHook for Refusing {
+        fn enter(&self) {}
+        fn leave(&self) {
+            panic!("what was refused is not left");
+        }
+        fn try_enter(&self) -> Result<(), Refused> {
+            Err(Refused::NoThread)
+        }
+    }
+
+    #[test]
+    fn a_wait_that_is_refused_was_never_entered() {
+        assert!(install(Some(Rc::new(Refusing))).is_none());
+        assert_eq!(try_enter().err(), Some(Refused::NoThread));
+        // So it counts as outside every wait.
+        assert!(install(None).is_some());
+        assert!(try_enter().is_ok());
+    }
 
     struct Diary(RefCell<Vec<&'static str>>);
     impl BlockingHook for Diary {

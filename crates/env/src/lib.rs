@@ -42,6 +42,7 @@ mod disk_real;
 pub mod overlay;
 pub mod random;
 pub mod simulated;
+mod sys;
 pub mod threads;
 
 use std::sync::Arc;

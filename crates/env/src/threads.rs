@@ -2,6 +2,7 @@
 
 use std::fmt::Debug;
 use std::io;
+use std::time::Duration;
 
 /// Starts threads. A simulation refuses, so whoever wants background work must also be able to do it when told.
 pub trait Threads: Debug + Send + Sync {
@@ -13,6 +14,11 @@ pub trait Threads: Debug + Send + Sync {
 
     /// How many threads can make progress at once; at least 1.
     fn core_count(&self) -> usize;
+
+    /// The time that processors have spent on the calling thread, by the system's clock of it; zero where time is simulated.
+    fn own_cpu_time(&self) -> Duration {
+        Duration::ZERO
+    }
 }
 
 /// A thread to wait for. Dropping it lets the thread run on.
@@ -43,6 +49,10 @@ impl Threads for RealThreads {
     fn core_count(&self) -> usize {
         std::thread::available_parallelism().map_or(1, usize::from)
     }
+
+    fn own_cpu_time(&self) -> Duration {
+        crate::sys::thread_cpu_time()
+    }
 }
 
 /// No threads: the whole world runs on the caller's.
@@ -71,6 +81,11 @@ mod tests {
         assert!(RealThreads.spawn("log-flush", Box::new(work)).unwrap().join());
         assert_eq!(told.recv().unwrap().as_deref(), Some("log-flush"));
         assert!(!RealThreads.spawn("doomed", Box::new(|| panic!("expected by the test"))).unwrap().join());
+        let before = RealThreads.own_cpu_time();
+        while RealThreads.own_cpu_time() == before {
+            std::hint::spin_loop();
+        }
+        assert_eq!(NoThreads.own_cpu_time(), Duration::ZERO);
         assert_eq!(NoThreads.spawn("x", Box::new(|| ())).unwrap_err().kind(), io::ErrorKind::Unsupported);
     }
 }

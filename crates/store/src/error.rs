@@ -127,6 +127,9 @@ pub enum WriteError {
     /// The locks of all transactions take all the memory they may (`LOCK_BYTES_MAX`). 1206.
     #[error("too many locks")]
     TooManyLocks,
+    /// Too many wait already for the server's threads: the lock was not waited for (`env::blocking::try_enter`). 1135.
+    #[error("no thread to wait for a lock")]
+    NoThread,
     /// The row was changed after the transaction's snapshot, and it asked for that not to be overwritten. 1020.
     #[error("changed since the snapshot")]
     ChangedSinceSnapshot,

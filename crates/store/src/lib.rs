@@ -80,9 +80,10 @@ pub use lock::{
     RunningTransaction,
 };
 pub use mvcc::Reader;
+pub use mvcc::snapshots::number_thread;
 pub use pager::frame::PAGE_BYTES;
 pub use read::{Direction, Scan, ScanRange};
-pub use store::{DamageListener, Options, ReadView, Status, Store};
+pub use store::{DamageListener, LOG_CAPACITY_BYTES, Options, ReadView, Status, Store};
 pub use trees::Tree;
 pub use txn::{LockMark, LockScan, Locked, Savepoint, Transaction};
 pub use upkeep::check::{DAMAGES_TOLD_MAX, Damage, FileReport, check_files};

@@ -40,8 +40,18 @@ pub enum Plant {
     UndoOnce,
     /// What a transaction took back after it went to the log counts.
     CountCut,
+    /// A passage that frees a part of a dropped tree ends before its last leaf is taken out of its node.
+    KeepFreed,
     /// An update that moves an index entry sometimes makes no new one (planted in the tables).
     LoseEntry,
+    /// Nobody looks at the checksums of blocks.
+    SkipChecksum,
+    /// What is read from the file of old versions is not compared with its checksum.
+    SkipUndoChecksum,
+    /// A lock that is given back is handed to nobody.
+    ForgetHandOver,
+    /// Circles of those who wait are not looked for.
+    ForgetCircle,
 }
 
 #[cfg(feature = "planted-bugs")]
@@ -52,7 +62,7 @@ mod with_bugs {
     static PLANTED: AtomicU8 = AtomicU8::new(0);
 
     /// All bugs there are, with their names.
-    pub const ALL: [(&str, Plant); 18] = [
+    pub const ALL: [(&str, Plant); 23] = [
         ("skip-sync", Plant::SkipSync),
         ("see-too-many", Plant::SeeTooMany),
         ("see-too-few", Plant::SeeTooFew),
@@ -70,7 +80,12 @@ mod with_bugs {
         ("forget-chain", Plant::ForgetChain),
         ("undo-once", Plant::UndoOnce),
         ("count-cut", Plant::CountCut),
+        ("keep-freed", Plant::KeepFreed),
         ("lose-entry", Plant::LoseEntry),
+        ("skip-checksum", Plant::SkipChecksum),
+        ("skip-undo-checksum", Plant::SkipUndoChecksum),
+        ("forget-hand-over", Plant::ForgetHandOver),
+        ("forget-circle", Plant::ForgetCircle),
     ];
 
     /// Plants a bug in every store of this process, in place of the one before.

@@ -8,7 +8,7 @@ use crate::btree::node;
 use crate::btree::tree::{DESCENTS_MAX, Passing, Shared};
 use crate::error::StoreError;
 use crate::ids::PageId;
-use crate::mvcc::{self, Reader, Visible};
+use crate::mvcc::{self, Past, Reader, Visible};
 use crate::pager::frame::SharedGuard;
 use crate::store::{Inner, Store};
 use crate::trees::{Tree, TreeState};
@@ -190,6 +190,22 @@ impl Walk {
         }
     }
 
+    /// Goes on with this key.
+    fn leave_before(&mut self, key: &[u8]) {
+        match self.direction {
+            Direction::Forward => {
+                self.start.clear();
+                self.start.extend_from_slice(key);
+            }
+            Direction::Backward => {
+                let end = self.end.get_or_insert_default();
+                end.clear();
+                end.extend_from_slice(key);
+                end.push(0);
+            }
+        }
+    }
+
     /// The keys between this place and a later one, `None` if there are none.
     pub(crate) fn walked<'a>(&'a self, later: &'a Walk) -> Option<(&'a [u8], Option<&'a [u8]>)> {
         let (lower, upper) = match (self.direction, later.done) {
@@ -221,6 +237,31 @@ impl Inner {
             return Err(StoreError::TreeGone(tree.id()));
         }
         self.with_tree(tree, || tree.root.leaf::<Passing>(&self.pool, seek))
+    }
+
+    /// Reads one record whose visible version, or one on the way to it, lies in the undo file.
+    #[cold]
+    pub(crate) fn get_filed<R>(
+        &self,
+        tree: &TreeState,
+        key: &[u8],
+        reader: Reader<'_>,
+        mut past: Past,
+        found: impl FnOnce(&[u8]) -> R,
+    ) -> Result<Option<R>, StoreError> {
+        loop {
+            past.bring(&self.undo)?;
+            let guard = self.leaf(tree, Seek::At(key))?;
+            let body = guard.body();
+            let Ok(index) = node::search(body, key) else { return Ok(None) };
+            let (version, _, value) = node::record(body, index);
+            match mvcc::find_visible(reader, version, value, &self.txns, &self.undo, &mut past)? {
+                Visible::InLeaf => return Ok(value.map(found)),
+                Visible::InPast => return Ok(Some(found(&past.value))),
+                Visible::Absent => return Ok(None),
+                Visible::Filed => {}
+            }
+        }
     }
 
     /// Asks the file for the leaves from `seek` on, of those under one parent, but for what was asked up to `asked`. Answers
@@ -262,11 +303,15 @@ impl Store {
         if reader.sees(version, &inner.txns) {
             return Ok(value.map(found));
         }
-        let mut scratch = Vec::new();
-        match mvcc::find_visible(reader, version, value, &inner.txns, &inner.undo, &mut scratch)? {
+        let mut past = Past::default();
+        match mvcc::find_visible(reader, version, value, &inner.txns, &inner.undo, &mut past)? {
             Visible::InLeaf => Ok(value.map(found)),
-            Visible::InScratch => Ok(Some(found(&scratch))),
+            Visible::InPast => Ok(Some(found(&past.value))),
             Visible::Absent => Ok(None),
+            Visible::Filed => {
+                drop(guard);
+                inner.get_filed(&tree.state, key, reader, past, found)
+            }
         }
     }
 
@@ -287,7 +332,7 @@ impl Store {
         }
         let root = tree.state.root;
         let mut leaves = [PageId(0); DESCENTS_MAX];
-        let mut scratch = Vec::new();
+        let mut past = Past::default();
         for (group, some) in keys.chunks(DESCENTS_MAX).enumerate() {
             inner.with_tree(&tree.state, || root.guess_leaves(&inner.pool, some, &mut leaves))?;
             for (number, key) in some.iter().enumerate() {
@@ -304,12 +349,16 @@ impl Store {
                     continue;
                 };
                 let (version, _, value) = node::record(body, at);
-                let seen =
-                    mvcc::find_visible(reader, version, value, &inner.txns, &inner.undo, &mut scratch)?;
-                match seen {
+                match mvcc::find_visible(reader, version, value, &inner.txns, &inner.undo, &mut past)? {
                     Visible::InLeaf => found(index, value),
-                    Visible::InScratch => found(index, Some(&scratch)),
+                    Visible::InPast => found(index, Some(&past.value)),
                     Visible::Absent => found(index, None),
+                    Visible::Filed => {
+                        drop(guard);
+                        let past = std::mem::take(&mut past);
+                        let value = inner.get_filed(&tree.state, key, reader, past, <[u8]>::to_vec)?;
+                        found(index, value.as_deref());
+                    }
                 }
             }
         }
@@ -324,7 +373,7 @@ impl Store {
             tree: Arc::clone(&tree.state),
             walk: Walk::new(range),
             key: Vec::new(),
-            scratch: Vec::new(),
+            past: Past::default(),
         }
     }
 
@@ -408,7 +457,7 @@ pub struct Scan {
     tree: Arc<TreeState>,
     walk: Walk,
     key: Vec<u8>,
-    scratch: Vec<u8>,
+    past: Past,
 }
 
 impl Scan {
@@ -422,38 +471,49 @@ impl Scan {
         reader: Reader<'_>,
         mut row: impl FnMut(&[u8], &[u8]) -> ControlFlow<()>,
     ) -> Result<bool, StoreError> {
-        let Scan { store, tree, walk, key, scratch } = self;
+        let Scan { store, tree, walk, key, past } = self;
         let inner = &*store.inner;
-        let Some((guard, from, to)) = walk.next_leaf(inner, tree)? else { return Ok(false) };
-        let body = guard.body();
-        key.clear();
-        key.extend_from_slice(node::prefix(body));
-        let prefix_len = key.len();
-        for step in from..to {
-            let index = match walk.direction {
-                Direction::Forward => step,
-                Direction::Backward => to - 1 - (step - from),
-            };
-            let (version, suffix, value) = node::record(body, index);
-            let value = if reader.sees(version, &inner.txns) {
-                value
-            } else {
-                match mvcc::find_visible(reader, version, value, &inner.txns, &inner.undo, scratch)? {
-                    Visible::InLeaf => value,
-                    Visible::InScratch => Some(scratch.as_slice()),
-                    Visible::Absent => None,
+        'again: loop {
+            let Some((guard, from, to)) = walk.next_leaf(inner, tree)? else { return Ok(false) };
+            let body = guard.body();
+            key.clear();
+            key.extend_from_slice(node::prefix(body));
+            let prefix_len = key.len();
+            let mut last_seen = u64::MAX;
+            for step in from..to {
+                let index = match walk.direction {
+                    Direction::Forward => step,
+                    Direction::Backward => to - 1 - (step - from),
+                };
+                let (version, suffix, value) = node::record(body, index);
+                let value = if reader.sees_next(version, &inner.txns, &mut last_seen) {
+                    value
+                } else {
+                    match mvcc::find_visible(reader, version, value, &inner.txns, &inner.undo, past)? {
+                        Visible::InLeaf => value,
+                        Visible::InPast => Some(past.value.as_slice()),
+                        Visible::Absent => None,
+                        Visible::Filed => {
+                            key.truncate(prefix_len);
+                            key.extend_from_slice(suffix);
+                            walk.leave_before(key);
+                            drop(guard);
+                            past.bring(&inner.undo)?;
+                            continue 'again;
+                        }
+                    }
+                };
+                let Some(value) = value else { continue };
+                key.truncate(prefix_len);
+                key.extend_from_slice(suffix);
+                if row(key, value).is_break() {
+                    walk.leave_key(key);
+                    return Ok(true);
                 }
-            };
-            let Some(value) = value else { continue };
-            key.truncate(prefix_len);
-            key.extend_from_slice(suffix);
-            if row(key, value).is_break() {
-                walk.leave_key(key);
-                return Ok(true);
             }
+            walk.leave_leaf(&guard);
+            return Ok(!walk.is_done());
         }
-        walk.leave_leaf(&guard);
-        Ok(!walk.is_done())
     }
 
     /// Calls `row` for all records that are left, until `Break`.

@@ -48,6 +48,12 @@ const UNDO_POOL_SHARE: u64 = 8;
 /// A transaction's changes that wait for the log in memory, if not told otherwise.
 const TXN_LOG_MEMORY_BYTES: usize = 4 << 20;
 
+/// How long the log may be, if not told otherwise.
+pub const LOG_CAPACITY_BYTES: u64 = 1 << 30;
+
+/// Leaves of a dropped tree freed in one passage of the gate, if not told otherwise: some 10 us.
+const DROP_LEAVES_MAX: u32 = 64;
+
 /// So many different damages are told to the listener.
 const DAMAGES_TOLD_MAX: usize = 1_000;
 
@@ -71,8 +77,9 @@ pub struct Options {
     pub log: LogOptions,
     /// Run purge, checkpoints and log flushes on threads of their own. Without, they happen when told.
     pub background_threads: bool,
-    /// Begin a checkpoint when the log grew by this much since the last.
-    pub checkpoint_log_bytes: u64,
+    /// The log may be about so long since the last checkpoint (`innodb_redo_log_capacity`); the next one begins at half of it. What large
+    /// transactions keep comes on top ([`LogOptions::transaction_span_bytes_max`]).
+    pub log_capacity_bytes: u64,
     /// Begin a checkpoint when this long passed since the last and something changed.
     pub checkpoint_interval: Duration,
     /// Begin a checkpoint when two fifths of all pages changed, and this many bytes of them: until it ends the data file holds
@@ -80,6 +87,8 @@ pub struct Options {
     pub checkpoint_dirty_bytes: u64,
     /// A checkpoint syncs whenever it has written this many bytes of pages, and may pause then.
     pub checkpoint_piece_bytes: u64,
+    /// So many leaves of a dropped tree are freed at a time: nobody writes meanwhile.
+    pub drop_leaves_max: u32,
 }
 
 impl Default for Options {
@@ -91,10 +100,11 @@ impl Default for Options {
             undo_segment_bytes: 64 << 10,
             log: LogOptions::default(),
             background_threads: true,
-            checkpoint_log_bytes: 512 << 20,
+            log_capacity_bytes: LOG_CAPACITY_BYTES,
             checkpoint_interval: Duration::from_secs(60),
             checkpoint_dirty_bytes: 96 << 20,
             checkpoint_piece_bytes: 1 << 20,
+            drop_leaves_max: DROP_LEAVES_MAX,
         }
     }
 }
@@ -138,6 +148,8 @@ pub(crate) struct Inner {
     pub(crate) counters: Counters,
     /// The most memory that one transaction's changes on their way to the log took.
     txn_log_memory_peak: AtomicU64,
+    /// What the purge thread has used of processors, in microseconds.
+    pub(crate) purge_cpu_micros: AtomicU64,
     stopped: OnceLock<Arc<str>>,
     damage_listener: OnceLock<DamageListener>,
     /// What of damage was told already.
@@ -188,6 +200,8 @@ pub struct Status {
     pub pages_written: u64,
     pub pages_evicted: u64,
     pub tombstones_purged: u64,
+    /// Microseconds of processor time that the purge thread has used; 0 without such a thread.
+    pub purge_cpu_micros: u64,
     /// Old versions left out of their records' chains because no snapshot sees them.
     pub versions_merged: u64,
     /// Now: pages of all trees.
@@ -233,6 +247,20 @@ pub struct Status {
     /// Now: bytes of memory that shared, waiting and range locks take, about.
     pub lock_bytes: u64,
     pub log_bytes_written: u64,
+    /// Now: how long the log may be since the last checkpoint, in bytes.
+    pub log_capacity_bytes: u64,
+    /// Now: position of the last checkpoint.
+    pub log_checkpoint_position: u64,
+    /// Now: position of the log's end.
+    pub log_end: u64,
+    /// Now: position up to which it is durable.
+    pub log_durable: u64,
+    /// Now: bytes of the log's files, spares included.
+    pub log_file_bytes: u64,
+    /// Times that a transaction was slowed because writers outran the checkpoint.
+    pub log_delays: u64,
+    /// Microseconds of that, all together.
+    pub log_delay_micros: u64,
     /// Parts of large transactions.
     pub log_parts: u64,
     /// The most memory that one transaction's changes on their way to the log took, in bytes. Of those that fit one record of
@@ -248,9 +276,10 @@ impl Store {
     /// # Errors
     /// [`OpenError`]; the folder is then as it was.
     pub fn open(env: &Env, path: &Path, options: Options) -> Result<Store, OpenError> {
-        let inner = Arc::new(crate::upkeep::recover::open(env, path, options)?);
-        let store = Store { inner };
-        crate::upkeep::recover::replay_log(&store, path)?;
+        let (inner, damaged) = crate::upkeep::recover::open(env, path, options)?;
+        let store = Store { inner: Arc::new(inner) };
+        crate::upkeep::recover::replay_log(&store, path)
+            .map_err(|error| crate::upkeep::recover::blame_superblock(error, damaged))?;
         if store.inner.options.background_threads {
             let log = store.inner.log.get().expect("the log is open");
             let failed = |error: LogError| OpenError::Store(log_failed(&error));
@@ -386,6 +415,11 @@ impl Store {
         }
     }
 
+    /// Changes how long the log may be ([`Options::log_capacity_bytes`]).
+    pub fn set_log_capacity(&self, bytes: u64) {
+        self.inner.checkpointer.pressure.set_capacity(bytes);
+    }
+
     /// Writes a checkpoint: afterwards a restart replays only later commits.
     ///
     /// # Errors
@@ -443,6 +477,7 @@ impl Store {
             pages_written: counters.pages_written.get(),
             pages_evicted: pool.pages_evicted.load(Ordering::Relaxed),
             tombstones_purged: counters.tombstones_purged.get(),
+            purge_cpu_micros: inner.purge_cpu_micros.load(Ordering::Relaxed),
             versions_merged: counters.versions_merged.get(),
             page_count: inner.pool.page_count(),
             file_blocks: inner.checkpointer.figures.file_blocks.load(Ordering::Relaxed),
@@ -462,6 +497,13 @@ impl Store {
             oldest_snapshot_age_ms: inner.oldest_snapshot_age() / 1_000_000,
             newest_commit: inner.newest.load(Ordering::Relaxed),
             log_bytes_written: log.written_bytes,
+            log_capacity_bytes: inner.checkpointer.pressure.capacity(),
+            log_checkpoint_position: inner.checkpointer.position().0,
+            log_end: inner.log.get().map_or(0, |log| log.end_lsn().0),
+            log_durable: inner.log.get().map_or(0, |log| log.durable_lsn().0),
+            log_file_bytes: log.file_bytes,
+            log_delays: inner.checkpointer.pressure.delays.load(Ordering::Relaxed),
+            log_delay_micros: inner.checkpointer.pressure.delay_micros.load(Ordering::Relaxed),
             log_parts: log.parts,
             txn_log_memory_peak: inner.txn_log_memory_peak.load(Ordering::Relaxed),
             log_writes: log.writes,
@@ -522,6 +564,7 @@ impl Inner {
             worker: Worker::default(),
             counters: Counters::default(),
             txn_log_memory_peak: AtomicU64::new(0),
+            purge_cpu_micros: AtomicU64::new(0),
             stopped: OnceLock::new(),
             damage_listener: OnceLock::new(),
             told: Mutex::default(),
@@ -582,7 +625,12 @@ impl Inner {
         if is_full && self.options.background_threads {
             return Err(StoreError::DiskFull { what: DATA }); // The upkeep thread tries again and again.
         }
-        if is_full || dirty > self.pool.dirty_max() { self.make_room() } else { Ok(()) }
+        let dirty_max = self.pool.dirty_max();
+        if is_full || (dirty > dirty_max && !self.wait_for_clean(dirty_max)) {
+            self.make_room()
+        } else {
+            Ok(())
+        }
     }
 
     /// As [`Inner::with_room`], for who takes changes back and cannot be told to try later: waits until there is room.
@@ -667,6 +715,10 @@ impl Inner {
                         Err(Fault::Store(error)) => return Err(error),
                         _ => {}
                     }
+                }
+                Fault::Filed(entry) => {
+                    reads += 1;
+                    env::blocking::around(|| self.undo.bring(entry))?;
                 }
                 Fault::NoFrame if rooms == ROOM_ATTEMPTS => return Err(StoreError::PoolExhausted),
                 Fault::NoFrame => {

@@ -243,6 +243,18 @@ mod explored {
                     ) -> Result<$value, $value> {
                         self.compare_exchange(is, becomes, done, not)
                     }
+                    pub(crate) fn fetch_update(
+                        &self, done: Ordering, read: Ordering, mut change: impl FnMut($value) -> Option<$value>,
+                    ) -> Result<$value, $value> {
+                        let mut is = self.load(read);
+                        while let Some(becomes) = change(is) {
+                            match self.compare_exchange(is, becomes, done, read) {
+                                Ok(before) => return Ok(before),
+                                Err(other) => is = other,
+                            }
+                        }
+                        Err(is)
+                    }
                     pub(crate) fn get_mut(&mut self) -> &mut $value {
                         self.0.get_mut()
                     }

@@ -249,3 +249,26 @@ fn locks_given_back_take_no_room() {
     assert!(other.update(&tree, &7_u32.to_be_bytes(), b"new", NOWAIT).is_err());
     assert!(other.update(&tree, &8_u32.to_be_bytes(), b"new", NOWAIT).unwrap());
 }
+
+/// Intervals that meet become one segment, whatever their order; each one that goes wakes who waits in it.
+#[test]
+fn who_waits_in_an_interval_hears_of_its_end_though_it_has_grown_to_the_left() {
+    let (store, tree) = fresh();
+    let mut reader = store.begin();
+    reader.set_range_locks(true);
+    for (lower, upper) in [(b"f", b"k"), (b"s", b"u"), (b"c", b"f")] {
+        reader.lock_range(&tree, lower, Some(upper)).unwrap();
+    }
+    let writer = std::thread::spawn({
+        let (store, tree) = (store.clone(), tree.clone());
+        move || {
+            let mut txn = store.begin();
+            txn.insert(&tree, b"h", b"new", LockWait::Timeout(Duration::from_secs(10)))
+        }
+    });
+    while store.lock_waiters().is_empty() {
+        std::thread::yield_now();
+    }
+    reader.rollback().unwrap();
+    writer.join().unwrap().expect("nobody keeps it waiting");
+}

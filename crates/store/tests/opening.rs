@@ -56,7 +56,9 @@ fn a_folder_of_a_newer_program_is_refused_and_left_alone() {
     let folder = world.env().disk.folder(Path::new(FOLDER), false).unwrap();
     let file = folder.open("data", FileOptions::existing()).unwrap();
     for block in 0..2 {
-        file.write_at(block * store::PAGE_BYTES as u64 + 8, &7u32.to_le_bytes()).unwrap();
+        for place in [8, 72] {
+            file.write_at(block * store::PAGE_BYTES as u64 + place, &7u32.to_le_bytes()).unwrap();
+        }
     }
     let before = world.disk().content(Path::new(FOLDER), "data");
     let error = open(&world).unwrap_err();

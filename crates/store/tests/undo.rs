@@ -1,9 +1,12 @@
 //! Old versions beyond what memory is for: filed, read back, merged, given back; and what a broken disk does to them.
 
+use env::blocking::{self, BlockingHook};
 use env::simulated::{Faults, SimWorld};
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::path::Path;
+use std::rc::Rc;
 use store::{LockWait, Options, ReadView, ScanRange, Store, StoreError, Tree, TreeId, WriteError};
 
 const NOWAIT: LockWait = LockWait::Nowait;
@@ -336,4 +339,165 @@ fn rolled_back_parts_hold_no_log() {
     let folder = world.env().disk.folder(Path::new("/data"), false).unwrap();
     let segments = folder.list().unwrap().iter().filter(|name| name.starts_with("log.0")).count();
     assert!(segments <= 2, "{:?}", folder.list());
+}
+
+/// A large value is a row of chunks, and so is what its deletion leaves behind.
+#[test]
+fn a_large_deletion_is_purged_a_piece_at_a_time() {
+    let world = SimWorld::new(11);
+    let (store, tree) = fresh(&world, 1 << 20);
+    const ROWS: u32 = 20_000;
+    for half in 0..2 {
+        let mut txn = store.begin();
+        for number in 0..ROWS {
+            txn.put(&tree, &key(number), &value(number, half), NOWAIT).unwrap();
+        }
+        txn.commit().unwrap();
+    }
+    let mut txn = store.begin();
+    for number in 0..ROWS {
+        assert!(txn.delete(&tree, &key(number), NOWAIT).unwrap());
+    }
+    txn.commit().unwrap();
+    let mut before = store.status().tombstones_purged;
+    loop {
+        let more = store.purge_tick().unwrap();
+        let purged = store.status().tombstones_purged;
+        assert!(purged - before <= 4096, "{} in one piece", purged - before);
+        before = purged;
+        put(&store, &tree, ROWS + 1, b"beside it");
+        if !more {
+            break;
+        }
+    }
+    assert!(before >= u64::from(ROWS), "{before}");
+    assert_eq!(store.check_tree(&tree).unwrap().1, 1);
+}
+
+const ROWS: u32 = 200;
+
+/// Who gets the place of a thread that waits: writes to the leaves that the thread was reading.
+struct Writer {
+    store: Store,
+    tree: Tree,
+    waits: Cell<u32>,
+    is_writing: Cell<bool>,
+    only_counts: Cell<bool>,
+}
+
+impl BlockingHook for Writer {
+    fn enter(&self) {
+        if self.is_writing.get() {
+            return; // Its own wait.
+        }
+        let wait = self.waits.get();
+        self.waits.set(wait + 1);
+        if self.only_counts.get() || !wait.is_multiple_of(3) {
+            return;
+        }
+        self.is_writing.set(true);
+        let mut txn = self.store.begin();
+        for number in [wait % ROWS, (wait * 7) % ROWS] {
+            txn.put(&self.tree, &key(number), &value(number, 90 + wait % 5), NOWAIT).unwrap();
+        }
+        // Most is taken back, so that leaves come to be what they were.
+        match wait % 12 {
+            0 => drop(txn.commit().unwrap()),
+            _ => txn.rollback().unwrap(),
+        }
+        if wait.is_multiple_of(16) {
+            self.store.purge_tick().unwrap();
+        }
+        self.is_writing.set(false);
+    }
+
+    fn leave(&self) {}
+}
+
+#[test]
+fn what_was_filed_is_read_without_a_latch_while_others_write() {
+    let world = SimWorld::new(12);
+    let (store, tree) = fresh(&world, 4 << 10);
+    let mut views = Vec::new();
+    for round in 0..4 {
+        for number in 0..ROWS {
+            if round > 0 && (number + round) % 9 == 0 {
+                let mut txn = store.begin();
+                txn.delete(&tree, &key(number), NOWAIT).unwrap();
+                txn.commit().unwrap();
+            } else {
+                put(&store, &tree, number, &value(number, round));
+            }
+        }
+        let view = store.read_view();
+        let rows = all(&store, &tree, &view).unwrap();
+        views.push((view, rows));
+    }
+    let writer = Rc::new(Writer {
+        store: store.clone(),
+        tree: tree.clone(),
+        waits: Cell::new(0),
+        is_writing: Cell::new(false),
+        only_counts: Cell::new(false),
+    });
+    assert!(blocking::install(Some(Rc::clone(&writer) as Rc<dyn BlockingHook>)).is_none());
+    let mut waits = Vec::new();
+    for (view, rows) in &views[..3] {
+        assert_eq!(all(&store, &tree, view).unwrap(), *rows);
+        let mut found = Vec::new();
+        let mut scan = store.scan(&tree, &ScanRange::all().backward());
+        let pair = |key: &[u8], value: &[u8]| (key.to_vec(), value.to_vec());
+        scan.for_each(view.reader(), |key, value| {
+            found.push(pair(key, value));
+            ControlFlow::Continue(())
+        })
+        .unwrap();
+        assert_eq!(found, rows.iter().rev().map(|(key, value)| pair(key, value)).collect::<Vec<_>>());
+        let keys: Vec<[u8; 4]> = (0..ROWS).map(key).collect();
+        let all_keys: Vec<&[u8]> = keys.iter().map(|key| &key[..]).collect();
+        store
+            .get_many(&tree, &all_keys, view.reader(), |index, value| {
+                assert_eq!(value, rows.get(&keys[index][..]).map(Vec::as_slice), "{index}");
+            })
+            .unwrap();
+        for key in &keys {
+            let found = store.get(&tree, key, view.reader(), <[u8]>::to_vec).unwrap();
+            assert_eq!(found.as_ref(), rows.get(&key[..]));
+        }
+        waits.push(writer.waits.replace(0));
+    }
+    // How much of each lies in the file depends on what purge has taken meanwhile.
+    assert!(waits.iter().sum::<u32>() > 0, "{waits:?}");
+    // The first updater wins: what only locked the rows lies in the file, too.
+    blocking::install(None);
+    let snapshot = store.read_view();
+    for number in 0..ROWS {
+        let mut txn = store.begin();
+        txn.lock_current(&tree, &key(number), store::LockMode::Exclusive, NOWAIT, |_| ()).unwrap();
+        if number % 2 == 0 {
+            txn.put(&tree, &key(number), b"newer", NOWAIT).unwrap();
+        }
+        txn.commit().unwrap();
+    }
+    for number in 300..600 {
+        put(&store, &tree, number, &value(number, 1));
+    }
+    blocking::install(Some(Rc::clone(&writer) as Rc<dyn BlockingHook>));
+    writer.only_counts.set(true);
+    let mut txn = store.begin();
+    txn.set_first_updater_wins(Some(snapshot.csn()));
+    let mut newer = 0;
+    for number in (0..ROWS).step_by(3) {
+        for mode in [store::LockMode::Shared, store::LockMode::Exclusive] {
+            match txn.lock_current(&tree, &key(number), mode, NOWAIT, |_| ()) {
+                Ok(_) => {}
+                Err(WriteError::ChangedSinceSnapshot) => newer += 1,
+                Err(error) => panic!("{error}"),
+            }
+        }
+    }
+    assert!(newer >= 40 && writer.waits.replace(0) > 0, "{newer}");
+    txn.rollback().unwrap();
+    blocking::install(None);
+    store.check().unwrap();
 }

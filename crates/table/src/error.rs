@@ -19,6 +19,8 @@ pub enum WriteError {
     Interrupted,
     /// The locks of all transactions take all the memory they may. 1206 (HY000).
     TooManyLocks,
+    /// Too many wait already: no thread is left to wait for a lock. 1135.
+    NoThread,
     /// `innodb_snapshot_isolation`: the row was changed after the transaction's snapshot. 1020 (HY000).
     ChangedSinceSnapshot,
     /// The keys of index `index` are longer than the store takes. 1071 (42000).
@@ -125,6 +127,7 @@ impl fmt::Display for WriteError {
             Self::TooManyLocks => {
                 formatter.write_str("The total number of locks exceeds the lock table size")
             }
+            Self::NoThread => formatter.write_str("No thread to wait for a lock"),
             Self::ChangedSinceSnapshot => formatter.write_str("Record has changed since last read"),
             Self::KeyTooLong { .. } => {
                 write!(
@@ -161,6 +164,7 @@ pub(crate) fn from_store(error: store::WriteError, index: usize) -> WriteError {
         store::WriteError::Locked { .. } => WriteError::Locked,
         store::WriteError::Interrupted => WriteError::Interrupted,
         store::WriteError::TooManyLocks => WriteError::TooManyLocks,
+        store::WriteError::NoThread => WriteError::NoThread,
         store::WriteError::ChangedSinceSnapshot => WriteError::ChangedSinceSnapshot,
         store::WriteError::TooLarge { .. } => WriteError::KeyTooLong { index },
         store::WriteError::Store(error) => WriteError::Store(error),

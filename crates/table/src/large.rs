@@ -22,7 +22,7 @@ pub(crate) const CHUNK_BYTES: usize = store::RECORD_BYTES_MAX - KEY_BYTES;
 /// Bytes of a chunk's key.
 const KEY_BYTES: usize = 12;
 /// From this length on a value has a stream of its own.
-pub(crate) const OWN_STREAM_BYTES: usize = 64 << 10;
+pub const OWN_STREAM_BYTES: usize = 64 << 10;
 
 /// Chunks of a long value that are in memory on their way into the table.
 const PIECE_CHUNKS: usize = 64;
@@ -67,6 +67,49 @@ pub trait LongValue: std::fmt::Debug + Send + Sync {
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> std::io::Result<()>;
 }
 
+/// Where a value comes from that goes into the table a piece at a time.
+#[derive(Clone, Debug)]
+pub(crate) enum Long {
+    /// From somewhere else.
+    Elsewhere(Arc<dyn LongValue>),
+    /// From among the large values of a table.
+    Place(Arc<Table>, LargeReference),
+}
+
+impl Long {
+    pub(crate) fn byte_count(&self) -> u64 {
+        match self {
+            Long::Elsewhere(value) => value.byte_count(),
+            Long::Place(_, reference) => reference.length,
+        }
+    }
+
+    /// Makes `piece` the `count` bytes from `offset` on; a place is read as `reader` sees it.
+    fn read_at(
+        &self,
+        offset: u64,
+        count: usize,
+        reader: Option<Reader<'_>>,
+        piece: &mut Vec<u8>,
+    ) -> Result<(), WriteError> {
+        match self {
+            Long::Elsewhere(value) => {
+                piece.resize(count, 0);
+                value.read_at(offset, piece).map_err(|error| WriteError::LongValue(Arc::new(error)))
+            }
+            Long::Place(table, reference) => {
+                let Some(reader) = reader else {
+                    return Err(
+                        StoreError::Limit("a value of another table is copied without a snapshot").into()
+                    );
+                };
+                piece.clear();
+                Ok(table.fetch_large_piece(reader, *reference, offset, count as u64, piece)?)
+            }
+        }
+    }
+}
+
 impl Table {
     /// Writes `bytes` as a new stream.
     pub(crate) fn write_stream(
@@ -83,19 +126,18 @@ impl Table {
     pub(crate) fn write_long_stream(
         &self,
         transaction: &mut Transaction,
-        value: &dyn LongValue,
+        value: &Long,
+        reader: Option<Reader<'_>>,
     ) -> Result<u64, WriteError> {
         let stream = self.next_stream()?;
         let byte_count = value.byte_count();
-        let mut piece = vec![0; PIECE_CHUNKS * CHUNK_BYTES];
+        let mut piece = Vec::with_capacity(PIECE_CHUNKS * CHUNK_BYTES);
         let mut offset = 0;
         while offset < byte_count {
-            let count = (byte_count - offset).min(piece.len() as u64) as usize;
-            value
-                .read_at(offset, &mut piece[..count])
-                .map_err(|error| WriteError::LongValue(Arc::new(error)))?;
+            let count = (byte_count - offset).min((PIECE_CHUNKS * CHUNK_BYTES) as u64) as usize;
+            value.read_at(offset, count, reader, &mut piece)?;
             let first = (offset / CHUNK_BYTES as u64) as u32;
-            self.write_chunks(transaction, stream, first, &piece[..count])?;
+            self.write_chunks(transaction, stream, first, &piece)?;
             offset += count as u64;
         }
         LARGE_VALUE_BYTES_STREAMED.add(byte_count);

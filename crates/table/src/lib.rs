@@ -32,9 +32,11 @@ pub use check::{CheckDepth, CheckEnd, PROBLEMS_MAX, check_dictionary, tree_owner
 pub use error::{DuplicateKey, ForeignKeyViolation, WriteError};
 pub use foreign_key::ForeignKeys;
 pub use index_build::{ColumnOrigin, IndexBuild, NewIndexes};
-pub use large::{LARGE_VALUE_BYTES_READ, LARGE_VALUE_BYTES_STREAMED, LARGE_VALUES_READ, LongValue};
+pub use large::{
+    LARGE_VALUE_BYTES_READ, LARGE_VALUE_BYTES_STREAMED, LARGE_VALUES_READ, LongValue, OWN_STREAM_BYTES,
+};
 pub use metadata_lock::{MetadataLock, MetadataLockError, MetadataMode, Others, Patience};
-pub use part::{Columns, Judge, Part, PartKind, Verdict, Whole};
+pub use part::{Columns, Judge, LargePlace, Part, PartKind, Verdict, Whole};
 pub use print::print_cell;
 pub use read::{ScanRequest, TableScan};
 pub use row_notes::{Note, NotedRow, RowNotes, TakenNotes, TooManyChanges};

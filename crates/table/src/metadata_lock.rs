@@ -21,6 +21,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use env::blocking::Refused;
 use parking_lot::{Condvar, Mutex, MutexGuard};
 
 /// Set while somebody holds or wants the lock alone.
@@ -75,6 +76,17 @@ pub enum MetadataLockError {
     Timeout,
     /// Who waited was killed. Client sees 1317.
     Killed,
+    /// Too many wait already; it was not waited. Client sees 1135, if the statement cannot be given again.
+    NoThread,
+}
+
+impl From<Refused> for MetadataLockError {
+    fn from(refused: Refused) -> MetadataLockError {
+        match refused {
+            Refused::NoThread => MetadataLockError::NoThread,
+            Refused::TimeOver => MetadataLockError::Timeout,
+        }
+    }
 }
 
 /// How long to wait, and what ends the wait before.
@@ -118,7 +130,10 @@ impl MetadataLock {
         if self.try_lock(mode) {
             return Ok(());
         }
-        let _blocking = env::blocking::enter();
+        if (patience.killed)() {
+            return Err(MetadataLockError::Killed);
+        }
+        let _blocking = env::blocking::try_enter()?;
         let mut left = patience.time;
         let mut guard = self.waiting.lock();
         if mode != MetadataMode::Alone {

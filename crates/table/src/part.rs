@@ -55,8 +55,8 @@ pub enum PartKind {
     },
     /// All of the value, or where it lies: what [`Whole::read`] reads.
     Whole {
-        /// A large value is not read, only referred to.
-        apart: bool,
+        /// A large value is not read, only referred to, by a reference that names its table by this number; `None`: read.
+        apart: Option<u32>,
     },
     /// An integer, 1 or 0: what the judge says. A large value is read in pieces until it says something.
     Judged(Arc<dyn Judge>),
@@ -67,9 +67,23 @@ pub enum PartKind {
 pub enum Whole<'a> {
     /// The value.
     Here(&'a [u8]),
-    /// Where it is, for [`crate::Table::fetch_large_piece`], and its first bytes.
-    Apart(LargeReference, &'a [u8]),
+    /// It lies apart.
+    Apart(LargePlace<'a>),
 }
+
+/// Where a value lies.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct LargePlace<'a> {
+    /// The number that the read gave the table.
+    pub table: u32,
+    /// Where it is there, for [`crate::Table::fetch_large_piece`].
+    pub reference: LargeReference,
+    /// Its first bytes.
+    pub prefix: &'a [u8],
+}
+
+/// Bytes of a table's number.
+const TABLE_BYTES: usize = 4;
 
 impl<'a> Whole<'a> {
     pub(crate) const HERE: u8 = 0;
@@ -79,13 +93,27 @@ impl<'a> Whole<'a> {
     #[must_use]
     pub fn read(bytes: &'a [u8]) -> Self {
         match bytes.split_first() {
-            Some((&Self::APART, rest)) => match LargeReference::read(rest) {
-                Some(reference) => Self::Apart(reference, &rest[REFERENCE_BYTES..]),
-                None => Self::Here(&[]),
-            },
+            Some((&Self::APART, rest)) => {
+                let place = rest.split_first_chunk::<TABLE_BYTES>().and_then(|(table, rest)| {
+                    let reference = LargeReference::read(rest)?;
+                    let table = u32::from_le_bytes(*table);
+                    Some(LargePlace { table, reference, prefix: &rest[REFERENCE_BYTES..] })
+                });
+                place.map_or(Self::Here(&[]), Self::Apart)
+            }
             Some((_, rest)) => Self::Here(rest),
             None => Self::Here(&[]),
         }
+    }
+}
+
+impl LargePlace<'_> {
+    /// Appends the bytes of a part.
+    pub(crate) fn write(&self, out: &mut Vec<u8>) {
+        out.push(Whole::APART);
+        out.extend_from_slice(&self.table.to_le_bytes());
+        self.reference.write(out);
+        out.extend_from_slice(self.prefix);
     }
 }
 

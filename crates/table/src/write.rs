@@ -9,7 +9,7 @@
 use std::sync::Arc;
 
 use catalog::TableDefinition;
-use store::{LockWait, Savepoint, StoreError, Transaction};
+use store::{LockWait, Reader, Savepoint, StoreError, Transaction};
 use types::{Cell, Decimal, Physical};
 
 use crate::WAIT_INTERNAL;
@@ -18,7 +18,7 @@ use crate::codec::row::{
     write_spilled,
 };
 use crate::error::{DuplicateKey, WriteError, from_store};
-use crate::large::{LongValue, OWN_STREAM_BYTES, ReadFrom};
+use crate::large::{Long, LongValue, OWN_STREAM_BYTES, ReadFrom};
 use crate::print::print_cell;
 use crate::table::{Index, Table, is_null};
 use crate::zone::{TimestampZone, Utc};
@@ -30,6 +30,8 @@ pub struct WriteContext<'a> {
     pub zone: &'a dyn TimestampZone,
     /// How long to wait for rows that others have locked.
     pub wait: LockWait,
+    /// How values are read that are copied from where they lie ([`RowScratch::put_place`]).
+    pub reader: Option<Reader<'a>>,
 }
 
 /// What an update did.
@@ -50,10 +52,10 @@ type CellOf<'f, 'a> = &'f dyn Fn(usize) -> Option<Cell<'a>>;
 #[derive(Clone, Copy, Debug)]
 enum Piece<'a> {
     Bytes(&'a [u8]),
-    /// Stays where it is, in a stream of its own.
+    /// Stays where it is.
     Kept(LargeReference, &'a [u8]),
     /// Lies somewhere else; its first bytes are here.
-    Long(&'a dyn LongValue, &'a [u8]),
+    Long(&'a Long, &'a [u8]),
 }
 
 /// Memory that writing rows needs, for use from row to row: once warm, a row is inserted without an allocation of its own.
@@ -63,13 +65,25 @@ pub struct RowScratch {
     body: BodyScratch,
     entry: EntryBytes,
     /// Columns, by ordinal, whose values lie somewhere else.
-    long: Vec<(usize, Arc<dyn LongValue>)>,
+    long: Vec<(usize, Long)>,
 }
 
 impl RowScratch {
     /// The next rows have `value` in column `ordinal`, which is in no index; their cells hold its first [`PREFIX_BYTES`].
     pub fn put_long(&mut self, ordinal: usize, value: Arc<dyn LongValue>) {
-        self.long.push((ordinal, value));
+        self.long.push((ordinal, Long::Elsewhere(value)));
+    }
+
+    /// As [`RowScratch::put_long`], for a value of [`OWN_STREAM_BYTES`] or more that lies among those of `table`; the
+    /// [`WriteContext`] says how it is read.
+    pub fn put_place(&mut self, ordinal: usize, table: &Arc<Table>, reference: LargeReference) {
+        self.long.push((ordinal, Long::Place(Arc::clone(table), reference)));
+    }
+
+    /// Whether some values of the next rows are not in their cells.
+    #[must_use]
+    pub fn has_long(&self) -> bool {
+        !self.long.is_empty()
     }
 
     /// All values of the next rows are in their cells.
@@ -268,11 +282,11 @@ impl Table {
             let ordinal = variable[number] as usize;
             let Cell::Bytes(bytes) = cells[ordinal] else { return Piece::Bytes(&[]) };
             match long.iter().find(|(of, _)| *of == ordinal) {
-                Some((_, value)) => Piece::Long(&**value, bytes),
+                Some((_, value)) => Piece::Long(value, bytes),
                 None => Piece::Bytes(bytes),
             }
         };
-        self.build_body(transaction, locator.len(), cell, piece, None, context.zone, body)?;
+        self.build_body(transaction, locator.len(), cell, piece, None, context, body)?;
         self.insert_record(transaction, locator, &body.body, cell, context)?;
         for index in 0..self.indexes.len() {
             if self.indexes[index].entries.is_some() {
@@ -350,9 +364,10 @@ impl Table {
         cell: impl Fn(usize) -> Cell<'a>,
         piece: impl Fn(usize) -> Piece<'a>,
         old: Option<(&RowView<'a>, CellOf<'_, 'a>)>,
-        zone: &dyn TimestampZone,
+        context: WriteContext<'_>,
         scratch: &mut BodyScratch,
     ) -> Result<(), WriteError> {
+        let zone = context.zone;
         let BodyScratch { body: out, order, outside, shared, in_shared } = scratch;
         out.clear();
         let layout = self.current_layout();
@@ -388,7 +403,7 @@ impl Table {
         in_shared.clear();
         for (number, place) in outside.iter_mut().enumerate() {
             if let Piece::Long(value, _) = piece(number) {
-                let stream = self.write_long_stream(transaction, value)?;
+                let stream = self.write_long_stream(transaction, value, context.reader)?;
                 *place = Some(LargeReference { stream, offset: 0, length: value.byte_count() });
             }
         }
@@ -517,13 +532,26 @@ impl Table {
         let layout = self.current_layout();
         let old_is_current = version_of(old.body()) == self.definition.row_version;
         let in_index = |ordinal: usize| self.is_in_index(ordinal);
-        // A shared stream is rewritten as a whole, so its unchanged values are needed.
-        let is_shared = |ordinal: usize| {
-            matches!(old.bytes(ordinal), BytesRef::External { reference, .. }
-                if (reference.length as usize) < OWN_STREAM_BYTES)
+        // A stream stays if all of its values do. Of a shared one that loses a value the others are needed, to be written
+        // anew; values of columns that were dropped since are in it, too.
+        let external = |ordinal: usize| match old.bytes(ordinal) {
+            BytesRef::External { reference, prefix } if !old.is_null(ordinal) => Some((reference, prefix)),
+            _ => None,
+        };
+        let stays = |reference: LargeReference| {
+            reference.length as usize >= OWN_STREAM_BYTES
+                || old_is_current
+                    && !changes.iter().any(|&(ordinal, _)| {
+                        layout.variable_columns().contains(&(ordinal as u32))
+                            && external(ordinal).is_some_and(|(other, _)| other.stream == reference.stream)
+                    })
+        };
+        let kept = |ordinal: usize| match changed(ordinal) {
+            None => external(ordinal).filter(|(reference, _)| stays(*reference)),
+            Some(_) => None,
         };
         let old_memory = Materialized::read(self, old, ReadFrom::Current(transaction), |ordinal| {
-            in_index(ordinal) || (changed(ordinal).is_none() && is_shared(ordinal))
+            in_index(ordinal) || (changed(ordinal).is_none() && kept(ordinal).is_none())
         })?;
         let old_cell = |ordinal: usize| old_memory.cell(self, old, ordinal, context.zone);
         let new_cell = |ordinal: usize| changed(ordinal).unwrap_or_else(|| old_cell(ordinal));
@@ -541,11 +569,7 @@ impl Table {
             .iter()
             .map(|&ordinal| {
                 let ordinal = ordinal as usize;
-                if changed(ordinal).is_none()
-                    && !old.is_null(ordinal)
-                    && let BytesRef::External { reference, prefix } = old.bytes(ordinal)
-                    && reference.length as usize >= OWN_STREAM_BYTES
-                {
+                if let Some((reference, prefix)) = kept(ordinal) {
                     return Piece::Kept(reference, prefix);
                 }
                 match new_cell(ordinal) {
@@ -557,7 +581,7 @@ impl Table {
         let mut scratch = BodyScratch::default();
         let copied = old_is_current.then_some((old, &changed as &dyn Fn(usize) -> _));
         let piece = |number: usize| pieces[number];
-        self.build_body(transaction, new_locator.len(), new_cell, piece, copied, context.zone, &mut scratch)?;
+        self.build_body(transaction, new_locator.len(), new_cell, piece, copied, context, &mut scratch)?;
         let body = scratch.body;
 
         // What the old version kept outside and the new one does not keep.

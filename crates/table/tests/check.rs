@@ -10,7 +10,7 @@ use store::{LockWait, ScanRange, Store, Transaction, Tree, TreeId};
 use table::{CheckDepth, CheckEnd, RowScratch, Table, Utc, WriteContext};
 use types::{Cell, CollationId, DataType, TypeKind};
 
-const CONTEXT: WriteContext<'static> = WriteContext { zone: &Utc, wait: LockWait::Nowait };
+const CONTEXT: WriteContext<'static> = WriteContext { zone: &Utc, wait: LockWait::Nowait, reader: None };
 
 /// 40 rows, an index over a string, a unique one with NULLs, large values in own and in shared streams.
 fn filled(store: &Store) -> Arc<Table> {

@@ -14,7 +14,7 @@ use types::vector::{Batch, BytesColumn};
 use types::{Cell, CollationId, DataType, Decimal, TypeKind, Value};
 
 const CONTEXT: WriteContext<'static> =
-    WriteContext { zone: &Utc, wait: LockWait::Timeout(Duration::from_millis(1)) };
+    WriteContext { zone: &Utc, wait: LockWait::Timeout(Duration::from_millis(1)), reader: None };
 
 /// A small generator of random numbers, seeded.
 struct Random(u64);

@@ -86,12 +86,24 @@ struct FileState {
     pending: Vec<Pending>,
     /// Which sectors were ever written.
     written: Vec<bool>,
+    /// Bits that are read the wrong way round, until their byte is written again: offset and bit.
+    flipped: Vec<(usize, u8)>,
 }
 
 impl FileState {
-    fn holding(image: Vec<u8>) -> FileState {
+    fn holding(image: Vec<u8>, mut flipped: Vec<(usize, u8)>) -> FileState {
         let written = vec![true; image.len().div_ceil(SECTOR_BYTES)];
-        FileState { current: image.clone(), durable: image, pending: Vec::new(), written }
+        flipped.retain(|flip| flip.0 < image.len());
+        FileState { current: image.clone(), durable: image, pending: Vec::new(), written, flipped }
+    }
+
+    /// Turns the bits over that were flipped in what was read at `offset`.
+    fn spoil(&self, offset: usize, bytes: &mut [u8]) {
+        for &(at, bit) in &self.flipped {
+            if let Some(byte) = at.checked_sub(offset).and_then(|at| bytes.get_mut(at)) {
+                *byte ^= 1 << bit;
+            }
+        }
     }
 
     /// The sectors of a piece of the file, and whether each was written before.
@@ -200,24 +212,42 @@ impl SimDisk {
     pub fn content(&self, folder: &Path, name: &str) -> Option<Vec<u8>> {
         let state = self.state.lock();
         let id = *state.folders.get(folder)?.current.get(name)?;
-        Some(state.files[id].current.clone())
+        let mut content = state.files[id].current.clone();
+        state.files[id].spoil(0, &mut content);
+        Some(content)
     }
 
-    /// Turns one bit over, as a failing medium does: now and after a crash. False if there is no such byte.
+    /// The files of a folder and how long they are, as a reader sees them now.
+    #[must_use]
+    pub fn lengths(&self, folder: &Path) -> Vec<(String, usize)> {
+        let state = self.state.lock();
+        let names = state.folders.get(folder).into_iter().flat_map(|folder| &folder.current);
+        names.map(|(name, &id)| (name.clone(), state.files[id].current.len())).collect()
+    }
+
+    /// Turns one bit over, as a failing medium does: it is read so, also after a crash, until its byte is written again; turned
+    /// over once more it is right again. False if there is no such byte.
     pub fn flip_bit(&self, folder: &Path, name: &str, offset: usize, bit: u8) -> bool {
         let mut state = self.state.lock();
         let Some(&id) = state.folders.get(folder).and_then(|folder| folder.current.get(name)) else {
             return false;
         };
         let file = &mut state.files[id];
-        let mut flipped = false;
-        for image in [&mut file.current, &mut file.durable] {
-            if let Some(byte) = image.get_mut(offset) {
-                *byte ^= 1 << (bit % 8);
-                flipped = true;
-            }
+        if offset >= file.current.len() {
+            return false;
         }
-        flipped
+        let flip = (offset, bit % 8);
+        match file.flipped.iter().position(|&other| other == flip) {
+            Some(at) => drop(file.flipped.swap_remove(at)),
+            None => file.flipped.push(flip),
+        }
+        true
+    }
+
+    /// Turns all bits back that are still flipped, and says how many.
+    pub fn mend(&self) -> usize {
+        let mut state = self.state.lock();
+        state.files.iter_mut().map(|file| std::mem::take(&mut file.flipped).len()).sum()
     }
 
     /// Cuts the power and draws what survives. Returns a seed for the next world and its disk.
@@ -236,8 +266,9 @@ impl SimDisk {
             }
             for id in names.values_mut() {
                 let image = survivors(&state.files[*id], draw, &mut rng);
+                let flipped = state.files[*id].flipped.clone();
                 *id = files.len();
-                files.push(FileState::holding(image));
+                files.push(FileState::holding(image, flipped));
             }
             let after = FolderState { current: names.clone(), durable: names, ..FolderState::default() };
             folders.insert(path.clone(), after);
@@ -448,6 +479,7 @@ impl State {
         if no_space.is_ok() && done > 0 {
             put(&mut file.current, offset, &bytes[..done]);
             file.mark_written(offset, done);
+            file.flipped.retain(|flip| !(offset..offset + done).contains(&flip.0));
             file.pending.push(Pending::Write { offset, bytes: bytes[..done].to_vec() });
         }
         no_space?;
@@ -464,6 +496,7 @@ impl State {
         let file = &mut self.files[id];
         file.current.resize(len, 0);
         file.written.truncate(len.div_ceil(SECTOR_BYTES));
+        file.flipped.retain(|flip| flip.0 < len);
         file.pending.push(Pending::SetLen(len));
         if step == Step::Crash { Err(crashed()) } else { Ok(()) }
     }
@@ -680,12 +713,12 @@ impl File for SimFile {
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<()> {
         let mut state = self.disk.state.lock();
         state.begin_read(buffer.len())?;
-        let file = &state.files[self.id].current;
-        let bytes = usize::try_from(offset)
-            .ok()
-            .and_then(|start| file.get(start..start.checked_add(buffer.len())?))
-            .ok_or(io::ErrorKind::UnexpectedEof)?;
+        let file = &state.files[self.id];
+        let start = usize::try_from(offset).map_err(|_| io::ErrorKind::UnexpectedEof)?;
+        let range = start..start.checked_add(buffer.len()).ok_or(io::ErrorKind::UnexpectedEof)?;
+        let bytes = file.current.get(range).ok_or(io::ErrorKind::UnexpectedEof)?;
         buffer.copy_from_slice(bytes);
+        file.spoil(start, buffer);
         Ok(())
     }
 

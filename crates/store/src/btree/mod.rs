@@ -1,9 +1,10 @@
 //! Ordered bytes in pages: a B+tree with records only in leaves.
 //!
 //! Read next: `node` (a page's layout), `inner` (finding the child, also while somebody writes), `tree` (descents, splits,
-//! merges), `check` (whether a tree is one).
+//! merges), `free` (the end of a tree), `check` (whether a tree is one).
 
 mod check;
+mod free;
 pub(crate) mod inner;
 pub(crate) mod node;
 pub(crate) mod tree;

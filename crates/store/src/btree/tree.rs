@@ -307,37 +307,6 @@ impl Root {
         Ok(Merge::No)
     }
 
-    /// Frees all pages of the tree. Inside the gate only; readers that still come find it gone. Frees what it can per call
-    /// and says whether anything is left: `pending` holds what is still to be freed and its level.
-    pub(crate) fn free_pages(
-        pool: &Pool,
-        pending: &mut Vec<(PageId, u8)>,
-        budget: usize,
-    ) -> Result<bool, Fault> {
-        for _ in 0..budget {
-            let Some(&(page, level)) = pending.last() else { return Ok(false) };
-            if level == 0 {
-                pool.free_unread(page)?;
-                pending.pop();
-                continue;
-            }
-            let guard = match pool.exclusive(page) {
-                // What is below a damaged page cannot be found: its space is lost, the tree goes all the same.
-                Err(Fault::Store(StoreError::Corrupt { .. } | StoreError::Read { .. })) => {
-                    pool.free_unread(page)?;
-                    pending.pop();
-                    continue;
-                }
-                guard => guard?,
-            };
-            let body = guard.body();
-            pending.pop();
-            pending.extend((0..node::count(body)).map(|index| (node::child(body, index), level - 1)));
-            pool.free(guard);
-        }
-        Ok(!pending.is_empty())
-    }
-
     /// Finds the leaves of many keys at once: the descents go side by side, so that the memory they wait for is fetched
     /// together. Only a guess: latch the leaf and ask [`node::covers`]. `PageId(0)` where a page is not in memory.
     pub(crate) fn guess_leaves(
@@ -551,8 +520,7 @@ mod tests {
                 Some(vec![number as u8; 9])
             );
         }
-        let mut pending = vec![(root.page, root.level(&pool).unwrap())];
-        assert!(!Root::free_pages(&pool, &mut pending, usize::MAX).unwrap());
+        while !root.free_some(&pool, 64).unwrap() {}
         assert!(matches!(
             root.leaf::<Shared>(&pool, Seek::Last),
             Err(Fault::Store(StoreError::TreeGone(TreeId(9))))

@@ -114,6 +114,12 @@ impl Segments {
     }
 
     fn remove(&mut self, lower: &[u8], upper: Option<&[u8]>, txn: TxnId) {
+        // It may have become one segment with others that the transaction keeps, or gives back next: who waits for a key in those
+        // has to be told then.
+        self.split(lower);
+        if let Some(upper) = upper {
+            self.split(upper);
+        }
         for (_, holders) in self.starts.range_mut::<[u8], _>(Segments::inside(lower, upper)) {
             holders.retain(|holder| holder.0 != txn);
         }
@@ -417,11 +423,6 @@ impl RangeTable {
             let Some(tree) = shard.get_mut(&id) else { continue };
             let before = tree.segments.bytes;
             for held in group {
-                // A kept one may have become one segment with it.
-                tree.segments.split(&held.lower);
-                if let Some(upper) = &held.upper {
-                    tree.segments.split(upper);
-                }
                 tree.segments.remove(&held.lower, held.upper.as_deref(), txn);
             }
             for held in kept.iter().filter(|held| held.tree == id) {

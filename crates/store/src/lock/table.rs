@@ -8,9 +8,11 @@ use super::waiting::{
 };
 use crate::error::WriteError;
 use crate::ids::{TreeId, TxnId};
+use crate::planted::{self, Plant};
 use crate::sync::Mutex;
 use crate::sync::atomic::{AtomicU64, Ordering};
 use crate::trees::TreeState;
+use env::blocking::Refused;
 use env::clock::{Clock, Monotonic};
 use hashbrown::HashMap;
 use smallvec::SmallVec;
@@ -66,6 +68,9 @@ impl Entry {
     /// Wakes from the front of the queue whoever may have the lock now.
     fn grant(&mut self, graph: &Mutex<Graph>) {
         while let Some(first) = self.queue.front() {
+            if planted::is(Plant::ForgetHandOver) {
+                return;
+            }
             if self.blockers(first.txn, first.mode).next().is_some() {
                 return self.renew(0, graph);
             }
@@ -431,7 +436,8 @@ impl LockTable {
             return Ok(());
         }
         waits();
-        let waited = self.sleep(request.interrupt, &waiting, limit);
+        // Without a thread for it, it goes on at once: its patience fails nothing.
+        let waited = self.sleep(request.interrupt, &waiting, limit).unwrap_or_default();
         self.ranges.stop_giving_way(&waiting);
         match waiting.told() {
             Told::Granted => Ok(()),
@@ -440,7 +446,7 @@ impl LockTable {
                 if told == Told::Nothing {
                     return Ok(());
                 }
-                Err(LockTable::refused(told, request.txn, waited))
+                Err(LockTable::refused(told, request.txn, Ok(waited)))
             }
         }
     }
@@ -493,8 +499,13 @@ impl LockTable {
         self.ranges.leave(waiting, &self.graph);
     }
 
-    /// Sleeps until something is told or the time is over; returns how long.
-    fn sleep(&self, interrupt: Option<&Interrupt>, waiting: &Arc<Waiting>, limit: Duration) -> Duration {
+    /// Sleeps until something is told or the time is over; returns how long. An error if it must not sleep.
+    fn sleep(
+        &self,
+        interrupt: Option<&Interrupt>,
+        waiting: &Arc<Waiting>,
+        limit: Duration,
+    ) -> Result<Duration, Refused> {
         let began = self.clock.now();
         if let Some(interrupt) = interrupt {
             *interrupt.waiting.lock() = Some(Arc::clone(waiting));
@@ -502,24 +513,43 @@ impl LockTable {
                 waiting.tell(Told::Interrupted);
             }
         }
+        // A KILL that came before is heard first: it needs no thread.
+        let refused = if waiting.told() == Told::Nothing {
+            match env::blocking::try_enter() {
+                Ok(guard) => {
+                    self.sleep_inside(waiting, began, limit);
+                    drop(guard);
+                    None
+                }
+                Err(refused) => Some(refused),
+            }
+        } else {
+            None
+        };
+        if let Some(interrupt) = interrupt {
+            *interrupt.waiting.lock() = None;
+        }
+        if let Some(refused) = refused {
+            return Err(refused);
+        }
+        let waited = self.clock.now().since(began);
+        let micros = waited.as_micros() as u64;
+        self.times.total_micros.fetch_add(micros, Ordering::Relaxed);
+        self.times.longest_micros.fetch_max(micros, Ordering::Relaxed);
+        Ok(waited)
+    }
+
+    fn sleep_inside(&self, waiting: &Waiting, began: Monotonic, limit: Duration) {
         self.times.waiting_now.fetch_add(1, Ordering::Relaxed);
-        env::blocking::around(|| {
+        if !env::blocking::wait(&|| waiting.told() != Told::Nothing, began.after(limit)) {
             let mut told = waiting.told.lock();
             while *told == Told::Nothing {
                 let waited = self.clock.now().since(began);
                 let Some(left) = limit.checked_sub(waited).filter(|left| !left.is_zero()) else { break };
                 waiting.wake.wait_for(&mut told, left);
             }
-        });
-        if let Some(interrupt) = interrupt {
-            *interrupt.waiting.lock() = None;
         }
-        let waited = self.clock.now().since(began);
-        let micros = waited.as_micros() as u64;
         self.times.waiting_now.fetch_sub(1, Ordering::Relaxed);
-        self.times.total_micros.fetch_add(micros, Ordering::Relaxed);
-        self.times.longest_micros.fetch_max(micros, Ordering::Relaxed);
-        waited
     }
 
     fn sleep_for_entry(
@@ -530,6 +560,10 @@ impl LockTable {
         limit: Duration,
     ) -> Result<Acquired, WriteError> {
         let waited = self.sleep(request.interrupt, waiting, limit);
+        // Given, and nobody takes it back: the shard has nothing to add, and its mutex may be held by who gave it.
+        if waiting.told() == Told::Granted {
+            return Ok(Acquired::Held);
+        }
         // Whatever ended the sleep, what counts is whether the lock was granted by now.
         let mut shard = self.shard(key.0, &key.1).lock();
         let told = waiting.told();
@@ -549,13 +583,13 @@ impl LockTable {
         Err(LockTable::refused(told, request.txn, waited))
     }
 
-    fn refused(told: Told, txn: TxnId, waited: Duration) -> WriteError {
-        match told {
-            Told::Interrupted => WriteError::Interrupted,
-            Told::Victim => WriteError::Deadlock { waiting_for: txn },
-            Told::Nothing | Told::Granted => {
-                WriteError::LockWaitTimeout { waited_ms: waited.as_millis() as u64 }
-            }
+    fn refused(told: Told, txn: TxnId, waited: Result<Duration, Refused>) -> WriteError {
+        match (told, waited) {
+            (Told::Interrupted, _) => WriteError::Interrupted,
+            (Told::Victim, _) => WriteError::Deadlock { waiting_for: txn },
+            (_, Err(Refused::NoThread)) => WriteError::NoThread,
+            (_, Err(Refused::TimeOver)) => WriteError::LockWaitTimeout { waited_ms: 0 },
+            (_, Ok(waited)) => WriteError::LockWaitTimeout { waited_ms: waited.as_millis() as u64 },
         }
     }
 

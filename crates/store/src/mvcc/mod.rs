@@ -10,7 +10,8 @@
 //! 2. Every transaction below the horizon is finished and is seen by every snapshot there is or will be, so its number
 //!    need not be looked up.
 //! 3. The undo of a transaction is kept until every snapshot sees it, and a chain is followed only while its record's leaf
-//!    is latched: no reader can meet undo that was thrown away.
+//!    is latched: no reader can meet undo that was thrown away. What lies in the undo file is read without the latch, and counts
+//!    only if the leaf leads there still ([`Past`]).
 
 pub(crate) mod slots;
 pub(crate) mod snapshots;
@@ -23,7 +24,7 @@ use crate::ids::{Csn, TxnId};
 use crate::planted::{self, Plant};
 use std::marker::PhantomData;
 use txn_table::TxnTable;
-use undo::UndoLog;
+use undo::{FiledEntry, Step, UndoLog};
 
 /// What a read sees: everything committed up to a snapshot, and the changes of one transaction. Cheap to copy; borrows the
 /// view that keeps the snapshot's versions alive.
@@ -47,6 +48,21 @@ impl Reader<'_> {
             || self.sees_recent(version.stamp, txns)
     }
 
+    /// As [`Reader::sees`], for versions in turn: `last` remembers whose was seen last, whose others need no second look. Not the
+    /// reader's own, which it may have only locked. Who committed after the snapshot, or not yet, is never seen by it, and who is
+    /// seen always.
+    #[inline]
+    pub(crate) fn sees_next(self, version: Version, txns: &TxnTable, last: &mut u64) -> bool {
+        if version.stamp < self.horizon || version.stamp == *last {
+            return true;
+        }
+        let is_seen = self.sees(version, txns);
+        if is_seen && version.stamp != self.own.0 {
+            *last = version.stamp;
+        }
+        is_seen
+    }
+
     fn sees_recent(self, stamp: u64, txns: &TxnTable) -> bool {
         let bound = match () {
             () if planted::is(Plant::SeeTooMany) => Csn(self.snapshot.0 + 300),
@@ -61,13 +77,60 @@ impl Reader<'_> {
 pub(crate) enum Visible {
     /// It is the one in the leaf.
     InLeaf,
-    /// It was rebuilt into the scratch buffer.
-    InScratch,
+    /// It was rebuilt into [`Past::value`].
+    InPast,
     /// The record does not exist for this reader.
     Absent,
+    /// On the way to it something has to be read from the undo file: leave the latch, [`Past::bring`] it, look again.
+    Filed,
 }
 
-/// Finds the version of a record that `reader` sees. The leaf must be latched.
+/// A record's older versions on the way to the one that is looked for.
+#[derive(Debug, Default)]
+pub(crate) struct Past {
+    /// The oldest version reached.
+    pub(crate) value: Vec<u8>,
+    left: Option<Left>,
+}
+
+/// Where the way was left, to read an entry of the undo file without the latch.
+///
+/// Who comes back goes on from there if the leaf has the version it had and that version's entry is the same: entries never change,
+/// so the same ones follow, and those that a version in a leaf leads to are not given back. Else the way begins anew.
+#[derive(Debug)]
+struct Left {
+    from: Version,
+    /// Which use of its segment the entry behind `from` lies in.
+    life: u32,
+    filed: FiledEntry,
+    /// What was read; empty if it has not been.
+    entry: Vec<u8>,
+}
+
+impl Past {
+    /// Reads what a look came to a stop for. Without a latch or a mutex: it gives the thread's place away ([`env::blocking`]).
+    #[cold]
+    pub(crate) fn bring(&mut self, undo: &UndoLog) -> Result<(), StoreError> {
+        if let Some(left) = &mut self.left
+            && !env::blocking::around(|| undo.read_filed(&left.filed, &mut left.entry))?
+        {
+            self.left = None;
+        }
+        Ok(())
+    }
+
+    /// Goes on where the way was left, if it was that of this version: the version reached, and whether it is live.
+    fn go_on(&mut self, version: Version, undo: &UndoLog) -> Result<Option<(Version, bool)>, StoreError> {
+        let Some(left) = self.left.take() else { return Ok(None) };
+        if left.from != version || undo.life(version.undo) != left.life || left.entry.is_empty() {
+            return Ok(None);
+        }
+        let entry = undo::read(&left.entry, 0)?;
+        Ok(Some((entry.version, entry.apply(&mut self.value)?)))
+    }
+}
+
+/// Finds the version of a record that `reader` sees. The leaf must be latched. Without waiting.
 #[inline]
 pub(crate) fn find_visible(
     reader: Reader<'_>,
@@ -75,12 +138,12 @@ pub(crate) fn find_visible(
     value: Option<&[u8]>,
     txns: &TxnTable,
     undo: &UndoLog,
-    scratch: &mut Vec<u8>,
+    past: &mut Past,
 ) -> Result<Visible, StoreError> {
     if reader.sees(version, txns) {
         return Ok(if value.is_some() { Visible::InLeaf } else { Visible::Absent });
     }
-    find_older(reader, version, value, txns, undo, scratch)
+    find_older(reader, version, value, txns, undo, past)
 }
 
 #[cold]
@@ -90,19 +153,31 @@ fn find_older(
     value: Option<&[u8]>,
     txns: &TxnTable,
     undo: &UndoLog,
-    scratch: &mut Vec<u8>,
+    past: &mut Past,
 ) -> Result<Visible, StoreError> {
-    scratch.clear();
-    scratch.extend_from_slice(value.unwrap_or(&[]));
-    let mut pointer = version.undo;
+    let mut reached = past.go_on(version, undo)?;
+    if reached.is_none() {
+        past.value.clear();
+        past.value.extend_from_slice(value.unwrap_or(&[]));
+    }
     loop {
-        if pointer == 0 {
+        let pointer = match reached {
+            Some((before, live)) if reader.sees(before, txns) => {
+                return Ok(if live { Visible::InPast } else { Visible::Absent });
+            }
+            Some((before, _)) => before.undo,
+            None => version.undo,
+        };
+        if pointer == undo::NONE {
             return Ok(Visible::Absent); // The first version is too new.
         }
-        let (before, live) = undo.step_back(pointer, scratch)?;
-        if reader.sees(before, txns) {
-            return Ok(if live { Visible::InScratch } else { Visible::Absent });
-        }
-        pointer = before.undo;
+        reached = match undo.step_back(pointer, &mut past.value)? {
+            Step::To(before, live) => Some((before, live)),
+            Step::Filed(filed) => {
+                let life = undo.life(version.undo);
+                past.left = Some(Left { from: version, life, filed, entry: Vec::new() });
+                return Ok(Visible::Filed);
+            }
+        };
     }
 }

@@ -41,10 +41,17 @@ fn fresh_group() -> Group {
     CachePadded::new([const { AtomicU64::new(FREE) }; GROUP_WORDS])
 }
 
+thread_local!(static NUMBER: Cell<u32> = const { Cell::new(u32::MAX) });
+
+/// Gives this thread a number in place of the one it would get: a simulation whose threads take turns is repeated exactly only if they have
+/// the same ones again, as undo and snapshots are spread by them.
+pub fn number_thread(number: u32) {
+    NUMBER.set(number);
+}
+
 /// A small number for this thread, dense over the process.
 pub(crate) fn thread_number() -> usize {
     static NEXT: AtomicU32 = AtomicU32::new(0);
-    thread_local!(static NUMBER: Cell<u32> = const { Cell::new(u32::MAX) });
     NUMBER.with(|number| {
         if number.get() == u32::MAX {
             number.set(NEXT.fetch_add(1, Ordering::Relaxed));

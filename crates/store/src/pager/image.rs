@@ -9,6 +9,7 @@
 
 use super::frame::{Body, FRAME_HEADER_BYTES, PAGE_BYTES};
 use crate::error::StoreError;
+use crate::planted::{self, Plant};
 
 const MAGIC: u16 = 0x4956; // "VI"
 
@@ -63,7 +64,7 @@ pub(crate) fn checkpoint_of(block: &Block) -> u64 {
 pub(crate) fn check(block: &Block, kind: Kind, number: u64) -> Result<&Body, StoreError> {
     let what = || format!("data file, {kind:?} {number}");
     let crc = u32::from_le_bytes(block[..4].try_into().expect("4 bytes"));
-    if crc != crc32c::crc32c(&block[4..]) {
+    if crc != crc32c::crc32c(&block[4..]) && !planted::is(Plant::SkipChecksum) {
         return Err(StoreError::corrupt(what(), "checksum"));
     }
     let found = (&block[4..6], &block[6..8], &block[8..16]);

@@ -26,6 +26,9 @@ pub(crate) enum Fault {
     Gone,
     /// The page has to be read: leave the gate and all latches, [`pool::Pool::fetch`] it, try again.
     Absent(PageId, pool::Wanted),
+    /// An old version has to be read from the undo file: leave the gate and all latches,
+    /// [`crate::mvcc::undo::UndoLog::bring`] it, try again.
+    Filed(u64),
     /// Every frame is in use or dirty: leave the gate, make room, try again.
     NoFrame,
     /// Give up.

@@ -117,6 +117,11 @@ pub(crate) fn waiting_inside<R>(operation: impl FnOnce() -> R) -> R {
     operation()
 }
 
+/// Whether this thread may wait for the disk where it is.
+pub(crate) fn waits_inside() -> bool {
+    WAITS_INSIDE.get()
+}
+
 impl Pool {
     /// # Errors
     /// The system has no such memory.
@@ -533,9 +538,10 @@ impl Pool {
 
     /// Takes the pages freed up to `epoch`; [`Pool::reuse`] returns their numbers.
     pub(crate) fn take_freed(&self, epoch: u64) -> Vec<PageId> {
-        let mut numbers = self.numbers.lock();
-        let (taken, kept) = numbers.freed.drain(..).partition::<Vec<_>, _>(|freed| freed.1 <= epoch);
-        numbers.freed = kept;
+        // Of a large tree there are many: whoever makes a page does not wait for this.
+        let freed = std::mem::take(&mut self.numbers.lock().freed);
+        let (taken, kept) = freed.into_iter().partition::<Vec<_>, _>(|freed| freed.1 <= epoch);
+        self.numbers.lock().freed.extend(kept);
         taken.into_iter().map(|freed| freed.0).collect()
     }
 

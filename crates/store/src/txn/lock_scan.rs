@@ -105,7 +105,17 @@ impl LockScan {
             let (version, _, value) = node::record(body, index);
             let stamp = crate::ids::TxnId(version.stamp);
             let running = stamp != txn.id() && matches!(inner.txns.state(stamp), State::Running(_));
-            let newer = txn.work.is_newer(inner, version)?;
+            let newer = match txn.work.is_newer(inner, version) {
+                Ok(newer) => newer,
+                // Something has to be read first; then once more, from where the walk stands.
+                Err(fault) => {
+                    drop(guard);
+                    self.ahead.clear();
+                    let mut fault = Some(fault);
+                    inner.with_room(|| fault.take().map_or(Ok(()), Err))?;
+                    return Ok(true);
+                }
+            };
             if value.is_none() && !running && !newer {
                 continue;
             }

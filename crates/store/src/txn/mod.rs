@@ -15,13 +15,16 @@ pub use lock_scan::LockScan;
 
 use crate::btree::Seek;
 use crate::btree::node::{self, Version};
+use crate::btree::tree::Shared;
 use crate::error::{StoreError, WriteError};
 use crate::ids::{CommitPosition, Csn, TreeId, TxnId};
 use crate::lock::{Acquired, Interrupt, LockMode, LockWait, Request, Waiting};
+use crate::mvcc::Reader;
 use crate::mvcc::txn_table::State;
 use crate::mvcc::undo::{self, End, Holds, NONE};
-use crate::mvcc::{self, Reader, Visible};
 use crate::oplog::{Mark, Op, OpLog};
+use crate::pager::Fault;
+use crate::pager::pool::waits_inside;
 use crate::read::ScanRange;
 use crate::store::{Inner, ReadView, Store, log_failed, meta_root, meta_value};
 use crate::sync::atomic::Ordering;
@@ -82,6 +85,14 @@ pub struct Savepoint {
     change_count: u64,
     /// Notes of locks from here on are newer.
     notes: (usize, usize),
+}
+
+/// What a row whose shared lock is held is like.
+enum Settled {
+    /// It is there, or is not.
+    Row(bool),
+    /// This transaction is changing it.
+    By(TxnId),
 }
 
 /// What locking a row found.
@@ -208,6 +219,9 @@ impl Transaction {
         }
         let inner = &*self.store.inner;
         inner.check_writable()?;
+        if !self.work.replays {
+            inner.wait_for_log()?;
+        }
         let slot = inner.slots.acquire()?;
         let id = match inner.txns.begin(slot) {
             Ok(id) => id,
@@ -336,21 +350,41 @@ impl Transaction {
         found: &mut dyn FnMut(&[u8]),
     ) -> Result<Option<bool>, WriteError> {
         let inner = self.inner();
-        let guard = inner.leaf(&tree.state, Seek::At(key))?;
-        let body = guard.body();
-        let Ok(index) = node::search(body, key) else { return Ok(Some(false)) };
-        let (version, _, value) = node::record(body, index);
-        if self.work.is_newer(inner, version)? {
-            return Err(WriteError::ChangedSinceSnapshot);
+        self.look_at(tree, key, |record| {
+            let Some((version, value)) = record else { return Ok(Ok(Some(false))) };
+            if self.work.is_newer(inner, version)? {
+                return Ok(Err(WriteError::ChangedSinceSnapshot));
+            }
+            let stamp = TxnId(version.stamp);
+            if stamp != self.work.id && matches!(inner.txns.state(stamp), State::Running(_)) {
+                return Ok(Ok(None));
+            }
+            if let Some(value) = value {
+                found(value);
+            }
+            Ok(Ok(Some(value.is_some())))
+        })?
+    }
+
+    /// Looks at a record's newest version and value under its leaf's latch; again after each fault.
+    fn look_at<R>(
+        &self,
+        tree: &Tree,
+        key: &[u8],
+        mut look: impl FnMut(Option<(Version, Option<&[u8]>)>) -> Result<R, Fault>,
+    ) -> Result<R, StoreError> {
+        if tree.state.is_dropped() {
+            return Err(StoreError::TreeGone(tree.id()));
         }
-        let stamp = TxnId(version.stamp);
-        if stamp != self.work.id && matches!(inner.txns.state(stamp), State::Running(_)) {
-            return Ok(None);
-        }
-        if let Some(value) = value {
-            found(value);
-        }
-        Ok(Some(value.is_some()))
+        let inner = self.inner();
+        inner.with_tree(&tree.state, || {
+            let guard = tree.state.root.leaf::<Shared>(&inner.pool, Seek::At(key))?;
+            let index = node::search(guard.body(), key).ok();
+            look(index.map(|index| {
+                let (version, _, value) = node::record(guard.body(), index);
+                (version, value)
+            }))
+        })
     }
 
     /// Waits for a running stamp on a row whose shared lock is held, and reads it.
@@ -361,23 +395,26 @@ impl Transaction {
         wait: LockWait,
         found: &mut dyn FnMut(&[u8]),
     ) -> Result<bool, WriteError> {
+        let inner = &*self.store.inner;
         loop {
-            let inner = &*self.store.inner;
-            let guard = inner.leaf(&tree.state, Seek::At(key))?;
-            let body = guard.body();
-            let Ok(index) = node::search(body, key) else { return Ok(false) };
-            let (version, _, value) = node::record(body, index);
-            let stamp = TxnId(version.stamp);
-            if self.work.is_newer(inner, version)? {
-                return Err(WriteError::ChangedSinceSnapshot);
-            }
-            if stamp == self.work.id || !matches!(inner.txns.state(stamp), State::Running(_)) {
+            let stamp = self.look_at(tree, key, |record| {
+                let Some((version, value)) = record else { return Ok(Ok(Settled::Row(false))) };
+                let stamp = TxnId(version.stamp);
+                if self.work.is_newer(inner, version)? {
+                    return Ok(Err(WriteError::ChangedSinceSnapshot));
+                }
+                if stamp != self.work.id && matches!(inner.txns.state(stamp), State::Running(_)) {
+                    return Ok(Ok(Settled::By(stamp)));
+                }
                 if let Some(value) = value {
                     found(value);
                 }
-                return Ok(value.is_some());
-            }
-            drop(guard);
+                Ok(Ok(Settled::Row(value.is_some())))
+            })??;
+            let stamp = match stamp {
+                Settled::Row(is_there) => return Ok(is_there),
+                Settled::By(stamp) => stamp,
+            };
             // The stamp was there first: queue behind it.
             inner.locks.give_up(tree.id(), key, self.work.id);
             self.acquire(tree, key, LockMode::Shared, Some(stamp), wait)?;
@@ -534,28 +571,15 @@ impl Transaction {
         found: impl FnOnce(&[u8]) -> R,
     ) -> Result<Option<R>, StoreError> {
         // The view keeps the undo of what commits while we look.
-        let view = self.store.read_view();
-        let inner = self.inner();
+        let _view = self.store.read_view();
         let reader = Reader {
             snapshot: Csn(u64::MAX >> 1),
-            horizon: inner.txns.horizon(),
+            horizon: self.inner().txns.horizon(),
             own: self.work.id,
             uncommitted: false,
             view: PhantomData,
         };
-        let guard = inner.leaf(&tree.state, Seek::At(key))?;
-        let body = guard.body();
-        let Ok(index) = node::search(body, key) else { return Ok(None) };
-        let (version, _, value) = node::record(body, index);
-        let mut scratch = Vec::new();
-        let result = match mvcc::find_visible(reader, version, value, &inner.txns, &inner.undo, &mut scratch)?
-        {
-            Visible::InLeaf => value.map(found),
-            Visible::InScratch => Some(found(&scratch)),
-            Visible::Absent => None,
-        };
-        drop((guard, view));
-        Ok(result)
+        self.store.get(tree, key, reader, found)
     }
 
     /// Whether the newest version of a record is this transaction's: written, or locked exclusively.
@@ -826,6 +850,9 @@ impl Transaction {
         inner.locks.release_all(id, &inner.slots.get(self.work.slot).locks);
         inner.slots.release(self.work.slot);
         inner.counters.commits.increment();
+        if let (Some(position), None) = (position, replayed) {
+            inner.charge_log(position);
+        }
         let csn = position.unwrap_or(Csn(inner.newest.load(Ordering::SeqCst)));
         let holds = std::mem::take(&mut self.work.holds);
         if self.work.deletes {
@@ -847,6 +874,7 @@ impl Work {
         if matches!(moved, Err(StoreError::DiskFull { .. })) {
             inner.checkpointer.ask();
         }
+        inner.charge_log(Csn(inner.log()?.end_lsn().0));
         moved
     }
 
@@ -857,14 +885,14 @@ impl Work {
 
     /// Whether the record was changed by a commit later than what may be overwritten.
     #[inline]
-    fn is_newer(&self, inner: &Inner, version: Version) -> Result<bool, StoreError> {
+    fn is_newer(&self, inner: &Inner, version: Version) -> Result<bool, Fault> {
         match self.first_updater {
             Some(snapshot) => self.is_newer_than(inner, version, snapshot),
             None => Ok(false),
         }
     }
 
-    fn is_newer_than(&self, inner: &Inner, mut version: Version, snapshot: Csn) -> Result<bool, StoreError> {
+    fn is_newer_than(&self, inner: &Inner, mut version: Version, snapshot: Csn) -> Result<bool, Fault> {
         loop {
             let stamp = TxnId(version.stamp);
             let newer =
@@ -873,7 +901,11 @@ impl Work {
                 return Ok(newer);
             }
             // That one only locked the row: what counts is the change before. The snapshot keeps its entry.
-            version = inner.undo.look(version.undo, |entry| Ok(entry.version))?;
+            version = match inner.undo.look_if_near(version.undo, |entry| Ok(entry.version))? {
+                Some(before) => before,
+                None if waits_inside() => inner.undo.look(version.undo, |entry| Ok(entry.version))?,
+                None => return Err(Fault::Filed(version.undo)),
+            };
         }
     }
 }

@@ -2,16 +2,18 @@
 
 use crate::btree::Seek;
 use crate::btree::node::{self, Version};
-use crate::btree::tree::{Exclusive, Merge, Root, wants_merge};
+use crate::btree::tree::{Exclusive, Merge, wants_merge};
 use crate::error::StoreError;
 use crate::ids::{TreeId, TxnId};
 use crate::mvcc::undo::{self, Entry, Kind};
 use crate::pager::Fault;
-use crate::pager::pool::waiting_inside;
 use crate::planted::{self, Plant};
-use crate::store::{Inner, meta_root};
+use crate::store::{Inner, meta_root, meta_value};
 use crate::sync::atomic::Ordering;
 use crate::trees::Tree;
+
+/// The version of a record that nobody sees any other version of.
+const SEEN_BY_ALL: Version = Version { stamp: 0, undo: undo::NONE };
 
 /// What became of an undo entry.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -37,7 +39,9 @@ pub(crate) fn undo_until(
         if at == undo::NONE {
             return Err(StoreError::corrupt("undo", "a savepoint is not on its transaction's way"));
         }
-        inner.undo.copy(at, &mut copy)?;
+        if !inner.undo.copy_if_near(at, &mut copy)? {
+            env::blocking::around(|| inner.undo.copy(at, &mut copy))?;
+        }
         let entry = undo::read(&copy, 0)?;
         let restored = inner.with_room_at_last(|| {
             let _inside = inner.gate.enter();
@@ -59,6 +63,18 @@ pub(crate) fn undo_until(
     Ok(())
 }
 
+/// Looks at an entry of a transaction that runs, and tells of the wait if it has to be read.
+fn look<R>(
+    inner: &Inner,
+    at: u64,
+    look: impl Fn(&Entry<'_>) -> Result<R, StoreError>,
+) -> Result<R, StoreError> {
+    match inner.undo.look_if_near(at, &look)? {
+        Some(found) => Ok(found),
+        None => env::blocking::around(|| inner.undo.look(at, &look)),
+    }
+}
+
 /// After [`restore`], outside the gate.
 pub(crate) fn tidy_up(inner: &Inner, entry: &Entry<'_>, merge: Merge) {
     if merge != Merge::No
@@ -73,13 +89,6 @@ pub(crate) fn restore(inner: &Inner, entry: &Entry<'_>, at: u64, txn: TxnId) -> 
     let lost = |why: &str| StoreError::corrupt(format!("tree {}", entry.tree), why);
     let tree = inner.tree(entry.tree).ok_or_else(|| lost("undo names a tree that does not exist"))?;
     let root = tree.state.root;
-    if entry.tree == TreeId::META && entry.kind == Kind::Absent {
-        let leaf = root.leaf::<Exclusive>(&inner.pool, Seek::At(entry.key))?;
-        let index = node::search(leaf.body(), entry.key).map_err(|_| lost("a created tree is missing"))?;
-        let (created, _) = meta_root(entry.key, node::value(leaf.body(), index).unwrap_or(&[]))?;
-        drop(leaf);
-        forget_tree(inner, created)?;
-    }
     loop {
         let mut leaf = root.leaf::<Exclusive>(&inner.pool, Seek::At(entry.key))?;
         let body = inner.pool.modify(&mut leaf);
@@ -99,6 +108,14 @@ pub(crate) fn restore(inner: &Inner, entry: &Entry<'_>, at: u64, txn: TxnId) -> 
         }
         let was_live = value.is_some();
         let mut old = value.unwrap_or(&[]).to_vec();
+        if entry.tree == TreeId::META && entry.kind == Kind::Absent {
+            // The tree may be as large as the transaction: it goes as a dropped one does.
+            let (created, _) = meta_root(entry.key, &old)?;
+            let dropped = node::leaf_replace(body, index, SEEN_BY_ALL, Some(&meta_value(created.page, true)));
+            assert!(dropped, "a value as long as the one before fits");
+            inner.forget_later(created.tree);
+            return Ok(Undone::Restored(Merge::No));
+        }
         if entry.kind == Kind::Absent {
             node::remove(body, index);
             let wants_merge = wants_merge(leaf.body());
@@ -140,12 +157,12 @@ pub(crate) fn unlock(
         if newer == since || newer == undo::NONE {
             return Ok(());
         }
-        newer = inner.undo.look(newer, |entry| Ok(entry.before))?;
+        newer = look(inner, newer, |entry| Ok(entry.before))?;
     }
     if at == since {
         return Ok(());
     }
-    let (before, version) = inner.undo.look(at, |entry| Ok((entry.before, entry.version)))?;
+    let (before, version) = look(inner, at, |entry| Ok((entry.before, entry.version)))?;
     let given_back = inner.with_room(|| {
         let _inside = inner.gate.enter();
         let mut leaf = tree.state.root.leaf::<Exclusive>(&inner.pool, Seek::At(key))?;
@@ -165,22 +182,4 @@ pub(crate) fn unlock(
         inner.undo.bury(at);
     }
     Ok(())
-}
-
-/// Frees a tree nobody can reach any more. Inside the gate. If the pool is so full that it fails half way and is called
-/// again, pages below the root stay lost; nothing else is harmed.
-pub(crate) fn forget_tree(inner: &Inner, root: Root) -> Result<(), Fault> {
-    if let Some(tree) = inner.trees.write().remove(&root.tree) {
-        tree.state.set_dropped();
-    }
-    let level = match waiting_inside(|| root.level(&inner.pool)) {
-        Err(Fault::Store(StoreError::TreeGone(_))) => return Ok(()), // It was freed before a crash.
-        Err(Fault::Store(StoreError::Corrupt { .. } | StoreError::Read { .. })) => 0, // As a page nobody can look into.
-        level => level?,
-    };
-    let mut pending = vec![(root.page, level)];
-    waiting_inside(|| {
-        while Root::free_pages(&inner.pool, &mut pending, usize::MAX)? {}
-        Ok(())
-    })
 }

@@ -86,6 +86,7 @@ impl Transaction {
         inner.check_space()?;
         inner.undo.make_room()?;
         if self.work.log.bytes_in_memory() > inner.options.txn_log_memory_bytes {
+            inner.wait_for_log()?;
             self.work.move_log_out(inner)?;
         }
         if tree.state.is_dropped() {

@@ -300,19 +300,20 @@ impl Checker<'_> {
     }
 
     fn trees(&mut self) {
-        self.walk(TreeId::META, META_ROOT, None);
+        self.walk(TreeId::META, META_ROOT, None, false);
         let mut roots = std::mem::take(&mut self.roots);
         roots.sort_unstable();
         for (tree, root, dropped) in roots {
             if dropped && self.block_of(root) == Some(0) {
                 continue; // Freed already.
             }
-            self.walk(tree, root, None);
+            self.walk(tree, root, None, dropped);
         }
     }
 
-    /// Checks a page of a tree and what is below it. `expected` is `None` for a root.
-    fn walk(&mut self, tree: TreeId, page: PageId, expected: Option<Expected<'_>>) {
+    /// Checks a page of a tree and what is below it. `expected` is `None` for a root. `is_cut`: behind what is below it, more may
+    /// have been.
+    fn walk(&mut self, tree: TreeId, page: PageId, expected: Option<Expected<'_>>, is_cut: bool) {
         if expected.is_none() {
             self.report.trees += 1;
         }
@@ -346,7 +347,9 @@ impl Checker<'_> {
             if expected.is_some_and(|expected| expected.level != level) {
                 return Some("it has a wrong level");
             }
-            let meet = node::lower_fence(&body) == lower && node::upper_fence(&body) == upper;
+            // A dropped tree is freed from its end on: the last child there is may end before its node does.
+            let ends = node::upper_fence(&body) == upper || (is_cut && expected.is_some());
+            let meet = node::lower_fence(&body) == lower && ends;
             (!meet).then_some("its fences do not meet those above")
         });
         if let Some(why) = wrong {
@@ -367,7 +370,7 @@ impl Checker<'_> {
                 _ => node::upper_fence(&body).map(<[u8]>::to_vec),
             };
             let expected = Expected { level: level - 1, lower: &lower, upper: upper.as_deref() };
-            self.walk(tree, node::child(&body, index), Some(expected));
+            self.walk(tree, node::child(&body, index), Some(expected), is_cut && index + 1 == count);
         }
     }
 
@@ -425,7 +428,7 @@ impl Checker<'_> {
             match next_whole_commit(&mut replay) {
                 Ok(true) => self.report.commits += 1,
                 Ok(false) => return,
-                Err(error) => return self.log_damaged(replay.file_name(), &error),
+                Err(error) => return self.log_damaged(replay.file_name(&error), &error),
             }
         }
     }

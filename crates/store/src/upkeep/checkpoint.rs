@@ -21,6 +21,7 @@
 //! 2. A page counts as clean, and may be evicted, only when its new block is written and entered in the page table.
 //! 3. Only one checkpoint runs at a time, and only checkpoints change the page table's blocks.
 
+use super::pressure::{Pressure, Progress};
 use super::recover::DATA;
 use super::superblock::Superblock;
 use super::undo_list::UndoList;
@@ -67,6 +68,7 @@ pub(crate) struct Checkpointer {
     /// Somebody waits for the one that runs.
     is_hurried: AtomicBool,
     pub(crate) figures: Figures,
+    pub(crate) pressure: Pressure,
 }
 
 /// For SHOW STATUS.
@@ -147,7 +149,8 @@ impl Figures {
 }
 
 impl Checkpointer {
-    pub(crate) fn new(file: Arc<dyn File>, state: State, position: Csn) -> Checkpointer {
+    /// `log_capacity` in bytes.
+    pub(crate) fn new(file: Arc<dyn File>, state: State, position: Csn, log_capacity: u64) -> Checkpointer {
         let figures = Figures::default();
         figures.note(&state);
         Checkpointer {
@@ -161,6 +164,7 @@ impl Checkpointer {
             is_asked: AtomicBool::new(false),
             is_hurried: AtomicBool::new(false),
             figures,
+            pressure: Pressure::new(log_capacity),
         }
     }
 
@@ -302,22 +306,35 @@ pub(super) struct Chain {
 struct Pace<'i> {
     inner: &'i Inner,
     pauses: bool,
+    /// Of this piece.
     blocks: u32,
     began: Monotonic,
+    /// Of all pieces so far, and what will be, at most.
+    done: u64,
+    total: u64,
+    began_all: Monotonic,
+    /// The log's end then.
+    log_end: u64,
 }
 
 /// Pages in so many frames are written in the order of their numbers.
 const FRAMES_IN_ORDER: usize = 16 * 1024;
 const PAUSE_MAX: Duration = Duration::from_millis(20);
+/// Who waits for a page to be clean looks again after this.
+const CLEAN_PATIENCE: Duration = Duration::from_millis(1);
 
 impl<'i> Pace<'i> {
-    fn begin(inner: &'i Inner, pauses: bool) -> Pace<'i> {
-        Pace { inner, pauses, blocks: 0, began: inner.env.clock.now() }
+    fn begin(inner: &'i Inner, pauses: bool, total: u32) -> Pace<'i> {
+        let began = inner.env.clock.now();
+        let log_end = inner.log.get().map_or(0, |log| log.end_lsn().0);
+        let total = u64::from(total);
+        Pace { inner, pauses, blocks: 0, began, done: 0, total, began_all: began, log_end }
     }
 
     /// A block was written. True at the end of a piece.
     fn step(&mut self) -> Result<bool, StoreError> {
         self.blocks += 1;
+        self.done += 1;
         let inner = self.inner;
         if u64::from(self.blocks) * (PAGE_BYTES as u64) < inner.options.checkpoint_piece_bytes {
             return Ok(false);
@@ -326,7 +343,8 @@ impl<'i> Pace<'i> {
         if !planted::is(Plant::SkipSync) {
             inner.checkpointer.sync()?;
         }
-        let is_urgent = inner.checkpointer.is_hurried.load(Ordering::Relaxed)
+        let is_urgent = self.log_is_tight()
+            || inner.checkpointer.is_hurried.load(Ordering::Relaxed)
             || inner.worker.is_ending()
             || inner.pool.dirty_count() >= inner.pool.dirty_max() / 8 * 7;
         if self.pauses && !is_urgent {
@@ -334,6 +352,21 @@ impl<'i> Pace<'i> {
         }
         self.began = inner.env.clock.now();
         Ok(true)
+    }
+
+    /// Whether the log will hardly have room until this is done. Says so to writers, too.
+    fn log_is_tight(&self) -> bool {
+        let Some(log) = self.inner.log.get() else { return false };
+        let end = log.end_lsn().0;
+        let progress = Progress {
+            kept: self.inner.log_kept(end),
+            grown: end - self.log_end,
+            nanos: u64::try_from(self.inner.env.clock.now().since(self.began_all).as_nanos())
+                .unwrap_or(u64::MAX),
+            done: self.done,
+            total: self.total.max(self.done),
+        };
+        self.inner.checkpointer.pressure.estimate(&progress, end)
     }
 }
 
@@ -373,6 +406,7 @@ impl Inner {
         let result = self.checkpoint_from(&mut state, paced);
         self.undo.unhold();
         self.pool.end_copies();
+        self.checkpointer.pressure.relax();
         let took = self.env.clock.now().since(begun).as_micros();
         figures.micros.fetch_add(u64::try_from(took).unwrap_or(0), Ordering::Relaxed);
         figures.note(&state);
@@ -383,6 +417,25 @@ impl Inner {
         self.checkpointer.is_asked.store(false, Ordering::Relaxed);
         self.checkpointer.ended.store(self.env.clock.now().nanos, Ordering::Relaxed);
         if is_full { result } else { result.map_err(|error| self.stop(&error.to_string())) }
+    }
+
+    /// Waits until at most so many pages are changed and not written, or the checkpoint that runs ends. False if none runs. Outside
+    /// the gate, without a latch or a mutex.
+    pub(crate) fn wait_for_clean(&self, dirty_max: u32) -> bool {
+        let before = self.counters.checkpoints.get();
+        let runs = || self.checkpointer.figures.runs.load(Ordering::Relaxed) != 0;
+        if !self.options.background_threads || !runs() {
+            return false;
+        }
+        self.checkpointer.is_hurried.store(true, Ordering::Relaxed);
+        let _waiting = env::blocking::enter();
+        while runs() && self.counters.checkpoints.get() == before {
+            if self.pool.dirty_count() <= dirty_max {
+                return true;
+            }
+            self.env.clock.sleep(CLEAN_PATIENCE);
+        }
+        self.pool.dirty_count() <= dirty_max
     }
 
     /// Makes frames clean: by a checkpoint, or by waiting for the one that runs. Outside the gate, without a latch or a mutex.
@@ -489,7 +542,7 @@ impl Inner {
         let lists = maps + (maps * 4).div_ceil(CHAIN_BYTES) + 1;
         self.checkpointer.reserve(state, cut.dirty_pages + u32::try_from(lists).unwrap_or(u32::MAX / 2))?;
         let mut block: Box<Block> = zero_block();
-        let mut pace = Pace::begin(self, paced);
+        let mut pace = Pace::begin(self, paced, cut.dirty_pages);
         let mut write_page = |state: &mut State, page: PageId, body: &Body| -> Result<(), StoreError> {
             let fresh = state.allocate()?;
             image::seal_page(&mut block, body, page.0, number);

@@ -3,6 +3,8 @@
 pub(crate) mod ages;
 pub(crate) mod check;
 pub(crate) mod checkpoint;
+mod forget;
+pub(crate) mod pressure;
 pub(crate) mod purge;
 pub(crate) mod recover;
 pub(crate) mod superblock;

@@ -9,13 +9,14 @@ use crate::btree::node;
 use crate::btree::tree::{self, Exclusive, LEVELS_MAX, Merge, Root};
 use crate::error::StoreError;
 use crate::ids::{Csn, TreeId, TxnId};
-use crate::mvcc::undo::{End, Kind, NONE};
+use crate::mvcc::undo::{End, Entry, Kind, NONE};
 use crate::pager::Fault;
 use crate::planted::{self, Plant};
-use crate::store::{Inner, meta_root};
+use crate::store::Inner;
+use crate::sync::Mutex;
 use crate::sync::atomic::{AtomicU64, Ordering};
-use crate::txn::rollback::forget_tree;
 use crate::upkeep::ages::Ages;
+use crate::upkeep::forget::ENTRIES_PER_PASSAGE;
 
 /// Undo entries a commit looks at for others.
 const ENTRIES_PER_COMMIT: usize = 64;
@@ -43,11 +44,18 @@ pub(crate) struct Purge {
     bound: AtomicU64,
     commits: AtomicU64,
     ages: Ages,
+    /// Trees that no transaction's undo leads to, to be freed.
+    pub(super) waiting: Mutex<Vec<TreeId>>,
 }
 
 impl Purge {
     pub(crate) fn new() -> Purge {
-        Purge { bound: AtomicU64::new(0), commits: AtomicU64::new(0), ages: Ages::default() }
+        Purge {
+            bound: AtomicU64::new(0),
+            commits: AtomicU64::new(0),
+            ages: Ages::default(),
+            waiting: Mutex::default(),
+        }
     }
 
     /// Every snapshot is at this commit or later.
@@ -115,7 +123,11 @@ impl Inner {
         self.txns.advance(bound, 64 * HORIZON_STEP);
         let any_between = |from, to| self.snapshots.any_between(from, to, &self.newest);
         self.txns.join(JOINED_PER_TICK, any_between);
-        let more = !self.checkpointer.is_full() && self.purge_deletions(true, ENTRIES_PER_TICK)?;
+        let mut more = false;
+        if !self.checkpointer.is_full() {
+            more = self.purge_deletions(true, ENTRIES_PER_TICK)?;
+            more |= self.forget_waiting(ENTRIES_PER_TICK)?;
+        }
         self.undo.sweep(self.purge.bound(), SEGMENTS_PER_TICK);
         Ok(more)
     }
@@ -136,11 +148,18 @@ impl Inner {
             *budget -= 1;
             // A deletion is an entry that keeps a whole value: only then nothing follows it. The tree of trees is updated
             // only to drop a tree.
-            let (before, found) = self.undo.look(end.last, |entry| {
+            let look = |entry: &Entry<'_>| {
                 let drops = entry.tree == TreeId::META && entry.kind == Kind::Diff;
                 let deletes = entry.kind == Kind::Whole || drops;
                 Ok((entry.before, deletes.then(|| (entry.tree, entry.key.to_vec()))))
-            })?;
+            };
+            let (before, found) = match waits {
+                true => self.undo.look(end.last, look)?,
+                false => match self.undo.look_if_near(end.last, look)? {
+                    Some(found) => found,
+                    None => return Ok(false),
+                },
+            };
             if let Some((tree, key)) = found {
                 let fits = self.pool.dirty_count() <= self.pool.dirty_full_max();
                 if !waits && (!fits || tree == TreeId::META) {
@@ -148,7 +167,10 @@ impl Inner {
                 }
                 self.check_space()?;
                 if tree == TreeId::META {
-                    self.with_room(|| self.remove_dropped_tree(&key, end.txn))?;
+                    if !self.with_room(|| self.forget_some(&key, Some(end.txn)))? {
+                        *budget = budget.saturating_sub(ENTRIES_PER_PASSAGE);
+                        continue;
+                    }
                 } else if !self.purge_tombstone(tree, &key, end.txn, waits)? {
                     return Ok(false);
                 }
@@ -223,25 +245,5 @@ impl Inner {
                 Err(_) => Merge::No,
             };
         }
-    }
-
-    /// Frees a tree whose drop every snapshot sees, in one step for a checkpoint.
-    fn remove_dropped_tree(&self, key: &[u8], txn: TxnId) -> Result<(), Fault> {
-        let _inside = self.gate.enter();
-        let root = self.meta().state.root;
-        let root_of_dropped = {
-            let leaf = root.leaf::<Exclusive>(&self.pool, Seek::At(key))?;
-            let Ok(index) = node::search(leaf.body(), key) else { return Ok(()) };
-            match node::record(leaf.body(), index) {
-                (version, _, Some(value)) if version.stamp == txn.0 => meta_root(key, value)?,
-                _ => return Ok(()),
-            }
-        };
-        forget_tree(self, root_of_dropped.0)?;
-        let mut leaf = root.leaf::<Exclusive>(&self.pool, Seek::At(key))?;
-        if let Ok(index) = node::search(leaf.body(), key) {
-            node::remove(self.pool.modify(&mut leaf), index);
-        }
-        Ok(())
     }
 }

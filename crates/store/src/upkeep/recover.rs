@@ -1,6 +1,7 @@
 //! Opening: from what a crash left to a consistent store.
 //!
-//! 1. The newest whole superblock leads to the page map, and so to every page as the last checkpoint saw it.
+//! 1. The newest whole superblock leads to the page map, and so to every page as the last checkpoint saw it. If the other one is
+//!    damaged it may have been the newest: then what this one leads to must not have been written over since.
 //! 2. Transactions that ran at that checkpoint left changes in those pages; they are taken back by the undo saved with it.
 //!    A checkpoint that comes between says how far this has got: the pool may be smaller than what is taken back. Now the pages hold exactly the commits up to the checkpoint's position.
 //! 3. The log's later commits are repeated in order, each as a transaction of its own, so that a checkpoint may come between
@@ -8,13 +9,14 @@
 //!
 //! A new store is made in a file of another name, which gets its name when it is complete: `data` is never half made.
 
+use super::check::{Damage, check_files};
 use super::checkpoint::{CHAIN_BYTES, Checkpointer, MAP_PAGES, State, zero_block};
 use super::superblock::{FORMAT, Found, Superblock, WRITTEN_BYTES};
 use super::undo_image::UndoImage;
 use super::undo_list::UndoList;
 use crate::btree::Seek;
 use crate::btree::node;
-use crate::btree::tree::{Exclusive, Root, Shared};
+use crate::btree::tree::{Root, Shared};
 use crate::error::{OpenError, StoreError, WriteError};
 use crate::ids::{Csn, PageId, TreeId, TxnId};
 use crate::lock::LockWait;
@@ -29,10 +31,9 @@ use crate::store::{Inner, Options, Store, frame_count, log_failed, meta_root};
 use crate::sync::atomic::Ordering;
 use crate::trees::Tree;
 use crate::txn::Transaction;
-use crate::txn::rollback::forget_tree;
 use crate::wal::{CommitRecord, Log, Lsn, Replay};
 use env::Env;
-use env::disk::{File, FileOptions, Folder};
+use env::disk::{File, FileOptions, Folder, FolderLock};
 use hashbrown::HashSet;
 use std::collections::BTreeSet;
 use std::io::ErrorKind;
@@ -50,8 +51,9 @@ pub(super) fn io(what: impl Into<String>) -> impl FnOnce(std::io::Error) -> Open
     move |source| OpenError::Io { what, source }
 }
 
-/// Opens or makes the data file and brings its pages to the last checkpoint's state. The log is still to be repeated.
-pub(crate) fn open(env: &Env, path: &Path, options: Options) -> Result<Inner, OpenError> {
+/// Opens or makes the data file and brings its pages to the last checkpoint's state. The log is still to be repeated. Answers also in
+/// which block a superblock is damaged.
+pub(crate) fn open(env: &Env, path: &Path, options: Options) -> Result<(Inner, Option<u32>), OpenError> {
     let named = |what: &str| format!("{what} {}", path.display());
     let folder = env.disk.folder(path, true).map_err(io(named("opening the data folder")))?;
     let lock = folder.lock(LOCK).map_err(|error| match error.kind() {
@@ -100,11 +102,33 @@ pub(crate) fn open(env: &Env, path: &Path, options: Options) -> Result<Inner, Op
             freed_pages: Vec::new(),
             undo_list: UndoList::default(),
         };
-        let checkpointer = Checkpointer::new(file, state, Csn(Lsn::FIRST.0));
-        return Ok(Inner::new(env, options, pool, undo, checkpointer, TxnId(1), lock));
+        let checkpointer = Checkpointer::new(file, state, Csn(Lsn::FIRST.0), options.log_capacity_bytes);
+        return Ok((Inner::new(env, options, pool, undo, checkpointer, TxnId(1), lock), None));
     }
 
-    let superblock = read_superblocks(&*file)?;
+    let (superblock, damaged) = read_superblocks(&*file)?;
+    if let Some(block) = damaged {
+        check_older(env, path, block)?;
+    }
+    let parts = Parts { env, options, file, pool, undo, lock, spare_blocks };
+    let inner = at_checkpoint(parts, superblock, damaged);
+    Ok((inner.map_err(|error| blame_superblock(error, damaged))?, damaged))
+}
+
+/// What a store is put together from.
+struct Parts<'e> {
+    env: &'e Env,
+    options: Options,
+    file: Arc<dyn File>,
+    pool: Pool,
+    undo: UndoLog,
+    lock: Box<dyn FolderLock>,
+    spare_blocks: u32,
+}
+
+/// The store as a superblock says. There may have been a newer one in the `damaged` block.
+fn at_checkpoint(parts: Parts<'_>, superblock: Superblock, damaged: Option<u32>) -> Result<Inner, OpenError> {
+    let Parts { env, options, file, pool, undo, lock, spare_blocks } = parts;
     let (directory, directory_blocks) = read_chain(&*file, Kind::Directory, superblock.map_head)?;
     let undo_image = UndoImage::open(&*file, &superblock).map_err(StoreError::from)?;
     let (undo_blocks, undo_list) = (undo_image.head_blocks.clone(), undo_image.list.clone());
@@ -115,11 +139,22 @@ pub(crate) fn open(env: &Env, path: &Path, options: Options) -> Result<Inner, Op
     let used = [&pages, &map_blocks, &directory_blocks, &undo_blocks].into_iter().flatten();
     let used = used.chain(undo_list.chains.iter().flat_map(|chain| chain.blocks.iter()));
     for &block in used.filter(|&&block| block != 0) {
+        if damaged.is_some() {
+            check_not_later(&*file, block, superblock.checkpoint)?;
+        }
         if !blocks.mark(block) {
             return Err(StoreError::corrupt("data file", format!("block {block} has two owners")).into());
         }
     }
     blocks.keep();
+    if let Some(block) = damaged {
+        // What it led to is free from now on: should the medium come to its senses, it must not count any more.
+        let empty = || -> std::io::Result<()> {
+            file.write_at(u64::from(block) * PAGE_BYTES as u64, &[0; WRITTEN_BYTES])?;
+            file.sync()
+        };
+        empty().map_err(io("emptying a damaged superblock"))?;
+    }
     pool.restore_map(&pages);
     let file_bytes = file.len().map_err(io("measuring the data file"))?;
     let state = State {
@@ -135,7 +170,8 @@ pub(crate) fn open(env: &Env, path: &Path, options: Options) -> Result<Inner, Op
         changed_maps: BTreeSet::new(),
         freed_pages: Vec::new(),
     };
-    let checkpointer = Checkpointer::new(Arc::clone(&file), state, superblock.position);
+    let checkpointer =
+        Checkpointer::new(Arc::clone(&file), state, superblock.position, options.log_capacity_bytes);
     let inner = Inner::new(env, options, pool, undo, checkpointer, superblock.next_txn, lock);
     inner.newest.store(superblock.position.0, Ordering::SeqCst);
     inner.next_tree.store(superblock.next_tree.0, Ordering::SeqCst);
@@ -160,16 +196,9 @@ pub(crate) fn replay_log(store: &Store, path: &Path) -> Result<(), OpenError> {
     let meta = inner.meta();
     for (root, dropped) in meta_records(inner, &meta)? {
         if dropped {
-            inner.with_room(|| {
-                let _inside = inner.gate.enter();
-                forget_tree(inner, root)?;
-                let key = root.tree.0.to_be_bytes();
-                let mut leaf = meta.state.root.leaf::<Exclusive>(&inner.pool, Seek::At(&key))?;
-                if let Ok(index) = node::search(leaf.body(), &key) {
-                    node::remove(inner.pool.modify(&mut leaf), index);
-                }
-                Ok(())
-            })?;
+            inner.forget_later(root.tree);
+            // Small ones at once, what is left of others by purge.
+            inner.with_room(|| inner.forget_some(&root.tree.0.to_be_bytes(), None))?;
         }
     }
     let after = Lsn(inner.checkpointer.position().0);
@@ -219,17 +248,60 @@ fn finish_new(store: &Store, folder: &Arc<dyn Folder>) -> Result<(), OpenError> 
     Ok(())
 }
 
-fn read_superblocks(file: &dyn File) -> Result<Superblock, OpenError> {
+/// If the newest superblock may be damaged, the other one serves only if everything that it leads to is whole, and the log goes on from
+/// there. Reads everything.
+#[cold]
+fn check_older(env: &Env, path: &Path, damaged: u32) -> Result<(), OpenError> {
+    let report = check_files(env, path)?;
+    let is_another = |damage: &&Damage| damage.block != Some(damaged);
+    match report.damages.iter().find(is_another) {
+        None => Ok(()),
+        Some(Damage { file, block, why, .. }) => {
+            let block = block.map_or_else(String::new, |block| format!(", block {block}"));
+            let error = OpenError::Store(StoreError::corrupt(format!("{file} file{block}"), why));
+            Err(blame_superblock(error, Some(damaged)))
+        }
+    }
+}
+
+/// A block that the older superblock leads to holds what it had then.
+#[cold]
+fn check_not_later(file: &dyn File, block: u32, checkpoint: u64) -> Result<(), StoreError> {
+    let what = || format!("block {block}");
+    let mut bytes = zero_block();
+    file.read_at(u64::from(block) * PAGE_BYTES as u64, &mut bytes[..])
+        .map_err(|error| StoreError::read(what(), &error))?;
+    match image::checkpoint_of(&bytes) > checkpoint {
+        true => Err(StoreError::corrupt(what(), "it was written by a later checkpoint")),
+        false => Ok(()),
+    }
+}
+
+/// Says that a superblock is damaged where that is why the other one leads to nothing whole.
+pub(crate) fn blame_superblock(error: OpenError, damaged: Option<u32>) -> OpenError {
+    match (error, damaged) {
+        (OpenError::Store(StoreError::Corrupt { what, why, .. }), Some(block)) => {
+            let why = format!("checksum; what the one before it leads to is no longer there ({what}: {why})");
+            StoreError::corrupt(format!("data file, superblock in block {block}"), why).into()
+        }
+        (error, _) => error,
+    }
+}
+
+/// The newest whole one, and where the other one is damaged: it is in one sector, and no crash tears that.
+fn read_superblocks(file: &dyn File) -> Result<(Superblock, Option<u32>), OpenError> {
     let mut newest: Option<Superblock> = None;
-    for block in 0..2u64 {
+    let mut damaged = None;
+    for block in 0..FIRST_BLOCK {
         let mut bytes = [0; WRITTEN_BYTES];
-        match file.read_at(block * PAGE_BYTES as u64, &mut bytes) {
+        match file.read_at(u64::from(block) * PAGE_BYTES as u64, &mut bytes) {
             Ok(()) => {}
             Err(error) if error.kind() == ErrorKind::UnexpectedEof => continue,
             Err(error) => return Err(io("reading a superblock")(error)),
         }
         match Superblock::decode(&bytes) {
-            Found::Torn => {}
+            Found::Torn if bytes.iter().all(|&byte| byte == 0) => {}
+            Found::Torn => damaged = Some(block),
             Found::Newer(found) => return Err(OpenError::NewerFormat { found, supported: FORMAT }),
             Found::Whole(superblock) => {
                 if newest.is_none_or(|newest| newest.checkpoint < superblock.checkpoint) {
@@ -238,7 +310,8 @@ fn read_superblocks(file: &dyn File) -> Result<Superblock, OpenError> {
             }
         }
     }
-    newest.ok_or_else(|| StoreError::corrupt("data file", "neither superblock is whole").into())
+    let newest = newest.ok_or_else(|| StoreError::corrupt("data file", "neither superblock is whole"))?;
+    Ok((newest, damaged))
 }
 
 /// Reads a block of a chain: the piece of bytes in it, and the number of the next.

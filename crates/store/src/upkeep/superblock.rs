@@ -3,8 +3,11 @@
 //! ```text
 //! 0         8        12      16           24        32        40         48         56          60           64
 //! | "INVARDB\0" | format | crc32c | checkpoint | log position | next txn | next tree | page end | map head | undo head | undo bytes
+//! 72
+//! | format
 //! ```
-//! Little-endian; the checksum covers bytes 16 to 72. The newest one that is whole counts, so the other may be torn.
+//! Little-endian; the checksum covers bytes 16 to 72. The newest one that is whole counts, so the other may be torn. The format stands there
+//! twice, so that a bit that flips in it is not taken for a newer program's work.
 
 use crate::ids::{Csn, TreeId, TxnId};
 use crate::pager::frame::PAGE_BYTES;
@@ -60,6 +63,7 @@ impl Superblock {
         bytes[56..60].copy_from_slice(&self.map_head.to_le_bytes());
         bytes[60..64].copy_from_slice(&self.undo_head.to_le_bytes());
         bytes[64..72].copy_from_slice(&self.undo_bytes.to_le_bytes());
+        bytes[BYTES..BYTES + 4].copy_from_slice(&FORMAT.to_le_bytes());
         let crc = crc32c::crc32c(&bytes[16..BYTES]);
         bytes[12..16].copy_from_slice(&crc.to_le_bytes());
         bytes
@@ -75,8 +79,9 @@ impl Superblock {
         if u32_at(12) != crc32c::crc32c(&bytes[16..BYTES]) {
             return Found::Torn;
         }
-        if u32_at(8) > FORMAT {
-            return Found::Newer(u32_at(8));
+        let format = u32_at(8);
+        if format > FORMAT {
+            return if u32_at(BYTES) == format { Found::Newer(format) } else { Found::Torn };
         }
         Found::Whole(Superblock {
             checkpoint: u64_at(16),
@@ -106,6 +111,8 @@ mod tests {
         assert_eq!(Superblock::decode(&torn), Found::Torn);
         let mut newer = bytes;
         newer[8..12].copy_from_slice(&9u32.to_le_bytes());
+        assert_eq!(Superblock::decode(&newer), Found::Torn, "a flipped bit");
+        newer[BYTES..BYTES + 4].copy_from_slice(&9u32.to_le_bytes());
         assert_eq!(Superblock::decode(&newer), Found::Newer(9));
         assert_eq!(Superblock::decode(&[0; WRITTEN_BYTES]), Found::Torn);
     }

@@ -46,6 +46,8 @@ pub struct LogCounters {
     pub writes: u64,
     /// Syncs.
     pub syncs: u64,
+    /// Now: bytes of the files, spares included.
+    pub file_bytes: u64,
     /// Times a caller of [`Log::flush_inline`] or [`Log::try_flush_inline`] found another flush under way.
     pub waits: u64,
 }
@@ -95,6 +97,7 @@ struct Counts {
     written_bytes: AtomicU64,
     writes: AtomicU64,
     syncs: AtomicU64,
+    file_bytes: AtomicU64,
     waits: AtomicU64,
 }
 
@@ -283,6 +286,9 @@ impl Log {
         segments.push(segment);
         let ready = spares.len();
         let end = segment.previous_end;
+        let counts = Counts::default();
+        let file_bytes = segments.iter().map(Segment::file_bytes).sum::<u64>();
+        counts.file_bytes.store(file_bytes + ready as u64 * segment_file_bytes, Ordering::Relaxed);
         let shared = Shared {
             folder,
             io: IoMutex::new(Io { segment, file, segments, spares }),
@@ -306,7 +312,7 @@ impl Log {
             flusher: Sleeper::default(),
             preparer: Preparer::default(),
             ending: AtomicBool::new(false),
-            counts: Counts::default(),
+            counts,
         };
         Ok(Log { shared: Arc::new(shared), threads: Mutex::new(Vec::new()) })
     }
@@ -548,6 +554,7 @@ impl Log {
             written_bytes: counts.written_bytes.load(Ordering::Relaxed),
             writes: counts.writes.load(Ordering::Relaxed),
             syncs: counts.syncs.load(Ordering::Relaxed),
+            file_bytes: counts.file_bytes.load(Ordering::Relaxed),
             waits: counts.waits.load(Ordering::Relaxed),
         }
     }
@@ -616,6 +623,7 @@ impl Log {
                     spares.push(segment::retire(&*shared.folder, segment)?);
                 } else {
                     segment::remove(&*shared.folder, &segment.name())?;
+                    shared.counts.file_bytes.fetch_sub(segment.file_bytes(), Ordering::Relaxed);
                 }
             }
             // Before a spare gets a new header its old name must be gone for good.
@@ -737,6 +745,7 @@ impl Shared {
         let _making = self.making.lock();
         if self.tail.lock().ready == 0 {
             let spare = segment::make_spare(&*self.folder, self.segment_file_bytes)?;
+            self.counts.file_bytes.fetch_add(self.segment_file_bytes, Ordering::Relaxed);
             self.add_spares(vec![spare]);
         }
         Ok(())

@@ -193,9 +193,17 @@ impl Replay {
         Lsn(self.chain_end)
     }
 
-    /// The file that is being read.
-    pub(crate) fn file_name(&self) -> Option<String> {
-        self.files.get(self.current).map(|(segment, _)| segment.name())
+    /// The file that an error is about: where its position lies, else the one that is being read.
+    pub(crate) fn file_name(&self, error: &LogError) -> Option<String> {
+        let has = |(segment, _): &&(Segment, Arc<dyn File>)| match error {
+            // What should come behind the last record may be in the next file.
+            LogError::Corrupt { position, .. } if *position != self.chain_end => {
+                (segment.start..segment.end).contains(position)
+            }
+            _ => false,
+        };
+        let file = self.files.iter().rfind(has).or_else(|| self.files.get(self.current));
+        file.map(|(segment, _)| segment.name())
     }
 
     /// Makes the replayed tail durable and goes on in a fresh segment, so that nothing behind the torn end can ever be

@@ -26,7 +26,7 @@ use catalog::{ColumnDefinition, DroppedColumn, StoredValue};
 use types::{Cell, Column, Decimal};
 
 use super::field::Field;
-use crate::part::{Part, PartKind, Verdict, Whole};
+use crate::part::{LargePlace, Part, PartKind, Verdict, Whole};
 use crate::zone::TimestampZone;
 
 /// Header bits for the version.
@@ -646,12 +646,12 @@ impl<'a> RowView<'a> {
                     out.push(Whole::HERE);
                     out.extend_from_slice(bytes);
                 }),
-                BytesRef::External { reference, prefix } if apart => column.push_bytes_with(|out| {
-                    out.push(Whole::APART);
-                    reference.write(out);
-                    out.extend_from_slice(prefix);
-                }),
-                BytesRef::External { reference, .. } => return Some(reference),
+                BytesRef::External { reference, prefix } => match apart {
+                    Some(table) => {
+                        column.push_bytes_with(|out| LargePlace { table, reference, prefix }.write(out));
+                    }
+                    None => return Some(reference),
+                },
             }
             return None;
         }
@@ -694,7 +694,7 @@ impl<'a> RowView<'a> {
         match self.bytes(part.column) {
             BytesRef::Inline(_) => false,
             BytesRef::External { reference, prefix } => match &part.kind {
-                PartKind::Whole { apart } => !apart,
+                PartKind::Whole { apart } => apart.is_none(),
                 PartKind::Judged(judge) => judge.judge(prefix, reference.length) == Verdict::More,
                 kind => {
                     let (offset, count) = kind.range(reference.length);

@@ -14,7 +14,7 @@
 //!
 //! Read next: `family` (weights and their codes), `weighted` (comparing by weights), `key` (what a sort key looks
 //! like), `plane` (the tables), `like`, `locate`, `case`, `beginning` (what is
-//! certain of a text that is not known to its end). How equal to MySQL it is, `tests/collation_oracle.rs` asks a real
+//! certain of a text that is not known to its end), `pieces` (keys of texts that are not in memory whole). How equal to MySQL it is, `tests/collation_oracle.rs` asks a real
 //! server. Departures, all on purpose:
 //! - malformed text, which MySQL refuses earlier, has an order of ours;
 //! - MySQL cuts UPPER and LOWER at the length in bytes of their argument and so loses the end of a text with one of
@@ -31,6 +31,7 @@ mod key;
 mod levels;
 mod like;
 mod locate;
+mod pieces;
 mod plane;
 mod swar;
 mod weighted;
@@ -42,6 +43,7 @@ use case::Case;
 use family::{General, UCA400, UCA520, UCA900};
 use info::Rules;
 pub use info::{CollationInfo, Padding};
+pub use pieces::KeyPieces;
 
 use crate::charset::{Charset, Decoded};
 

@@ -136,3 +136,26 @@ fn full_disk_failing_writes_and_failing_reads_say_so() {
     folder.lock("lock").unwrap();
     assert!(world.disk().counts().busy_nanos > 0);
 }
+
+#[test]
+fn a_flipped_bit_stays_until_its_byte_is_written() {
+    let mut world = SimWorld::new(5);
+    make(&*folder(&world), "a", &[0; 2 * SECTOR_BYTES]);
+    let flip = |world: &SimWorld, offset: usize| world.disk().flip_bit(Path::new("/d"), "a", offset, 1);
+    let read = |world: &SimWorld| {
+        let mut bytes = [0; 600];
+        folder(world).open("a", FileOptions::existing()).unwrap().read_at(400, &mut bytes).unwrap();
+        (bytes[0], bytes[500])
+    };
+    assert!(flip(&world, 400) && flip(&world, 900) && !flip(&world, 2 * SECTOR_BYTES));
+    assert_eq!(read(&world), (2, 2));
+    world = world.crash();
+    assert_eq!(read(&world), (2, 2));
+    folder(&world).open("a", FileOptions::existing()).unwrap().write_at(890, &[7; 20]).unwrap();
+    assert_eq!(read(&world), (2, 7));
+    assert_eq!(world.disk().mend(), 1);
+    assert_eq!(read(&world), (0, 7));
+    assert!(flip(&world, 401) && flip(&world, 401));
+    assert_eq!(world.disk().content(Path::new("/d"), "a").unwrap()[401], 0);
+    assert_eq!(world.disk().lengths(Path::new("/d")), [("a".to_owned(), 2 * SECTOR_BYTES)]);
+}

@@ -20,7 +20,7 @@
 mod file;
 mod segments;
 
-pub(crate) use segments::{Holds, Kept, UndoLog};
+pub(crate) use segments::{FiledEntry, Holds, Kept, Step, UndoLog};
 
 use crate::btree::node::{RECORD_BYTES_MAX, Version};
 use crate::error::StoreError;
@@ -253,6 +253,11 @@ mod tests {
         UndoLog::open(folder, &names, memory_bytes, 1024).unwrap()
     }
 
+    /// One version back, whether the entry is in memory or not.
+    fn step_back(log: &UndoLog, at: u64, value: &mut Vec<u8>) -> Result<(Version, bool), StoreError> {
+        log.look(at, |entry| Ok((entry.version, entry.apply(value)?)))
+    }
+
     fn v(stamp: u64) -> Version {
         Version { stamp, undo: 77 }
     }
@@ -273,7 +278,7 @@ mod tests {
         let mut at = log.record(&mut holds, last, tree, b"key", whole).unwrap();
         let mut value = Vec::new();
         for expected in values.iter().rev() {
-            let (version, live) = log.step_back(at, &mut value).unwrap();
+            let (version, live) = step_back(&log, at, &mut value).unwrap();
             assert!(live && version.undo == 77);
             assert_eq!(value, *expected);
             at = log.look(at, |entry| Ok(entry.before)).unwrap();
@@ -300,7 +305,7 @@ mod tests {
         let read_all = |all: &[u64]| {
             for (number, &at) in all.iter().enumerate() {
                 let mut value = Vec::new();
-                assert_eq!(log.step_back(at, &mut value).unwrap(), (v(number as u64), true));
+                assert_eq!(step_back(&log, at, &mut value).unwrap(), (v(number as u64), true));
                 assert_eq!(value, vec![number as u8; 100]);
             }
         };
@@ -342,7 +347,7 @@ mod tests {
         let check = || {
             for (number, &at) in all.iter().enumerate() {
                 let mut value = Vec::new();
-                log.step_back(at, &mut value).unwrap();
+                step_back(&log, at, &mut value).unwrap();
                 assert_eq!(value, vec![number as u8; 200]);
             }
         };

@@ -87,6 +87,8 @@ struct Segment {
     live: u32,
     /// The newest commit of those that wrote to it.
     newest: u64,
+    /// How often it was given back.
+    life: u32,
     first_end: u32,
     last_end: u32,
 }
@@ -94,7 +96,8 @@ struct Segment {
 impl Segment {
     fn free() -> RwLock<Segment> {
         let (first_end, last_end) = (NO_END, NO_END);
-        RwLock::new(Segment { content: Content::Free, users: 0, live: 0, newest: 0, first_end, last_end })
+        let content = Content::Free;
+        RwLock::new(Segment { content, users: 0, live: 0, newest: 0, life: 0, first_end, last_end })
     }
 
     fn is_full(&self) -> bool {
@@ -141,6 +144,38 @@ pub(crate) struct UndoLog {
     file: UndoFile,
     /// Committed deleting transactions with too many segments for an end.
     large: Mutex<VecDeque<End>>,
+    /// The one of them that purge is at. Apart, so that no commit waits for purge to add one.
+    large_purging: Mutex<Option<End>>,
+}
+
+/// An entry in the file.
+#[derive(Debug)]
+pub(crate) struct FiledEntry {
+    number: u32,
+    at: usize,
+    segment: Arc<Filed>,
+}
+
+/// Where an entry is, or what was made of it.
+enum Found<R> {
+    InMemory(R),
+    Filed(FiledEntry),
+}
+
+/// What [`UndoLog::step_back`] came to.
+#[derive(Debug)]
+pub(crate) enum Step {
+    /// The version before, and whether it is live.
+    To(Version, bool),
+    /// An entry that has to be read from the disk first.
+    Filed(FiledEntry),
+}
+
+/// What was read of the file may go on behind the entry.
+fn cut_entry(copy: &mut Vec<u8>) -> Result<(), StoreError> {
+    let len = read(copy, 0)?.bytes;
+    copy.truncate(len);
+    Ok(())
 }
 
 /// See [`UndoLog::keep`].
@@ -193,6 +228,7 @@ impl UndoLog {
             file_hand: Mutex::new(0),
             file: UndoFile::new(folder, segment_bytes),
             large: Mutex::default(),
+            large_purging: Mutex::default(),
         })
     }
 
@@ -398,7 +434,7 @@ impl UndoLog {
             let Some(mut purging) = stripe.purging.try_lock() else { return Ok(true) };
             loop {
                 if purging.current.is_none() {
-                    purging.current = self.next_end(stripe, &mut purging.at)?;
+                    purging.current = self.next_end(stripe, &mut purging.at, everywhere)?;
                 }
                 let Some(end) = purging.current.as_mut().filter(|end| end.csn <= bound) else { break };
                 if !work(end)? {
@@ -409,27 +445,34 @@ impl UndoLog {
             }
         }
         if everywhere {
-            let mut large = self.large.lock();
-            while let Some(end) = large.front_mut().filter(|end| end.csn <= bound) {
+            let Some(mut purging) = self.large_purging.try_lock() else { return Ok(true) };
+            loop {
+                if purging.is_none() {
+                    *purging = self.large.lock().pop_front();
+                }
+                let Some(end) = purging.as_mut().filter(|end| end.csn <= bound) else { break };
                 if !work(end)? {
                     return Ok(true);
                 }
                 self.finish(&end.holds, end.csn);
-                large.pop_front();
+                *purging = None;
             }
         }
         Ok(false)
     }
 
-    /// The stripe's next end behind `at`.
-    fn next_end(&self, stripe: &Stripe, at: &mut u32) -> Result<Option<End>, StoreError> {
+    /// The stripe's next end behind `at`; none that has to be read from the file, unless it `may_wait`.
+    fn next_end(&self, stripe: &Stripe, at: &mut u32, may_wait: bool) -> Result<Option<End>, StoreError> {
         loop {
             let Some(number) = stripe.ends.lock().front().copied() else { return Ok(None) };
             // First whether it is full: then what has no end behind it now never will.
-            let (is_full, first) = {
+            let (is_full, is_filed, first) = {
                 let segment = self.segment(number).read();
-                (segment.is_full(), segment.first_end)
+                (segment.is_full(), matches!(segment.content, Content::Filed(_)), segment.first_end)
             };
+            if is_filed && !may_wait {
+                return Ok(None);
+            }
             let next = if *at == NO_END {
                 first
             } else {
@@ -462,48 +505,117 @@ impl UndoLog {
         }
     }
 
-    /// Looks at an entry. May read the file.
+    /// Looks at an entry. May wait for the file.
     pub(crate) fn look<R>(
         &self,
         pointer: u64,
         look: impl FnOnce(&Entry<'_>) -> Result<R, StoreError>,
     ) -> Result<R, StoreError> {
+        let mut look = Some(look);
+        let mut once = |entry: &Entry<'_>| look.take().expect("an entry is in one place")(entry);
+        match self.find_entry(pointer, |bytes, at| once(&read(bytes, at)?))? {
+            Found::InMemory(result) => Ok(result),
+            Found::Filed(filed) => {
+                let mut copy = Vec::new();
+                self.file.read(&filed.segment, filed.at, &mut copy)?;
+                once(&read(&copy, 0)?)
+            }
+        }
+    }
+
+    /// As [`UndoLog::look`], without waiting: `None` if the entry has to be read from the disk. [`UndoLog::bring`] does that.
+    pub(crate) fn look_if_near<R>(
+        &self,
+        pointer: u64,
+        look: impl FnOnce(&Entry<'_>) -> Result<R, StoreError>,
+    ) -> Result<Option<R>, StoreError> {
+        let mut look = Some(look);
+        let mut once = |entry: &Entry<'_>| look.take().expect("an entry is in one place")(entry);
+        match self.find_entry(pointer, |bytes, at| once(&read(bytes, at)?))? {
+            Found::InMemory(result) => Ok(Some(result)),
+            Found::Filed(filed) => {
+                let mut copy = Vec::new();
+                match self.file.read_if_near(&filed.segment, filed.at, &mut copy)? {
+                    true => once(&read(&copy, 0)?).map(Some),
+                    false => Ok(None),
+                }
+            }
+        }
+    }
+
+    /// Reads an entry from the disk if it lies there, so that it is near for a while. Without a latch or a mutex.
+    pub(crate) fn bring(&self, pointer: u64) -> Result<(), StoreError> {
+        match self.find_entry(pointer, |_, _| Ok(()))? {
+            Found::InMemory(()) => Ok(()),
+            Found::Filed(filed) => self.read_filed(&filed, &mut Vec::new()).map(drop),
+        }
+    }
+
+    /// Copies an entry. May wait for the file.
+    pub(crate) fn copy(&self, pointer: u64, copy: &mut Vec<u8>) -> Result<(), StoreError> {
+        match self.copy_or_find(pointer, copy)? {
+            Found::InMemory(()) => Ok(()),
+            Found::Filed(filed) => {
+                self.file.read(&filed.segment, filed.at, copy)?;
+                cut_entry(copy)
+            }
+        }
+    }
+
+    /// As [`UndoLog::copy`], without waiting: false if the entry has to be read from the disk.
+    pub(crate) fn copy_if_near(&self, pointer: u64, copy: &mut Vec<u8>) -> Result<bool, StoreError> {
+        match self.copy_or_find(pointer, copy)? {
+            Found::InMemory(()) => Ok(true),
+            Found::Filed(filed) => {
+                let is_near = self.file.read_if_near(&filed.segment, filed.at, copy)?;
+                if is_near { cut_entry(copy).map(|()| true) } else { Ok(false) }
+            }
+        }
+    }
+
+    fn copy_or_find(&self, pointer: u64, copy: &mut Vec<u8>) -> Result<Found<()>, StoreError> {
+        copy.clear();
+        self.find_entry(pointer, |bytes, at| {
+            let len = read(bytes, at)?.bytes;
+            copy.extend_from_slice(&bytes[at..at + len]);
+            Ok(())
+        })
+    }
+
+    /// Gives the segment's bytes and where in them the entry is to `look` if they are in memory.
+    fn find_entry<R>(
+        &self,
+        pointer: u64,
+        look: impl FnOnce(&[u8], usize) -> Result<R, StoreError>,
+    ) -> Result<Found<R>, StoreError> {
         let (number, at) = place(pointer);
         let nothing = || StoreError::corrupt("undo", "a pointer leads to nothing");
         let segment = self.find(number).ok_or_else(nothing)?.read();
-        let filed = match &segment.content {
-            Content::Open(bytes) => return look(&read(bytes, at)?),
-            Content::Full(bytes) => return look(&read(bytes, at)?),
-            Content::Filed(filed) => Arc::clone(filed),
-            Content::Free => return Err(nothing()),
-        };
-        drop(segment);
-        let mut entry = Vec::new();
-        self.file.read(&filed, at, &mut entry)?;
-        look(&read(&entry, 0)?)
+        match &segment.content {
+            Content::Open(bytes) => look(bytes, at).map(Found::InMemory),
+            Content::Full(bytes) => look(bytes, at).map(Found::InMemory),
+            Content::Filed(filed) => Ok(Found::Filed(FiledEntry { number, at, segment: Arc::clone(filed) })),
+            Content::Free => Err(nothing()),
+        }
     }
 
-    /// Copies an entry. May read the file.
-    pub(crate) fn copy(&self, pointer: u64, copy: &mut Vec<u8>) -> Result<(), StoreError> {
-        copy.clear();
-        let (number, at) = place(pointer);
-        let segment = self.segment(number).read();
-        let bytes: &[u8] = match &segment.content {
-            Content::Open(bytes) => bytes,
-            Content::Full(bytes) => bytes,
-            Content::Filed(filed) => {
-                let filed = Arc::clone(filed);
-                drop(segment);
-                self.file.read(&filed, at, copy)?;
-                let len = read(copy, 0)?.bytes;
-                copy.truncate(len);
-                return Ok(());
-            }
-            Content::Free => return Err(StoreError::corrupt("undo", "a pointer leads to nothing")),
-        };
-        let len = read(bytes, at)?.bytes;
-        copy.extend_from_slice(&bytes[at..at + len]);
-        Ok(())
+    /// Reads an entry that lay in the file, wherever its segment is by now. False if it was given back meanwhile: then nothing leads to
+    /// the entry any more, and what was read means nothing. Waits for the disk.
+    pub(crate) fn read_filed(&self, filed: &FiledEntry, copy: &mut Vec<u8>) -> Result<bool, StoreError> {
+        let outcome = self.file.read(&filed.segment, filed.at, copy).and_then(|()| cut_entry(copy));
+        let segment = self.segment(filed.number).read();
+        let is_there = matches!(&segment.content, Content::Filed(now) if Arc::ptr_eq(now, &filed.segment));
+        match outcome {
+            Err(error) if is_there => Err(error),
+            Err(_) => Ok(false),
+            Ok(()) => Ok(is_there),
+        }
+    }
+
+    /// Which use of its place the entry's segment is: together with the pointer it tells the entry from any that lies there earlier or
+    /// later.
+    pub(crate) fn life(&self, pointer: u64) -> u32 {
+        self.find(place(pointer).0).map_or(0, |segment| segment.read().life)
     }
 
     /// As [`UndoLog::step_back`], if the entry is in memory.
@@ -532,10 +644,21 @@ impl UndoLog {
         self.giving_back.read()
     }
 
-    /// Goes one version back: `value` becomes the one before. Returns that version's stamp and undo pointer, and whether it
-    /// is live.
-    pub(crate) fn step_back(&self, pointer: u64, value: &mut Vec<u8>) -> Result<(Version, bool), StoreError> {
-        self.look(pointer, |entry| Ok((entry.version, entry.apply(value)?)))
+    /// Goes one version back: `value` becomes the one before. Without waiting for the disk.
+    pub(crate) fn step_back(&self, pointer: u64, value: &mut Vec<u8>) -> Result<Step, StoreError> {
+        let filed = match self.find_entry(pointer, |bytes, at| {
+            let entry = read(bytes, at)?;
+            Ok(Step::To(entry.version, entry.apply(value)?))
+        })? {
+            Found::InMemory(step) => return Ok(step),
+            Found::Filed(filed) => filed,
+        };
+        let mut copy = Vec::new();
+        if !self.file.read_if_near(&filed.segment, filed.at, &mut copy)? {
+            return Ok(Step::Filed(filed));
+        }
+        let entry = read(&copy, 0)?;
+        Ok(Step::To(entry.version, entry.apply(value)?))
     }
 
     /// Gives back up to `count` segments that nobody needs, of the next `count` looked at.
@@ -559,6 +682,7 @@ impl UndoLog {
         }
         let content = std::mem::take(&mut segment.content);
         (segment.live, segment.newest) = (0, 0);
+        segment.life = segment.life.wrapping_add(1);
         (segment.first_end, segment.last_end) = (NO_END, NO_END);
         drop(segment);
         match content {

@@ -1,0 +1,236 @@
+//! The end of dropped trees: their pages are freed a part at a time.
+//!
+//! A dropped tree stays in the tree of trees, marked, until no snapshot needs it. Then purge takes leaf after leaf from its end,
+//! [`crate::Options::drop_leaves_max`] of them in one passage of the gate: others change records and commit between two of them,
+//! however large the tree is. First the root gets another page, and the tree of trees says so: who comes late, with the root's old number,
+//! finds the tree gone, never a part of it.
+//!
+//! Invariants:
+//! 1. After each passage the tree named in the tree of trees names only pages that exist. So a checkpoint may come between any two,
+//!    and after a crash it goes on from what that saw.
+//! 2. The tree's record goes in the passage that frees its root.
+
+use crate::btree::Seek;
+use crate::btree::node;
+use crate::btree::tree::Exclusive;
+use crate::error::StoreError;
+use crate::ids::{TreeId, TxnId};
+use crate::pager::Fault;
+use crate::store::{Inner, meta_root, meta_value};
+
+/// What a passage counts for, beside entries of undo looked at: a tick of purge makes a few, then it looks after the rest.
+pub(super) const ENTRIES_PER_PASSAGE: usize = 512;
+
+impl Inner {
+    /// Nobody can reach this tree any more, and its record says that it is dropped: purge frees it. Takes no latch.
+    pub(crate) fn forget_later(&self, tree: TreeId) {
+        if let Some(tree) = self.trees.write().remove(&tree) {
+            tree.state.set_dropped();
+        }
+        self.purge.waiting.lock().push(tree);
+    }
+
+    /// Frees trees that nobody can reach, for about the price of `budget` entries. True if there is more to do.
+    pub(super) fn forget_waiting(&self, mut budget: usize) -> Result<bool, StoreError> {
+        loop {
+            let Some(tree) = self.purge.waiting.lock().last().copied() else { return Ok(false) };
+            if budget == 0 {
+                return Ok(true);
+            }
+            budget = budget.saturating_sub(ENTRIES_PER_PASSAGE);
+            self.check_space()?;
+            if self.with_room(|| self.forget_some(&tree.0.to_be_bytes(), None))? {
+                self.purge.waiting.lock().retain(|&waiting| waiting != tree);
+            }
+        }
+    }
+
+    /// One passage: frees a part of the tree with this record in the tree of trees, if it is dropped (by that transaction, if one is
+    /// given). True when nothing of it is left.
+    pub(crate) fn forget_some(&self, key: &[u8], dropped_by: Option<TxnId>) -> Result<bool, Fault> {
+        let _inside = self.gate.enter();
+        let meta = self.meta();
+        let mut leaf = meta.state.root.leaf::<Exclusive>(&self.pool, Seek::At(key))?;
+        let Ok(index) = node::search(leaf.body(), key) else { return Ok(true) };
+        let (version, _, value) = node::record(leaf.body(), index);
+        let Some(value) = value else { return Ok(true) };
+        let (mut root, is_dropped) = meta_root(key, value)?;
+        if !is_dropped || dropped_by.is_some_and(|txn| txn.0 != version.stamp) {
+            return Ok(true);
+        }
+        if self.tree(root.tree).is_some() {
+            let moved = root.move_root(&self.pool)?;
+            if moved.page != root.page {
+                root = moved;
+                let value = meta_value(root.page, true);
+                let named = node::leaf_replace(self.pool.modify(&mut leaf), index, version, Some(&value));
+                assert!(named, "a value as long as the one before fits");
+            }
+            if let Some(tree) = self.trees.write().remove(&root.tree) {
+                tree.state.set_dropped();
+            }
+        }
+        let is_gone = root.free_some(&self.pool, self.options.drop_leaves_max)?;
+        if is_gone {
+            node::remove(self.pool.modify(&mut leaf), index);
+            meta.state.count(-1);
+        }
+        Ok(is_gone)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::pager::frame::PAGE_BYTES;
+    use crate::sync::atomic::Ordering;
+    use crate::{LockWait, Options, Store, Tree, check_files};
+    use env::simulated::SimWorld;
+    use std::path::Path;
+
+    const FOLDER: &str = "/data";
+    const LEAVES_MAX: u32 = 8;
+
+    fn open(world: &SimWorld) -> (Store, Tree) {
+        let options = Options {
+            background_threads: false,
+            // Less than the tree has.
+            buffer_pool_bytes: 200 * PAGE_BYTES as u64,
+            drop_leaves_max: LEAVES_MAX,
+            ..Options::default()
+        };
+        let store = Store::open(world.env(), Path::new(FOLDER), options).unwrap();
+        let tree = store.tree(TreeId(2)).unwrap();
+        (store, tree)
+    }
+
+    /// Long keys that differ only at their ends from most of their neighbours, so that nodes above leaves have few children.
+    fn key(number: u32) -> Vec<u8> {
+        let group = (number / 50) as u8;
+        [&[group; 900][..], &number.to_be_bytes()].concat()
+    }
+
+    /// A tree of three levels and some 400 leaves.
+    fn large_tree(store: &Store) -> TreeId {
+        let mut txn = store.begin();
+        let id = txn.create_tree().unwrap();
+        txn.commit().unwrap();
+        let tree = store.tree(id).unwrap();
+        for first in (0..2_000).step_by(100) {
+            let mut txn = store.begin();
+            for number in first..first + 100 {
+                txn.insert(&tree, &key(number * 7_919 % 2_000), &[1; 3_000], LockWait::Nowait).unwrap();
+            }
+            txn.commit().unwrap();
+        }
+        assert!(store.inner.with_room(|| tree.state.root.level(&store.inner.pool)).unwrap() >= 2);
+        id
+    }
+
+    fn drop_tree(store: &Store, id: TreeId) -> TxnId {
+        let mut txn = store.begin();
+        txn.drop_tree(id, LockWait::Nowait).unwrap();
+        let dropped_by = txn.id();
+        txn.commit().unwrap();
+        dropped_by
+    }
+
+    fn write(store: &Store, tree: &Tree, number: u32) {
+        let mut txn = store.begin();
+        txn.put(tree, &number.to_be_bytes(), b"beside it", LockWait::Nowait).unwrap();
+        let position = txn.commit().unwrap().unwrap();
+        store.sync_to(position).unwrap();
+    }
+
+    #[test]
+    fn a_large_tree_goes_in_passages_and_writers_go_on_between_them() {
+        let world = SimWorld::new(1);
+        let (store, tree) = open(&world);
+        let pages = store.status().page_count;
+        let id = large_tree(&store);
+        let leaves = store.check_tree(&store.tree(id).unwrap()).unwrap().0;
+        assert!(leaves > 300, "{leaves}");
+        let dropped_by = drop_tree(&store, id);
+        let freed = || store.inner.pool.counters().pages_freed.load(Ordering::Relaxed);
+        let mut passages = 0;
+        loop {
+            let before = freed();
+            let done = store
+                .inner
+                .with_room(|| store.inner.forget_some(&id.0.to_be_bytes(), Some(dropped_by)))
+                .unwrap();
+            let in_passage = freed() - before;
+            // The nodes above the leaves, and the root's old page.
+            assert!(in_passage <= u64::from(LEAVES_MAX) + 4, "{in_passage} pages in one passage");
+            assert!(store.tree(id).is_err(), "who comes now finds it gone");
+            passages += 1;
+            write(&store, &tree, passages);
+            if passages % 10 == 0 {
+                store.checkpoint_now().unwrap();
+            }
+            if done {
+                break;
+            }
+        }
+        assert!(u64::from(passages) >= leaves / u64::from(LEAVES_MAX), "{passages} for {leaves} leaves");
+        while store.purge_tick().unwrap() {}
+        assert_eq!(store.status().page_count, pages);
+        assert_eq!(store.check_tree(&tree).unwrap().1, u64::from(passages));
+    }
+
+    #[test]
+    fn a_crash_between_passages_goes_on_with_it() {
+        for (before, after) in [(0, 3), (1, 0), (1, 9), (20, 1), (39, 2)] {
+            let world = SimWorld::new(2);
+            let (store, _) = open(&world);
+            let pages = store.status().page_count;
+            let id = large_tree(&store);
+            let dropped_by = drop_tree(&store, id);
+            let passages = |count: u32| {
+                for _ in 0..count {
+                    let some = || store.inner.forget_some(&id.0.to_be_bytes(), Some(dropped_by));
+                    assert!(!store.inner.with_room(some).unwrap());
+                }
+            };
+            passages(before);
+            store.checkpoint_now().unwrap();
+            passages(after);
+            store.sync_to(store.newest_position()).unwrap();
+            drop(store);
+            let world = world.crash();
+            let report = check_files(world.env(), Path::new(FOLDER)).unwrap();
+            assert_eq!((report.damages, report.lost_pages), (vec![], 0), "{before} {after}");
+            let (store, tree) = open(&world);
+            assert!(store.tree(id).is_err());
+            write(&store, &tree, 1);
+            while store.purge_tick().unwrap() {}
+            assert_eq!(store.status().page_count, pages, "{before} {after}");
+            store.checkpoint_now().unwrap();
+            let report = check_files(world.env(), Path::new(FOLDER)).unwrap();
+            assert_eq!((report.damages, report.lost_pages), (vec![], 0), "{before} {after}");
+        }
+    }
+
+    #[test]
+    fn a_tree_whose_making_is_taken_back_goes_in_passages_too() {
+        let world = SimWorld::new(3);
+        let (store, tree) = open(&world);
+        let pages = store.status().page_count;
+        let mut txn = store.begin();
+        let id = txn.create_tree().unwrap();
+        txn.rollback().unwrap();
+        assert!(store.tree(id).is_err());
+        write(&store, &tree, 1);
+        assert_eq!(store.status().page_count, pages + 1);
+        assert!(!store.purge_tick().unwrap());
+        assert_eq!(store.status().page_count, pages);
+        // Also where the crash comes first.
+        let mut txn = store.begin();
+        txn.create_tree().unwrap();
+        txn.rollback().unwrap();
+        store.checkpoint_now().unwrap();
+        drop(store);
+        let (store, _) = open(&world.crash());
+        assert_eq!(store.status().page_count, pages);
+    }
+}
