@@ -12,6 +12,13 @@ the server is killed; after its restart every acknowledged move must be there, w
      a transaction that takes a savepoint back in its middle and now and then all of itself;
   5. indexes agree with tables.
 
+With --flush 2 (`innodb_flush_log_at_trx_commit`) the same holds: the system keeps what the server wrote. With --flush 0 what was
+acknowledged in the last moments may be gone; then what is left must be what was there at some moment:
+
+  1. nothing is lost that was acknowledged more than --may-lose seconds before the kill;
+  2. nothing is there whose COMMIT was sent after something lost had been acknowledged;
+  3. all of 2 to 5 above.
+
 Works against any server that speaks MySQL's protocol; prints the start-up time after each kill. Needs PyMySQL.
 
   kill9.py --rounds 50                                      # target/release/invar with a folder of its own
@@ -76,13 +83,18 @@ class Ledger:
         self.batches_sent = set()
         self.batches_kept = set()
         self.large_batches = set()
+        self.times = {}  # (kind, id) -> [COMMIT sent, acknowledged or None], since an arbitrary start
         self.acknowledged = 0
 
     def write(self, *words):
         self.file.write(" ".join(map(str, words)) + "\n")
 
-    def acknowledge(self):
+    def send(self, kind, number):
+        self.times[kind, number] = [time.monotonic(), None]
+
+    def acknowledge(self, kind, number):
         self.acknowledged += 1
+        self.times[kind, number][1] = time.monotonic()
 
 
 class Worker(threading.Thread):
@@ -151,11 +163,12 @@ class Worker(threading.Thread):
         with ledger.lock:
             ledger.sent[transfer_id] = (source, target, amount)
             ledger.write("commit", transfer_id, source, target, amount)
+            ledger.send("commit", transfer_id)
         cursor.execute("COMMIT")
         with ledger.lock:
             ledger.kept[transfer_id] = ledger.sent.pop(transfer_id)
             ledger.write("acknowledged", transfer_id)
-            ledger.acknowledge()
+            ledger.acknowledge("commit", transfer_id)
         self.own.append(transfer_id)
 
     def archive(self, cursor):
@@ -169,12 +182,13 @@ class Worker(threading.Thread):
         with ledger.lock:
             ledger.moving.add(transfer_id)
             ledger.write("move", transfer_id)
+            ledger.send("move", transfer_id)
         cursor.execute("COMMIT")
         with ledger.lock:
             ledger.moving.discard(transfer_id)
             ledger.archived.add(transfer_id)
             ledger.write("moved", transfer_id)
-            ledger.acknowledge()
+            ledger.acknowledge("move", transfer_id)
         self.own.remove(transfer_id)
 
     def batch(self, cursor):
@@ -186,12 +200,13 @@ class Worker(threading.Thread):
         with ledger.lock:
             ledger.batches_sent.add(batch_id)
             ledger.write("batch", batch_id)
+            ledger.send("batch", batch_id)
         cursor.execute(f"INSERT INTO batch VALUES {rows}")
         with ledger.lock:
             ledger.batches_sent.discard(batch_id)
             ledger.batches_kept.add(batch_id)
             ledger.write("batch-kept", batch_id)
-            ledger.acknowledge()
+            ledger.acknowledge("batch", batch_id)
 
 
     def large_batch(self, cursor, rolls_back):
@@ -220,12 +235,13 @@ class Worker(threading.Thread):
             ledger.large_batches.add(batch_id)
             ledger.batches_sent.add(batch_id)
             ledger.write("large-batch", batch_id)
+            ledger.send("batch", batch_id)
         cursor.execute("COMMIT")
         with ledger.lock:
             ledger.batches_sent.discard(batch_id)
             ledger.batches_kept.add(batch_id)
             ledger.write("batch-kept", batch_id)
-            ledger.acknowledge()
+            ledger.acknowledge("batch", batch_id)
 
 
 def connect(options, database=None):
@@ -267,9 +283,41 @@ class Server:
         self.process.wait()
 
 
-def verify(options, ledger):
-    """Compares the server's tables with the ledger; returns the list of what is wrong."""
+def take_losses(options, ledger, places, batches, killed, wrong):
+    """Takes out of the ledger what a lazy log may lose, if that is what a log without its end loses; returns how many commits."""
+    times = ledger.times
+    lost = [("commit", transfer_id) for transfer_id in ledger.kept if transfer_id not in places]
+    lost += [("move", transfer_id) for transfer_id in ledger.archived if places.get(transfer_id) == "transfer"]
+    lost += [("move", transfer_id) for transfer_id in ledger.archived if transfer_id not in places]
+    lost += [("batch", batch_id) for batch_id in ledger.batches_kept if batch_id not in batches]
+    long_ago = [0.0, 0.0]  # In an earlier round.
+    for kind, number in lost:
+        before = killed - times.get((kind, number), long_ago)[1]
+        if before > options.may_lose:
+            wrong.append(f"{kind} {number} was acknowledged {before:.2f} s before the kill and is lost")
+    if lost:
+        first = min(times.get(key, long_ago)[1] for key in lost)
+        kept = [("commit", transfer_id) for transfer_id in places]
+        kept += [("move", transfer_id) for transfer_id, table in places.items() if table == "archive"]
+        kept += [("batch", batch_id) for batch_id in batches]
+        for key in kept:
+            if times.get(key, long_ago)[0] > first:
+                wrong.append(f"{key} was sent after something lost had been acknowledged, and is there")
+    for kind, number in lost:
+        if kind == "commit":
+            del ledger.kept[number]
+        elif kind == "move":
+            ledger.archived.discard(number)
+        else:
+            ledger.batches_kept.discard(number)
+    return len(lost)
+
+
+def verify(options, ledger, killed):
+    """Compares the server's tables with the ledger; returns the list of what is wrong, how many transfers there are, how many commits
+    are lost that may be."""
     wrong = []
+    lost = 0
     connection = connect(options, DATABASE)
     cursor = connection.cursor()
 
@@ -287,6 +335,10 @@ def verify(options, ledger):
             places[transfer_id] = table
             if note != note_for(transfer_id):
                 wrong.append(f"transfer {transfer_id} has another note (crc {zlib.crc32(note.encode()):08x})")
+    found = rows("SELECT batch_id, COUNT(*), MIN(number), MAX(number) FROM batch GROUP BY batch_id")
+    batches = {batch_id: count for batch_id, count, _, _ in found}
+    if options.flush == 0:
+        lost = take_losses(options, ledger, places, batches, killed, wrong)
     for transfer_id, move in ledger.kept.items():
         if present.get(transfer_id) != move:
             wrong.append(f"acknowledged transfer {transfer_id} {move} is {present.get(transfer_id)}")
@@ -315,8 +367,6 @@ def verify(options, ledger):
                 f" its transfers say {balance.get(account)} after {changes.get(account)}"
             )
 
-    found = rows("SELECT batch_id, COUNT(*), MIN(number), MAX(number) FROM batch GROUP BY batch_id")
-    batches = {batch_id: count for batch_id, count, _, _ in found}
     for batch_id, count, first, last in found:
         expected = options.large_rows if batch_id in ledger.large_batches else BATCH_ROWS
         if (count, first, last) != (expected, 0, expected - 1):
@@ -351,7 +401,9 @@ def verify(options, ledger):
         if batch_id in batches:
             ledger.batches_kept.add(batch_id)
     connection.close()
-    return wrong, len(present)
+    # A round is judged by its own times.
+    ledger.times.clear()
+    return wrong, len(present), lost
 
 
 def arguments():
@@ -363,6 +415,8 @@ def arguments():
     parser.add_argument("--rounds", type=int, default=50)
     parser.add_argument("--seconds", type=float, default=3.0, help="longest time between the first commit and the kill")
     parser.add_argument("--large-rows", type=int, default=0, help="one connection inserts so many rows in each transaction")
+    parser.add_argument("--flush", type=int, choices=(0, 1, 2), help="innodb_flush_log_at_trx_commit of the server (default: its own)")
+    parser.add_argument("--may-lose", type=float, default=1.5, help="so many seconds before the kill, with --flush 0")
     parser.add_argument("--connections", type=int, default=8)
     parser.add_argument("--port", type=int, default=24399)
     parser.add_argument("--connect-socket", help="connect by this Unix socket; may contain {socket}")
@@ -382,6 +436,8 @@ def arguments():
         "work": options.work,
     }
     options.serve_command = shlex.split(options.serve.format(**names))
+    if options.flush is not None:
+        options.serve_command.append(f"--innodb-flush-log-at-trx-commit={options.flush}")
     options.prepare_command = shlex.split(options.prepare.format(**names)) if options.prepare else None
     if options.connect_socket:
         options.connect_socket = options.connect_socket.format(**names)
@@ -403,7 +459,10 @@ def main():
         cursor.execute(statement)
     values = ", ".join(f"({account}, {START_BALANCE}, 0)" for account in range(1, ACCOUNTS + 1))
     cursor.execute(f"INSERT INTO account VALUES {values}")
+    # What comes before the load is not what is tried.
+    time.sleep(2.5 if options.flush == 0 else 0)
     starts = []
+    losses = 0
     failed = False
     for round_number in range(1, options.rounds + 1):
         before = ledger.acknowledged
@@ -420,6 +479,7 @@ def main():
         life = rng.uniform(0.05, options.seconds)
         time.sleep(life)
         server.kill()
+        killed = time.monotonic()
         for worker in workers:
             worker.join(30)
         problems = [worker.problem for worker in workers if worker.problem]
@@ -427,11 +487,13 @@ def main():
         unknown = len(ledger.sent) + len(ledger.moving) + len(ledger.batches_sent)
         seconds = server.start()
         starts.append(seconds)
-        wrong, count = verify(options, ledger)
+        wrong, count, lost = verify(options, ledger, killed)
+        losses += lost
         retries = sum(worker.retries for worker in workers)
         print(
             f"round {round_number:3}: killed {life:4.2f} s after the first commit, {ledger.acknowledged - before} commits acknowledged"
             f" ({unknown} cut off, {retries} retried), {count} transfers present, start-up {seconds * 1000:.0f} ms"
+            + (f", {lost} of the last commits lost" if lost else "")
             + ("" if not wrong + problems else f", {len(wrong)} WRONG, {len(problems)} PROBLEMS"),
             flush=True,
         )
@@ -445,7 +507,7 @@ def main():
         print(
             f"{len(starts)} kills, {ledger.acknowledged} acknowledged commits,"
             f" start-up median {statistics.median(starts) * 1000:.0f} ms, longest {max(starts) * 1000:.0f} ms:"
-            f" {'FAILED' if failed else 'every one present, nothing half'}"
+            f" {'FAILED' if failed else f'{losses} of the last {options.may_lose} s lost, nothing half' if losses else 'every one present, nothing half'}"
         )
     if failed:
         print(f"folder kept: {options.work}; again with --seed {options.seed}")

@@ -25,9 +25,11 @@ use env::simulated::{Faults, SimWorld};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use store::wal::LogOptions;
-use store::{LockMode, LockWait, Locked, Options, ReadView, Store, Transaction, Tree, TreeId, WriteError};
+use store::{
+    LockMode, LockWait, Locked, Options, ReadView, Store, StoreError, Transaction, Tree, TreeId, WriteError,
+};
 
-const KEYS: u64 = 5;
+pub(crate) const KEYS: u64 = 5;
 const OPEN_MAX: usize = 5;
 const STEPS: u32 = 160;
 
@@ -45,6 +47,14 @@ pub enum Level {
     /// Reads lock, and what does not exist is kept from coming.
     Serializable,
 }
+
+pub(crate) const LEVELS: [Level; 5] = [
+    Level::ReadUncommitted,
+    Level::ReadCommitted,
+    Level::RepeatableRead,
+    Level::Snapshot,
+    Level::Serializable,
+];
 
 /// What a story went through.
 #[derive(Clone, Copy, Debug, Default)]
@@ -70,18 +80,64 @@ impl Tally {
 }
 
 #[derive(Debug, Default)]
-struct Done {
+pub(crate) struct Done {
     /// Key, what was seen, how many of the transaction's own numbers were in the list then.
     reads: Vec<(u64, Vec<u32>, usize)>,
     appends: Vec<(u64, u32)>,
     /// Position of the commit; 0: it only read.
     position: u64,
+    /// It was acknowledged as durable.
+    is_durable: bool,
 }
 
-struct Open {
-    txn: Transaction,
+/// A transaction under way.
+pub(crate) struct Open {
+    pub(crate) txn: Transaction,
     view: Option<ReadView>,
     done: Done,
+    wait: LockWait,
+}
+
+impl Open {
+    pub(crate) fn new(store: &Store, mut txn: Transaction, level: Level, wait: LockWait) -> Open {
+        txn.set_range_locks(level == Level::Serializable);
+        let view = (level == Level::Snapshot).then(|| store.read_view());
+        txn.set_first_updater_wins(view.as_ref().map(ReadView::csn));
+        Open { txn, view, done: Done::default(), wait }
+    }
+}
+
+/// What the transactions have done.
+#[derive(Debug, Default)]
+pub(crate) struct Past {
+    committed: Vec<Done>,
+    aborted: BTreeSet<u32>,
+}
+
+impl Past {
+    /// It was, or will be, rolled back.
+    pub(crate) fn aborted(&mut self, one: &Open) {
+        self.aborted.extend(one.done.appends.iter().map(|append| append.1));
+    }
+
+    pub(crate) fn committed(&mut self, done: Done) {
+        self.committed.push(done);
+    }
+}
+
+/// Commits, and waits for the disk if `sync`; `note` hears of it if it was done.
+pub(crate) fn commit(
+    store: &Store,
+    mut one: Open,
+    sync: bool,
+    note: impl FnOnce(Done),
+) -> Result<(), StoreError> {
+    one.view = None;
+    let position = one.txn.commit()?;
+    one.done.position = position.map_or(0, |position| position.0);
+    one.done.is_durable = position.is_some_and(|position| sync && store.sync_to(position).is_ok());
+    note(one.done);
+    Ok(())
 }
 
 /// Runs the story of a seed.
@@ -90,13 +146,7 @@ struct Open {
 /// What the store did that the level forbids, or lost.
 pub fn run(seed: u64) -> Result<Tally, String> {
     let mut rng = Rng::new(seed.wrapping_mul(0x2545_f491).wrapping_add(99));
-    let level = [
-        Level::ReadUncommitted,
-        Level::ReadCommitted,
-        Level::RepeatableRead,
-        Level::Snapshot,
-        Level::Serializable,
-    ][rng.index(5)];
+    let level = LEVELS[rng.index(LEVELS.len())];
     story(seed, level, &mut rng).map_err(|what| format!("append seed {seed} ({level:?}): {what}"))
 }
 
@@ -118,17 +168,12 @@ fn story(seed: u64, level: Level, rng: &mut Rng) -> Result<Tally, String> {
     let tree = store.tree(TreeId(3)).map_err(|error| error.to_string())?;
     let mut next_number = 1;
     let mut open: Vec<Open> = Vec::new();
-    let (mut committed, mut aborted): (Vec<Done>, BTreeSet<u32>) = (Vec::new(), BTreeSet::new());
+    let mut past = Past::default();
     let soon = world.disk().counts().changes + 1 + rng.below(200);
     world.disk().plan(Faults { crash_at_change: Some(soon), ..Faults::default() });
-    let mut durable = 0;
     for _ in 0..STEPS {
         if open.len() < OPEN_MAX && (open.is_empty() || rng.chance(150)) {
-            let mut txn = store.begin();
-            txn.set_range_locks(level == Level::Serializable);
-            let view = (level == Level::Snapshot).then(|| store.read_view());
-            txn.set_first_updater_wins(view.as_ref().map(ReadView::csn));
-            open.push(Open { txn, view, done: Done::default() });
+            open.push(Open::new(&store, store.begin(), level, LockWait::Nowait));
             continue;
         }
         let at = rng.index(open.len());
@@ -141,26 +186,14 @@ fn story(seed: u64, level: Level, rng: &mut Rng) -> Result<Tally, String> {
             }
             75..=79 => {
                 let one = open.swap_remove(at);
-                aborted.extend(one.done.appends.iter().map(|append| append.1));
+                past.aborted(&one);
                 one.txn.rollback().map_err(WriteError::Store).map(|()| true)
             }
             80..=94 => {
-                let mut one = open.swap_remove(at);
-                one.view = None;
-                match one.txn.commit() {
-                    Ok(position) => {
-                        one.done.position = position.map_or(0, |position| position.0);
-                        if let Some(position) = position
-                            && rng.chance(300)
-                            && store.sync_to(position).is_ok()
-                        {
-                            durable = durable.max(position.0);
-                        }
-                        committed.push(one.done);
-                        Ok(true)
-                    }
-                    Err(error) => Err(WriteError::Store(error)),
-                }
+                let one = open.swap_remove(at);
+                let sync = rng.chance(300);
+                let done = commit(&store, one, sync, |done| past.committed(done));
+                done.map(|()| true).map_err(WriteError::Store)
             }
             95..=97 => store.checkpoint_now().map(|()| true).map_err(WriteError::Store),
             _ => store.purge_tick().map_err(WriteError::Store),
@@ -170,7 +203,7 @@ fn story(seed: u64, level: Level, rng: &mut Rng) -> Result<Tally, String> {
             Err(WriteError::Locked { .. } | WriteError::ChangedSinceSnapshot) => {
                 // As after a deadlock.
                 let one = open.swap_remove(at);
-                aborted.extend(one.done.appends.iter().map(|append| append.1));
+                past.aborted(&one);
                 if one.txn.rollback().is_err() {
                     break;
                 }
@@ -179,15 +212,32 @@ fn story(seed: u64, level: Level, rng: &mut Rng) -> Result<Tally, String> {
             Err(error) => return Err(format!("fails without a cause: {error}")),
         }
     }
-    aborted.extend(open.iter().flat_map(|one| one.done.appends.iter().map(|append| append.1)));
+    for one in &open {
+        past.aborted(one);
+    }
+    after(&world, store, level, past, open)
+}
+
+/// Ends a story: the power is cut, what survived is looked at, and what the transactions saw is judged. `open` are rolled back or cut off.
+pub(crate) fn after(
+    world: &SimWorld,
+    store: Store,
+    level: Level,
+    past: Past,
+    open: Vec<Open>,
+) -> Result<Tally, String> {
+    let Past { mut committed, aborted } = past;
+    let tree = store.tree(TreeId(3)).map_err(|error| error.to_string())?;
     // What the last commits wrote may be lost with the power, so the order is read before: memory still has it.
     let lists = if world.disk().is_crashed() { None } else { Some(final_lists(&store, &tree)?) };
     drop(open);
-    drop(store);
+    drop((tree, store));
     let after = world.crash();
     let store = open_store(&after)?;
     let tree = store.tree(TreeId(3)).map_err(|error| error.to_string())?;
     let survived = final_lists(&store, &tree)?;
+    let durable =
+        committed.iter().filter(|done| done.is_durable).map(|done| done.position).max().unwrap_or(0);
     let kept = committed.iter().filter(|done| done.position != 0);
     for done in kept.filter(|done| done.position <= durable) {
         if let Some((key, number)) = done
@@ -259,8 +309,14 @@ fn final_lists(store: &Store, tree: &Tree) -> Result<BTreeMap<u64, Vec<u32>>, St
     Ok(lists)
 }
 
-fn read(store: &Store, tree: &Tree, one: &mut Open, level: Level, key: u64) -> Result<bool, WriteError> {
-    let bytes = list_key(key);
+pub(crate) fn read(
+    store: &Store,
+    tree: &Tree,
+    one: &mut Open,
+    level: Level,
+    key: u64,
+) -> Result<bool, WriteError> {
+    let (bytes, wait) = (list_key(key), one.wait);
     let seen = match level {
         Level::ReadUncommitted => {
             store.get(tree, &bytes, store.read_view().reader_uncommitted(), decode)?.unwrap_or_default()
@@ -274,9 +330,7 @@ fn read(store: &Store, tree: &Tree, one: &mut Open, level: Level, key: u64) -> R
             store.get(tree, &bytes, one.txn.reader(view), decode)?.unwrap_or_default()
         }
         Level::Serializable => {
-            let lock = |txn: &mut Transaction| {
-                txn.lock_current(tree, &bytes, LockMode::Shared, LockWait::Nowait, decode)
-            };
+            let lock = |txn: &mut Transaction| txn.lock_current(tree, &bytes, LockMode::Shared, wait, decode);
             match lock(&mut one.txn)? {
                 Locked::Row(list) => list,
                 _ => {
@@ -295,15 +349,22 @@ fn read(store: &Store, tree: &Tree, one: &mut Open, level: Level, key: u64) -> R
     Ok(true)
 }
 
-fn append(tree: &Tree, one: &mut Open, key: u64, number: u32) -> Result<bool, WriteError> {
-    let bytes = list_key(key);
-    let old = one.txn.lock_current(tree, &bytes, LockMode::Exclusive, LockWait::Nowait, <[u8]>::to_vec)?;
-    let mut list = match old {
-        Locked::Row(list) => list,
-        _ => Vec::new(),
-    };
-    list.extend_from_slice(&number.to_le_bytes());
-    one.txn.put(tree, &bytes, &list, LockWait::Nowait)?;
+pub(crate) fn append(tree: &Tree, one: &mut Open, key: u64, number: u32) -> Result<bool, WriteError> {
+    let (bytes, wait) = (list_key(key), one.wait);
+    loop {
+        let old = one.txn.lock_current(tree, &bytes, LockMode::Exclusive, wait, <[u8]>::to_vec)?;
+        if let Locked::Row(mut list) = old {
+            list.extend_from_slice(&number.to_le_bytes());
+            one.txn.put(tree, &bytes, &list, wait)?;
+            break;
+        }
+        // Others may have it by the time that this has waited for them.
+        match one.txn.insert(tree, &bytes, &number.to_le_bytes(), wait) {
+            Ok(()) => break,
+            Err(WriteError::DuplicateKey) => {}
+            Err(error) => return Err(error),
+        }
+    }
     one.done.appends.push((key, number));
     Ok(true)
 }
@@ -457,7 +518,7 @@ mod tests {
 
     fn done(reads: &[(u64, &[u32])], appends: &[(u64, u32)]) -> Done {
         let reads = reads.iter().map(|(key, seen)| (*key, seen.to_vec(), 0)).collect();
-        Done { reads, appends: appends.to_vec(), position: 1 }
+        Done { reads, appends: appends.to_vec(), position: 1, is_durable: false }
     }
 
     fn judged(level: Level, lists: &[(u64, &[u32])], committed: &[Done]) -> Result<Tally, String> {

@@ -22,7 +22,7 @@ use table::{
 use types::vector::Batch;
 use types::{Cell, CollationId, DataType, TypeKind};
 
-const CONTEXT: WriteContext<'static> = WriteContext { zone: &Utc, wait: LockWait::Nowait };
+const CONTEXT: WriteContext<'static> = WriteContext { zone: &Utc, wait: LockWait::Nowait, reader: None };
 const ACCOUNTS: i64 = 24;
 const FIRST_BALANCE: i64 = 1_000;
 const OPEN_MAX: usize = 3;
@@ -268,7 +268,7 @@ impl Life<'_> {
             self.tables.insert(entry.definition.id.0, table);
         }
         if !excused(self.world) {
-            self.history.survived(&found).map_err(Halt::Wrong)?;
+            let _position = self.history.survived(&found).map_err(Halt::Wrong)?;
         } else if self.history.survived(&found).is_err() {
             return Err(Halt::Stopped);
         }

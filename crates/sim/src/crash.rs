@@ -12,7 +12,7 @@ use std::rc::Rc;
 use store::wal::{FlushPolicy, LogOptions};
 use store::{
     Direction, LockMode, LockWait, Locked, Options, ReadView, Savepoint, ScanRange, Store, StoreError,
-    Transaction, TreeId, WriteError,
+    Transaction, TreeId, WriteError, check_files,
 };
 
 /// How a story goes.
@@ -77,6 +77,8 @@ pub struct Tally {
     pub fillings: u64,
     /// Checkpoints given up for want of room.
     pub given_up: u64,
+    /// Trees that were given hundreds of leaves.
+    pub filled: u64,
 }
 
 impl Tally {
@@ -102,20 +104,21 @@ impl Tally {
         self.refused += other.refused;
         self.fillings += other.fillings;
         self.given_up += other.given_up;
+        self.filled += other.filled;
     }
 }
 
 /// Why a step could not go on.
-enum Halt {
+pub(crate) enum Halt {
     /// The store has stopped: power failure, or a planned fault. The story continues with a crash.
     Stopped,
     /// The store did something it must not.
     Wrong(String),
 }
 
-type Step<T = ()> = Result<T, Halt>;
+pub(crate) type Step<T = ()> = Result<T, Halt>;
 
-fn wrong<T>(what: impl Into<String>) -> Step<T> {
+pub(crate) fn wrong<T>(what: impl Into<String>) -> Step<T> {
     Err(Halt::Wrong(what.into()))
 }
 
@@ -130,6 +133,7 @@ pub fn run(seed: u64, plot: Plot) -> Result<Tally, String> {
     let mut history = History::new();
     // Of its own, so that a seed's other choices stay what they were.
     let mut sizes = Rng::new(seed.wrapping_mul(0x2545_f491).wrapping_add(5));
+    let mut drops = Rng::new(seed.wrapping_mul(0x6c62_272e).wrapping_add(3));
     let mut options = Options {
         buffer_pool_bytes: [24, 40, 200][rng.index(3)] * 16 * 1024,
         log: LogOptions {
@@ -150,8 +154,12 @@ pub fn run(seed: u64, plot: Plot) -> Result<Tally, String> {
         // Often so little that changes go to the log long before their commit.
         txn_log_memory_bytes: [0, 300, 2 << 10, 4 << 20][sizes.index(4)],
         checkpoint_piece_bytes: 64 << 10,
+        drop_leaves_max: [1, 4, 64][drops.index(3)],
+        // Sometimes so little that who begins to write has to write a checkpoint first.
+        log_capacity_bytes: [1 << 30, 1 << 30, 24 << 10][drops.index(3)],
         ..Options::default()
     };
+    let fills_trees = drops.chance(80);
     let is_hot = rng.below(4) == 0;
     let is_bulky = !is_hot && sizes.chance(200);
     let mut is_new = true;
@@ -180,6 +188,7 @@ pub fn run(seed: u64, plot: Plot) -> Result<Tally, String> {
             fills_up,
             is_bulky,
             in_bulk: false,
+            fills_trees,
         };
         let result = life.live(plot.steps_max, &mut is_new);
         if let Err(Halt::Wrong(what)) = result {
@@ -208,6 +217,7 @@ pub fn run(seed: u64, plot: Plot) -> Result<Tally, String> {
         fills_up: false,
         is_bulky,
         in_bulk: false,
+        fills_trees,
     };
     match life.live(0, &mut is_new) {
         Ok(()) => Ok(tally),
@@ -252,6 +262,8 @@ struct Life<'a> {
     is_bulky: bool,
     /// One is at it.
     in_bulk: bool,
+    /// Trees that it makes get hundreds of leaves.
+    fills_trees: bool,
 }
 
 macro_rules! trace {
@@ -277,15 +289,41 @@ struct Open {
     is_ddl: bool,
 }
 
+impl Open {
+    fn new(name: u32, txn: Transaction) -> Open {
+        Open {
+            name,
+            txn,
+            changes: Changes::default(),
+            touched: BTreeSet::new(),
+            savepoints: Vec::new(),
+            view: None,
+            is_ddl: false,
+        }
+    }
+}
+
 const OPEN_MAX: usize = 4;
 /// Three quarters of them change a row, some 250 KB in all, beside a pool of perhaps 24 pages of 16 KiB.
 const BULK_WRITES: usize = 120;
 const TREES_MAX: usize = 5;
+/// A tree that is filled gets so many rows: some 250 leaves in three levels.
+const FILL_ROWS: u32 = 800;
+const FILL_ROWS_PER_COMMIT: u32 = 100;
 /// An index tree's key is this and the first bytes of the value, then the key; its table's tree is the one before it.
 const INDEXED_BYTES: usize = 2;
 
 impl Life<'_> {
     fn live(&mut self, steps_max: u32, is_new: &mut bool) -> Step {
+        if self.fills_trees && !*is_new && self.faults.fail_reads_per_million == 0 {
+            // Also what is half freed names only pages that there are.
+            match check_files(&self.env, Path::new("/data")) {
+                Ok(report) if report.damages.is_empty() => {}
+                Ok(report) => return wrong(format!("the files are damaged: {:?}", report.damages)),
+                Err(_) if self.excused() => return Err(Halt::Stopped),
+                Err(error) => return wrong(format!("the files cannot be checked: {error}")),
+            }
+        }
         let store = match Store::open(&self.env, Path::new("/data"), self.options.clone()) {
             Ok(store) => store,
             Err(error) => {
@@ -430,7 +468,7 @@ impl Life<'_> {
             }
         }
         trace!(self, "opened, {} candidates, trees {:?}", self.history.candidate_count(), found.trees.keys());
-        self.history.survived(&found).map_err(Halt::Wrong)?;
+        let _position = self.history.survived(&found).map_err(Halt::Wrong)?;
         let checked = store.check();
         if let Err(error) = checked {
             return match self.excused() {
@@ -463,15 +501,7 @@ impl Life<'_> {
         if roll < 6 || open.is_empty() {
             if open.len() < OPEN_MAX {
                 self.next_name += 1;
-                open.push(Open {
-                    name: self.next_name,
-                    txn: store.begin(),
-                    changes: Changes::default(),
-                    touched: BTreeSet::new(),
-                    savepoints: Vec::new(),
-                    view: None,
-                    is_ddl: false,
-                });
+                open.push(Open::new(self.next_name, store.begin()));
             }
             return Ok(());
         }
@@ -892,6 +922,63 @@ impl Life<'_> {
         }
     }
 
+    /// Gives a tree so many rows that it has hundreds of leaves.
+    fn fill(&mut self, store: &Store, number: TreeNumber) -> Step {
+        let tree = self.excuse(store.tree(TreeId(number)))?;
+        // No power cut before it is there: it takes more changes of the disk than a life has.
+        let crash_at_change = self.faults.crash_at_change.take();
+        self.world.disk().plan(self.faults.clone());
+        for first in (0..FILL_ROWS).step_by(FILL_ROWS_PER_COMMIT as usize) {
+            let mut one = Open::new(0, store.begin());
+            for row in first..first + FILL_ROWS_PER_COMMIT {
+                let key = fill_key(row * 7_919 % FILL_ROWS);
+                let value = vec![row as u8; 3_000];
+                match one.txn.insert(&tree, &key, &value, LockWait::Nowait) {
+                    Ok(()) => drop(one.changes.rows.insert((number, key), Some(value))),
+                    Err(WriteError::Store(error)) => {
+                        self.refused(error)?;
+                        let result = one.txn.rollback();
+                        return self.excuse(result);
+                    }
+                    Err(error) => return wrong(format!("a row of a new tree: {error}")),
+                }
+            }
+            self.commit(store, &mut vec![one], 0)?;
+        }
+        self.tally.filled += 1;
+        if crash_at_change.is_some() {
+            let so_far = self.world.disk().counts().changes;
+            self.faults.crash_at_change = Some(so_far + 1 + self.rng.below(400));
+            self.world.disk().plan(self.faults.clone());
+        }
+        if self.rng.chance(700) { self.drop_filled(store, number) } else { Ok(()) }
+    }
+
+    /// Drops a tree that only the newest snapshots know; purge begins with it, with a checkpoint in between or not.
+    fn drop_filled(&mut self, store: &Store, number: TreeNumber) -> Step {
+        let mut one = Open::new(0, store.begin());
+        let result = one.txn.drop_tree(TreeId(number), LockWait::Nowait);
+        if self.lacks_room(&result) {
+            return self.give_up(&mut vec![one], 0);
+        }
+        self.excuse_write(result)?;
+        one.changes.dropped.push(number);
+        self.commit(store, &mut vec![one], 0)?;
+        let result = store.sync_to(store.newest_position());
+        self.excuse(result)?;
+        self.note_durable(store)?;
+        for _ in 0..self.rng.below(4) {
+            let done = match self.rng.below(3) {
+                0 => store.checkpoint_now(),
+                _ => store.purge_tick().map(drop),
+            };
+            if !done.as_ref().is_err_and(|error| self.is_for_want_of_room(error)) {
+                self.excuse(done)?;
+            }
+        }
+        Ok(())
+    }
+
     fn lacks_room<T>(&self, result: &Result<T, WriteError>) -> bool {
         matches!(result, Err(WriteError::Store(error)) if self.is_for_want_of_room(error))
     }
@@ -945,8 +1032,15 @@ impl Life<'_> {
             one.changes.dropped.push(tree);
         }
         one.is_ddl = true;
+        let made = one.changes.created.first().copied();
         if self.rng.chance(800) {
-            return self.commit(store, open, index);
+            self.commit(store, open, index)?;
+            return match made {
+                Some(tree) if self.fills_trees && self.history.newest().trees.contains_key(&tree) => {
+                    self.fill(store, tree)
+                }
+                _ => Ok(()),
+            };
         }
         let one = open.swap_remove(index);
         self.tally.rollbacks += 1;
@@ -990,6 +1084,13 @@ fn others_hold(open: &[Open], index: usize, tree: TreeNumber, key: &[u8]) -> Oth
 /// Of the trees that always exist, those with even numbers are indexes of the one before them.
 fn is_index(tree: TreeNumber) -> bool {
     tree < TreeId::FIRST_FREE.0 && tree.is_multiple_of(2)
+}
+
+/// Long, and unlike most neighbours only at the end: few of them fit a node above the leaves.
+fn fill_key(row: u32) -> Vec<u8> {
+    let mut key = vec![b'f' + (row / 40) as u8; 700];
+    key.extend_from_slice(&row.to_be_bytes());
+    key
 }
 
 fn index_key(key: &[u8], value: &[u8]) -> Vec<u8> {

@@ -13,7 +13,8 @@
 //! duplicate checks with the newest commit, own writes with what was written, lock conflicts with who holds what.
 //!
 //! Other workloads: [`append`] looks for the circles that an isolation level forbids, [`bank`] does it all with tables,
-//! their indexes, large values and definitions. Bugs planted on purpose (feature `planted-bugs`) show that each is caught:
+//! their indexes, large values and definitions, [`flips`] turns bits over in the files, and in [`waits`] sessions wait for each
+//! other's locks. Bugs planted on purpose (feature `planted-bugs`) show that each is caught:
 //! README.md.
 //!
 //! [`lying`] is a disk that skips some syncs and says yes; a test shows that the checks above notice.
@@ -27,7 +28,12 @@
 pub mod append;
 pub mod bank;
 pub mod crash;
+pub mod flips;
 pub mod inputs;
 pub mod locks;
 pub mod lying;
 pub mod model;
+#[cfg(feature = "planted-bugs")]
+pub mod plants;
+pub mod turns;
+pub mod waits;

@@ -20,7 +20,7 @@ const STEPS: u32 = 250;
 const SESSIONS: usize = 4;
 const NOWAIT: LockWait = LockWait::Nowait;
 
-type Model = BTreeMap<u8, u32>;
+pub(crate) type Model = BTreeMap<u8, u32>;
 type Rows = Vec<(u8, u32)>;
 
 /// What stories of locks went through.
@@ -36,7 +36,7 @@ pub struct LockTally {
 
 /// What a transaction did, to be done again.
 #[derive(Clone, Debug)]
-enum Act {
+pub(crate) enum Act {
     Scan { lower: u8, upper: u8, backward: bool, limit: usize, found: Rows },
     Look { key: u8, found: Option<u32> },
     Put { key: u8, value: u32 },
@@ -44,17 +44,24 @@ enum Act {
     Delete { key: u8, done: bool },
 }
 
-struct Session {
-    txn: Transaction,
-    acts: Vec<Act>,
+pub(crate) struct Session {
+    pub(crate) txn: Transaction,
+    pub(crate) acts: Vec<Act>,
     savepoint: Option<(Savepoint, usize)>,
+    wait: LockWait,
 }
 
 impl Session {
     fn new(store: &Store, forget_ranges: bool) -> Session {
-        let mut txn = store.begin();
-        txn.set_range_locks(!forget_ranges);
-        Session { txn, acts: Vec::new(), savepoint: None }
+        let mut session = Session::of(store.begin(), NOWAIT);
+        session.txn.set_range_locks(!forget_ranges);
+        session
+    }
+
+    /// A transaction that has done nothing yet.
+    pub(crate) fn of(mut txn: Transaction, wait: LockWait) -> Session {
+        txn.set_range_locks(true);
+        Session { txn, acts: Vec::new(), savepoint: None, wait }
     }
 }
 
@@ -104,9 +111,10 @@ fn record(value: &[u8]) -> u32 {
     value.try_into().map_or(0, u32::from_be_bytes)
 }
 
-/// One thing a transaction does.
-fn act(session: &mut Session, tree: &Tree, rng: &mut Rng, step: u32) -> Result<(), WriteError> {
-    let Session { txn, acts, savepoint } = session;
+/// One thing a transaction does; `step` is what it writes. If it fails nothing is noted, and at most more is locked.
+pub(crate) fn act(session: &mut Session, tree: &Tree, rng: &mut Rng, step: u32) -> Result<(), WriteError> {
+    let Session { txn, acts, savepoint, wait } = session;
+    let wait = *wait;
     let key = rng.index(KEYS) as u8;
     let mode = if rng.index(2) == 0 { LockMode::Shared } else { LockMode::Exclusive };
     match rng.index(12) {
@@ -117,7 +125,7 @@ fn act(session: &mut Session, tree: &Tree, rng: &mut Rng, step: u32) -> Result<(
             let (low, high) = ([key], [upper]);
             let range = ScanRange { lower: Bound::Included(&low), ..ScanRange::between(&low, &high) };
             let range = if backward { range.backward() } else { range };
-            let mut scan = txn.lock_scan(tree, &range, mode, NOWAIT);
+            let mut scan = txn.lock_scan(tree, &range, mode, wait);
             scan.set_wanted(limit);
             let mut found = Rows::new();
             while found.len() < limit {
@@ -127,12 +135,12 @@ fn act(session: &mut Session, tree: &Tree, rng: &mut Rng, step: u32) -> Result<(
             acts.push(Act::Scan { lower: key, upper, backward, limit, found });
         }
         4 | 5 => {
-            let found = match txn.lock_current(tree, &[key], mode, NOWAIT, record)? {
+            let found = match txn.lock_current(tree, &[key], mode, wait, record)? {
                 Locked::Row(value) => Some(value),
                 Locked::Absent => {
                     // As a lookup by a unique key does: its place is locked, then looked at again.
                     txn.lock_range(tree, &[key], Some(&[key + 1]))?;
-                    match txn.lock_current(tree, &[key], mode, NOWAIT, record)? {
+                    match txn.lock_current(tree, &[key], mode, wait, record)? {
                         Locked::Row(value) => Some(value),
                         _ => None,
                     }
@@ -142,11 +150,11 @@ fn act(session: &mut Session, tree: &Tree, rng: &mut Rng, step: u32) -> Result<(
             acts.push(Act::Look { key, found });
         }
         6 | 7 => {
-            txn.put(tree, &[key], &step.to_be_bytes(), NOWAIT)?;
+            txn.put(tree, &[key], &step.to_be_bytes(), wait)?;
             acts.push(Act::Put { key, value: step });
         }
         8 => {
-            let done = match txn.insert(tree, &[key], &step.to_be_bytes(), NOWAIT) {
+            let done = match txn.insert(tree, &[key], &step.to_be_bytes(), wait) {
                 Ok(()) => true,
                 // What was there is not locked: it may be gone again by the commit.
                 Err(WriteError::DuplicateKey) => return Ok(()),
@@ -155,7 +163,7 @@ fn act(session: &mut Session, tree: &Tree, rng: &mut Rng, step: u32) -> Result<(
             acts.push(Act::Insert { key, value: step, done });
         }
         9 => {
-            let done = txn.delete(tree, &[key], NOWAIT)?;
+            let done = txn.delete(tree, &[key], wait)?;
             if done {
                 acts.push(Act::Delete { key, done });
             }
@@ -173,7 +181,7 @@ fn act(session: &mut Session, tree: &Tree, rng: &mut Rng, step: u32) -> Result<(
 }
 
 /// Does it again; says what came out if that is something else.
-fn repeat(act: &Act, model: &mut Model) -> Option<String> {
+pub(crate) fn repeat(act: &Act, model: &mut Model) -> Option<String> {
     match act {
         Act::Scan { lower, upper, backward, limit, found } => {
             let inside = model.range(lower..upper).map(|(&key, &value)| (key, value));

@@ -1,26 +1,28 @@
 //! Runs stories of the simulation.
 //!
 //! ```text
-//! sim [--workload crash|append|bank|locks|all] [--seeds N] [--start S] [--threads T] [--rounds R] [--steps N]
+//! sim [--workload crash|append|bank|locks|flips|waits|all] [--seeds N] [--start S] [--threads T] [--rounds R] [--steps N]
 //!     [--skip-syncs PER_THOUSAND] [--forget-ranges 1] [--trace 1]
 //! sim --locks 1                              the same as --workload locks
 //! sim --plant NAME|all [--seeds N]          with the feature planted-bugs: at which seed each planted bug is caught
 //! ```
 //! Prints each seed that fails, what went wrong and the command that repeats it, and at the end what was gone through. Exit
-//! code 1 if any failed, or if a planted bug was not caught.
+//! code 1 if any failed, or if a planted bug was not caught; 3 if a story does not end.
 
 use sim::crash::{Plot, Tally};
 use sim::locks::LockTally;
-use sim::{append, bank, crash, locks};
+use sim::{append, bank, crash, flips, locks, waits};
 use std::process::ExitCode;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Instant;
+use std::sync::{Condvar, Mutex};
+use std::time::{Duration, Instant};
 
-const USAGE: &str = "usage: sim [--workload crash|append|bank|locks|all] [--seeds N] [--start S] [--threads T] [--rounds R] [--steps N] \
+const USAGE: &str = "usage: sim [--workload crash|append|bank|locks|flips|waits|all] [--seeds N] [--start S] [--threads T] [--rounds R] [--steps N] \
                      [--skip-syncs PER_THOUSAND] [--locks 1] [--forget-ranges 1] [--trace 1] [--plant NAME|all]";
 /// So many failures are told; then the rest is only counted.
 const TOLD_MAX: usize = 20;
+/// A story that takes longer does not end: each takes some milliseconds.
+const STORY_MAX: Duration = Duration::from_secs(300);
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Workload {
@@ -28,10 +30,19 @@ enum Workload {
     Append,
     Bank,
     Locks,
+    Flips,
+    Waits,
 }
 
 impl Workload {
-    const ALL: [Workload; 4] = [Workload::Crash, Workload::Append, Workload::Bank, Workload::Locks];
+    const ALL: [Workload; 6] = [
+        Workload::Crash,
+        Workload::Append,
+        Workload::Bank,
+        Workload::Locks,
+        Workload::Flips,
+        Workload::Waits,
+    ];
 
     fn name(self) -> &'static str {
         match self {
@@ -39,6 +50,8 @@ impl Workload {
             Workload::Append => "append",
             Workload::Bank => "bank",
             Workload::Locks => "locks",
+            Workload::Flips => "flips",
+            Workload::Waits => "waits",
         }
     }
 }
@@ -50,6 +63,8 @@ struct Totals {
     append: append::Tally,
     bank: bank::Tally,
     locks: LockTally,
+    flips: flips::Tally,
+    waits: waits::Tally,
     failed: Vec<String>,
 }
 
@@ -111,6 +126,8 @@ fn story(
         Workload::Crash => crash::run(seed, plot).map(|tally| locked().crash.add(&tally)),
         Workload::Append => append::run(seed).map(|tally| locked().append.add(&tally)),
         Workload::Bank => bank::run(seed).map(|tally| locked().bank.add(&tally)),
+        Workload::Flips => flips::run(seed, plot.trace).map(|tally| locked().flips.add(&tally)),
+        Workload::Waits => waits::run(seed).map(|tally| locked().waits.add(&tally)),
         Workload::Locks => locks::run(seed, forget_ranges).map(|tally| {
             let totals = &mut locked().locks;
             totals.commits += tally.commits;
@@ -127,7 +144,7 @@ fn main() -> ExitCode {
         return ExitCode::from(2);
     };
     if let Some(plant) = &given.plant {
-        return plants::find(plant, given.seeds, given.plot);
+        return plants::find(plant, given.seeds);
     }
     let mut failed = false;
     for &workload in &given.workloads {
@@ -136,17 +153,46 @@ fn main() -> ExitCode {
     if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS }
 }
 
+const NO_PANIC: &str = "stories do not panic while they are counted";
+
+/// Ends the process if a story does not end, and says which.
+fn watch(
+    workload: Workload,
+    telling: &[Mutex<Option<(u64, Instant)>>],
+    (left, ended): &(Mutex<usize>, Condvar),
+) {
+    let mut left = left.lock().expect(NO_PANIC);
+    while *left > 0 {
+        left = ended.wait_timeout(left, STORY_MAX / 10).expect(NO_PANIC).0;
+        for told in telling {
+            let Some((seed, since)) = *told.lock().expect(NO_PANIC) else { continue };
+            if since.elapsed() > STORY_MAX {
+                println!("{} seed {seed}: does not end", workload.name());
+                std::process::exit(3);
+            }
+        }
+    }
+}
+
 /// True if no story failed.
 fn run(workload: Workload, given: &Arguments) -> bool {
     let began = Instant::now();
     let next = AtomicU64::new(given.start);
     let totals = Mutex::new(Totals::default());
+    // What each thread tells just now, and since when.
+    let telling: Vec<Mutex<Option<(u64, Instant)>>> = (0..given.threads).map(|_| Mutex::default()).collect();
+    let left = (Mutex::new(given.threads), Condvar::new());
     std::thread::scope(|scope| {
-        for _ in 0..given.threads {
+        scope.spawn(|| watch(workload, &telling, &left));
+        for told in &telling {
             scope.spawn(|| {
                 loop {
                     let seed = next.fetch_add(1, Ordering::Relaxed);
-                    if seed >= given.start + given.seeds {
+                    let is_last = seed >= given.start + given.seeds;
+                    *told.lock().expect(NO_PANIC) = (!is_last).then(|| (seed, Instant::now()));
+                    if is_last {
+                        *left.0.lock().expect(NO_PANIC) -= 1;
+                        left.1.notify_one();
                         return;
                     }
                     if let Err(what) = story(workload, seed, given.plot, given.forget_ranges, &totals) {
@@ -179,7 +225,7 @@ fn run(workload: Workload, given: &Arguments) -> bool {
                  {} checkpoints, {} reads compared, {:.1} states possible per crash\n\
                  undo went to its file in {} stories: {} segments, {} blocks read back, {} versions merged, {} parts of transactions, \
                  {} refused for going back too far\n\
-                 the disk was full {} times: {} statements refused, {} checkpoints given up",
+                 the disk was full {} times: {} statements refused, {} checkpoints given up; {} large trees made",
                 tally.crashes,
                 tally.closes,
                 tally.commits,
@@ -198,6 +244,7 @@ fn run(workload: Workload, given: &Arguments) -> bool {
                 tally.fillings,
                 tally.refused,
                 tally.given_up,
+                tally.filled,
             );
         }
         Workload::Append => {
@@ -205,6 +252,41 @@ fn run(workload: Workload, given: &Arguments) -> bool {
             println!(
                 "{} commits, {} edges, {} circles that the levels allow",
                 tally.commits, tally.edges, tally.allowed
+            );
+        }
+        Workload::Flips => {
+            let tally = totals.flips;
+            println!(
+                "{} crashes and ends, {} commits, {} trees compared, {} bits flipped, of which {} stayed until they were turned back\n\
+                 {} reads and writes failed, {} stops, {} openings refused, {} damages named by the check of the files, {} trees \
+                 unreadable beside others, {} openings unhurt, {} last flushes of the log taken for torn",
+                tally.crashes,
+                tally.commits,
+                tally.reads,
+                tally.flips,
+                tally.mended,
+                tally.failures,
+                tally.stops,
+                tally.refused,
+                tally.named,
+                tally.unreadable,
+                tally.unhurt,
+                tally.lost_tails,
+            );
+        }
+        Workload::Waits => {
+            let tally = totals.waits;
+            println!(
+                "{} crashes, {} commits, {} reads checked, {} waits: {} ended as victims of deadlocks, {} out of patience, {} killed; \
+                 {} circles that the levels allow",
+                tally.crashes,
+                tally.commits,
+                tally.reads,
+                tally.waits,
+                tally.deadlocks,
+                tally.timeouts,
+                tally.kills,
+                tally.allowed,
             );
         }
         Workload::Locks => {
@@ -227,61 +309,56 @@ fn run(workload: Workload, given: &Arguments) -> bool {
 
 #[cfg(feature = "planted-bugs")]
 mod plants {
-    use super::{Plot, Totals, Workload, story};
-    use std::process::ExitCode;
-    use std::sync::Mutex;
+    use std::process::{Command, ExitCode};
     use std::time::Instant;
     use store::planted;
 
-    /// Plants bugs, one after the other, and says at which seed each was caught.
-    pub(super) fn find(name: &str, seeds: u64, plot: Plot) -> ExitCode {
-        let chosen: Vec<_> =
-            planted::ALL.into_iter().filter(|plant| name == "all" || plant.0 == name).collect();
-        if chosen.is_empty() {
-            let names: Vec<_> = planted::ALL.iter().map(|plant| plant.0).collect();
-            eprintln!("no plant '{name}'; there are {}", names.join(", "));
-            return ExitCode::from(2);
+    /// Plants bugs and says at which seed each was caught. Of several each has a process of its own: a broken invariant ends it
+    /// where pages may be half changed.
+    pub(super) fn find(name: &str, seeds: u64) -> ExitCode {
+        if name == "all" {
+            let Ok(program) = std::env::current_exe() else { return ExitCode::from(2) };
+            let mut missed = false;
+            for (name, _) in planted::ALL {
+                let status =
+                    Command::new(&program).args(["--plant", name, "--seeds", &seeds.to_string()]).status();
+                match status.map(|status| status.code()) {
+                    Ok(Some(code)) => missed |= code != 0,
+                    Ok(None) => println!("{name:18} ended the process: see above"),
+                    Err(error) => {
+                        eprintln!("{name}: {error}");
+                        missed = true;
+                    }
+                }
+            }
+            return if missed { ExitCode::FAILURE } else { ExitCode::SUCCESS };
         }
-        let mut missed = false;
-        for (name, plant) in chosen {
-            planted::plant(Some(plant));
-            let caught = Workload::ALL.into_iter().any(|workload| until_caught(name, workload, seeds, plot));
-            missed |= !caught;
-        }
-        planted::plant(None);
-        if missed { ExitCode::FAILURE } else { ExitCode::SUCCESS }
-    }
-
-    fn until_caught(name: &'static str, workload: Workload, seeds: u64, plot: Plot) -> bool {
-        let totals = Mutex::new(Totals::default());
         let began = Instant::now();
-        for seed in 0..seeds {
-            // A broken invariant ends the process where pages may be half changed: say first where it was.
-            std::panic::set_hook(Box::new(move |panic| {
-                eprintln!("{name}: {} seed {seed} panics: {panic}", workload.name());
-            }));
-            let outcome = story(workload, seed, plot, false, &totals);
-            let _ours = std::panic::take_hook();
-            if let Err(what) = outcome {
+        match sim::plants::first_seed(name, seeds) {
+            Some(Ok(caught)) => {
                 let seconds = began.elapsed().as_secs_f64();
-                println!(
-                    "{name:18} caught by {:6} at seed {seed:5} after {seconds:6.1} s: {what}",
-                    workload.name()
-                );
-                return true;
+                let sim::plants::Caught { workload, seed, what } = caught;
+                println!("{name:18} caught by {workload:6} at seed {seed:5} after {seconds:6.1} s: {what}");
+                ExitCode::SUCCESS
+            }
+            Some(Err(workloads)) => {
+                println!("{name:18} not caught by {workloads} in {seeds} seeds each");
+                ExitCode::FAILURE
+            }
+            None => {
+                let names: Vec<_> = planted::ALL.iter().map(|plant| plant.0).collect();
+                eprintln!("no plant '{name}'; there are {}", names.join(", "));
+                ExitCode::from(2)
             }
         }
-        println!("{name:18} not caught by {} in {seeds} seeds", workload.name());
-        false
     }
 }
 
 #[cfg(not(feature = "planted-bugs"))]
 mod plants {
-    use super::Plot;
     use std::process::ExitCode;
 
-    pub(super) fn find(_name: &str, _seeds: u64, _plot: Plot) -> ExitCode {
+    pub(super) fn find(_name: &str, _seeds: u64) -> ExitCode {
         eprintln!("built without planted bugs: cargo run -p sim --features planted-bugs -- --plant all");
         ExitCode::from(2)
     }

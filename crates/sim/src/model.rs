@@ -147,6 +147,12 @@ impl History {
         History { states: vec![(0, Rc::default())] }
     }
 
+    /// A history that begins with this.
+    #[must_use]
+    pub fn of(state: State) -> History {
+        History { states: vec![(0, Rc::new(state))] }
+    }
+
     /// The newest state.
     #[must_use]
     pub fn newest(&self) -> Rc<State> {
@@ -157,6 +163,12 @@ impl History {
     #[must_use]
     pub fn candidate_count(&self) -> usize {
         self.states.len()
+    }
+
+    /// Position of the newest commit at or before `position`.
+    #[must_use]
+    pub fn newest_at(&self, position: u64) -> u64 {
+        self.states.iter().rfind(|(at, _)| *at <= position).map_or(0, |(at, _)| *at)
     }
 
     /// Adds a commit at a log position.
@@ -171,16 +183,25 @@ impl History {
         self.states.drain(..keep);
     }
 
-    /// Finds the state that survived, and makes it the only one.
+    /// Whether one of the states that may survive agrees with `found`, the trees that `found` does not have left out.
+    #[must_use]
+    pub fn may_be(&self, found: &State) -> bool {
+        let agrees =
+            |state: &State| found.trees.iter().all(|(tree, rows)| state.trees.get(tree) == Some(rows));
+        self.states.iter().any(|(_, state)| agrees(state))
+    }
+
+    /// Finds the state that survived, and makes it the only one. Answers its position.
     ///
     /// # Errors
     /// What is wrong, if it is none of the possible ones.
-    pub fn survived(&mut self, found: &State) -> Result<(), String> {
+    pub fn survived(&mut self, found: &State) -> Result<u64, String> {
         match self.states.iter().rposition(|(_, state)| **state == *found) {
             Some(index) => {
                 let survivor = self.states.swap_remove(index);
+                let position = survivor.0;
                 self.states = vec![survivor];
-                Ok(())
+                Ok(position)
             }
             None => {
                 // Tell the difference to the nearest candidate.
