@@ -251,7 +251,7 @@ impl<'a> ExecContext<'a> {
     /// owner serve others in between; one batch, all that most statements need, does without asking the clock.
     pub(crate) fn check(&mut self) -> SqlResult<()> {
         if self.batches > 0 {
-            env::blocking::tick();
+            env::blocking::pause();
         }
         self.batches = self.batches.wrapping_add(1);
         self.eval.session.check_killed()

@@ -310,7 +310,7 @@ fn insert(table: &Table, transaction: &mut Transaction, id: i64, row: &Row) {
         w.as_deref().map_or(Cell::Null, Cell::Bytes),
         Cell::Int(1),
     ];
-    let context = WriteContext { zone: &TimeZone::UTC, wait: store::LockWait::Nowait };
+    let context = WriteContext { zone: &TimeZone::UTC, wait: store::LockWait::Nowait, reader: None };
     table.insert(transaction, &cells, context).expect("a new row");
 }
 

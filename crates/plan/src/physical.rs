@@ -30,8 +30,8 @@ pub struct PhysicalPlan {
     pub tables: Vec<PlanTable>,
     /// The result's columns, in order of the root's output.
     pub output: Vec<OutputColumn>,
-    /// Columns of the result that may say where a large value lies instead of holding it, and of which table; none: empty.
-    pub apart: Vec<Option<TableIndex>>,
+    /// Which columns of the result are wholes ([`ColumnInfo::is_whole`](crate::logical::ColumnInfo)); none: empty.
+    pub apart: Vec<bool>,
     /// Types of the parameters.
     pub parameters: Vec<DataType>,
     /// What the account must be allowed.
@@ -144,6 +144,20 @@ impl Node {
 }
 
 impl PhysicalPlan {
+    /// Whether a column is a whole: a value, or where a large one lies.
+    #[must_use]
+    pub fn is_whole_column(&self, id: ColumnId) -> bool {
+        // Behind the columns are the locators.
+        self.columns.get(id.0 as usize).is_some_and(|column| column.is_whole)
+    }
+
+    /// Whether an expression over the rows of `input` is such a column, as it is.
+    #[must_use]
+    pub fn is_whole(&self, input: &Node, expr: &Expr) -> bool {
+        let crate::ExprKind::Input(position) = expr.kind else { return false };
+        input.columns.get(position as usize).is_some_and(|id| self.is_whole_column(*id))
+    }
+
     /// Whether an UPDATE or DELETE reads all of a table it changes: no key's range, no LIMIT (`sql_safe_updates`).
     #[must_use]
     pub fn changes_without_key(&self) -> bool {

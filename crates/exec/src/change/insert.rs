@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use catalog::{ColumnDefault, TableDefinition};
 use plan::logical::InsertCell;
-use plan::physical::{InsertPlan, InsertSource, PhysicalPlan};
-use table::{RowScratch, Table, WriteError};
+use plan::physical::{InsertPlan, InsertSource, Node, PhysicalPlan};
+use table::{RowScratch, Table, Whole, WriteContext, WriteError};
 use types::{Batch, Cell, Column, DataType, ValueRef};
 
 use super::foreign_key::{self, Writer, violated};
@@ -19,6 +19,7 @@ use super::{Changed, check_violated, duplicate, recycle, write};
 use crate::context::ExecContext;
 use crate::error::{internal, row_error, write_error};
 use crate::expr::SqlResult;
+use crate::output::LargeTables;
 use crate::prepare::Programs;
 use crate::run::scan::local_table;
 use crate::run::{Keep, KeepCursor, Source};
@@ -168,6 +169,22 @@ pub(super) struct Insert<'p, 's> {
     pub(super) counts: Counts,
 }
 
+/// What the query of an INSERT gives.
+struct Given<'p> {
+    types: &'p [DataType],
+    /// By position: the cells are wholes.
+    wholes: Vec<bool>,
+    tables: LargeTables,
+}
+
+impl<'p> Given<'p> {
+    fn new(plan: &PhysicalPlan, node: &'p Node) -> SqlResult<Given<'p>> {
+        let wholes: Vec<bool> = node.columns.iter().map(|id| plan.is_whole_column(*id)).collect();
+        let tables = if wholes.contains(&true) { LargeTables::of(plan)? } else { LargeTables::default() };
+        Ok(Given { types: &node.types, wholes, tables })
+    }
+}
+
 /// What is counted.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Counts {
@@ -225,7 +242,8 @@ pub(super) fn run(
         InsertSource::Values { row_count, cells } => insertion.insert_values(*row_count, cells, ctx)?,
         InsertSource::Query(node) => {
             let source = Source::new(plan, node, programs)?;
-            insertion.insert_query(source, &node.types, ctx)?;
+            let given = Given::new(plan, node)?;
+            insertion.insert_query(source, &given, ctx)?;
         }
     }
     Ok(insertion.changed(several, ctx.change.found_rows))
@@ -374,14 +392,14 @@ impl<'p> Insert<'p, '_> {
     fn insert_query(
         &mut self,
         mut source: Source<'_>,
-        types: &[DataType],
+        given: &Given<'_>,
         ctx: &mut ExecContext<'_>,
     ) -> SqlResult<()> {
         if self.plan.collect_first {
             let keep = Keep::all(&mut source, ctx.limits.temporary_bytes, ctx)?;
             let mut cursor = KeepCursor::default();
             while let Some(batch) = cursor.next(&keep)? {
-                self.insert_batch(batch, types, ctx)?;
+                self.insert_batch(batch, given, ctx)?;
             }
             return Ok(());
         }
@@ -390,17 +408,14 @@ impl<'p> Insert<'p, '_> {
         let mut batch = Batch::new(source.batch.columns.iter().map(Column::physical));
         while source.next(ctx)? {
             std::mem::swap(&mut batch, &mut source.batch);
-            self.insert_batch(&batch, types, ctx)?;
+            self.insert_batch(&batch, given, ctx)?;
         }
         Ok(())
     }
 
-    fn insert_batch(
-        &mut self,
-        batch: &Batch,
-        types: &[DataType],
-        ctx: &mut ExecContext<'_>,
-    ) -> SqlResult<()> {
+    fn insert_batch(&mut self, batch: &Batch, given: &Given<'_>, ctx: &mut ExecContext<'_>) -> SqlResult<()> {
+        let passes = self.compiled.passes_texts && given.wholes.contains(&true);
+        let mut passed = vec![None; if passes { self.row.columns.len() } else { 0 }];
         for row in 0..batch.row_count {
             self.row_number += 1;
             for (position, &ordinal) in self.plan.columns.iter().enumerate() {
@@ -410,11 +425,34 @@ impl<'p> Insert<'p, '_> {
                     row: self.row_number,
                     null_allowed: self.compiled.numbered == Some(ordinal),
                 };
-                let cell = batch.columns[position].cell(row);
+                let mut memory = Vec::new();
+                if let Some(passed) = passed.get_mut(ordinal) {
+                    *passed = None;
+                }
+                let stored = batch.columns[position].cell(row);
+                let cell = match stored {
+                    Cell::Bytes(bytes) if given.wholes[position] => match Whole::read(bytes) {
+                        Whole::Here(bytes) => Cell::Bytes(bytes),
+                        Whole::Apart(place) => {
+                            let from = &given.types[position];
+                            if passes && target.takes_place(place.reference.length, from) {
+                                passed[ordinal] = Some(place.prefix);
+                                given.tables.put(place, ordinal, &mut self.scratch)?;
+                                continue;
+                            }
+                            given.tables.value(place, ctx.reader()?)?.read(&mut memory)?;
+                            Cell::Bytes(&memory)
+                        }
+                    },
+                    cell => cell,
+                };
                 let out = &mut self.row.columns[ordinal];
-                self.storing.put(target, cell, &types[position], out, ctx.eval.warnings)?;
+                self.storing.put(target, cell, &given.types[position], out, ctx.eval.warnings)?;
             }
-            self.finish_row(None, Some((batch, row)), &[], ctx)?;
+            self.finish_row(None, Some((batch, row)), &passed, ctx)?;
+            if passes {
+                self.scratch.clear_long();
+            }
         }
         ctx.check()
     }
@@ -554,8 +592,12 @@ impl<'p> Insert<'p, '_> {
                 }));
             }
             let (table, scratch) = (&self.table, &mut self.scratch);
-            let outcome =
-                write(ctx, |transaction, context| table.insert_with(transaction, &cells, context, scratch))?;
+            // Values are copied as the statement reads them.
+            let reader = if scratch.has_long() && ctx.view.is_some() { Some(ctx.reader()?) } else { None };
+            let outcome = write(ctx, |transaction, context| {
+                let context = WriteContext { reader, ..context };
+                table.insert_with(transaction, &cells, context, scratch)
+            })?;
             self.cells = recycle(cells);
             match outcome {
                 Ok(()) => {

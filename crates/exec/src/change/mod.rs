@@ -127,7 +127,7 @@ fn write<R>(
     ctx: &mut ExecContext<'_>,
     write: impl FnOnce(&mut Transaction, WriteContext<'_>) -> Result<R, WriteError>,
 ) -> SqlResult<Result<R, WriteError>> {
-    let context = WriteContext { zone: &ctx.eval.settings.time_zone, wait: ctx.lock_wait };
+    let context = WriteContext { zone: &ctx.eval.settings.time_zone, wait: ctx.lock_wait, reader: None };
     match ctx.transaction.as_deref_mut() {
         Some(transaction) => Ok(write(transaction, context)),
         None => Err(internal("a change without a transaction")),

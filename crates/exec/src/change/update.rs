@@ -14,7 +14,7 @@ use crate::context::ExecContext;
 use crate::error::{internal, row_error, write_error};
 use crate::expr::SqlResult;
 use crate::prepare::Programs;
-use crate::run::{Keep, KeepCursor, Source, Unseen};
+use crate::run::{Keep, KeepCursor, RowKeys, Source, Unseen};
 
 /// What of an UPDATE does not depend on the execution.
 #[derive(Debug)]
@@ -166,7 +166,7 @@ pub(super) fn run(
                     Assigned::Param(_) | Assigned::Default => None,
                 })
                 .collect(),
-            seen: several.then(|| Unseen::new(update.source.shapes())),
+            seen: several.then(|| Unseen::new(update.source.shapes(), &RowKeys::default())),
         });
     }
     let mut row = Batch::new(update.source.shapes());
@@ -242,7 +242,7 @@ impl Update<'_, '_> {
         };
         if let Some(seen) = &mut target.seen {
             let cells = batch.columns.iter().map(|column| column.cell(row));
-            if !seen.is_new(locator, cells, ctx.limits.temporary_bytes, ctx)? {
+            if !seen.is_new(locator, cells, &RowKeys::default(), ctx.limits.temporary_bytes, ctx)? {
                 return Ok(());
             }
         }

@@ -50,6 +50,20 @@ impl<'a> Target<'a> {
     }
 }
 
+impl Target<'_> {
+    /// Whether a value of so many bytes that lies among a table's large values is stored as it is, in no index.
+    pub(super) fn takes_place(&self, byte_count: u64, from: &DataType) -> bool {
+        let to = &self.column().data_type;
+        let mut keys = self.definition.indexes.iter().flat_map(|index| &index.parts);
+        to.is_text_or_blob()
+            && from.is_string()
+            && (from.collation.charset() == to.collation.charset() || to.collation == CollationId::BINARY)
+            && byte_count >= table::OWN_STREAM_BYTES as u64
+            && byte_count <= u64::from(to.length)
+            && !keys.any(|part| part.column == self.ordinal)
+    }
+}
+
 impl<'a> Storing<'a> {
     /// `several_rows`: the statement gives several rows, or rows of a query, or changes rows that exist.
     pub(super) fn new(settings: &'a EvalSettings, ignore: bool, several_rows: bool) -> Storing<'a> {

@@ -2,28 +2,73 @@
 
 use std::sync::Arc;
 
+use plan::logical::TableIndex;
 use plan::physical::PhysicalPlan;
 use store::Reader;
 use table::codec::row::LargeReference;
-use table::{Table, Whole};
+use table::{LargePlace, RowScratch, Table, Whole};
 use types::vector::{Batch, Cell};
 use types::{Column, Physical};
 
 use crate::context::ExecContext;
-use crate::error::store_error;
+use crate::error::{internal, store_error};
 use crate::expr::SqlResult;
 use crate::run::scan::local_table;
 
+/// The tables that references of a plan name.
+#[derive(Clone, Default)]
+pub(crate) struct LargeTables(Vec<Option<Arc<Table>>>);
+
+impl LargeTables {
+    /// Those of a plan.
+    pub(crate) fn of(plan: &PhysicalPlan) -> SqlResult<LargeTables> {
+        let tables = plan.tables.iter().enumerate().map(|(number, table)| {
+            let is_stored = table.entry.source.as_virtual().is_none();
+            is_stored.then(|| local_table(plan, TableIndex(number as u32))).transpose()
+        });
+        tables.collect::<SqlResult<_>>().map(LargeTables)
+    }
+
+    /// The value at a place, as `reader` sees it.
+    pub(crate) fn value<'a>(
+        &'a self,
+        place: LargePlace<'_>,
+        reader: Reader<'a>,
+    ) -> SqlResult<LargeValue<'a>> {
+        match self.0.get(place.table as usize) {
+            Some(Some(table)) => Ok(LargeValue { table, reader, reference: place.reference }),
+            _ => Err(internal("a reference without its table")),
+        }
+    }
+}
+
+impl LargeTables {
+    /// Column `ordinal` of the next row that is written is the value at a place.
+    pub(crate) fn put(
+        &self,
+        place: LargePlace<'_>,
+        ordinal: usize,
+        scratch: &mut RowScratch,
+    ) -> SqlResult<()> {
+        match self.0.get(place.table as usize) {
+            Some(Some(table)) => scratch.put_place(ordinal, table, place.reference),
+            _ => return Err(internal("a reference without its table")),
+        }
+        Ok(())
+    }
+}
+
 /// Where the values are that rows of a result refer to.
 pub struct Apart<'c> {
-    /// By column of the result; `None`: its values are in the rows.
-    tables: Vec<Option<Arc<Table>>>,
+    tables: LargeTables,
+    /// By column of the result: its cells are wholes, see [`Whole`].
+    columns: Vec<bool>,
     reader: Reader<'c>,
 }
 
 impl std::fmt::Debug for Apart<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Apart").field("columns", &self.tables.len()).finish_non_exhaustive()
+        f.debug_struct("Apart").field("columns", &self.columns).finish_non_exhaustive()
     }
 }
 
@@ -82,25 +127,23 @@ impl<'c> Apart<'c> {
         if plan.apart.is_empty() {
             return Ok(None);
         }
-        let table = |index: &Option<_>| index.map(|index| local_table(plan, index)).transpose();
-        let tables = plan.apart.iter().map(table).collect::<SqlResult<Vec<_>>>()?;
-        Ok(Some(Apart { tables, reader: ctx.reader()? }))
+        Ok(Some(Apart { tables: LargeTables::of(plan)?, columns: plan.apart.clone(), reader: ctx.reader()? }))
     }
 
     /// A cell of a batch.
+    ///
+    /// # Errors
+    /// 1105 for a reference to a table that the plan does not have.
     #[inline]
-    #[must_use]
-    pub fn cell<'a>(&'a self, batch: &'a Batch, column: usize, row: usize) -> ResultCell<'a> {
+    pub fn cell<'a>(&'a self, batch: &'a Batch, column: usize, row: usize) -> SqlResult<ResultCell<'a>> {
         let cell = batch.columns[column].cell(row);
-        match (self.tables.get(column), cell) {
-            (Some(Some(table)), Cell::Bytes(bytes)) => match Whole::read(bytes) {
+        Ok(match (self.columns.get(column), cell) {
+            (Some(true), Cell::Bytes(bytes)) => match Whole::read(bytes) {
                 Whole::Here(bytes) => ResultCell::Here(Cell::Bytes(bytes)),
-                Whole::Apart(reference, _) => {
-                    ResultCell::Apart(LargeValue { table, reader: self.reader, reference })
-                }
+                Whole::Apart(place) => ResultCell::Apart(self.tables.value(place, self.reader)?),
             },
             (_, cell) => ResultCell::Here(cell),
-        }
+        })
     }
 
     /// The batch with all values in it, for who cannot send them in pieces.
@@ -110,13 +153,13 @@ impl<'c> Apart<'c> {
     pub fn read_all(&self, batch: &Batch) -> SqlResult<Batch> {
         let mut whole = Batch::new(batch.columns.iter().map(Column::physical));
         for (number, (target, source)) in whole.columns.iter_mut().zip(&batch.columns).enumerate() {
-            if !matches!(self.tables.get(number), Some(Some(_))) {
+            if self.columns.get(number) != Some(&true) {
                 target.copy_from(source);
                 continue;
             }
             debug_assert_eq!(source.physical(), Physical::Bytes);
             for row in 0..batch.row_count {
-                match self.cell(batch, number, row) {
+                match self.cell(batch, number, row)? {
                     ResultCell::Here(cell) => target.push_cell(cell),
                     ResultCell::Apart(value) => target.push_bytes_with(|out| value.read(out))?,
                 }

@@ -300,7 +300,7 @@ impl RowEncoder {
             }
         }
         for (index, encoder) in self.cells.iter_mut().enumerate() {
-            match apart.cell(batch, index, row) {
+            match apart.cell(batch, index, row)? {
                 ResultCell::Apart(value) => encoder.put_large(&value, reply)?,
                 ResultCell::Here(cell) => match self.format {
                     RowFormat::Text => encoder.put_cell_text(cell, reply.row()),

@@ -14,6 +14,7 @@ mod cells;
 mod columns;
 mod sink;
 
+pub(crate) use apart::LargeTables;
 pub use apart::{Apart, LargeValue, ResultCell};
 pub use cells::{CellEncoder, RowEncoder};
 pub use columns::{ResultColumn, encode_columns, encode_columns_with_defaults};

@@ -1,16 +1,16 @@
 //! DISTINCT: each different row once, given as soon as it is new.
 
+use plan::physical::Node;
 use types::vector::BytesColumn;
-use types::{Batch, Column, DataType};
+use types::{Batch, Column};
 
-use super::{Operator, Source, Unseen};
+use super::{Operator, RowKeys, Source, Unseen};
 use crate::context::ExecContext;
 use crate::expr::SqlResult;
-use crate::key::append_row_key;
 
 pub(super) struct Distinct<'p> {
     input: Source<'p>,
-    types: Vec<DataType>,
+    keys: RowKeys,
     unseen: Unseen,
     /// The input has ended; rows come from those put aside.
     ended: bool,
@@ -19,10 +19,9 @@ pub(super) struct Distinct<'p> {
 }
 
 impl<'p> Distinct<'p> {
-    pub(super) fn new(input: Source<'p>, types: Vec<DataType>) -> Distinct<'p> {
-        let shapes = || types.iter().map(DataType::physical);
-        let (unseen, aside) = (Unseen::new(shapes()), Batch::new(shapes()));
-        Distinct { input, types, unseen, ended: false, aside, aside_keys: BytesColumn::new() }
+    pub(super) fn new(input: Source<'p>, keys: RowKeys, node: &Node) -> Distinct<'p> {
+        let (unseen, aside) = (Unseen::new(node.shapes(), &keys), Batch::new(node.shapes()));
+        Distinct { input, keys, unseen, ended: false, aside, aside_keys: BytesColumn::new() }
     }
 }
 
@@ -46,9 +45,9 @@ impl Operator for Distinct<'_> {
             rows.clear();
             for row in 0..self.input.batch.row_count {
                 key.clear();
-                append_row_key(columns, &self.types, row, &mut key);
+                self.keys.append(&[], columns, row, ctx, &mut key)?;
                 let cells = columns.iter().map(|column| column.cell(row));
-                if self.unseen.is_new(&key, cells, limit, ctx)? {
+                if self.unseen.is_new(&key, cells, &self.keys, limit, ctx)? {
                     rows.push(row as u32);
                 }
             }
@@ -67,7 +66,7 @@ impl Operator for Distinct<'_> {
             rows.clear();
             for (row, key) in self.aside_keys.iter().enumerate() {
                 let cells = self.aside.columns.iter().map(|column| column.cell(row));
-                if self.unseen.is_new(key, cells, limit, ctx)? {
+                if self.unseen.is_new(key, cells, &self.keys, limit, ctx)? {
                     rows.push(row as u32);
                 }
             }

@@ -23,9 +23,10 @@ use types::{Batch, Column, DataType, Physical};
 use super::join::{PairFilter, Pairs};
 use super::kept::columns;
 use super::partition::{LEVELS_MAX, LIMIT_BYTES_MAX, Partitions, slot_bytes};
+use super::row_keys::{Found, RowTable};
 use super::scan::keep_rows;
 use super::spill::{SpillReader, SpillRows, SpillWriter, block_bytes};
-use super::{Kept, Operator, Source};
+use super::{Kept, Operator, RowKeys, Source};
 use crate::context::ExecContext;
 use crate::expr::{Program, Scratch, SqlResult};
 use crate::key::append_key;
@@ -37,11 +38,14 @@ struct Keys {
     scratch: Scratch,
     values: Vec<Column>,
     types: Vec<DataType>,
+    row_keys: RowKeys,
     null_safe: Vec<bool>,
 }
 
 impl Keys {
     fn new<'e>(
+        plan: &PhysicalPlan,
+        input: &Node,
         keys: impl Iterator<Item = &'e Expr>,
         null_safe: Vec<bool>,
         programs: &mut Programs<'_>,
@@ -49,9 +53,11 @@ impl Keys {
         let exprs: Vec<Expr> = keys.cloned().collect();
         let program = programs.take(&exprs)?;
         let scratch = program.scratch();
+        let values = columns(exprs.iter().map(|expr| expr.data_type.physical()));
+        let wholes = exprs.iter().map(|expr| plan.is_whole(input, expr)).collect::<Vec<_>>();
         let types: Vec<DataType> = exprs.into_iter().map(|expr| expr.data_type).collect();
-        let values = columns(types.iter().map(DataType::physical));
-        Ok(Keys { program, scratch, values, types, null_safe })
+        let row_keys = RowKeys::new(types.iter().cloned().zip(wholes), plan)?;
+        Ok(Keys { program, scratch, values, types, row_keys, null_safe })
     }
 
     fn evaluate(&mut self, input: &Batch, ctx: &mut ExecContext<'_>) -> SqlResult<()> {
@@ -59,15 +65,29 @@ impl Keys {
     }
 
     /// The key of a row; false if a NULL keeps it from having partners.
-    fn key(&self, row: usize, out: &mut Vec<u8>) -> bool {
+    #[inline(always)]
+    fn key(&self, row: usize, ctx: &ExecContext<'_>, out: &mut Vec<u8>) -> SqlResult<bool> {
         out.clear();
+        if self.row_keys.are_seeds() {
+            return self.seed(row, ctx, out);
+        }
         for ((column, data_type), null_safe) in self.values.iter().zip(&self.types).zip(&self.null_safe) {
             if column.is_null(row) && !null_safe {
-                return false;
+                return Ok(false);
             }
             append_key(column.cell(row), data_type, false, out);
         }
-        true
+        Ok(true)
+    }
+
+    #[inline(never)]
+    fn seed(&self, row: usize, ctx: &ExecContext<'_>, out: &mut Vec<u8>) -> SqlResult<bool> {
+        let keyless = |(column, null_safe): (&Column, &bool)| column.is_null(row) && !null_safe;
+        if self.values.iter().zip(&self.null_safe).any(keyless) {
+            return Ok(false);
+        }
+        self.row_keys.append(&[], &self.values, row, ctx, out)?;
+        Ok(true)
     }
 }
 
@@ -82,13 +102,31 @@ struct Build {
     table: HashTable<u32>,
     chain: Vec<u32>,
     hasher: foldhash::fast::FixedState,
+    /// Keys that are seeds are known by number; by number the first row of its chain.
+    seeds: Option<(RowTable, Vec<u32>)>,
 }
 
 impl Build {
+    fn new(keys: &RowKeys) -> Build {
+        Build { seeds: keys.are_seeds().then(|| (RowTable::new(keys), Vec::new())), ..Build::default() }
+    }
+
+    /// The hash by which rows part.
+    #[inline(always)]
+    fn hash(&self, key: &[u8]) -> u64 {
+        match &self.seeds {
+            Some((table, _)) => table.hash(key),
+            None => self.hasher.hash_one(key),
+        }
+    }
+
     /// The key of the next row that is kept.
-    #[inline]
-    fn insert(&mut self, key: &[u8]) {
+    #[inline(always)]
+    fn insert(&mut self, key: &[u8], keys: &RowKeys, ctx: &ExecContext<'_>) -> SqlResult<()> {
         let number = self.chain.len() as u32;
+        if self.seeds.is_some() {
+            return self.insert_seed(key, keys, ctx);
+        }
         let hash = self.hasher.hash_one(key);
         let key_bytes = &mut self.key_bytes;
         key_bytes.push(key);
@@ -107,17 +145,50 @@ impl Build {
                 entry.insert(number);
             }
         }
+        Ok(())
     }
 
-    #[inline]
-    fn find(&self, key: &[u8]) -> u32 {
+    #[inline(always)]
+    fn find(&mut self, key: &[u8], keys: &RowKeys, ctx: &ExecContext<'_>) -> SqlResult<u32> {
+        if self.seeds.is_some() {
+            return self.find_seed(key, keys, ctx);
+        }
         let hash = self.hasher.hash_one(key);
-        self.table.find(hash, |&other| self.key_bytes.get(other as usize) == key).copied().unwrap_or(NONE)
+        let found = self.table.find(hash, |&other| self.key_bytes.get(other as usize) == key);
+        Ok(found.copied().unwrap_or(NONE))
+    }
+
+    #[inline(never)]
+    fn insert_seed(&mut self, key: &[u8], keys: &RowKeys, ctx: &ExecContext<'_>) -> SqlResult<()> {
+        let number = self.chain.len() as u32;
+        let Some((table, heads)) = &mut self.seeds else { return Ok(()) };
+        self.key_bytes.push(key);
+        match table.look(table.hash(key), key, Some(usize::MAX), keys, ctx)? {
+            Found::Known(of) => self.chain.push(std::mem::replace(&mut heads[of as usize], number)),
+            Found::New(_) | Found::Absent => {
+                self.chain.push(NONE);
+                heads.push(number);
+            }
+        }
+        Ok(())
+    }
+
+    #[inline(never)]
+    fn find_seed(&mut self, key: &[u8], keys: &RowKeys, ctx: &ExecContext<'_>) -> SqlResult<u32> {
+        let Some((table, heads)) = &mut self.seeds else { return Ok(NONE) };
+        Ok(match table.look(table.hash(key), key, None, keys, ctx)? {
+            Found::Known(of) => heads[of as usize],
+            Found::New(_) | Found::Absent => NONE,
+        })
     }
 
     fn bytes(&self) -> usize {
         let chain = self.chain.capacity() * size_of::<u32>();
-        self.kept.bytes() + self.key_bytes.memory_bytes() + chain + slot_bytes(&self.table)
+        let seeds = self
+            .seeds
+            .as_ref()
+            .map_or(0, |(table, heads)| table.bytes() + heads.capacity() * size_of::<u32>());
+        self.kept.bytes() + self.key_bytes.memory_bytes() + chain + slot_bytes(&self.table) + seeds
     }
 
     fn clear(&mut self) {
@@ -125,6 +196,10 @@ impl Build {
         self.key_bytes.clear();
         self.table.clear();
         self.chain.clear();
+        if let Some((table, heads)) = &mut self.seeds {
+            table.clear();
+            heads.clear();
+        }
     }
 }
 
@@ -193,17 +268,23 @@ impl<'p> HashJoin<'p> {
     ) -> SqlResult<HashJoin<'p>> {
         let (left_shapes, right_shapes) = (left.shapes(), right.shapes());
         let null_safe: Vec<bool> = keys.iter().map(|(_, _, safe)| *safe).collect();
+        let (left_node, right_node) = (left, right);
+        let (left, right) = (Source::new(plan, left, programs)?, Source::new(plan, right, programs)?);
+        let left_exprs = keys.iter().map(|(left, _, _)| left);
+        let left_keys = Keys::new(plan, left_node, left_exprs, null_safe.clone(), programs)?;
+        let right_exprs = keys.iter().map(|(_, right, _)| right);
+        let right_keys = Keys::new(plan, right_node, right_exprs, null_safe, programs)?;
         Ok(HashJoin {
-            left: Source::new(plan, left, programs)?,
-            right: Source::new(plan, right, programs)?,
-            left_keys: Keys::new(keys.iter().map(|(left, _, _)| left), null_safe.clone(), programs)?,
-            right_keys: Keys::new(keys.iter().map(|(_, right, _)| right), null_safe, programs)?,
+            left,
+            right,
+            build: Build::new(&right_keys.row_keys),
+            left_keys,
+            right_keys,
             left_shapes: left_shapes.as_slice().into(),
             right_shapes: right_shapes.as_slice().into(),
             pairs: Pairs::new(kind, PairFilter::new(conditions, programs)?, &left_shapes, right_shapes),
             null_aware,
             built: false,
-            build: Build::default(),
             right_has_null: false,
             right_has_rows: false,
             parted: false,
@@ -234,8 +315,8 @@ impl<'p> HashJoin<'p> {
             self.right_has_rows = true;
             if let Some(parts) = &mut parts {
                 for row in 0..batch.row_count {
-                    if self.right_keys.key(row, &mut key) {
-                        let hash = self.build.hasher.hash_one(&key[..]);
+                    if self.right_keys.key(row, ctx, &mut key)? {
+                        let hash = self.build.hash(&key);
                         parts.push(hash, &key, batch.columns.iter().map(|column| column.cell(row)))?;
                     } else {
                         self.right_has_null = true;
@@ -246,11 +327,11 @@ impl<'p> HashJoin<'p> {
             }
             rows.clear();
             for row in 0..batch.row_count {
-                if !self.right_keys.key(row, &mut key) {
+                if !self.right_keys.key(row, ctx, &mut key)? {
                     self.right_has_null = true;
                     continue;
                 }
-                self.build.insert(&key);
+                self.build.insert(&key, &self.right_keys.row_keys, ctx)?;
                 rows.push(row as u32);
             }
             if rows.len() < batch.row_count {
@@ -270,12 +351,13 @@ impl<'p> HashJoin<'p> {
 
     /// Moves the right rows in memory to parts on disk.
     fn part_build(&mut self, parts: &mut Partitions) -> SqlResult<()> {
-        let build = std::mem::take(&mut self.build);
+        let new = Build::new(&self.right_keys.row_keys);
+        let build = std::mem::replace(&mut self.build, new);
         for number in 0..build.chain.len() {
             let key = build.key_bytes.get(number);
             let (batch, row) = build.kept.at(number as u32);
             let cells = batch.columns.iter().map(|column| column.cell(row));
-            parts.push(build.hasher.hash_one(key), key, cells)?;
+            parts.push(build.hash(key), key, cells)?;
         }
         Ok(())
     }
@@ -292,8 +374,8 @@ impl<'p> HashJoin<'p> {
             self.left_keys.evaluate(batch, ctx)?;
             for row in 0..batch.row_count {
                 flagged.clear();
-                let has_key = self.left_keys.key(row, &mut key);
-                let hash = self.build.hasher.hash_one(&key[..]);
+                let has_key = self.left_keys.key(row, ctx, &mut key)?;
+                let hash = self.build.hash(&key);
                 if has_key {
                     if needs_partner && right.rows_beside(hash) == 0 {
                         continue;
@@ -322,7 +404,7 @@ impl<'p> HashJoin<'p> {
                 continue;
             }
             let mut right = work.right.reader()?;
-            self.build = Build::default();
+            self.build = Build::new(&self.right_keys.row_keys);
             if !self.load(&mut right, limit, ctx)? {
                 if !work.whole && work.level < LEVELS_MAX {
                     self.part_again(&work, right, limit, ctx)?;
@@ -356,7 +438,7 @@ impl<'p> HashJoin<'p> {
         let mut keys = BytesColumn::new();
         while right.next_batch(&mut batch, &mut keys)? {
             for key in keys.iter() {
-                self.build.insert(key);
+                self.build.insert(key, &self.right_keys.row_keys, ctx)?;
             }
             self.build.kept.push(&batch);
             if self.build.bytes() > limit && right.key().is_some() {
@@ -384,7 +466,7 @@ impl<'p> HashJoin<'p> {
         let mut keys = BytesColumn::new();
         while right.next_batch(&mut batch, &mut keys)? {
             for (row, key) in keys.iter().enumerate() {
-                let hash = self.build.hasher.hash_one(key);
+                let hash = self.build.hash(key);
                 rights.push(hash, key, batch.columns.iter().map(|column| column.cell(row)))?;
             }
             batch.clear();
@@ -396,7 +478,7 @@ impl<'p> HashJoin<'p> {
         let mut batch = Batch::new(self.left_shapes.iter().copied());
         while left.next_batch(&mut batch, &mut keys)? {
             for (row, key) in keys.iter().enumerate() {
-                let hash = self.build.hasher.hash_one(&key[1..]);
+                let hash = self.build.hash(&key[1..]);
                 if self.needs_partner() && rights.rows_beside(hash) == 0 {
                     continue;
                 }
@@ -447,7 +529,7 @@ impl<'p> HashJoin<'p> {
                 Some(writer) => Arc::new(writer.finish()?),
                 None => Arc::clone(left.rows()),
             };
-            self.build = Build::default();
+            self.build = Build::new(&self.right_keys.row_keys);
             let is_last = self.load(&mut more.right, limit, ctx)?;
             let next = if is_last { None } else { self.next_pass(limit, ctx)? };
             let more = (!is_last).then_some(Passes { right: more.right, next });
@@ -456,18 +538,21 @@ impl<'p> HashJoin<'p> {
     }
 
     /// The first candidate of a left row.
-    fn first_candidate(&mut self, row: usize, key: &mut Vec<u8>) {
+    #[inline(always)]
+    fn first_candidate(&mut self, row: usize, key: &mut Vec<u8>, ctx: &ExecContext<'_>) -> SqlResult<()> {
+        let row_keys = &self.left_keys.row_keys;
         self.candidate = NONE;
         if let Some(part) = &self.part {
             let flagged = part.keys.get(row);
             if flagged[0] & KEYLESS == 0 {
-                self.candidate = self.build.find(&flagged[1..]);
+                self.candidate = self.build.find(&flagged[1..], row_keys, ctx)?;
             }
-        } else if self.left_keys.key(row, key) {
-            self.candidate = self.build.find(key);
+        } else if self.left_keys.key(row, ctx, key)? {
+            self.candidate = self.build.find(key, row_keys, ctx)?;
         } else if self.null_aware && self.right_has_rows {
             self.pairs.matched[row] = true;
         }
+        Ok(())
     }
 
     /// A left batch is done.
@@ -542,7 +627,7 @@ impl Operator for HashJoin<'_> {
                 self.active = true;
                 self.row = 0;
                 self.pairs_max = Pairs::count_max(&self.left.batch, self.build.kept.longest_row());
-                self.first_candidate(0, &mut key);
+                self.first_candidate(0, &mut key, ctx)?;
             }
             let mut right = columns(self.right_shapes.iter().copied());
             let total = self.left.batch.row_count;
@@ -550,7 +635,7 @@ impl Operator for HashJoin<'_> {
                 if self.candidate == NONE {
                     self.row += 1;
                     if self.row < total {
-                        self.first_candidate(self.row, &mut key);
+                        self.first_candidate(self.row, &mut key, ctx)?;
                     }
                     continue;
                 }

@@ -226,7 +226,7 @@ pub(super) fn lookup<'p>(
         lock: lock_of(plan, scan.table),
         table,
         scan,
-        parts: Parts::new(&mention.parts, programs)?,
+        parts: Parts::new(plan, scan.table, programs)?,
         ranges,
         filter,
         pairs: Pairs::new(kind, pair_filter, &left_shapes, right_shapes.clone()),

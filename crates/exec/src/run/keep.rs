@@ -5,9 +5,10 @@ use std::sync::Arc;
 use types::vector::{BytesColumn, Cell};
 use types::{Batch, Column, Physical};
 
-use super::partition::{KeyTable, LIMIT_BYTES_MAX, Partitions};
+use super::partition::{LIMIT_BYTES_MAX, Partitions};
+use super::row_keys::{Found, RowTable};
 use super::spill::{SpillReader, SpillRows, SpillWriter, block_bytes};
-use super::{Kept, Source};
+use super::{Kept, RowKeys, Source};
 use crate::context::ExecContext;
 use crate::expr::SqlResult;
 
@@ -97,7 +98,7 @@ impl KeepCursor {
 /// Tells rows with new keys from those seen before. Above the limit rows with unknown keys are put aside on disk and told
 /// apart when the input has ended.
 pub(crate) struct Unseen {
-    table: KeyTable,
+    table: RowTable,
     shapes: Arc<[Physical]>,
     level: u32,
     aside: Option<Partitions>,
@@ -107,9 +108,9 @@ pub(crate) struct Unseen {
 
 impl Unseen {
     /// For rows of these shapes.
-    pub(crate) fn new(shapes: impl IntoIterator<Item = Physical>) -> Unseen {
+    pub(crate) fn new(shapes: impl IntoIterator<Item = Physical>, keys: &RowKeys) -> Unseen {
         Unseen {
-            table: KeyTable::default(),
+            table: RowTable::new(keys),
             shapes: shapes.into_iter().collect(),
             level: 0,
             aside: None,
@@ -137,25 +138,25 @@ impl Unseen {
         self.reader = None;
     }
 
-    /// Whether the key is new. False too for a row that was put aside: it comes again from [`Unseen::next_aside`].
+    /// Whether the key, made by `keys`, is new. False too for a row that was put aside: it comes again from [`Unseen::next_aside`].
     #[inline]
     pub(crate) fn is_new<'c>(
         &mut self,
         key: &[u8],
         cells: impl Iterator<Item = Cell<'c>>,
+        keys: &RowKeys,
         limit: usize,
         ctx: &mut ExecContext<'_>,
     ) -> SqlResult<bool> {
         let hash = self.table.hash(key);
-        if self.table.find(hash, key).is_some() {
-            return Ok(false);
+        let limit = limit.min(LIMIT_BYTES_MAX);
+        let bytes_max = self.aside.is_none().then_some(limit);
+        match self.table.look(hash, key, bytes_max, keys, ctx)? {
+            Found::Known(_) => return Ok(false),
+            Found::New(_) => return Ok(true),
+            Found::Absent => {}
         }
         if self.aside.is_none() {
-            let limit = limit.min(LIMIT_BYTES_MAX);
-            if self.table.len() == 0 || self.table.bytes() < limit {
-                self.table.insert(hash, key);
-                return Ok(true);
-            }
             ctx.count_disk_table(self.level);
             self.aside = Some(Partitions::new(&self.shapes, self.level, limit, ctx)?);
         }

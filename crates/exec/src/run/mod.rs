@@ -12,6 +12,7 @@ mod partition;
 mod parts;
 mod recursive;
 mod refine;
+mod row_keys;
 pub(crate) mod scan;
 mod set_operation;
 mod simple;
@@ -34,6 +35,7 @@ use crate::prepare::{Prepared, Programs};
 
 pub(crate) use keep::{Keep, KeepCursor, Unseen};
 pub(crate) use kept::Kept;
+pub(crate) use row_keys::RowKeys;
 pub use spill::remove_left_over;
 pub(crate) use spill::{SpillFile, file_failed, temporary_file};
 
@@ -132,9 +134,11 @@ pub(crate) fn build<'p>(
         Op::Aggregate { input, keys, calls, rollup, .. } => {
             Box::new(aggregate::GroupBy::new(plan, input, keys, calls, *rollup, programs)?)
         }
-        Op::Distinct { input } => {
-            Box::new(distinct::Distinct::new(Source::new(plan, input, programs)?, node.types.clone()))
-        }
+        Op::Distinct { input } => Box::new(distinct::Distinct::new(
+            Source::new(plan, input, programs)?,
+            row_keys(plan, node)?,
+            node,
+        )),
         Op::Sort { input, keys } => Box::new(sort::Sort::new(plan, input, keys, None, programs)?),
         Op::TopN { input, keys, count, offset } => {
             Box::new(sort::Sort::new(plan, input, keys, Some((count, offset.as_ref())), programs)?)
@@ -152,7 +156,8 @@ pub(crate) fn build<'p>(
             *all,
             Source::new(plan, left, programs)?,
             Source::new(plan, right, programs)?,
-            node.types.clone(),
+            row_keys(plan, node)?,
+            node,
         )),
         Op::Apply { input, subquery, kind, outer } => {
             Box::new(apply::Apply::new(plan, input, subquery, kind, outer, programs)?)
@@ -166,6 +171,12 @@ pub(crate) fn build<'p>(
             programs,
         )?),
     })
+}
+
+/// The keys of a node's rows.
+fn row_keys(plan: &PhysicalPlan, node: &Node) -> SqlResult<RowKeys> {
+    let columns = node.columns.iter().zip(&node.types);
+    RowKeys::new(columns.map(|(id, data_type)| (data_type.clone(), plan.is_whole_column(*id))), plan)
 }
 
 /// Sets up what operators expect of the context.

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use plan::Expr;
-use plan::logical::{PartKind, TablePart};
+use plan::logical::{PartKind, TableIndex, TablePart};
+use plan::physical::PhysicalPlan;
 use table::Part;
 use types::{Cell, Column};
 
@@ -17,6 +18,8 @@ use crate::prepare::Programs;
 /// A plan's parts of a table, with the program of their numbers and texts.
 pub(crate) struct Parts<'p> {
     plan: &'p [TablePart],
+    /// The number by which references name the table.
+    table: TableIndex,
     program: Option<(Arc<Program>, Scratch)>,
     values: Vec<Column>,
     current: Vec<Part>,
@@ -26,7 +29,17 @@ pub(crate) struct Parts<'p> {
 type Number = Option<Option<i128>>;
 
 impl<'p> Parts<'p> {
-    pub(crate) fn new(plan: &'p [TablePart], programs: &mut Programs<'_>) -> SqlResult<Parts<'p>> {
+    /// The parts of table `table` of `plan`.
+    pub(crate) fn new(
+        plan: &'p PhysicalPlan,
+        table: TableIndex,
+        programs: &mut Programs<'_>,
+    ) -> SqlResult<Parts<'p>> {
+        // A table that a statement mentions twice has one number, so that its values are the same wherever they come from.
+        let id = plan.tables[table.0 as usize].entry.definition.id;
+        let first = plan.tables.iter().position(|table| table.entry.definition.id == id);
+        let plan: &[TablePart] = &plan.tables[table.0 as usize].parts;
+        let table = TableIndex(first.map_or(table.0, |first| first as u32));
         let exprs: Vec<Expr> = plan
             .iter()
             .flat_map(|part| part.kind.numbers().into_iter().flatten().chain(part.kind.texts()))
@@ -40,7 +53,7 @@ impl<'p> Parts<'p> {
             Some((program, scratch))
         };
         let values = columns(exprs.iter().map(|expr| expr.data_type.physical()));
-        Ok(Parts { plan, program, values, current: Vec::new() })
+        Ok(Parts { plan, table, program, values, current: Vec::new() })
     }
 
     /// Computes which bytes they are in this run. `is_locking`: rows are read as they are now, and locked.
@@ -52,8 +65,9 @@ impl<'p> Parts<'p> {
             scratch.reset();
             program.eval(scratch, &no_input(), &mut ctx.eval, &mut self.values)?;
         }
-        // A reference is read later, as the same snapshot sees it. What no snapshot holds may be gone by then.
-        let apart = !is_locking && !ctx.read_uncommitted;
+        // A reference is read later, as the same snapshot sees it, or as the newest version of a row that the statement has
+        // locked, if it reads all so. What neither holds may be gone by then.
+        let apart = ((!is_locking || ctx.lock_reads) && !ctx.read_uncommitted).then_some(self.table.0);
         let mut cells = self.values.iter().map(|column| column.cell(0));
         self.current.clear();
         for part in self.plan {
@@ -87,7 +101,7 @@ fn number<'c>(expr: Option<&Expr>, values: &mut impl Iterator<Item = Cell<'c>>) 
     })
 }
 
-fn resolve(kind: &PartKind, position: Number, count: Number, apart: bool) -> table::PartKind {
+fn resolve(kind: &PartKind, position: Number, count: Number, apart: Option<u32>) -> table::PartKind {
     let most = i128::from(u64::MAX);
     let (Some(position), Some(count)) = (position.unwrap_or(Some(1)), count.unwrap_or(Some(most))) else {
         return table::PartKind::Null;

@@ -47,7 +47,7 @@ pub(super) fn build<'p>(
         }));
     }
     let ranges = Ranges::new(scan.access.ranges.as_deref(), programs)?;
-    let parts = Parts::new(&mention.parts, programs)?;
+    let parts = Parts::new(plan, scan.table, programs)?;
     let filter = filter.map(|program| (program.scratch(), program));
     Ok(Box::new(TableScanOperator {
         table: local_table(plan, scan.table)?,
@@ -419,7 +419,7 @@ impl<'p> Fetch<'p> {
             input,
             table: local_table(plan, table)?,
             is_locked: lock_of(plan, table).is_some(),
-            parts: Parts::new(&mention.parts, programs)?,
+            parts: Parts::new(plan, table, programs)?,
             locator: locator as usize,
             columns,
             fetched,

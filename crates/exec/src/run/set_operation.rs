@@ -5,21 +5,20 @@
 
 use std::sync::Arc;
 
-use plan::physical::SetOp;
+use plan::physical::{Node, SetOp};
 use types::vector::BytesColumn;
-use types::{Batch, Column, DataType, Physical};
+use types::{Batch, Column, Physical};
 
-use super::partition::{KeyTable, LIMIT_BYTES_MAX, Partitions};
+use super::partition::{LIMIT_BYTES_MAX, Partitions};
+use super::row_keys::{Found, RowTable};
 use super::spill::{SpillReader, SpillRows};
-use super::{Operator, Source};
+use super::{Operator, RowKeys, Source};
 use crate::context::ExecContext;
 use crate::expr::SqlResult;
-use crate::key::append_row_key;
 
 pub(super) struct SetOperation<'p> {
     left: Source<'p>,
     right: Source<'p>,
-    types: Vec<DataType>,
     state: Asked,
     counted: bool,
     /// The left input has ended; rows come from the parts on disk.
@@ -43,7 +42,8 @@ struct Asked {
     all: bool,
     shapes: Arc<[Physical]>,
     no_shapes: Arc<[Physical]>,
-    table: KeyTable,
+    keys: RowKeys,
+    table: RowTable,
     /// Rows of the right side left to be matched, and whether the key was given.
     states: Vec<(u64, bool)>,
     level: u32,
@@ -60,24 +60,27 @@ impl Asked {
         self.left = None;
     }
 
-    fn has_room(&self, limit: usize) -> bool {
-        let bytes = self.table.bytes() + self.states.capacity() * size_of::<(u64, bool)>();
-        self.table.len() == 0 || bytes < limit.min(LIMIT_BYTES_MAX)
+    /// Bytes that the table may have.
+    fn table_bytes_max(&self, limit: usize) -> usize {
+        limit.min(LIMIT_BYTES_MAX).saturating_sub(self.states.capacity() * size_of::<(u64, bool)>())
     }
 
     /// A row of the right side.
     fn count(&mut self, key: &[u8], limit: usize, ctx: &mut ExecContext<'_>) -> SqlResult<()> {
         let hash = self.table.hash(key);
-        if let Some(number) = self.table.find(hash, key) {
-            self.states[number as usize].0 += 1;
-            return Ok(());
-        }
-        if self.right.is_none() {
-            if self.has_room(limit) {
-                self.table.insert(hash, key);
+        let bytes_max = self.right.is_none().then(|| self.table_bytes_max(limit));
+        match self.table.look(hash, key, bytes_max, &self.keys, ctx)? {
+            Found::Known(number) => {
+                self.states[number as usize].0 += 1;
+                return Ok(());
+            }
+            Found::New(_) => {
                 self.states.push((1, false));
                 return Ok(());
             }
+            Found::Absent => {}
+        }
+        if self.right.is_none() {
             ctx.count_disk_table(self.level);
             self.right = Some(Partitions::new(&self.no_shapes, self.level, limit, ctx)?);
         }
@@ -96,7 +99,12 @@ impl Asked {
         ctx: &mut ExecContext<'_>,
     ) -> SqlResult<bool> {
         let hash = self.table.hash(key);
-        if let Some(number) = self.table.find(hash, key) {
+        // Each different row once: the table has to remember it.
+        let remembers =
+            self.op != SetOp::Intersect && !self.all && self.right.is_none() && self.left.is_none();
+        let bytes_max = remembers.then(|| self.table_bytes_max(limit));
+        let found = self.table.look(hash, key, bytes_max, &self.keys, ctx)?;
+        if let Found::Known(number) = found {
             let (count, given) = &mut self.states[number as usize];
             let found = *count > 0;
             if self.all {
@@ -110,9 +118,7 @@ impl Asked {
             match (self.op, self.all) {
                 (SetOp::Intersect, _) => return Ok(false),
                 (_, true) => return Ok(true),
-                // Each different row once: the table has to remember it.
-                (_, false) if self.left.is_none() && self.has_room(limit) => {
-                    self.table.insert(hash, key);
+                (_, false) if found != Found::Absent => {
                     self.states.push((0, true));
                     return Ok(true);
                 }
@@ -149,20 +155,21 @@ impl<'p> SetOperation<'p> {
         all: bool,
         left: Source<'p>,
         right: Source<'p>,
-        types: Vec<DataType>,
+        keys: RowKeys,
+        node: &Node,
     ) -> SetOperation<'p> {
-        let shapes: Arc<[Physical]> = types.iter().map(DataType::physical).collect();
+        let shapes: Arc<[Physical]> = node.shapes().into();
         let aside = Batch::new(shapes.iter().copied());
         SetOperation {
             left,
             right,
-            types,
             state: Asked {
                 op,
                 all,
                 shapes,
                 no_shapes: Arc::new([]),
-                table: KeyTable::default(),
+                table: RowTable::new(&keys),
+                keys,
                 states: Vec::new(),
                 level: 0,
                 right: None,
@@ -183,7 +190,7 @@ impl<'p> SetOperation<'p> {
         while self.right.next(ctx)? {
             for row in 0..self.right.batch.row_count {
                 key.clear();
-                append_row_key(&self.right.batch.columns, &self.types, row, &mut key);
+                self.state.keys.append(&[], &self.right.batch.columns, row, ctx, &mut key)?;
                 self.state.count(&key, limit, ctx)?;
             }
             ctx.check()?;
@@ -241,7 +248,7 @@ impl Operator for SetOperation<'_> {
             rows.clear();
             for row in 0..self.left.batch.row_count {
                 key.clear();
-                append_row_key(columns, &self.types, row, &mut key);
+                self.state.keys.append(&[], columns, row, ctx, &mut key)?;
                 if self.state.ask(&key, (columns, row), limit, ctx)? {
                     rows.push(row as u32);
                 }

@@ -7,19 +7,17 @@
 use std::sync::Arc;
 
 use plan::Expr;
-use plan::logical::PartKind;
 use plan::physical::{Node, PhysicalPlan};
+use table::Whole;
 use table::codec::row::LargeReference;
-use table::{Table, Whole};
 use types::collation::Padding;
 use types::{Batch, Cell, Column, DataType};
 
 use super::kept::columns;
-use super::scan::local_table;
 use crate::context::ExecContext;
-use crate::error::store_error;
 use crate::expr::{Program, Scratch, SqlResult};
 use crate::key::append_key;
+use crate::output::LargeTables;
 use crate::prepare::Programs;
 
 /// Bytes of a value in a key, each time that fewer did not tell rows apart: those in the row, then as many as say here.
@@ -31,8 +29,8 @@ struct SortKey {
     descending: bool,
     /// Padding spaces: only `max_sort_length` bytes of weights count.
     is_cut: bool,
-    /// The table among whose large values the key's may be.
-    apart: Option<Arc<Table>>,
+    /// The values are wholes: they may lie apart.
+    is_whole: bool,
 }
 
 /// All keys of an order.
@@ -43,6 +41,7 @@ pub(super) struct SortKeys {
     keys: Vec<SortKey>,
     /// Some key may lie apart.
     are_apart: bool,
+    tables: LargeTables,
     /// Memory for a beginning.
     start: Vec<u8>,
 }
@@ -64,16 +63,13 @@ impl SortKeys {
             .map(|(expr, descending)| {
                 let data_type = expr.data_type.clone();
                 let is_cut = data_type.is_string() && data_type.collation.info().padding == Padding::PadSpace;
-                Ok(SortKey {
-                    is_cut,
-                    apart: table_apart(plan, input, expr)?,
-                    data_type,
-                    descending: *descending,
-                })
+                let is_whole = plan.is_whole(input, expr);
+                SortKey { is_cut, is_whole, data_type, descending: *descending }
             })
-            .collect::<SqlResult<Vec<SortKey>>>()?;
-        let are_apart = keys.iter().any(|key| key.apart.is_some());
-        Ok(SortKeys { program, scratch, values, keys, are_apart, start: Vec::new() })
+            .collect::<Vec<SortKey>>();
+        let are_apart = keys.iter().any(|key| key.is_whole);
+        let tables = if are_apart { LargeTables::of(plan)? } else { LargeTables::default() };
+        Ok(SortKeys { program, scratch, values, keys, are_apart, tables, start: Vec::new() })
     }
 
     /// Whether some value may lie apart from its row.
@@ -109,28 +105,26 @@ impl SortKeys {
     ) -> SqlResult<bool> {
         for (column, key) in self.values.iter().zip(&self.keys) {
             let cell = column.cell(row);
-            let (Some(table), Cell::Bytes(bytes)) = (&key.apart, cell) else {
+            let (true, Cell::Bytes(bytes)) = (key.is_whole, cell) else {
                 append_key(key.cut(cell, ctx), &key.data_type, key.descending, out);
                 continue;
             };
-            let (reference, prefix) = match Whole::read(bytes) {
+            let place = match Whole::read(bytes) {
                 Whole::Here(bytes) => {
                     append_key(key.cut(Cell::Bytes(bytes), ctx), &key.data_type, key.descending, out);
                     continue;
                 }
-                Whole::Apart(reference, prefix) => (reference, prefix),
+                Whole::Apart(place) => place,
             };
             let start = if depth == 0 {
-                prefix
+                place.prefix
             } else {
                 self.start.clear();
-                let wanted = key.bytes_that_count(reference, ctx).min(DEPTHS[depth]);
-                table
-                    .fetch_large_piece(ctx.reader()?, reference, 0, wanted, &mut self.start)
-                    .map_err(|error| store_error(&error))?;
+                let wanted = key.bytes_that_count(place.reference, ctx).min(DEPTHS[depth]);
+                self.tables.value(place, ctx.reader()?)?.read_piece(0, wanted, &mut self.start)?;
                 &self.start
             };
-            if start.len() as u64 >= key.bytes_that_count(reference, ctx) {
+            if start.len() as u64 >= key.bytes_that_count(place.reference, ctx) {
                 append_key(key.cut(Cell::Bytes(start), ctx), &key.data_type, key.descending, out);
                 continue;
             }
@@ -149,11 +143,11 @@ impl SortKeys {
     /// Whether the key of row `row` is open at `depth`.
     pub(super) fn is_open(&self, row: usize, depth: usize, ctx: &ExecContext<'_>) -> bool {
         self.values.iter().zip(&self.keys).any(|(column, key)| {
-            if key.apart.is_some()
+            if key.is_whole
                 && let Cell::Bytes(bytes) = column.cell(row)
-                && let Whole::Apart(reference, prefix) = Whole::read(bytes)
+                && let Whole::Apart(place) = Whole::read(bytes)
             {
-                key.bytes_that_count(reference, ctx) > DEPTHS[depth].max(prefix.len() as u64)
+                key.bytes_that_count(place.reference, ctx) > DEPTHS[depth].max(place.prefix.len() as u64)
             } else {
                 false
             }
@@ -182,16 +176,4 @@ impl SortKey {
         };
         most.map_or(reference.length, |most| reference.length.min(most as u64))
     }
-}
-
-/// The table of whose column a key is what the pass `parts` calls whole: the value, or where it lies.
-fn table_apart(plan: &PhysicalPlan, input: &Node, key: &Expr) -> SqlResult<Option<Arc<Table>>> {
-    let plan::ExprKind::Input(position) = key.kind else { return Ok(None) };
-    let Some(id) = input.columns.get(position as usize) else { return Ok(None) };
-    for (number, table) in plan.tables.iter().enumerate() {
-        if table.parts.iter().any(|part| part.id == *id && part.kind == PartKind::Whole) {
-            return local_table(plan, plan::logical::TableIndex(number as u32)).map(Some);
-        }
-    }
-    Ok(None)
 }

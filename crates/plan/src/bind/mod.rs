@@ -314,7 +314,13 @@ impl<'a> Binder<'a> {
     /// A new column.
     fn new_column(&mut self, name: &Arc<str>, data_type: DataType, nullable: bool) -> ColumnId {
         let id = ColumnId(self.columns.len() as u32);
-        self.columns.push(ColumnInfo { name: name.clone(), data_type, nullable, origin: None });
+        self.columns.push(ColumnInfo {
+            name: name.clone(),
+            data_type,
+            nullable,
+            origin: None,
+            is_whole: false,
+        });
         id
     }
 
@@ -363,6 +369,7 @@ impl<'a> Binder<'a> {
                 data_type: column.data_type.clone(),
                 nullable: column.nullable,
                 origin: Some((index, ordinal as u32)),
+                is_whole: false,
             });
         }
         self.used.push(vec![false; entry.definition.columns.len()]);

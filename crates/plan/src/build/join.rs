@@ -235,11 +235,22 @@ impl Builder<'_> {
 
     /// The best index to look rows up by something of the left side.
     fn lookup(&self, table: TableIndex, conditions: &[Expr], needed: &Needed) -> Option<Candidate> {
+        // Wholes are compared by a hash join only.
+        if conditions.iter().any(|condition| self.compares_wholes(condition)) {
+            return None;
+        }
         let columns = self.read_columns(table, conditions, needed);
         self.candidates(table, conditions, &columns, None)
             .into_iter()
             .filter(|candidate| candidate.uses_left)
             .min_by(|a, b| a.cost.total_cmp(&b.cost))
+    }
+
+    fn compares_wholes(&self, condition: &Expr) -> bool {
+        let mut any = false;
+        condition
+            .each_column(&mut |id| any |= self.bound.columns.get(id.0 as usize).is_some_and(|c| c.is_whole));
+        any
     }
 
     /// A join that keeps its sides: Left, Semi, Anti, Straight.

@@ -18,9 +18,7 @@ use catalog::{Catalog, References};
 use types::{CollationId, DataType};
 
 use crate::expr::{ColumnId, Expr, ExprKind, SubqueryKind};
-use crate::logical::{
-    AggregateFunction, Bound, BoundKind, JoinKind, Logical, PartKind, SortKey, TableIndex, TablePart,
-};
+use crate::logical::{AggregateFunction, Bound, BoundKind, JoinKind, Logical, SortKey, TableIndex};
 use crate::passes::{self, Switches};
 use crate::physical::{Aggregate, ApplyKind, Node, Op, PhysicalPlan, PlanKind, PlanTable};
 
@@ -105,18 +103,13 @@ pub fn build(mut bound: Bound, options: &Options) -> PhysicalPlan {
     }
 }
 
-/// Which columns of the result are parts that may be references, see [`PhysicalPlan::apart`].
-fn columns_apart(bound: &Bound) -> Vec<Option<TableIndex>> {
-    let table_of = |id: ColumnId| {
-        let is_it = |part: &TablePart| part.id == id && part.kind == PartKind::Whole;
-        let table = bound.tables.iter().position(|table| table.parts.iter().any(is_it))?;
-        Some(TableIndex(table as u32))
-    };
-    if bound.tables.iter().all(|table| table.parts.is_empty()) {
+/// Which columns of the result are wholes, see [`PhysicalPlan::apart`].
+fn columns_apart(bound: &Bound) -> Vec<bool> {
+    let is_whole = |id: ColumnId| bound.columns[id.0 as usize].is_whole;
+    if !bound.output.iter().any(|column| is_whole(column.id)) {
         return Vec::new();
     }
-    let apart: Vec<_> = bound.output.iter().map(|column| table_of(column.id)).collect();
-    if apart.iter().all(Option::is_none) { Vec::new() } else { apart }
+    bound.output.iter().map(|column| is_whole(column.id)).collect()
 }
 
 /// A set of columns.

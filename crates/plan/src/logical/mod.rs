@@ -36,6 +36,8 @@ pub struct ColumnInfo {
     pub nullable: bool,
     /// The table's column it is.
     pub origin: Option<(TableIndex, u32)>,
+    /// It is a whole: the value with a mark before it, or where a large value lies ([`PartKind::Whole`]).
+    pub is_whole: bool,
 }
 
 /// A key of ORDER BY.

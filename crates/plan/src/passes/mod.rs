@@ -6,7 +6,7 @@
 //! | `apply` | every other subquery becomes a column computed below the expression (always on) |
 //! | `outer_to_inner` | a LEFT JOIN whose right side a condition needs becomes an inner join; a rule of `pushdown`, which alone knows the conditions that arrive at a join |
 //! | `pushdown` | conditions move to the rows they are about, through projections, joins, groups and unions |
-//! | `parts` | a large column that is asked only for its length, its beginning or whether it is NULL gives that part |
+//! | `parts` | a large column that is asked only for its length, its beginning or whether it is NULL gives that part; one that is only carried, told apart and given to the client is read when it is sent |
 //!
 //! They run in this order, each over every tree of the statement. Constant parts of expressions are computed once per
 //! execution by the compiled program, so there is no folding here beyond conditions that are plainly TRUE or FALSE.
@@ -18,9 +18,10 @@ mod apply;
 mod parts;
 mod pushdown;
 mod semijoin;
+mod wholes;
 
-use crate::expr::Expr;
-use crate::logical::{Bound, BoundKind, InsertRows, Logical};
+use crate::expr::{ColumnId, Expr};
+use crate::logical::{Bound, BoundAssignment, BoundKind, InsertRows, Logical};
 
 /// Which passes run. All, unless a test or a session says otherwise.
 #[derive(Clone, Copy, Debug)]
@@ -82,7 +83,6 @@ impl Pass {
         // The columns a pass makes are noted in the statement whose trees it changes: they are taken out meanwhile.
         let mut kind = std::mem::replace(&mut bound.kind, BoundKind::Do(Box::new(Logical::OneRow)));
         match &mut kind {
-            BoundKind::Query(tree) if self == Pass::Parts => parts::run_result(bound, tree),
             BoundKind::Query(tree) | BoundKind::Do(tree) => self.run_tree(bound, tree, switches),
             BoundKind::Insert(insert) => {
                 if let InsertRows::Query(tree, _) = &mut insert.rows {
@@ -97,6 +97,9 @@ impl Pass {
                 self.run_tree(bound, &mut update.source, switches);
             }
             BoundKind::Delete(delete) => self.run_tree(bound, &mut delete.source, switches),
+        }
+        if self == Pass::Parts {
+            make_wholes(bound, &mut kind);
         }
         bound.kind = kind;
     }
@@ -127,6 +130,41 @@ pub fn run(bound: &mut Bound, switches: Switches) {
         if pass != Pass::Parts || parts::has_large_columns(bound) {
             pass.run(bound, switches);
         }
+    }
+}
+
+/// The second half of `parts`: what of a statement's large columns is only carried.
+fn make_wholes(bound: &mut Bound, kind: &mut BoundKind) {
+    let mut read = Vec::new();
+    let reads = |assignments: &[BoundAssignment], read: &mut Vec<ColumnId>| {
+        let values = assignments.iter().filter_map(|assignment| assignment.value.as_ref());
+        values.for_each(|value| value.each_column(&mut |id| read.push(id)));
+    };
+    match kind {
+        BoundKind::Query(tree) => {
+            let mut given: Vec<ColumnId> = bound.output.iter().map(|column| column.id).collect();
+            wholes::run(bound, tree, &mut given, &[]);
+            bound.output.iter_mut().zip(given).for_each(|(column, id)| column.id = id);
+        }
+        BoundKind::Do(tree) => {
+            let read = tree.output(&bound.tables);
+            wholes::run(bound, tree, &mut [], &read);
+        }
+        BoundKind::Insert(insert) => {
+            reads(&insert.on_duplicate, &mut read);
+            if let InsertRows::Query(tree, columns) = &mut insert.rows {
+                // A row that is replaced or changed may be one that a later row refers to.
+                if insert.replace || !insert.on_duplicate.is_empty() {
+                    read.extend(columns.iter());
+                }
+                wholes::run(bound, tree, columns, &read);
+            }
+        }
+        BoundKind::Update(update) => {
+            reads(&update.assignments, &mut read);
+            wholes::run(bound, &mut update.source, &mut [], &read);
+        }
+        BoundKind::Delete(delete) => wholes::run(bound, &mut delete.source, &mut [], &[]),
     }
 }
 

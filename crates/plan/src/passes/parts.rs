@@ -9,6 +9,8 @@
 //! 1. An expression that is replaced has the value, the type and the name that it had.
 //! 2. A part is used only where the column itself could be: the walk knows which columns of tables a node sees. Groups,
 //!    DISTINCT, unions and recursion give other columns; what stands above them stays as it is.
+//!
+//! Read next: `wholes`, which runs behind it.
 
 use crate::expr::{ColumnId, Expr, ExprKind, Subquery, SubqueryKind};
 use crate::function::FunctionId;
@@ -25,10 +27,10 @@ const TEST_TEXTS_MAX: usize = 16;
 
 /// A column that a node sees and that is a large column of a table.
 #[derive(Clone, Copy)]
-struct Seen {
-    id: ColumnId,
-    table: TableIndex,
-    ordinal: usize,
+pub(super) struct Seen {
+    pub(super) id: ColumnId,
+    pub(super) table: TableIndex,
+    pub(super) ordinal: usize,
 }
 
 /// Runs the pass over a tree and the trees of its subqueries.
@@ -44,51 +46,12 @@ pub(super) fn has_large_columns(bound: &Bound) -> bool {
     })
 }
 
-/// As [`run`], for a tree whose rows are the statement's result: large columns that are only sent need not be read before.
-pub(super) fn run_result(bound: &mut Bound, tree: &mut Logical) {
-    let mut parts = Parts { bound };
-    let seen = parts.tree(tree, &[]);
-    if seen.is_empty() {
-        return;
-    }
-    let mut used = Vec::new();
-    columns_used(tree, &mut used);
-    for position in 0..parts.bound.output.len() {
-        let Some(column) = find(&seen, parts.bound.output[position].id) else { continue };
-        // A column that is read for something else anyway is not read twice.
-        let same = |id: &ColumnId| {
-            find(&seen, *id).is_some_and(|seen| (seen.table, seen.ordinal) == (column.table, column.ordinal))
-        };
-        if !used.iter().any(same) {
-            let stored = parts.stored(column);
-            parts.bound.output[position].id = parts.part(column, PartKind::Whole, stored);
-        }
-    }
-}
-
-/// Columns that expressions read, other than to name them anew.
-fn columns_used(tree: &Logical, out: &mut Vec<ColumnId>) {
-    let named_anew = match tree {
-        Logical::Project { .. } => |expr: &Expr| expr.as_column().is_some(),
-        _ => |_: &Expr| false,
-    };
-    tree.each_expr(&mut |expr| {
-        if !named_anew(expr) {
-            expr.each_column(&mut |id| out.push(id));
-        }
-    });
-    if let Logical::Apply { subquery, .. } = tree {
-        out.extend(&subquery.outer);
-    }
-    tree.each_input(&mut |input| columns_used(input, out));
-}
-
-fn can_be_large(data_type: &DataType) -> bool {
+pub(super) fn can_be_large(data_type: &DataType) -> bool {
     crate::build::is_large(data_type)
 }
 
-struct Parts<'b> {
-    bound: &'b mut Bound,
+pub(super) struct Parts<'b> {
+    pub(super) bound: &'b mut Bound,
 }
 
 impl Parts<'_> {
@@ -310,7 +273,7 @@ impl Parts<'_> {
     }
 
     /// The number of a part, which is the same wherever the statement asks for it.
-    fn part(&mut self, column: Seen, kind: PartKind, data_type: DataType) -> ColumnId {
+    pub(super) fn part(&mut self, column: Seen, kind: PartKind, data_type: DataType) -> ColumnId {
         let table = &mut self.bound.tables[column.table.0 as usize];
         let mut known = table.parts.iter();
         if let Some(part) = known.find(|part| part.column == column.ordinal && part.kind == kind) {
@@ -331,6 +294,7 @@ impl Parts<'_> {
             data_type: data_type.clone(),
             nullable: true,
             origin: called.is_none().then_some((column.table, column.ordinal as u32)),
+            is_whole: kind == PartKind::Whole,
         });
         table.parts.push(TablePart { id, column: column.ordinal, kind, data_type });
         id

@@ -15,14 +15,15 @@ use types::{Batch, Column, DataType, Physical};
 
 use super::kept::columns;
 use super::partition::{CLEARED_BYTES_MAX, KeyTable, LIMIT_BYTES_MAX, Partitions};
+use super::row_keys::{Found, RowTable};
 use super::sorter::Sorter;
 use super::spill::SpillRows;
-use super::{Operator, Source};
+use super::{Operator, RowKeys, Source};
 use crate::context::ExecContext;
 use crate::expr::{Program, Scratch, SqlResult};
 use crate::key::append_key;
 use crate::prepare::Programs;
-use state::State;
+use state::{Shared, State};
 
 /// The row's group is on disk.
 const ELSEWHERE: u32 = u32::MAX;
@@ -38,9 +39,12 @@ pub(super) struct GroupBy<'p> {
     rollup: bool,
     output_shapes: Vec<Physical>,
 
-    table: KeyTable,
+    row_keys: RowKeys,
+    table: RowTable,
     /// Key values of each group; for ROLLUP, where the key is a sum, NULL.
     key_values: Vec<Column>,
+    /// By aggregate.
+    shared: Vec<Shared>,
     states: Vec<State>,
     group_count: usize,
     order: Vec<u32>,
@@ -64,6 +68,7 @@ impl<'p> GroupBy<'p> {
         rollup: bool,
         programs: &mut Programs<'_>,
     ) -> SqlResult<GroupBy<'p>> {
+        let node = input;
         let input = Source::new(plan, input, programs)?;
         let mut compile = |exprs: &[Expr]| -> SqlResult<Option<(Scratch, Arc<Program>)>> {
             if exprs.is_empty() {
@@ -80,6 +85,9 @@ impl<'p> GroupBy<'p> {
             .collect();
         let arg_program = compile(&args)?;
         let key_types: Vec<DataType> = keys.iter().map(|key| key.data_type.clone()).collect();
+        let row_keys =
+            RowKeys::new(keys.iter().map(|key| (key.data_type.clone(), plan.is_whole(node, key))), plan)?;
+        let shared = calls.iter().map(|call| Shared::new(plan, node, call)).collect::<SqlResult<_>>()?;
         let key_shapes = || key_types.iter().map(DataType::physical);
         let arg_shapes = || args.iter().map(|arg| arg.data_type.physical());
         Ok(GroupBy {
@@ -92,7 +100,9 @@ impl<'p> GroupBy<'p> {
             args: columns(arg_shapes()),
             rollup,
             output_shapes: key_shapes().chain(calls.iter().map(|call| call.data_type.physical())).collect(),
-            table: KeyTable::default(),
+            table: RowTable::new(&row_keys),
+            row_keys,
+            shared,
             states: Vec::new(),
             group_count: 0,
             order: Vec::new(),
@@ -139,7 +149,7 @@ impl<'p> GroupBy<'p> {
         key_values: &mut [Column],
         is_full: bool,
         (hash, key): (u64, &[u8]),
-        (keys, row, part_count): (&[Column], usize, usize),
+        values: (&[Column], usize, usize),
     ) -> u32 {
         if let Some(group) = table.find(hash, key) {
             return group;
@@ -147,14 +157,28 @@ impl<'p> GroupBy<'p> {
         if is_full {
             return ELSEWHERE;
         }
-        for (number, (target, column)) in key_values.iter_mut().zip(keys).enumerate() {
-            if number < part_count {
-                target.push_cell(column.cell(row));
-            } else {
-                target.push_null();
-            }
-        }
+        keep_values(key_values, values);
         table.insert(hash, key)
+    }
+
+    /// The same where keys are seeds.
+    #[inline(never)]
+    fn seed_group(
+        &mut self,
+        is_full: bool,
+        (hash, key): (u64, &[u8]),
+        values: (&[Column], usize, usize),
+        ctx: &ExecContext<'_>,
+    ) -> SqlResult<u32> {
+        let bytes_max = if is_full { None } else { Some(usize::MAX) };
+        Ok(match self.table.look(hash, key, bytes_max, &self.row_keys, ctx)? {
+            Found::Known(group) => group,
+            Found::Absent => ELSEWHERE,
+            Found::New(group) => {
+                keep_values(&mut self.key_values, values);
+                group
+            }
+        })
     }
 
     /// The first pass: rows from the input.
@@ -184,20 +208,26 @@ impl<'p> GroupBy<'p> {
                 } else {
                     for row in 0..rows {
                         key.clear();
-                        if self.rollup {
-                            key.push(level as u8);
-                        }
-                        for (column, data_type) in self.keys.iter().zip(&self.key_types).take(level) {
-                            append_key(column.cell(row), data_type, false, &mut key);
-                        }
-                        let hash = self.table.hash(&key);
-                        let group = Self::group(
-                            &mut self.table,
-                            &mut self.key_values,
-                            is_full,
-                            (hash, &key),
-                            (&self.keys, row, level),
-                        );
+                        let (hash, group) = if self.row_keys.are_seeds() {
+                            // WITH ROLLUP has none.
+                            self.row_keys.append(&[], &self.keys, row, ctx, &mut key)?;
+                            let hash = self.table.hash(&key);
+                            let keys = std::mem::take(&mut self.keys);
+                            let group = self.seed_group(is_full, (hash, &key), (&keys, row, level), ctx)?;
+                            self.keys = keys;
+                            (hash, group)
+                        } else {
+                            if self.rollup {
+                                key.push(level as u8);
+                            }
+                            for (column, data_type) in self.keys.iter().zip(&self.key_types).take(level) {
+                                append_key(column.cell(row), data_type, false, &mut key);
+                            }
+                            let table = &mut self.table.plain;
+                            let hash = table.hash(&key);
+                            let values = (&self.keys[..], row, level);
+                            (hash, Self::group(table, &mut self.key_values, is_full, (hash, &key), values))
+                        };
                         if group == ELSEWHERE {
                             elsewhere = true;
                             let keys = self.keys.iter().enumerate().map(|(number, column)| {
@@ -247,7 +277,12 @@ impl<'p> GroupBy<'p> {
             for (row, key) in keys.iter().enumerate() {
                 let hash = self.table.hash(key);
                 let values = (&batch.columns[..key_count], row, key_count);
-                let group = Self::group(&mut self.table, &mut self.key_values, is_full, (hash, key), values);
+                let group = if self.row_keys.are_seeds() {
+                    self.seed_group(is_full, (hash, key), values, ctx)?
+                } else {
+                    let table = &mut self.table.plain;
+                    Self::group(table, &mut self.key_values, is_full, (hash, key), values)
+                };
                 if group == ELSEWHERE {
                     elsewhere = true;
                     let cells = batch.columns.iter().map(|column| column.cell(row));
@@ -267,7 +302,8 @@ impl<'p> GroupBy<'p> {
     }
 
     fn begin(&mut self) {
-        self.states = self.calls.iter().map(State::new).collect();
+        self.states =
+            self.calls.iter().zip(&self.shared).map(|(call, shared)| State::new(call, shared)).collect();
     }
 
     /// Changes the states by rows of `args`, except those that are on disk.
@@ -294,10 +330,10 @@ impl<'p> GroupBy<'p> {
             (groups, args)
         };
         let mut start = 0;
-        for (state, call) in self.states.iter_mut().zip(self.calls) {
+        for ((state, call), shared) in self.states.iter_mut().zip(self.calls).zip(&self.shared) {
             let width = call.args.len() + call.order_by.len();
             state.resize(self.group_count);
-            state.update(call, groups, &args[start..start + width], limit, ctx)?;
+            state.update((call, shared), groups, &args[start..start + width], limit, ctx)?;
             start += width;
         }
         Ok(())
@@ -305,9 +341,9 @@ impl<'p> GroupBy<'p> {
 
     /// The rows of a pass have ended.
     fn settle(&mut self, limit: usize, ctx: &mut ExecContext<'_>) -> SqlResult<()> {
-        for (state, call) in self.states.iter_mut().zip(self.calls) {
+        for ((state, call), shared) in self.states.iter_mut().zip(self.calls).zip(&self.shared) {
             state.resize(self.group_count);
-            state.settle(call, limit, ctx)?;
+            state.settle((call, shared), limit, ctx)?;
         }
         self.order = (0..self.group_count as u32).collect();
         if let Some(aside) = self.aside.take() {
@@ -386,6 +422,18 @@ impl<'p> GroupBy<'p> {
             out.row_count += 1;
         }
         Ok(out.row_count > 0)
+    }
+}
+
+/// A new group's keys, see [`GroupBy::group`].
+#[inline]
+fn keep_values(key_values: &mut [Column], (keys, row, part_count): (&[Column], usize, usize)) {
+    for (number, (target, column)) in key_values.iter_mut().zip(keys).enumerate() {
+        if number < part_count {
+            target.push_cell(column.cell(row));
+        } else {
+            target.push_null();
+        }
     }
 }
 

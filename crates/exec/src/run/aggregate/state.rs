@@ -5,7 +5,7 @@
 //! DISTINCT has not seen for lack of memory waits on disk for the end of the input ([`State::settle`]).
 
 use plan::logical::AggregateFunction;
-use plan::physical::Aggregate;
+use plan::physical::{Aggregate, Node, PhysicalPlan};
 use types::json::Json;
 use types::vector::BytesColumn;
 use types::{Batch, Cell, Column, DataType, Decimal, Physical, TypeKind};
@@ -14,7 +14,8 @@ use crate::context::ExecContext;
 use crate::error::{coded, internal};
 use crate::expr::SqlResult;
 use crate::key::append_key;
-use crate::run::Unseen;
+use crate::run::row_keys::{compare_wholes, head_of};
+use crate::run::{RowKeys, Unseen};
 
 /// One value kept by itself.
 #[derive(Clone, Debug, Default)]
@@ -156,6 +157,23 @@ enum Kind {
     JsonObject(Vec<Option<Items<Member>>>),
 }
 
+/// What the states of an aggregate have in common, over all passes.
+pub(super) struct Shared {
+    /// Keys of the arguments.
+    keys: RowKeys,
+    /// The first argument's values are wholes: they may lie apart.
+    is_whole: bool,
+}
+
+impl Shared {
+    /// For an aggregate over the rows of `input`.
+    pub(super) fn new(plan: &PhysicalPlan, input: &Node, call: &Aggregate) -> SqlResult<Shared> {
+        let args = call.args.iter().map(|arg| (arg.data_type.clone(), plan.is_whole(input, arg)));
+        let is_whole = call.args.first().is_some_and(|arg| plan.is_whole(input, arg));
+        Ok(Shared { keys: RowKeys::new(args, plan)?, is_whole })
+    }
+}
+
 /// The states of one aggregate, by group.
 pub(super) struct State {
     kind: Kind,
@@ -171,7 +189,7 @@ pub(super) struct State {
 }
 
 impl State {
-    pub(super) fn new(call: &Aggregate) -> State {
+    pub(super) fn new(call: &Aggregate, shared: &Shared) -> State {
         use AggregateFunction as A;
         let kind = match call.function {
             A::CountStar | A::Count => Kind::Count(Vec::new()),
@@ -193,7 +211,7 @@ impl State {
         let shapes = call.args.iter().chain(call.order_by.iter().map(|(expr, _)| expr));
         // The last column of a row put aside is its arrival.
         let shapes = shapes.map(|expr| expr.data_type.physical()).chain([Physical::Int]);
-        let seen = distinct.then(|| Unseen::new(shapes));
+        let seen = distinct.then(|| Unseen::new(shapes, &shared.keys));
         State { kind, seen, key: Vec::new(), arrival: 0, heap_bytes: 0, settling: false }
     }
 
@@ -235,7 +253,7 @@ impl State {
     /// memory for what was seen, if rows may be put aside.
     fn counts(
         &mut self,
-        call: &Aggregate,
+        (call, shared): (&Aggregate, &Shared),
         group: u32,
         args: &[Column],
         row: usize,
@@ -252,20 +270,17 @@ impl State {
         self.arrival += 1;
         let Some(seen) = &mut self.seen else { return Ok(true) };
         self.key.clear();
-        self.key.extend_from_slice(&group.to_be_bytes());
-        for (arg, expr) in args[..width].iter().zip(&call.args) {
-            append_key(arg.cell(row), &expr.data_type, false, &mut self.key);
-        }
+        shared.keys.append(&group.to_be_bytes(), &args[..width], row, ctx, &mut self.key)?;
         #[allow(clippy::cast_possible_wrap, reason = "rows are fewer than 2^63")]
         let arrival = Cell::Int(self.arrival as i64);
         let cells = args.iter().map(|arg| arg.cell(row)).chain([arrival]);
-        seen.is_new(&self.key, cells, limit, ctx)
+        seen.is_new(&self.key, cells, &shared.keys, limit, ctx)
     }
 
     /// Rows of `args`, each of its group. `seen_limit`: bytes of memory for what DISTINCT has seen.
     pub(super) fn update(
         &mut self,
-        call: &Aggregate,
+        (call, shared): (&Aggregate, &Shared),
         groups: &[u32],
         args: &[Column],
         seen_limit: usize,
@@ -293,8 +308,8 @@ impl State {
             }
         }
         for (row, &group) in groups.iter().enumerate() {
-            if self.counts(call, group, args, row, seen_limit, ctx)? {
-                self.apply(call, group as usize, args, row, self.arrival, ctx)?;
+            if self.counts((call, shared), group, args, row, seen_limit, ctx)? {
+                self.apply((call, shared), group as usize, args, row, self.arrival, ctx)?;
             }
         }
         Ok(())
@@ -303,7 +318,7 @@ impl State {
     /// The input has ended: rows that DISTINCT had to put aside are told apart.
     pub(super) fn settle(
         &mut self,
-        call: &Aggregate,
+        (call, shared): (&Aggregate, &Shared),
         seen_limit: usize,
         ctx: &mut ExecContext<'_>,
     ) -> SqlResult<()> {
@@ -315,11 +330,11 @@ impl State {
         while seen.next_aside(&mut batch, &mut keys)? {
             for (row, key) in keys.iter().enumerate() {
                 let cells = batch.columns.iter().map(|column| column.cell(row));
-                if seen.is_new(key, cells, seen_limit, ctx)? {
-                    let group = u32::from_be_bytes(first(key)?);
+                if seen.is_new(key, cells, &shared.keys, seen_limit, ctx)? {
+                    let group = u32::from_be_bytes(first(head_of(key, shared.keys.are_seeds()))?);
                     let (args, arrival) = batch.columns.split_at(width);
                     let arrival = arrival[0].ints()[row] as u64;
-                    self.apply(call, group as usize, args, row, arrival, ctx)?;
+                    self.apply((call, shared), group as usize, args, row, arrival, ctx)?;
                 }
             }
             batch.clear();
@@ -334,7 +349,7 @@ impl State {
     /// A row that counts.
     fn apply(
         &mut self,
-        call: &Aggregate,
+        (call, shared): (&Aggregate, &Shared),
         at: usize,
         args: &[Column],
         row: usize,
@@ -370,7 +385,13 @@ impl State {
                 let better = match &*held {
                     Held::Nothing => true,
                     held => {
-                        let order = compare(cell, held.cell(), &call.args[0].data_type);
+                        let data_type = &call.args[0].data_type;
+                        let order = match (cell, held.cell()) {
+                            (Cell::Bytes(a), Cell::Bytes(b)) if shared.is_whole => {
+                                compare_wholes(a, b, data_type, shared.keys.tables(), ctx)?
+                            }
+                            (a, b) => compare(a, b, data_type),
+                        };
                         if call.function == A::Min { order.is_lt() } else { order.is_gt() }
                     }
                 };
