@@ -8,10 +8,13 @@
 does, so latency counts from when an operation was due. Servers take turns within a round, in an order that changes. A server that
 cannot hold so many connections is said so and left out from there on. Memory is the largest resident set while the connections are
 open, and what that is beyond the resident set before, divided by their number. Each server must allow the connections
-(max_connections, open files); the client needs as many open files. Nothing but Python's standard library is needed."""
+(max_connections, open files); the client needs as many open files. Purge CPU is what the purge thread used of processors
+(`Store_purge_cpu_us` in SHOW STATUS; `-` where a server has no such counter) while all connections were open, by question. With --out the figures so far are written after
+every round. Needs PyMySQL for that counter, else Python's standard library."""
 
 import argparse
 import json
+import math
 import os
 import random
 import statistics
@@ -19,9 +22,34 @@ import subprocess
 import tempfile
 import threading
 import time
+import urllib.parse
+
+import pymysql
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
+
+
+class Purge:
+    """What the purge thread uses of processors while all connections are there, by question asked meanwhile."""
+
+    def __init__(self, url, connections):
+        at = urllib.parse.urlsplit(url)
+        self.connection = pymysql.connect(host=at.hostname, port=at.port or 3306, user=at.username, password=at.password or "")
+        self.connections, self.first, self.last = connections, None, None
+
+    def look(self):
+        with self.connection.cursor() as cursor:
+            cursor.execute("SHOW GLOBAL STATUS WHERE Variable_name IN ('Store_purge_cpu_us', 'Questions', 'Threads_connected')")
+            now = {name: int(number) for name, number in cursor}
+        if "Store_purge_cpu_us" in now and now["Threads_connected"] > self.connections:
+            self.first, self.last = self.first or now, now
+
+    def us_each(self):
+        """NaN if the server does not say."""
+        if not self.first or self.last["Questions"] == self.first["Questions"]:
+            return math.nan
+        return (self.last["Store_purge_cpu_us"] - self.first["Store_purge_cpu_us"]) / (self.last["Questions"] - self.first["Questions"])
 
 
 def resident_kb(pid):
@@ -32,10 +60,15 @@ def resident_kb(pid):
 def one(invar, name, url, pid, connections, seed):
     """One block: what the lab measured, and the memory before and while."""
     before, seen, ended = resident_kb(pid), [], threading.Event()
+    purge = Purge(url, connections)
 
     def watch():
+        looks = 0
         while not ended.wait(0.1):
             seen.append(resident_kb(pid))
+            looks += 1
+            if looks % 5 == 0:
+                purge.look()
 
     watcher = threading.Thread(target=watch)
     watcher.start()
@@ -59,11 +92,27 @@ def one(invar, name, url, pid, connections, seed):
     if not blocks or not blocks[0]["operations"]:
         return None, run.get("warnings") or [run.get("incomplete")]
     block = blocks[0]
-    return {"p50_us": block["latency"]["p50_ns"] / 1e3, "p99_us": block["latency"]["p99_ns"] / 1e3,
+    return {"purge_us": purge.us_each(), "p50_us": block["latency"]["p50_ns"] / 1e3, "p99_us": block["latency"]["p99_ns"] / 1e3,
             "service_p99_us": block["service"]["p99_ns"] / 1e3,
             "cpu_us": block["server_cpu_ns_per_op"] / 1e3, "operations_per_s": block["qps"],
             "resident_mb": max(seen) / 1024, "kb_each": max(0, max(seen) - before) / connections,
             "errors": sum(block["errors"].values()), "skips": block["skips"], "invalid": block["invalid"]}, None
+
+
+def table(found, left_out):
+    """The medians so far, as text."""
+    lines = [f"{'server':<14}{'connections':>12}{'p50 us':>10}{'p99 us':>10}{'service p99':>12}{'CPU us/op':>11}{'purge us/op':>12}{'op/s':>8}{'RSS MB':>9}"
+             f"{'KB each':>9}  rounds"]
+    for (name, connections), rounds in sorted(found.items()):
+        middle = {key: statistics.median(one[key] for one in rounds) for key in rounds[0] if key not in ("invalid", "errors", "skips")}
+        odd = [one["invalid"] for one in rounds if one["invalid"]]
+        bad = sum(one["errors"] + one["skips"] for one in rounds)
+        purge = "-" if math.isnan(middle["purge_us"]) else f"{middle['purge_us']:.3f}"
+        lines.append(f"{name:<14}{connections:>12}{middle['p50_us']:>10.0f}{middle['p99_us']:>10.0f}{middle['service_p99_us']:>12.0f}{middle['cpu_us']:>11.1f}"
+                     f"{purge:>12}{middle['operations_per_s']:>8.0f}{middle['resident_mb']:>9.0f}{middle['kb_each']:>9.1f}  {len(rounds)}"
+                     + (f", {bad} errors or skips" if bad else "") + (f", {len(odd)} invalid: {odd[0]}" if odd else ""))
+    lines += [f"{name}: {why}" for name, why in sorted(left_out.items())]
+    return "\n".join(lines) + "\n"
 
 
 def main():
@@ -93,23 +142,12 @@ def main():
                     continue
                 found.setdefault((name, connections), []).append(figures)
                 print(f"round {number + 1}: {name} {connections}: p50 {figures['p50_us']:.0f} p99 {figures['p99_us']:.0f} us, "
-                      f"{figures['cpu_us']:.1f} us CPU, {figures['resident_mb']:.0f} MB {figures['invalid'] or ''}", flush=True)
+                      f"{figures['cpu_us']:.1f} us CPU, purge {figures['purge_us']:.3f} us, {figures['resident_mb']:.0f} MB {figures['invalid'] or ''}", flush=True)
                 time.sleep(1)
-    lines = [f"{'server':<14}{'connections':>12}{'p50 us':>10}{'p99 us':>10}{'service p99':>12}{'CPU us/op':>11}{'op/s':>8}{'RSS MB':>9}"
-             f"{'KB each':>9}  rounds"]
-    for (name, connections), rounds in sorted(found.items()):
-        middle = {key: statistics.median(one[key] for one in rounds) for key in rounds[0] if key not in ("invalid", "errors", "skips")}
-        odd = [one["invalid"] for one in rounds if one["invalid"]]
-        bad = sum(one["errors"] + one["skips"] for one in rounds)
-        lines.append(f"{name:<14}{connections:>12}{middle['p50_us']:>10.0f}{middle['p99_us']:>10.0f}{middle['service_p99_us']:>12.0f}{middle['cpu_us']:>11.1f}"
-                     f"{middle['operations_per_s']:>8.0f}{middle['resident_mb']:>9.0f}{middle['kb_each']:>9.1f}  {len(rounds)}"
-                     + (f", {bad} errors or skips" if bad else "") + (f", {len(odd)} invalid: {odd[0]}" if odd else ""))
-    lines += [f"{name}: {why}" for name, why in sorted(left_out.items())]
-    text = "\n".join(lines) + "\n"
-    print(text)
-    if given.out:
-        with open(given.out, "w") as file:
-            file.write(text)
+        if given.out:
+            with open(given.out, "w") as file:
+                file.write(table(found, left_out))
+    print(table(found, left_out))
 
 
 if __name__ == "__main__":

@@ -58,6 +58,7 @@ pub(crate) struct Options {
     tls: Tls,
     pid_file: Option<PathBuf>,
     worker_groups: usize,
+    worker_waiters: usize,
 }
 
 #[derive(Debug)]
@@ -71,7 +72,7 @@ enum Tls {
 fn own(name: &str) -> Option<Kind> {
     match name {
         "data_dir" | "datadir" | "port" | "bind_address" | "socket" | "defaults_file" | "pid_file"
-        | "worker_groups" | "ssl_cert" | "ssl_key" | "user" => Some(Kind::Value),
+        | "worker_groups" | "worker_waiters" | "ssl_cert" | "ssl_key" | "user" => Some(Kind::Value),
         "ssl" | "skip_networking" | "no_defaults" | "console" => Some(Kind::Flag),
         _ => None,
     }
@@ -90,6 +91,7 @@ invar serve: a MySQL-compatible server
   --ssl-cert, --ssl-key certificate and key (made on the first start); --skip-ssl for none
   --pid-file=FILE       where to write the process number
   --worker-groups=N     pollers (one per core)
+  --worker-waiters=N    statements of one poller that wait for locks at once, each with a thread (1024)
   --VARIABLE=VALUE      any system variable of MySQL, such as --max-connections=500
 
 INVAR_ROOT_PASSWORD sets the password of root on the first start.";
@@ -137,12 +139,13 @@ fn parse(words: &[String], variable: impl Fn(&str) -> Option<Kind>) -> Result<Op
         }
         (true, ..) => return Err("options 'ssl-cert' and 'ssl-key' go together".to_owned()),
     };
-    let worker_groups = match value(&["worker_groups"]) {
+    let number = |name: &str| match value(&[name]) {
         Some(text) => {
-            text.parse().map_err(|_| format!("option 'worker-groups' is a number, not '{text}'"))?
+            text.parse().map_err(|_| format!("option '{}' is a number, not '{text}'", name.replace('_', "-")))
         }
-        None => 0,
+        None => Ok(0),
     };
+    let (worker_groups, worker_waiters) = (number("worker_groups")?, number("worker_waiters")?);
     let pid_file = value(&["pid_file"]).map(|path| data_dir.join(path));
     let mut variables: Vec<(String, String)> = given
         .iter()
@@ -163,7 +166,17 @@ fn parse(words: &[String], variable: impl Fn(&str) -> Option<Kind>) -> Result<Op
     if let Some(path) = &pid_file {
         tell("pid_file", path.display().to_string());
     }
-    Ok(Options { data_dir, variables, addresses, socket, socket_in_data_dir, tls, pid_file, worker_groups })
+    Ok(Options {
+        data_dir,
+        variables,
+        addresses,
+        socket,
+        socket_in_data_dir,
+        tls,
+        pid_file,
+        worker_groups,
+        worker_waiters,
+    })
 }
 
 fn strangers(addresses: &[SocketAddr]) -> Option<&SocketAddr> {
@@ -237,6 +250,7 @@ fn serve<B: Backend>(
     };
     let config = server::Config {
         worker_groups: options.worker_groups,
+        worker_waiters: options.worker_waiters,
         tls,
         key_folder: Some(options.data_dir.clone()),
     };

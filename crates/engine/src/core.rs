@@ -23,6 +23,12 @@ use crate::user_locks::UserLocks;
 use crate::variables::definition::known;
 use crate::variables::{Setting, VariableId, Variables};
 
+/// How long the store's log may be, for a value of `innodb_redo_log_capacity`. MySQL's default, which is little, means the store's own.
+fn log_capacity(bytes: u64) -> u64 {
+    const MYSQL_DEFAULT_BYTES: u64 = 100 << 20;
+    if bytes == MYSQL_DEFAULT_BYTES { store::LOG_CAPACITY_BYTES } else { bytes }
+}
+
 /// The shared state of a server. Every part synchronises itself; there is no lock around the whole.
 pub struct Core {
     /// Disk, clock, randomness, threads.
@@ -150,6 +156,7 @@ impl Core {
         self.logs.switch_general(globals.boolean(known::general_log()));
         self.logs.switch_slow(globals.boolean(known::slow_query_log()));
         self.definitions.set_note_bytes_max(globals.unsigned(known::innodb_online_alter_log_max_size()));
+        self.store.set_log_capacity(log_capacity(globals.unsigned(known::innodb_redo_log_capacity())));
         self.store.set_flush_policy(match globals.integer(known::innodb_flush_log_at_trx_commit()) {
             0 => store::wal::FlushPolicy::Lazy,
             2 => store::wal::FlushPolicy::WriteAtCommit,

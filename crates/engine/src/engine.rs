@@ -386,6 +386,8 @@ impl Service for Engine {
             net_read_timeout_s: number(known::net_read_timeout()),
             net_write_timeout_s: number(known::net_write_timeout()),
             require_secure_transport: globals.boolean(known::require_secure_transport()),
+            thread_concurrency: number(known::innodb_thread_concurrency()),
+            thread_cache_size: number(known::thread_cache_size()),
         }
     }
 
@@ -397,6 +399,9 @@ impl Service for Engine {
             ConnectionEvent::AbortedConnect => counters.aborted_connects.increment(),
             ConnectionEvent::AbortedClient => counters.aborted_clients.increment(),
             ConnectionEvent::Closed => {}
+            ConnectionEvent::ThreadStarted => counters.threads_created.increment(),
+            ConnectionEvent::StatementQueued => counters.statements_queued.increment(),
+            ConnectionEvent::StatementTakenBack => counters.statements_taken_back.increment(),
             ConnectionEvent::Traffic { received_bytes, sent_bytes } => {
                 counters.bytes_received.add(received_bytes);
                 counters.bytes_sent.add(sent_bytes);

@@ -32,6 +32,7 @@ pub fn lock_error(error: MetadataLockError) -> Box<SqlError> {
     match error {
         MetadataLockError::Timeout => ER_LOCK_WAIT_TIMEOUT.bare(),
         MetadataLockError::Killed => ER_QUERY_INTERRUPTED.bare(),
+        MetadataLockError::NoThread => exec::no_thread(),
     }
 }
 

@@ -131,7 +131,10 @@ impl ReadLock {
         if done() {
             return Ok(());
         }
-        let _blocking = env::blocking::enter();
+        if (patience.killed)() {
+            return Err(MetadataLockError::Killed);
+        }
+        let _blocking = env::blocking::try_enter()?;
         let mut guard = self.waiting.lock();
         while !done() {
             if (patience.killed)() {

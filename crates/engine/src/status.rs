@@ -95,6 +95,12 @@ pub struct Counters {
     pub aborted_connects: Counter,
     /// Sessions that ended without a word.
     pub aborted_clients: Counter,
+    /// Threads started for clients' statements (`Threads_created`).
+    pub threads_created: Counter,
+    /// Statements that waited until fewer others computed (`Statements_queued`).
+    pub statements_queued: Counter,
+    /// Statements taken back to wait without a thread (`Statements_taken_back`).
+    pub statements_taken_back: Counter,
     /// Refused for `max_connections`.
     pub connection_errors_max_connections: Counter,
     /// The most at one time.
@@ -141,6 +147,9 @@ impl Default for Counters {
             connections: Counter::new(),
             aborted_connects: Counter::new(),
             aborted_clients: Counter::new(),
+            threads_created: Counter::new(),
+            statements_queued: Counter::new(),
+            statements_taken_back: Counter::new(),
             connection_errors_max_connections: Counter::new(),
             max_used_connections: Gauge::new(),
             com_stmt_prepare: Counter::new(),
@@ -206,6 +215,9 @@ impl Counters {
             ("Sort_merge_passes", self.sort_merge_passes.get()),
             ("Spill_bytes_written", self.spill_bytes_written.get()),
             ("Statements_parsed", self.statements_parsed.get()),
+            ("Statements_queued", self.statements_queued.get()),
+            ("Statements_taken_back", self.statements_taken_back.get()),
+            ("Threads_created", self.threads_created.get()),
         ];
         all.extend(StatementKind::ALL.iter().map(|(kind, name)| (*name, self.kinds[*kind as usize].get())));
         all
@@ -231,6 +243,12 @@ pub fn add_store_status(status: &store::Status, all: &mut Vec<(&'static str, Str
         ("Innodb_page_size", page_bytes),
         ("Innodb_pages_read", status.pages_read),
         ("Innodb_pages_written", status.pages_written),
+        ("Innodb_redo_log_capacity_resized", status.log_capacity_bytes),
+        ("Innodb_redo_log_checkpoint_lsn", status.log_checkpoint_position),
+        ("Innodb_redo_log_current_lsn", status.log_end),
+        ("Innodb_redo_log_flushed_to_disk_lsn", status.log_durable),
+        ("Innodb_redo_log_logical_size", status.log_end - status.log_checkpoint_position),
+        ("Innodb_redo_log_physical_size", status.log_file_bytes),
         ("Innodb_row_lock_current_waits", status.lock_waiters),
         ("Innodb_row_lock_time", status.lock_wait_micros / 1_000),
         (
@@ -253,9 +271,12 @@ pub fn add_store_status(status: &store::Status, all: &mut Vec<(&'static str, Str
         ("Store_data_file_bytes", status.file_blocks * page_bytes),
         ("Store_data_file_bytes_used", status.used_blocks * page_bytes),
         ("Store_disk_full", status.is_full),
+        ("Store_log_delay_time_us", status.log_delay_micros),
+        ("Store_log_delays", status.log_delays),
         ("Store_log_parts", status.log_parts),
         ("Store_oldest_snapshot_age_s", status.oldest_snapshot_age_ms / 1000),
         ("Store_pages_evicted", status.pages_evicted),
+        ("Store_purge_cpu_us", status.purge_cpu_micros),
         ("Store_tombstones_purged", status.tombstones_purged),
         ("Store_transaction_log_memory_peak", status.txn_log_memory_peak),
         ("Store_undo_bytes_in_file", status.undo_bytes_in_file),

@@ -49,7 +49,7 @@ impl UserLocks {
     /// Takes the lock: 1 got it, 0 timed out, `None` when killed. A negative timeout waits for ever.
     ///
     /// # Errors
-    /// 3057 for a bad name, 3058 for a deadlock among waiters.
+    /// 3057 for a bad name, 3058 for a deadlock among waiters, 1135 when too many wait already.
     pub fn acquire(
         &self,
         control: &ConnectionControl,
@@ -94,7 +94,7 @@ impl UserLocks {
             }
             if blocking.is_none() {
                 drop(state);
-                blocking = Some(env::blocking::enter());
+                blocking = Some(env::blocking::try_enter().map_err(|_| exec::no_thread())?);
                 continue;
             }
             state.waits.insert(connection_id, name.clone());

@@ -95,7 +95,7 @@ impl Session {
         let catalog = self.definitions.catalog().load();
         let table = Table::of(&catalog.table(schema, name).unwrap().source).unwrap();
         let mut transaction = self.store.begin();
-        let context = WriteContext { zone: &Utc, wait: LockWait::Nowait };
+        let context = WriteContext { zone: &Utc, wait: LockWait::Nowait, reader: None };
         table.insert(&mut transaction, cells, context).unwrap();
         let position = transaction.commit().unwrap().unwrap();
         self.store.sync_to(position).unwrap();

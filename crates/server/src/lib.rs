@@ -35,7 +35,7 @@ use service::Service;
 pub use secrets::{TlsFiles, make_tls_files};
 
 use authenticate::{Authority, PasswordCache};
-use group::{Group, Listener};
+use group::{Group, Listener, WAITERS_PER_GROUP};
 use placement::Placement;
 use secrets::RsaKeys;
 
@@ -49,6 +49,9 @@ const KILL_TIME: Duration = Duration::from_secs(5);
 pub struct Config {
     /// Worker groups; 0 for one per core.
     pub worker_groups: usize,
+    /// Statements of one group that may wait for others' locks at once, each with a thread; 0 for 1,024. Those beyond are taken
+    /// back and wait without one.
+    pub worker_waiters: usize,
     /// Certificate and key for TLS; without them the server does not offer it.
     pub tls: Option<TlsFiles>,
     /// Where the RSA key for passwords lies; without it one is made for each run, when first needed.
@@ -109,6 +112,9 @@ pub(crate) struct Shared {
     /// Held by the server; weak here, as each group holds this.
     groups: OnceLock<Vec<Weak<Group>>>,
     pub(crate) placement: Placement,
+    group_count: usize,
+    /// Statements of one group that may wait for others at once.
+    pub(crate) waiters_max: usize,
     connections: AtomicUsize,
     connection_ids: AtomicU64,
     stopping: AtomicBool,
@@ -139,6 +145,10 @@ impl Shared {
 
     pub(crate) fn stop_time(&self) -> Duration {
         *self.stop_time.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn group_count(&self) -> usize {
+        self.group_count
     }
 
     pub(crate) fn group(&self, index: usize) -> Option<&Weak<Group>> {
@@ -262,6 +272,8 @@ impl Server {
             tls,
             groups: OnceLock::new(),
             placement: Placement::new(group_count),
+            group_count,
+            waiters_max: if config.worker_waiters == 0 { WAITERS_PER_GROUP } else { config.worker_waiters },
             connections: AtomicUsize::new(0),
             connection_ids: AtomicU64::new(8), // Lower numbers are for threads of the server itself, as in MySQL.
             stopping: AtomicBool::new(false),

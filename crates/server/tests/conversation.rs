@@ -5,6 +5,7 @@ mod echo;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use service::ConnectionEvent;
@@ -33,10 +34,15 @@ struct World {
 }
 
 fn world_with(sync_time: Duration) -> World {
+    world_of(sync_time, 2, 0)
+}
+
+fn world_of(sync_time: Duration, worker_groups: usize, worker_waiters: usize) -> World {
     let folder = tempfile::tempdir().expect("a folder");
     let echo = echo::Echo::new(sync_time);
     let config = server::Config {
-        worker_groups: 2,
+        worker_groups,
+        worker_waiters,
         tls: Some(server::make_tls_files(folder.path()).expect("certificates")),
         key_folder: None,
     };
@@ -514,6 +520,69 @@ fn waiting_and_computing_statements_do_not_stop_others() {
     world.stop();
 }
 
+fn begin(client: &mut Client, statement: &str) {
+    let mut payload = Vec::new();
+    Command::Query(statement.as_bytes()).encode(&mut payload);
+    client.sequence = 0;
+    client.send(&payload);
+}
+
+fn wait_until(what: &str, done: impl Fn() -> bool) {
+    let start = Instant::now();
+    while !done() {
+        assert!(start.elapsed() < Duration::from_secs(30), "{what}");
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
+/// One group that lets two wait: more wait for one lock, and whoever ends their wait gets through.
+#[test]
+fn those_beyond_the_waiters_wait_without_a_thread_and_hold_up_nobody() {
+    let world = world_of(Duration::ZERO, 1, 2);
+    let (mut holder, mut other) = (root(&world), root(&world));
+    assert_eq!(holder.query("HOLD"), ["OK 0"]);
+    let mut passers: Vec<Client> = (0..20).map(|_| root(&world)).collect();
+    for client in &mut passers {
+        begin(client, "PASS");
+    }
+    let taken_back = || world.echo.count(ConnectionEvent::StatementTakenBack);
+    wait_until("too few were taken back", || taken_back() >= 18);
+    assert_eq!(other.query("SELECT 1"), ["\u{1}1", "end"]);
+    assert!(world.echo.held_waiters.load(Ordering::SeqCst) <= 2);
+    // Killed where it waits without a thread, by both kinds of KILL.
+    let mut killed = passers.pop().expect("there are some");
+    assert_eq!(other.query(&format!("KILL {}", killed.connection_id)), ["OK 0"]);
+    assert!(killed.is_closed());
+    assert_eq!(holder.query("RELEASE"), ["OK 0"]);
+    for client in &mut passers {
+        assert_eq!(client.answer(ResultReader::query(CAPABILITIES)), ["OK 0"]);
+        assert_eq!(client.query("SELECT 2"), ["\u{1}2", "end"]);
+    }
+    drop((holder, other, passers, killed));
+    world.stop();
+}
+
+#[test]
+fn who_waits_without_a_thread_for_too_long_is_told_so() {
+    let world = world_of(Duration::ZERO, 1, 1);
+    world.echo.repeat_ms.store(1, Ordering::SeqCst);
+    let mut clients: Vec<Client> = (0..4).map(|_| root(&world)).collect();
+    assert_eq!(clients[0].query("HOLD"), ["OK 0"]);
+    begin(&mut clients[1], "PASS");
+    wait_until("it does not wait", || world.echo.held_waiters.load(Ordering::SeqCst) == 1);
+    for client in &mut clients[2..] {
+        begin(client, "PASS");
+    }
+    for client in &mut clients[2..] {
+        assert_eq!(client.answer(ResultReader::query(CAPABILITIES)), ["ERROR 1205"]);
+        assert_eq!(client.query("SELECT 1"), ["\u{1}1", "end"]);
+    }
+    assert_eq!(clients[0].query("RELEASE"), ["OK 0"]);
+    assert_eq!(clients[1].answer(ResultReader::query(CAPABILITIES)), ["OK 0"]);
+    drop(clients);
+    world.stop();
+}
+
 #[test]
 fn kill_reaches_idle_and_waiting_connections() {
     let world = world();
@@ -561,7 +630,7 @@ fn limits_on_connections_and_time_hold() {
     assert!(silent.is_closed());
     assert!(world.echo.count(ConnectionEvent::AbortedConnect) >= 1);
     // An idle connection: one that logs in under the limit, so that however late this thread runs the error waits for it.
-    world.echo.idle_timeout_s.store(1, std::sync::atomic::Ordering::SeqCst);
+    world.echo.idle_timeout_s.store(1, Ordering::SeqCst);
     let mut idle = root(&world);
     idle.sequence = 0;
     assert_eq!(idle.answer(ResultReader::query(CAPABILITIES)), ["ERROR 4031"]);
@@ -588,7 +657,7 @@ fn commits_share_flushes_whether_the_log_is_quick_or_slow() {
         for thread in threads {
             thread.join().expect("every commit answered");
         }
-        let syncs = world.echo.syncs.load(std::sync::atomic::Ordering::SeqCst);
+        let syncs = world.echo.syncs.load(Ordering::SeqCst);
         assert!(syncs < 600, "{syncs} flushes for 600 commits");
         assert_eq!(idle.query("SELECT 1"), ["\u{1}1", "end"]);
         drop(idle);

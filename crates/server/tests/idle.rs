@@ -89,6 +89,7 @@ impl World {
         let folder = tempfile::tempdir().expect("a folder");
         let config = server::Config {
             worker_groups: 2,
+            worker_waiters: 0,
             tls: Some(server::make_tls_files(folder.path()).expect("certificates")),
             key_folder: None,
         };

@@ -125,9 +125,8 @@ impl ConnectionControl {
         if let Some(wake) = self.wake_waiter.lock().unwrap_or_else(PoisonError::into_inner).as_ref() {
             wake();
         }
-        if kill == Kill::Connection
-            && let Some(wake) = self.wake_server.get()
-        {
+        // For KILL QUERY, too: a statement may wait in the server before it begins.
+        if let Some(wake) = self.wake_server.get() {
             wake();
         }
     }

@@ -141,6 +141,10 @@ pub struct Limits {
     pub net_write_timeout_s: u32,
     /// `require_secure_transport`.
     pub require_secure_transport: bool,
+    /// `innodb_thread_concurrency`: statements that may compute at once; 0 leaves it to the server.
+    pub thread_concurrency: u32,
+    /// `thread_cache_size`: threads kept for statements to come.
+    pub thread_cache_size: u32,
 }
 
 impl Default for Limits {
@@ -152,6 +156,8 @@ impl Default for Limits {
             net_read_timeout_s: 30,
             net_write_timeout_s: 60,
             require_secure_transport: false,
+            thread_concurrency: 0,
+            thread_cache_size: 9,
         }
     }
 }
@@ -169,6 +175,12 @@ pub enum ConnectionEvent {
     AbortedClient,
     /// A connection is gone, whatever it was.
     Closed,
+    /// A thread was started for the statements of clients (`Threads_created`).
+    ThreadStarted,
+    /// A statement had to wait until fewer others computed (`Statements_queued`).
+    StatementQueued,
+    /// A statement that would have waited for a lock was taken back, as too many waited (`Statements_taken_back`).
+    StatementTakenBack,
     /// Bytes came in and went out on a connection since the last event of this kind.
     Traffic {
         /// `Bytes_received`.
@@ -315,6 +327,18 @@ pub trait Session: Send {
     /// 1047, unless implemented.
     fn other(&mut self, _command: u8, _payload: &[u8], _reply: &mut Reply<'_>) -> Outcome {
         Err(error::ER_UNKNOWN_COM_ERROR.bare())
+    }
+
+    /// Asked when a command has just failed with [`error::ER_CANT_CREATE_THREAD`] and nothing of its answer has left: whether it
+    /// can be given once more, and for how long in all. `Some` promises that it left no trace but the locks of its transaction, and
+    /// that the session takes the next command for the same one.
+    fn take_repeat(&mut self) -> Option<std::time::Duration> {
+        None
+    }
+
+    /// Whether others may wait for what this session holds from one command to the next; asked when a command has arrived.
+    fn may_hold_locks(&self) -> bool {
+        false
     }
 
     /// State of the session, for the OK packet that ends a handshake.

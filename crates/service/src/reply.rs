@@ -100,6 +100,8 @@ pub struct Reply<'a> {
     rows_open: bool,
     /// Frames of the row begun last have left.
     row_under_way: bool,
+    /// Something has left.
+    has_sent: bool,
     /// A row whose beginning has left will never end: nothing the client could read can follow.
     is_cut: bool,
 }
@@ -140,6 +142,7 @@ impl<'a> Reply<'a> {
             procedure: None,
             rows_open: false,
             row_under_way: false,
+            has_sent: false,
             is_cut: false,
         }
     }
@@ -442,7 +445,14 @@ impl<'a> Reply<'a> {
     /// # Errors
     /// The client is gone.
     pub fn send(&mut self) -> Outcome {
+        self.has_sent = true;
         self.link.send(self.packets, self.position)
+    }
+
+    /// Whether the client knows nothing of this answer yet, and no statement of several has ended.
+    #[must_use]
+    pub fn is_untouched(&self) -> bool {
+        !self.has_sent && self.finished_count == 0 && !self.local_file_open
     }
 
     #[inline]

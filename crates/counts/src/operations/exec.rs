@@ -90,7 +90,7 @@ impl World {
         let mut scratch = RowScratch::default();
         for id in 0..ROWS {
             let (decimal, text) = values(id);
-            let context = WriteContext { zone: &Utc, wait: LockWait::Nowait };
+            let context = WriteContext { zone: &Utc, wait: LockWait::Nowait, reader: None };
             table
                 .insert_with(&mut transaction, &cells(id, &decimal, &text), context, &mut scratch)
                 .expect("a new row");

@@ -12,7 +12,7 @@ use types::{Cell, Decimal};
 use crate::count::{Counter, Sequence};
 
 const ROWS: u32 = 4_000;
-const CONTEXT: WriteContext<'static> = WriteContext { zone: &Utc, wait: LockWait::Nowait };
+const CONTEXT: WriteContext<'static> = WriteContext { zone: &Utc, wait: LockWait::Nowait, reader: None };
 const CREATE: &str = "CREATE TABLE t (id INT PRIMARY KEY, k INT NOT NULL, total DECIMAL(12,2) NOT NULL, c CHAR(120) NOT NULL, \
     name VARCHAR(40), KEY k (k), KEY n (name))";
 

@@ -41,6 +41,9 @@ impl LocalSession {
             let end = match outcome {
                 Ok(end) => end,
                 Err(error) => {
+                    if rest.len() != sql.len() {
+                        self.repeat_within = None; // Those before it are done.
+                    }
                     self.push_error(&error);
                     self.end_statement(&running, &rest);
                     return Err(error);
@@ -297,7 +300,7 @@ impl LocalSession {
         let running = self.start_clock();
         self.shown_statement = 0;
         self.process.begin(activity, running.started_wall_micros, text);
-        if self.core.logs.general_is_on() && activity == Activity::Query {
+        if self.core.logs.general_is_on() && activity == Activity::Query && !self.is_repeat {
             self.log_general("Query", &text);
         }
         running
@@ -318,8 +321,11 @@ impl LocalSession {
 
     /// Counts a statement, and looks at the clock as closely as the slow log needs it.
     #[inline]
-    fn start_clock(&self) -> Running {
-        self.core.counters.questions.increment();
+    fn start_clock(&mut self) -> Running {
+        self.repeat_within = None;
+        if !self.is_repeat {
+            self.core.counters.questions.increment();
+        }
         let clock = &self.core.env.clock;
         if self.core.logs.slow_is_on() {
             Running { started: Some(clock.now()), started_wall_micros: clock.wall_micros() }
@@ -335,6 +341,10 @@ impl LocalSession {
         let kept = [&mut self.key, &mut self.row, &mut self.statement_text];
         for memory in kept.into_iter().filter(|memory| memory.capacity() > MEMORY_KEPT_BYTES_MAX) {
             *memory = Vec::new();
+        }
+        self.is_repeat = false;
+        if self.repeat_within.is_some() {
+            return; // It has not ended, and the process list shows it as it is.
         }
         self.process.end(self.core.env.clock.wall_micros_coarse());
         if self.core.logs.slow_is_on() {

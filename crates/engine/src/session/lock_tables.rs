@@ -61,6 +61,11 @@ pub(crate) struct SessionLocks {
 }
 
 impl SessionLocks {
+    /// Whether it holds any from one statement to the next.
+    pub(super) fn any_held(&self) -> bool {
+        self.active || self.read_lock
+    }
+
     /// The metadata locks of LOCK TABLES.
     pub(crate) fn metadata(&self) -> &MetadataLocks {
         &self.locks

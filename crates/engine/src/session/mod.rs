@@ -130,6 +130,12 @@ pub struct LocalSession {
     statement_parameters: Vec<Value>,
     /// EXECUTE runs a statement of PREPARE.
     executing_named: bool,
+    /// The running statement has done what taking it back does not undo: set a user variable, taken a named lock.
+    left_trace: bool,
+    /// The statement that just failed for want of a thread may be given once more, for so long in all.
+    repeat_within: Option<std::time::Duration>,
+    /// The statement to come is one that was taken back: it is counted and logged already.
+    is_repeat: bool,
     /// Stored procedures: those in run, and those this session has run.
     pub(crate) routines: crate::routine::Routines,
     /// Plans of texts; away while a text is looked up.
@@ -210,6 +216,9 @@ impl LocalSession {
             statement_text: Vec::new(),
             statement_parameters: Vec::new(),
             executing_named: false,
+            left_trace: false,
+            repeat_within: None,
+            is_repeat: false,
             routines: crate::routine::Routines::default(),
             plan_cache: Some(Box::default()),
             arena: bumpalo::Bump::new(),
@@ -534,6 +543,16 @@ impl Session for LocalSession {
     fn process_kill(&mut self, connection_id: u32, reply: &mut Reply<'_>) -> Outcome {
         self.kill(u64::from(connection_id), false)?;
         self.send_ok(reply)
+    }
+
+    fn take_repeat(&mut self) -> Option<std::time::Duration> {
+        let within = self.repeat_within.take();
+        self.is_repeat = within.is_some();
+        within
+    }
+
+    fn may_hold_locks(&self) -> bool {
+        self.transaction.is_open() || self.locks.any_held()
     }
 
     fn ping(&mut self, reply: &mut Reply<'_>) -> Outcome {

@@ -429,7 +429,9 @@ impl LocalSession {
         request: ExecuteRequest<'_>,
         reply: &mut Reply<'_>,
     ) -> Outcome {
-        self.core.counters.com_stmt_execute.increment();
+        if !self.is_repeat {
+            self.core.counters.com_stmt_execute.increment();
+        }
         let mut statement = self.prepared.take(request.statement_id, "mysqld_stmt_execute")?;
         let outcome = self.execute_taken(&mut statement, request, reply);
         self.prepared.put_back(request.statement_id, statement);
@@ -478,7 +480,9 @@ impl LocalSession {
             },
             rendered: OnceCell::new(),
         };
-        self.log_general("Execute", &rendered);
+        if !self.is_repeat {
+            self.log_general("Execute", &rendered);
+        }
         let wants_cursor = request.flags & 7 != 0;
         let mut outcome = self.run_prepared(text, kept, &values, wants_cursor, reply);
         while super::lock_tables::plans_anew(&outcome) {

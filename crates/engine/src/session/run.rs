@@ -15,6 +15,7 @@ use exec::output::CollectSink;
 use exec::{Changed, ReplySink};
 use plan::logical::NeededPrivilege;
 use plan::physical::PlanKind;
+use service::error::ER_CANT_CREATE_THREAD;
 use service::{OkSummary, Outcome, Reply, SqlError};
 use syntax::ast::{ExprKind, Into as IntoClause, Statement};
 use types::{DataType, Value, ValueRef};
@@ -108,6 +109,40 @@ impl LocalSession {
         wants_cursor: bool,
         reply: &mut Reply<'_>,
     ) -> Result<Option<Cursor>, Box<SqlError>> {
+        // What is used up by the statement, or cannot be given a second time.
+        let is_plain =
+            self.next_insert_id.is_none() && !self.has_next_transaction() && self.long_values.is_empty();
+        let last_insert_id = self.last_insert_id;
+        self.left_trace = false;
+        let outcome = self.run_within_limit(plan, values, wants_cursor, reply);
+        if let Err(error) = &outcome
+            && error.number == ER_CANT_CREATE_THREAD.number
+            && is_plain
+            && reply.is_untouched()
+        {
+            self.offer_to_repeat(last_insert_id);
+        }
+        outcome
+    }
+
+    /// The statement would have had to wait for others, and too many do. It was taken back: the server may give it once more.
+    #[cold]
+    fn offer_to_repeat(&mut self, last_insert_id: u64) {
+        if self.left_trace || self.routines.are_running() {
+            return;
+        }
+        self.last_insert_id = last_insert_id;
+        self.told_insert_id = 0;
+        self.repeat_within = Some(Duration::from_millis(self.settings.lock_wait_timeout_ms));
+    }
+
+    fn run_within_limit(
+        &mut self,
+        plan: &mut CachedPlan,
+        values: &[ValueRef<'_>],
+        wants_cursor: bool,
+        reply: &mut Reply<'_>,
+    ) -> Result<Option<Cursor>, Box<SqlError>> {
         let limit_ms = plan.max_execution_ms.unwrap_or(self.settings.max_execution_ms);
         if limit_ms == 0 || plan.kind != StatementKind::Select || self.routines.are_running() {
             return self.run_unlimited(plan, values, wants_cursor, reply);
@@ -125,7 +160,9 @@ impl LocalSession {
         wants_cursor: bool,
         reply: &mut Reply<'_>,
     ) -> Result<Option<Cursor>, Box<SqlError>> {
-        self.core.counters.count(plan.kind);
+        if !self.is_repeat {
+            self.core.counters.count(plan.kind);
+        }
         if !plan.is_allowed(&self.account) {
             self.require_plan_privileges(plan)?;
             plan.allow(&self.account);

@@ -190,6 +190,12 @@ impl LocalSession {
         self.next_read_only = None;
     }
 
+    /// Whether something was said of the next transaction alone.
+    #[inline]
+    pub(super) fn has_next_transaction(&self) -> bool {
+        self.next_isolation.is_some() || self.next_read_only.is_some()
+    }
+
     /// Readies the transaction for a statement that reads or writes tables.
     pub(crate) fn begin_table_statement(&mut self) {
         if !self.transaction.open {

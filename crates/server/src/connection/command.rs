@@ -2,8 +2,10 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use service::error::{ER_MALFORMED_PACKET, ER_UNKNOWN_COM_ERROR};
-use service::{Capabilities, ExecuteRequest, Kill, Outcome, Reply, RowFormat, Session, SetOption};
+use service::error::{ER_CANT_CREATE_THREAD, ER_MALFORMED_PACKET, ER_UNKNOWN_COM_ERROR};
+use service::{
+    Capabilities, ConnectionEvent, ExecuteRequest, Kill, Outcome, Reply, RowFormat, Session, SetOption,
+};
 use wire::codec::Reader;
 use wire::command::Command;
 use wire::handshake::ChangeUser;
@@ -20,7 +22,9 @@ impl Connection {
         scratch: &mut Scratch,
         shared: &Shared,
     ) -> Result<(), End> {
-        self.control.start_statement();
+        if !self.is_repeating {
+            self.control.start_statement(); // One that was taken back is still to hear of a KILL.
+        }
         let command = match payload.first() {
             // An empty packet and COM_SLEEP are no commands.
             None | Some(0) => {
@@ -153,6 +157,17 @@ impl Connection {
         let mut reply = Reply::new(&mut self.output, &mut link, self.capabilities, format);
         let outcome = catch_unwind(AssertUnwindSafe(|| work(session, &mut reply)))
             .unwrap_or_else(|_| Err(broken_session()));
+        if let Err(error) = &outcome
+            && error.number == ER_CANT_CREATE_THREAD.number
+            && reply.is_untouched()
+            && let Some(within) = session.take_repeat()
+        {
+            // Nothing is answered: it is given to the session once more when fewer wait.
+            self.taken_back = Some(within);
+            shared.service.note(ConnectionEvent::StatementTakenBack);
+            self.keep_output(scratch);
+            return Ok(());
+        }
         if let Err(error) = outcome {
             if reply.finish_local_file().is_ok() {
                 reply.error(&error);

@@ -96,6 +96,8 @@ pub(crate) enum Next {
     Socket,
     /// The log, up to this position.
     Durable(u64),
+    /// Its command was taken back, as too many statements wait for others: until fewer do.
+    Room,
     /// Nothing: it has ended.
     Closed,
 }
@@ -125,6 +127,19 @@ enum TimedOut {
     Idle,
 }
 
+/// A command that was taken back and is to be executed once more.
+#[derive(Debug)]
+struct Repeat {
+    payload: Box<[u8]>,
+    sequence: u8,
+    /// Its lock wait timeout, counted from the first try.
+    until: Instant,
+    /// It is its turn, or it has to end.
+    is_due: bool,
+    /// It is in its group's queue.
+    is_queued: bool,
+}
+
 #[derive(Debug)]
 enum Phase {
     /// Waiting for the first packet.
@@ -152,6 +167,11 @@ pub(crate) struct Connection {
     long_packet: Option<Box<PacketReader>>,
     next_handshake_sequence: u8,
     wait_position: u64,
+    /// The command just executed was taken back; it may be repeated for so long.
+    taken_back: Option<Duration>,
+    repeat: Option<Box<Repeat>>,
+    /// A command is executed once more.
+    is_repeating: bool,
     closing: bool,
     drained: bool,
     /// What lies in the input begins with a packet that is whole when the input has so many bytes; 0: look.
@@ -200,6 +220,9 @@ impl Connection {
             long_packet: None,
             next_handshake_sequence: 1,
             wait_position: 0,
+            taken_back: None,
+            repeat: None,
+            is_repeating: false,
             closing: false,
             drained: false,
             input_wanted: 0,
@@ -257,13 +280,55 @@ impl Connection {
             Next::Closed
         } else if self.wait_position != 0 {
             Next::Durable(self.wait_position)
+        } else if self.repeat.is_some() {
+            Next::Room
         } else {
             Next::Socket
         }
     }
 
     fn is_stalled(&self) -> bool {
-        self.wait_position != 0 || self.closing || self.io.has_unsent()
+        self.wait_position != 0 || self.closing || self.io.has_unsent() || self.repeat.is_some()
+    }
+
+    /// Whether others may wait for what its session holds: its commands go first.
+    pub(crate) fn is_urgent(&self) -> bool {
+        self.session.as_ref().is_some_and(|session| session.may_hold_locks())
+    }
+
+    /// Its command was taken back: whether it is to be put into the queue of those.
+    pub(crate) fn joins_queue(&mut self) -> bool {
+        self.repeat.as_mut().is_some_and(|repeat| !std::mem::replace(&mut repeat.is_queued, true))
+    }
+
+    /// It is out of that queue: whether it is to be driven, to be executed once more.
+    pub(crate) fn end_of_queue(&mut self) -> bool {
+        self.repeat.as_mut().is_some_and(|repeat| {
+            repeat.is_queued = false;
+            !std::mem::replace(&mut repeat.is_due, true)
+        })
+    }
+
+    /// Whether its command was taken back and has waited as long as it may: then it must not wait once more.
+    pub(crate) fn is_late(&self, now: Instant) -> bool {
+        self.repeat.as_ref().is_some_and(|repeat| now >= repeat.until)
+    }
+
+    /// Executes once more what was taken back.
+    fn begin_anew(&mut self, scratch: &mut Scratch, shared: &Shared) -> Result<(), End> {
+        let Some(repeat) = self.repeat.take() else { return Ok(()) };
+        if !repeat.is_due {
+            self.repeat = Some(repeat);
+            return Ok(());
+        }
+        self.output.set_sequence(repeat.sequence.wrapping_add(1));
+        self.is_repeating = true;
+        let done = self.command(&repeat.payload, scratch, shared);
+        self.is_repeating = false;
+        if self.taken_back.take().is_some() {
+            self.repeat = Some(Box::new(Repeat { is_due: false, ..*repeat }));
+        }
+        done
     }
 
     fn run(&mut self, scratch: &mut Scratch, shared: &Shared) -> Result<(), End> {
@@ -289,6 +354,9 @@ impl Connection {
             return Ok(());
         }
         self.drained = false;
+        if self.repeat.is_some() {
+            self.begin_anew(scratch, shared)?;
+        }
         // A client that never stops sending gives way to others after some reads; the rest waits its turn.
         for _ in 0..READS_PER_TURN {
             if self.has_packet() && !self.is_stalled() {
@@ -467,12 +535,17 @@ impl Connection {
             return Ok(());
         }
         let sent = self.io.send(self.output.frames());
+        self.keep_output(scratch);
+        sent?;
+        Ok(())
+    }
+
+    /// Forgets the output and gives its memory back to the thread.
+    fn keep_output(&mut self, scratch: &mut Scratch) {
         let buffer = self.output.take();
         if scratch.output.capacity() == 0 && buffer.capacity() <= OUTPUT_KEPT_BYTES_MAX {
             scratch.output = buffer;
         }
-        sent?;
-        Ok(())
     }
 
     /// One whole packet. `first` is the number of its first frame, `sequence` of its last; `rest` is what came behind it.
@@ -494,7 +567,16 @@ impl Connection {
         }
         self.output.set_sequence(sequence.wrapping_add(1));
         match std::mem::replace(&mut self.phase, Phase::Commands) {
-            Phase::Commands => self.command(payload, scratch, shared),
+            Phase::Commands => {
+                let done = self.command(payload, scratch, shared);
+                if let Some(within) = self.taken_back.take() {
+                    let until = self.active + within;
+                    let payload = payload.into();
+                    let repeat = Repeat { payload, sequence, until, is_due: false, is_queued: false };
+                    self.repeat = Some(Box::new(repeat));
+                }
+                done
+            }
             Phase::Greeted => self.first_packet(payload, rest, scratch, shared),
             Phase::Connecting { mut exchange, start } => {
                 self.borrow_output(scratch);
@@ -551,6 +633,11 @@ impl Connection {
         }
         if self.control.kill_state() == Kill::Connection {
             return true;
+        }
+        if let Some(repeat) = &mut self.repeat {
+            // Whoever is killed, or has waited long enough, is told so by its own statement.
+            repeat.is_due |= self.control.is_killed() || now >= repeat.until;
+            return repeat.is_due;
         }
         let idle = now.saturating_duration_since(self.active);
         let seconds = |s: u32| Duration::from_secs(u64::from(s));

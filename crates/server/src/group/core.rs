@@ -40,7 +40,11 @@ pub(crate) struct Core {
     events: Events,
     pub(super) slots: Vec<Slot>,
     free: Vec<usize>,
-    pub(super) ready: VecDeque<usize>,
+    ready: VecDeque<usize>,
+    /// Likewise, of connections inside a transaction: they go first.
+    ready_first: VecDeque<usize>,
+    /// Whose command was taken back: in the order of their turns, those inside a transaction by themselves.
+    taken_back: [VecDeque<usize>; 2],
     pub(super) waiting: Vec<(u64, usize)>,
     pub(super) listeners: Vec<Listener>,
     accept_again: bool,
@@ -69,6 +73,8 @@ impl Core {
             slots: Vec::new(),
             free: Vec::new(),
             ready: VecDeque::new(),
+            ready_first: VecDeque::new(),
+            taken_back: Default::default(),
             waiting: Vec::new(),
             listeners,
             accept_again: false,
@@ -87,11 +93,49 @@ impl Core {
         Waker::new(self.poll.registry(), WAKE)
     }
 
+    /// The next connection to drive, and whether it is inside a transaction.
+    pub(super) fn next_ready(&mut self) -> Option<(usize, bool)> {
+        match self.ready_first.pop_front() {
+            Some(slot) => Some((slot, true)),
+            None => self.ready.pop_front().map(|slot| (slot, false)),
+        }
+    }
+
+    /// Whether a connection is to be driven.
+    pub(super) fn is_ready(&self, slot: usize) -> bool {
+        self.ready.contains(&slot) || self.ready_first.contains(&slot)
+    }
+
+    fn nobody_is_ready(&self) -> bool {
+        self.ready.is_empty() && self.ready_first.is_empty()
+    }
+
+    /// Lets commands that were taken back begin anew, as many as may wait now: they came before all that is ready.
+    fn begin_anew(&mut self, group: &Group) {
+        if self.taken_back.iter().all(VecDeque::is_empty) {
+            return;
+        }
+        let mut left = group.waiters_left();
+        while left > 0 {
+            let next = self.taken_back[0].pop_front().or_else(|| self.taken_back[1].pop_front());
+            let Some(slot) = next else { break };
+            // It may have been driven since, because it was killed or late, or be gone.
+            if let Some(Slot::Here(connection)) = self.slots.get_mut(slot)
+                && connection.end_of_queue()
+            {
+                self.ready_first.push_back(slot);
+                left -= 1;
+            }
+        }
+        group.taken_back.store(self.taken_back.iter().map(VecDeque::len).sum(), Ordering::SeqCst);
+    }
+
     /// Everything between two rounds of commands: answers that may leave now, new events, the log, timeouts.
     pub(super) fn turn(&mut self, group: &Group, scratch: &mut Scratch) {
         self.release(group, scratch);
+        self.begin_anew(group);
         // Others may have sent something while the last round ran; only if not is there time to flush the log.
-        let timeout = if !self.ready.is_empty() || !self.waiting.is_empty() {
+        let timeout = if !self.nobody_is_ready() || !self.waiting.is_empty() {
             Duration::ZERO
         } else {
             self.next_sweep.saturating_duration_since(self.now)
@@ -99,7 +143,7 @@ impl Core {
         self.poll(timeout, group, scratch);
         if self.waiting.is_empty() {
             self.gathering = None;
-        } else if self.ready.is_empty() {
+        } else if self.nobody_is_ready() {
             self.flush_log(group, scratch);
         } else if !self.gathers() {
             // Never idle: the log's thread flushes beside us.
@@ -166,6 +210,14 @@ impl Core {
             Next::Durable(position) => {
                 self.slots[slot] = Slot::Here(connection);
                 self.waiting.push((position, slot));
+            }
+            Next::Room => {
+                if connection.joins_queue() {
+                    let queue = usize::from(!connection.is_urgent());
+                    self.taken_back[queue].push_back(slot);
+                    group.taken_back.fetch_add(1, Ordering::SeqCst);
+                }
+                self.slots[slot] = Slot::Here(connection);
             }
         }
     }
@@ -331,12 +383,18 @@ impl Core {
                 WAKE => woken = true,
                 Token(token) if token >= FIRST_LISTENER => accept = true,
                 Token(slot) => {
-                    if event.is_read_closed()
-                        && let Some(Slot::Here(connection)) = self.slots.get_mut(slot)
-                    {
-                        connection.expect_end();
+                    let mut is_urgent = false;
+                    if let Some(Slot::Here(connection)) = self.slots.get_mut(slot) {
+                        if event.is_read_closed() {
+                            connection.expect_end();
+                        }
+                        is_urgent = connection.is_urgent();
                     }
-                    self.ready.push_back(slot);
+                    if is_urgent {
+                        self.ready_first.push_back(slot);
+                    } else {
+                        self.ready.push_back(slot);
+                    }
                 }
             }
         }
@@ -458,6 +516,7 @@ impl Core {
     fn sweep(&mut self, group: &Group) {
         self.next_sweep = self.now + SWEEP_INTERVAL;
         let limits = group.shared.service.limits();
+        group.obey(&limits);
         for slot in 0..self.slots.len() {
             self.sweep_slot(slot, &limits);
         }

@@ -7,7 +7,12 @@
 //! ```
 //!
 //! So a statement that does not wait costs no switch of threads, and one that waits costs others nothing. `env::blocking`
-//! tells when: waits by `enter`, long computations by `tick`.
+//! tells when: waits by `enter`, long computations by `tick` and `pause`. Of those that compute beside the core only a few run at once
+//! ([`turns`]).
+//!
+//! A statement that waits for others (a lock) holds a thread. Of these there may be [`WAITERS_PER_GROUP`]: the next one is refused
+//! its wait, its session takes it back, and its command waits in the core without a thread, to be executed once more when fewer
+//! wait. What its lock's holder sends is a command like any other, and goes first; so a COMMIT and a KILL always get through.
 //!
 //! Answers that wait for the log stay with their connection and wait in the core by position. The thread that has nothing
 //! else to do flushes for all of them itself, if flushing is quick here; else the log's own thread does it and wakes the
@@ -20,8 +25,10 @@
 //! 3. A socket is polled for room exactly while its connection is in its slot with bytes unsent.
 //! 4. Sockets are polled by edges: a connection put back after having been away from its core is driven once more, because
 //!    an edge may have come meanwhile.
+//! 5. A thread with the core has no turn; one without, that computes, has one.
 
 mod core;
+mod turns;
 
 use std::cell::{Cell, RefCell};
 use std::io;
@@ -30,23 +37,25 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
-use env::blocking::BlockingHook;
+use env::blocking::{BlockingHook, Refused};
 use mio::Waker;
 use mio::event::Source;
 use mio::net::{TcpListener, UnixListener};
 use service::{ConnectionEvent, Kill};
 
 use self::core::{Core, Slot};
+use self::turns::{STALL_TIME_MAX, Seat, TURN_TIME, TURNS_PER_GROUP, Turns};
 use crate::Shared;
 use crate::connection::{Connection, Next, Scratch};
 use crate::io::Stream;
 
 /// A computation that runs longer gives the core away at its next tick.
 const TICK_HOLD_MAX: Duration = Duration::from_millis(1);
-/// Threads of one group; a statement that would wait beyond them keeps the core, and the group waits with it.
+/// Threads of one group. A statement that would wait for the machine beyond them keeps the core, and the group waits with it: for
+/// a disk, or for the slow clients of four thousand statements.
 const THREADS_PER_GROUP_MAX: usize = 4096;
-/// Parked threads kept; more end after [`PARK_TIME_MAX`].
-const PARKED_KEPT: usize = 2;
+/// Statements of one group that wait for others at once, each with a thread, when [`crate::Config`] does not say.
+pub(crate) const WAITERS_PER_GROUP: usize = 1024;
 const PARK_TIME_MAX: Duration = Duration::from_secs(10);
 /// Stack of a thread, bytes, reserved and not used up front.
 const STACK_BYTES: usize = 8 << 20;
@@ -101,7 +110,8 @@ impl Home {
 #[derive(Default)]
 struct Park {
     core: Option<Box<Core>>,
-    parked: usize,
+    /// Who waits for the core. The last to come is the first to go: its stack is warm, and those at the bottom end after a while.
+    parked: Vec<Arc<Condvar>>,
     threads: usize,
     stopped: bool,
 }
@@ -113,8 +123,16 @@ pub(crate) struct Group {
     waker: Waker,
     wake_pending: AtomicBool,
     park: Mutex<Park>,
-    unparked: Condvar,
     ended: Condvar,
+    turns: Turns,
+    /// Statements that wait for others, each with a thread.
+    waiters: AtomicUsize,
+    /// Commands that were taken back and wait for room among the waiters.
+    taken_back: AtomicUsize,
+    /// The system has refused a thread: none is asked for until somebody parks or the next sweep.
+    no_thread: AtomicBool,
+    /// Parked threads kept; more end after [`PARK_TIME_MAX`].
+    parked_kept: AtomicUsize,
     arrivals: Mutex<Vec<(Stream, Option<std::net::SocketAddr>)>>,
     #[allow(clippy::vec_box, reason = "a connection is moved from slot to slot in the box it has")]
     moved: Mutex<Vec<Box<Connection>>>,
@@ -155,8 +173,12 @@ impl Group {
             waker: core.waker()?,
             wake_pending: AtomicBool::new(false),
             park: Mutex::default(),
-            unparked: Condvar::new(),
             ended: Condvar::new(),
+            turns: Turns::new(TURNS_PER_GROUP, STALL_TIME_MAX),
+            waiters: AtomicUsize::new(0),
+            taken_back: AtomicUsize::new(0),
+            no_thread: AtomicBool::new(false),
+            parked_kept: AtomicUsize::new(2),
             arrivals: Mutex::default(),
             moved: Mutex::default(),
             returned: Mutex::default(),
@@ -223,17 +245,37 @@ impl Group {
         }
     }
 
+    /// Takes over what variables say of threads.
+    fn obey(&self, limits: &service::Limits) {
+        let groups = self.shared.group_count();
+        self.turns.set_max(match limits.thread_concurrency as usize {
+            0 => TURNS_PER_GROUP,
+            all => all.div_ceil(groups),
+        });
+        self.parked_kept.store((limits.thread_cache_size as usize / groups).max(1), Ordering::Relaxed);
+        self.no_thread.store(false, Ordering::Relaxed);
+    }
+
+    /// How many more statements may wait for others.
+    fn waiters_left(&self) -> usize {
+        if self.no_thread.load(Ordering::Relaxed) {
+            return 0;
+        }
+        self.shared.waiters_max.saturating_sub(self.waiters.load(Ordering::SeqCst))
+    }
+
     /// Gives the core to a parked thread, or a new one. Gives it back if there is neither.
     fn hand_over(self: &Arc<Group>, core: Box<Core>) -> Option<Box<Core>> {
         let mut park = lock(&self.park);
         debug_assert!(park.core.is_none(), "one core per group");
-        if park.parked > 0 {
+        if let Some(thread) = park.parked.pop() {
             park.core = Some(core);
             drop(park);
-            self.unparked.notify_one();
+            thread.notify_one();
             return None;
         }
         if park.threads >= THREADS_PER_GROUP_MAX {
+            self.no_thread.store(true, Ordering::Relaxed);
             return Some(core);
         }
         let group = Arc::clone(self);
@@ -243,32 +285,42 @@ impl Group {
         let spawned =
             std::thread::Builder::new().name(name).stack_size(STACK_BYTES).spawn(move || group.thread());
         match spawned {
-            Ok(_detached) => None,
+            Ok(_detached) => {
+                drop(park);
+                self.shared.service.note(ConnectionEvent::ThreadStarted);
+                None
+            }
             Err(_) => {
                 park.threads -= 1;
+                self.no_thread.store(true, Ordering::Relaxed);
                 park.core.take()
             }
         }
     }
 
     /// Waits for the core; `None` if this thread is no longer needed.
-    fn wait_for_core(&self) -> Option<Box<Core>> {
+    fn wait_for_core(&self, unparked: &Arc<Condvar>) -> Option<Box<Core>> {
+        let is_own = |parked: &Arc<Condvar>| Arc::ptr_eq(parked, unparked);
         let mut park = lock(&self.park);
-        park.parked += 1;
+        self.no_thread.store(false, Ordering::Relaxed);
         loop {
             if let Some(core) = park.core.take() {
-                park.parked -= 1;
+                // Not called, if it wakes by itself just when there is one: then who was called waits again.
+                park.parked.retain(|parked| !is_own(parked));
                 return Some(core);
             }
             if park.stopped {
-                park.parked -= 1;
                 return None;
             }
+            if !park.parked.iter().any(is_own) {
+                park.parked.push(Arc::clone(unparked));
+            }
             let (guard, waited) =
-                self.unparked.wait_timeout(park, PARK_TIME_MAX).unwrap_or_else(PoisonError::into_inner);
+                unparked.wait_timeout(park, PARK_TIME_MAX).unwrap_or_else(PoisonError::into_inner);
             park = guard;
-            if waited.timed_out() && park.core.is_none() && park.parked > PARKED_KEPT {
-                park.parked -= 1;
+            let kept = self.parked_kept.load(Ordering::Relaxed);
+            if waited.timed_out() && park.core.is_none() && park.parked.len() > kept {
+                park.parked.retain(|parked| !is_own(parked));
                 return None;
             }
         }
@@ -276,14 +328,11 @@ impl Group {
 
     fn thread(self: Arc<Group>) {
         let _ = run_in_batches(); // Refused at worst: then it works as any thread.
-        let hook = Rc::new(Hook {
-            group: Arc::clone(&self),
-            core: RefCell::new(None),
-            since: Cell::new(Instant::now()),
-        });
+        let hook = Rc::new(Hook::new(Arc::clone(&self)));
         env::blocking::install(Some(Rc::clone(&hook) as Rc<dyn BlockingHook>));
         let mut scratch = Scratch::new();
-        while let Some(core) = self.wait_for_core() {
+        let unparked = Arc::default();
+        while let Some(core) = self.wait_for_core(&unparked) {
             self.run(core, &hook, &mut scratch);
         }
         env::blocking::install(None);
@@ -294,14 +343,13 @@ impl Group {
     /// Polls and serves until the core is given away, or the server stops.
     fn run(self: &Arc<Group>, mut core: Box<Core>, hook: &Hook, scratch: &mut Scratch) {
         loop {
-            while let Some(slot) = core.ready.pop_front() {
+            while let Some((slot, is_urgent)) = core.next_ready() {
                 let Some(mut connection) = core.check_out(slot) else { continue };
                 let now = core.now;
-                hook.since.set(now);
-                hook.core.replace(Some(core));
+                hook.begin(core, is_urgent, connection.is_late(now));
                 let next = connection.drive(scratch, &self.shared, now);
                 connection.habits.note(matches!(next, Next::Durable(_)));
-                match hook.core.take() {
+                match hook.end() {
                     Some(back) => {
                         core = back;
                         core.check_in(slot, connection, next, self);
@@ -354,14 +402,14 @@ impl Group {
                     }
                 }
                 Slot::Here(_) => {
-                    if core.ready.contains(&slot) || core.waiting.iter().any(|&(_, waits)| waits == slot) {
+                    if core.is_ready(slot) || core.waiting.iter().any(|&(_, waits)| waits == slot) {
                         left += 1;
                         continue;
                     }
                     let Some(mut connection) = core.check_out(slot) else { continue };
-                    hook.core.replace(Some(core));
+                    hook.begin(core, true, false);
                     connection.shut(&self.shared);
-                    match hook.core.take() {
+                    match hook.end() {
                         Some(back) => {
                             core = back;
                             core.check_in(slot, connection, Next::Closed, self);
@@ -380,10 +428,24 @@ impl Group {
         }
         let mut park = lock(&self.park);
         park.stopped = true;
+        let parked = std::mem::take(&mut park.parked);
         drop(park);
-        self.unparked.notify_all();
+        for thread in parked {
+            thread.notify_one();
+        }
         None
     }
+}
+
+/// What a thread waits for, that has told of a wait.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Wait {
+    /// Nothing.
+    No,
+    /// The machine.
+    Machine,
+    /// Others.
+    Others,
 }
 
 /// What `env::blocking` calls on a thread of a group.
@@ -391,10 +453,48 @@ struct Hook {
     group: Arc<Group>,
     /// The core, while a connection is driven with it at hand.
     core: RefCell<Option<Box<Core>>>,
+    has_turn: Cell<bool>,
+    /// Since when it has the core or a turn.
     since: Cell<Instant>,
+    wait: Cell<Wait>,
+    /// The command is of a connection inside a transaction.
+    is_urgent: Cell<bool>,
+    /// The command has waited for others as long as it may.
+    is_late: Cell<bool>,
+    seat: Arc<Seat>,
 }
 
 impl Hook {
+    fn new(group: Arc<Group>) -> Hook {
+        Hook {
+            group,
+            core: RefCell::new(None),
+            has_turn: Cell::new(false),
+            since: Cell::new(Instant::now()),
+            wait: Cell::new(Wait::No),
+            is_urgent: Cell::new(false),
+            is_late: Cell::new(false),
+            seat: Arc::default(),
+        }
+    }
+
+    /// A connection is driven, the core at hand.
+    fn begin(&self, core: Box<Core>, is_urgent: bool, is_late: bool) {
+        self.since.set(core.now);
+        self.is_urgent.set(is_urgent);
+        self.is_late.set(is_late);
+        self.core.replace(Some(core));
+    }
+
+    /// That is over; the core, if it was not given away.
+    fn end(&self) -> Option<Box<Core>> {
+        if self.has_turn.replace(false) {
+            self.group.turns.give_back();
+        }
+        self.core.take()
+    }
+
+    /// Gives the core away, if it is here and somebody can take it.
     fn give_away(&self) {
         if let Some(core) = self.core.take()
             && let Some(kept) = self.group.hand_over(core)
@@ -402,18 +502,94 @@ impl Hook {
             self.core.replace(Some(kept));
         }
     }
+
+    /// Goes on beside the core.
+    fn take_turn(&self, waits: bool, is_urgent: bool) {
+        if waits {
+            if self.group.turns.take(&self.seat, is_urgent) {
+                self.group.shared.service.note(ConnectionEvent::StatementQueued);
+            }
+        } else {
+            self.group.turns.take_at_once();
+        }
+        self.has_turn.set(true);
+        self.since.set(Instant::now());
+    }
+
+    fn has_core(&self) -> bool {
+        self.core.borrow().is_some()
+    }
+
+    /// Whether a long computation has given the core away just now.
+    fn gave_core_away(&self) -> bool {
+        if !self.has_core() || self.since.get().elapsed() <= TICK_HOLD_MAX {
+            return false;
+        }
+        self.give_away();
+        !self.has_core()
+    }
 }
 
 impl BlockingHook for Hook {
     fn enter(&self) {
         self.give_away();
+        if self.has_turn.replace(false) {
+            self.group.turns.give_back();
+        }
+        self.wait.set(Wait::Machine);
     }
 
-    fn leave(&self) {}
+    fn try_enter(&self) -> Result<(), Refused> {
+        if self.is_late.get() {
+            return Err(Refused::TimeOver);
+        }
+        let group = &self.group;
+        // Who is beside the core already has its thread, whether it waits or not.
+        if self.has_core() {
+            if group.waiters_left() == 0 {
+                return Err(Refused::NoThread);
+            }
+            self.give_away();
+            if self.has_core() {
+                return Err(Refused::NoThread);
+            }
+        } else if self.has_turn.replace(false) {
+            group.turns.give_back();
+        }
+        group.waiters.fetch_add(1, Ordering::SeqCst);
+        self.wait.set(Wait::Others);
+        Ok(())
+    }
+
+    fn leave(&self) {
+        let wait = self.wait.replace(Wait::No);
+        if wait == Wait::Others {
+            self.group.waiters.fetch_sub(1, Ordering::SeqCst);
+            if self.group.taken_back.load(Ordering::SeqCst) > 0 {
+                self.group.wake();
+            }
+        }
+        if !self.has_core() {
+            // What it was given others wait for, so it goes before those who hold nothing.
+            self.take_turn(wait == Wait::Others, true);
+        }
+    }
 
     fn tick(&self) {
-        if self.core.borrow().is_some() && self.since.get().elapsed() > TICK_HOLD_MAX {
-            self.give_away();
+        if self.gave_core_away() {
+            self.take_turn(false, false);
+        }
+    }
+
+    fn pause(&self) {
+        if self.gave_core_away() {
+            self.take_turn(true, self.is_urgent.get());
+        } else if self.has_turn.get()
+            && self.group.turns.is_awaited()
+            && self.since.get().elapsed() > TURN_TIME
+        {
+            self.group.turns.give_back();
+            self.take_turn(true, self.is_urgent.get());
         }
     }
 }

@@ -7,6 +7,8 @@
 //! | `ROWS n bytes` | n rows of so many bytes |
 //! | `SLEEP ms` | OK after waiting, unless killed |
 //! | `SPIN ms` | OK after computing |
+//! | `HOLD`, `RELEASE` | OK when the one lock there is was free, and is taken; OK, and it is given back |
+//! | `PASS` | OK when the lock was free once; taken back if it must not wait |
 //! | `COMMIT` | OK once the log is durable |
 //! | `LOAD name` | the number of bytes in the client's file |
 //! | `KILL n`, `SET ..`, `PANIC`, `ERROR` | OK, OK, a broken session, 1146 |
@@ -24,7 +26,10 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use service::error::{ER_NO_SUCH_TABLE, ER_NO_SUCH_THREAD, ER_PARSE_ERROR, ER_UNKNOWN_STMT_HANDLER};
+use service::error::{
+    ER_CANT_CREATE_THREAD, ER_LOCK_WAIT_TIMEOUT, ER_NO_SUCH_TABLE, ER_NO_SUCH_THREAD, ER_PARSE_ERROR,
+    ER_UNKNOWN_STMT_HANDLER,
+};
 use service::{
     Account, AuthPlugin, ChangeUserRequest, ClientHost, ConnectRequest, ConnectionControl, ConnectionEvent,
     DurableListener, ExecuteRequest, Kill, Limits, OkSummary, Outcome, Reply, RowFormat, Service, Session,
@@ -47,6 +52,12 @@ pub struct Echo {
     asked: Mutex<u64>,
     asked_more: Condvar,
     listeners: Mutex<Vec<DurableListener>>,
+    /// Who has the one lock; who waits for it.
+    held: Mutex<bool>,
+    released: Condvar,
+    pub held_waiters: AtomicUsize,
+    /// How long a statement that was taken back may be repeated, in milliseconds.
+    pub repeat_ms: AtomicU64,
     one_column: EncodedColumns,
 }
 
@@ -84,6 +95,10 @@ impl Echo {
             asked: Mutex::new(0),
             asked_more: Condvar::new(),
             listeners: Mutex::default(),
+            held: Mutex::new(false),
+            released: Condvar::new(),
+            held_waiters: AtomicUsize::new(0),
+            repeat_ms: AtomicU64::new(60_000),
             one_column: EncodedColumns::new([column(b"value")].into_iter()),
         });
         let flusher = Arc::downgrade(&echo);
@@ -157,6 +172,8 @@ impl Service for Handle {
             control: request.control,
             user: request.user,
             statements: HashMap::new(),
+            is_refused: false,
+            holds: false,
         }))
     }
 
@@ -215,6 +232,8 @@ struct EchoSession {
     control: Arc<ConnectionControl>,
     user: String,
     statements: HashMap<u32, Prepared>,
+    is_refused: bool,
+    holds: bool,
 }
 
 #[derive(Default)]
@@ -299,6 +318,20 @@ impl EchoSession {
                 }
                 ok(reply)
             }
+            "HOLD" | "PASS" => {
+                self.wait_for_lock()?;
+                if word == "HOLD" {
+                    *lock(&self.echo.held) = true;
+                    self.holds = true;
+                }
+                ok(reply)
+            }
+            "RELEASE" => {
+                *lock(&self.echo.held) = false;
+                self.holds = false;
+                self.echo.released.notify_all();
+                ok(reply)
+            }
             "COMMIT" => {
                 let position = self.echo.appended.fetch_add(1, Ordering::SeqCst) + 1;
                 reply.wait_for(position);
@@ -324,6 +357,32 @@ impl EchoSession {
             "ERROR" => Err(ER_NO_SUCH_TABLE.with(&[&"test", &"t"])),
             _ => Err(ER_PARSE_ERROR.with(&[&"You have an error in your SQL syntax", &text, &1])),
         }
+    }
+
+    /// Waits until nobody has the lock, killed, or refused its wait.
+    fn wait_for_lock(&mut self) -> Outcome {
+        /// A waiter looks so often whether it was killed.
+        const LOOK: Duration = Duration::from_millis(20);
+        self.control.check()?;
+        if !*lock(&self.echo.held) {
+            return Ok(());
+        }
+        let guard = env::blocking::try_enter().map_err(|refused| match refused {
+            env::blocking::Refused::NoThread => {
+                self.is_refused = true;
+                ER_CANT_CREATE_THREAD.with(&[&11])
+            }
+            env::blocking::Refused::TimeOver => ER_LOCK_WAIT_TIMEOUT.bare(),
+        })?;
+        self.echo.held_waiters.fetch_add(1, Ordering::SeqCst);
+        let mut held = lock(&self.echo.held);
+        while *held && !self.control.is_killed() {
+            held = self.echo.released.wait_timeout(held, LOOK).unwrap_or_else(PoisonError::into_inner).0;
+        }
+        drop(held);
+        self.echo.held_waiters.fetch_sub(1, Ordering::SeqCst);
+        drop(guard);
+        self.control.check()
     }
 
     fn kill(&mut self, id: u64, reply: &mut Reply<'_>) -> Outcome {
@@ -385,6 +444,15 @@ fn put_row(value: &[u8], reply: &mut Reply<'_>) -> Outcome {
 }
 
 impl Session for EchoSession {
+    fn take_repeat(&mut self) -> Option<Duration> {
+        let limit = Duration::from_millis(self.echo.repeat_ms.load(Ordering::SeqCst));
+        std::mem::take(&mut self.is_refused).then_some(limit)
+    }
+
+    fn may_hold_locks(&self) -> bool {
+        self.holds
+    }
+
     fn query(&mut self, sql: &[u8], reply: &mut Reply<'_>) -> Outcome {
         let mut statements = sql.split(|&byte| byte == b';').peekable();
         while let Some(statement) = statements.next() {

@@ -19,10 +19,11 @@ use std::sync::Arc;
 use catalog::{ColumnDefinition, StoredValue, TableDefinition, TableEntry, TreeNumber};
 use service::error as e;
 use service::error::{Diagnostic, Level, SqlError};
-use store::{LockWait, Store, Transaction, Tree, TreeId};
+use store::{LockWait, Reader, Store, Transaction, Tree, TreeId};
+use table::codec::row::LargeReference;
 use table::{
-    KeyBytesRange, Note, NotedRow, Others, RowNotes, RowScratch, ScanRequest, Table, TimestampZone, Utc,
-    WriteContext, WriteError,
+    KeyBytesRange, Note, NotedRow, OWN_STREAM_BYTES, Others, Part, PartKind, RowNotes, RowScratch,
+    ScanRequest, Table, TimestampZone, Utc, Whole, WriteContext, WriteError,
 };
 use types::convert::{Severity, StoreOptions, store};
 use types::temporal::DateTime;
@@ -141,6 +142,14 @@ pub(super) fn copy<'a>(
     Ok(Copied { online, row_count, counter, places })
 }
 
+/// Values of a row that are copied from where they lie, a piece at a time; the row's cells hold their beginnings.
+#[derive(Default)]
+struct LongValues<'v> {
+    /// Old columns.
+    places: Vec<(usize, LargeReference)>,
+    reader: Option<Reader<'v>>,
+}
+
 /// The copier.
 struct RowCopy<'c> {
     source: Arc<Table>,
@@ -163,7 +172,7 @@ struct RowCopy<'c> {
     killed: &'c dyn Fn() -> bool,
 }
 
-const WRITE: WriteContext<'static> = WriteContext { zone: &Utc, wait: LockWait::Nowait };
+const WRITE: WriteContext<'static> = WriteContext { zone: &Utc, wait: LockWait::Nowait, reader: None };
 
 impl RowCopy<'_> {
     /// Writes the new row of an old one. False: its key is taken.
@@ -172,18 +181,26 @@ impl RowCopy<'_> {
         transaction: &mut Transaction,
         locator: &[u8],
         cell: &dyn Fn(usize) -> Cell<'c>,
+        long: &LongValues<'_>,
         certain: bool,
     ) -> Result<bool> {
         self.written += 1;
         self.converter.convert(cell, self.written, &mut self.warnings)?;
+        self.scratch.clear_long();
+        for &(origin, reference) in &long.places {
+            if let Some(ordinal) = self.converter.mapping.iter().position(|of| *of == Some(origin)) {
+                self.scratch.put_place(ordinal, &self.source, reference);
+            }
+        }
+        let context = WriteContext { reader: long.reader, ..WRITE };
         if let Some(checker) = &mut self.checker {
             checker.check(&|ordinal| self.converter.columns[ordinal].cell(0))?;
         }
         let cells: Vec<Cell<'_>> = self.converter.columns.iter().map(|column| column.cell(0)).collect();
         let inserted = if self.same_number {
-            self.target.insert_at(transaction, locator, &cells, WRITE, &mut self.scratch)
+            self.target.insert_at(transaction, locator, &cells, context, &mut self.scratch)
         } else {
-            self.target.insert_with(transaction, &cells, WRITE, &mut self.scratch)
+            self.target.insert_with(transaction, &cells, context, &mut self.scratch)
         };
         match inserted {
             Ok(()) => {}
@@ -219,6 +236,16 @@ impl RowWork for RowCopy<'_> {
 
     fn read_part(&mut self, notes: &RowNotes) -> Result<bool> {
         let columns = self.converter.origins.clone();
+        // Large values that stay as they are need not come into memory.
+        let mut parts = Vec::new();
+        let width = self.source.definition().columns.len();
+        let mut asked = columns.clone();
+        for ordinal in &mut asked {
+            if self.checker.is_none() && self.converter.stays_large(*ordinal) {
+                parts.push(Part { column: *ordinal, kind: PartKind::Whole { apart: Some(0) } });
+                *ordinal = width + parts.len() - 1;
+            }
+        }
         let definitions = &self.source.definition().columns;
         let mut batch = Batch::new(columns.iter().map(|&ordinal| definitions[ordinal].data_type.physical()));
         let mut locators = BytesColumn::default();
@@ -228,9 +255,11 @@ impl RowWork for RowCopy<'_> {
             index: None,
             ranges: vec![KeyBytesRange { lower, upper: None }],
             reverse: false,
-            columns: columns.clone(),
-            parts: Vec::new(),
+            columns: asked.clone(),
+            parts,
         });
+        let mut long = LongValues { places: Vec::new(), reader: Some(view.reader()) };
+        let mut fetched: Vec<(usize, Vec<u8>)> = Vec::new();
         let mut transaction = self.store.begin();
         let (mut rows, mut bytes, mut part_bytes) = (0, 0, 0);
         let mut next = None;
@@ -239,12 +268,42 @@ impl RowWork for RowCopy<'_> {
             .map_err(exec::store_error)?
         {
             for row in 0..batch.row_count {
+                long.places.clear();
+                fetched.clear();
+                for (position, &ordinal) in columns.iter().enumerate() {
+                    if asked[position] >= width
+                        && let Cell::Bytes(whole) = batch.columns[position].cell(row)
+                        && let Whole::Apart(place) = Whole::read(whole)
+                    {
+                        if place.reference.length >= OWN_STREAM_BYTES as u64 {
+                            long.places.push((ordinal, place.reference));
+                            bytes += place.reference.length as usize;
+                            continue;
+                        }
+                        let mut value = Vec::new();
+                        self.source
+                            .fetch_large(view.reader(), place.reference, &mut value)
+                            .map_err(exec::store_error)?;
+                        bytes += value.len();
+                        fetched.push((ordinal, value));
+                    }
+                }
                 let cell = |ordinal: usize| {
-                    let position = columns.binary_search(&ordinal);
-                    position.map_or(Cell::Null, |position| batch.columns[position].cell(row))
+                    let Ok(position) = columns.binary_search(&ordinal) else { return Cell::Null };
+                    let cell = batch.columns[position].cell(row);
+                    match cell {
+                        Cell::Bytes(whole) if asked[position] >= width => match Whole::read(whole) {
+                            Whole::Here(value) => Cell::Bytes(value),
+                            Whole::Apart(place) => {
+                                let value = fetched.iter().find(|(of, _)| *of == ordinal);
+                                Cell::Bytes(value.map_or(place.prefix, |(_, value)| value))
+                            }
+                        },
+                        cell => cell,
+                    }
                 };
                 let locator = locators.get(row);
-                if !self.write(&mut transaction, locator, &cell, notes.byte_count() == 0)? {
+                if !self.write(&mut transaction, locator, &cell, &long, notes.byte_count() == 0)? {
                     notes.note_again(locator);
                 }
                 rows += 1;
@@ -299,7 +358,8 @@ impl RowWork for RowCopy<'_> {
     ) -> Result<bool> {
         match row {
             Some(row) if self.is_read(note.locator) => {
-                self.write(transaction, note.locator, &|ordinal| row.cell(ordinal), round.certain)
+                let cell = |ordinal: usize| row.cell(ordinal);
+                self.write(transaction, note.locator, &cell, &LongValues::default(), round.certain)
             }
             _ => Ok(true),
         }
@@ -385,6 +445,16 @@ impl<'a> Converter<'a> {
             number_column,
             zero_stays: has(sql_mode_bits::NO_AUTO_VALUE_ON_ZERO),
         })
+    }
+
+    /// Whether the new table has an old column's values as they are, and in no index.
+    fn stays_large(&self, origin: usize) -> bool {
+        let Some(ordinal) = self.mapping.iter().position(|of| *of == Some(origin)) else { return false };
+        let (old, new) = (&self.source.definition().columns[origin], &self.table.columns[ordinal]);
+        let mut keys = self.table.indexes.iter().flat_map(|index| &index.parts);
+        old.data_type == new.data_type
+            && old.data_type.is_text_or_blob()
+            && !keys.any(|part| part.column == ordinal)
     }
 
     fn convert<'c>(

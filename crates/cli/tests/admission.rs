@@ -1,0 +1,182 @@
+//! More clients wait for one row than the server has threads for: others are served, whoever ends a wait gets through, and all go on.
+
+mod harness;
+
+use std::time::{Duration, Instant};
+
+use client::{Connection, Error};
+use harness::Server;
+
+fn run(connection: &mut Connection, sql: &str) -> Result<u64, Error> {
+    connection.run(sql.as_bytes()).map(|summary| summary.affected_rows)
+}
+
+fn must(connection: &mut Connection, sql: &str) {
+    run(connection, sql).unwrap_or_else(|error| panic!("{sql}: {error}"));
+}
+
+fn number_of(result: Result<u64, Error>) -> u16 {
+    match result {
+        Err(Error::Server(error)) => error.number,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// The last column of the only row.
+fn one(connection: &mut Connection, sql: &str) -> String {
+    let mut answer = connection.query(sql.as_bytes()).unwrap_or_else(|error| panic!("{sql}: {error}"));
+    assert!(answer.next_result().unwrap(), "{sql}");
+    let row = answer.next_row().unwrap().expect("a row");
+    let columns = row.columns();
+    let (number, cell) = row.cells().enumerate().last().expect("a column");
+    let mut text = Vec::new();
+    cell.write_text(&columns.get(number), &mut text);
+    String::from_utf8_lossy(&text).into_owned()
+}
+
+fn status(connection: &mut Connection, name: &str) -> u64 {
+    one(connection, &format!("SHOW GLOBAL STATUS LIKE '{name}'")).parse().expect("a number")
+}
+
+fn wait_for(connection: &mut Connection, name: &str, least: u64) {
+    let start = Instant::now();
+    while status(connection, name) < least {
+        assert!(start.elapsed() < Duration::from_secs(60), "{name} stays below {least}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+fn session(server: &Server) -> Connection {
+    let mut connection = server.root();
+    must(&mut connection, "USE hot");
+    connection
+}
+
+/// One group and three who wait with a thread.
+fn server() -> (Server, Connection) {
+    let server = Server::start(&["--skip-ssl", "--worker-groups=1", "--worker-waiters=3"]);
+    let mut root = server.root();
+    must(&mut root, "CREATE DATABASE hot");
+    must(&mut root, "USE hot");
+    must(&mut root, "CREATE TABLE t (id INT PRIMARY KEY, n INT NOT NULL)");
+    must(&mut root, "INSERT INTO t VALUES (1, 0), (2, 0)");
+    must(&mut root, &format!("CREATE PROCEDURE add_one() {ADD}"));
+    (server, root)
+}
+
+const ADD: &str = "UPDATE t SET n = n + 1 WHERE id = 1";
+
+#[test]
+fn more_wait_for_a_row_than_there_are_threads_for() {
+    let (server, mut other) = server();
+    let mut holder = session(&server);
+    must(&mut holder, "BEGIN");
+    must(&mut holder, ADD);
+    let questions = status(&mut other, "Questions");
+    let updates = status(&mut other, "Com_update");
+    std::thread::scope(|scope| {
+        let server = &server;
+        let plain: Vec<_> = (0..12).map(|_| scope.spawn(|| run(&mut session(server), ADD))).collect();
+        let in_transactions: Vec<_> = (0..4)
+            .map(|_| {
+                scope.spawn(|| {
+                    let mut own = session(server);
+                    must(&mut own, "BEGIN");
+                    must(&mut own, "INSERT INTO t VALUES (CONNECTION_ID() + 100, 1)");
+                    let mut statement = own.prepare(ADD.as_bytes()).unwrap();
+                    assert_eq!(own.execute(&mut statement, &[]).unwrap().finish().unwrap().affected_rows, 1);
+                    run(&mut own, "COMMIT")
+                })
+            })
+            .collect();
+        wait_for(&mut other, "Statements_taken_back", 13);
+        assert_eq!(status(&mut other, "Innodb_row_lock_current_waits"), 3);
+        // Others are served, and those who wait without a thread are heard and seen.
+        must(&mut other, "UPDATE t SET n = n + 1 WHERE id = 2");
+        let shown = "SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE COMMAND IN ('Query', 'Execute') AND INFO LIKE 'UPDATE t SET n = n + 1 WHERE id = 1'";
+        assert_eq!(one(&mut other, shown), "16");
+        let mut late = session(server);
+        must(&mut late, "SET innodb_lock_wait_timeout = 1");
+        assert_eq!(number_of(run(&mut late, ADD)), 1205);
+        let mut killed = session(server);
+        let id = killed.connection_id();
+        let taken_back = status(&mut other, "Statements_taken_back");
+        let killed = scope.spawn(move || (number_of(run(&mut killed, ADD)), one(&mut killed, "SELECT 7")));
+        wait_for(&mut other, "Statements_taken_back", taken_back + 1);
+        must(&mut other, &format!("KILL QUERY {id}"));
+        assert_eq!(killed.join().unwrap(), (1317, "7".to_owned()));
+        // What cannot be given again is refused.
+        must(&mut late, "SET innodb_lock_wait_timeout = 50");
+        assert_eq!(number_of(run(&mut late, "CALL add_one()")), 1135);
+        must(&mut holder, "COMMIT");
+        for thread in plain {
+            assert_eq!(thread.join().unwrap().unwrap(), 1);
+        }
+        for thread in in_transactions {
+            thread.join().unwrap().unwrap();
+        }
+    });
+    assert_eq!(one(&mut other, "SELECT n FROM t WHERE id = 1"), "17");
+    assert_eq!(one(&mut other, "SELECT COUNT(*) FROM t WHERE id > 2"), "4");
+    // Each counted once: 16, those of `other` at the row beside, too late, killed, refused.
+    assert_eq!(status(&mut other, "Com_update") - updates, 16 + 4);
+    assert!(status(&mut other, "Questions") > questions);
+    assert_eq!(status(&mut other, "Innodb_row_lock_current_waits"), 0);
+    drop((holder, other));
+    server.stop();
+}
+
+/// A definition that waits for a transaction, and everybody behind it.
+#[test]
+fn more_wait_for_a_table_than_there_are_threads_for() {
+    let (server, mut other) = server();
+    let mut holder = session(&server);
+    must(&mut holder, "BEGIN");
+    must(&mut holder, "SELECT * FROM t WHERE id = 2 FOR UPDATE");
+    std::thread::scope(|scope| {
+        let server = &server;
+        let definer = scope.spawn(|| run(&mut session(server), "ALTER TABLE t ADD COLUMN m INT"));
+        // It keeps newcomers out as soon as it waits.
+        let start = Instant::now();
+        must(&mut other, "SET lock_wait_timeout = 1");
+        while run(&mut other, "DO (SELECT COUNT(*) FROM t)").is_ok() {
+            assert!(start.elapsed() < Duration::from_secs(60));
+        }
+        let users: Vec<_> = (0..10).map(|_| scope.spawn(|| run(&mut session(server), ADD))).collect();
+        wait_for(&mut other, "Statements_taken_back", 7);
+        must(&mut holder, "COMMIT");
+        definer.join().unwrap().unwrap();
+        for user in users {
+            assert_eq!(user.join().unwrap().unwrap(), 1);
+        }
+    });
+    assert_eq!(one(&mut other, "SELECT n FROM t WHERE id = 1"), "10");
+    drop((holder, other));
+    server.stop();
+}
+
+/// One turn for each group: long computations take turns, and short statements wait for none of them.
+#[test]
+fn long_computations_take_turns() {
+    let server = Server::start(&["--skip-ssl", "--worker-groups=1", "--innodb-thread-concurrency=1"]);
+    let mut other = server.root();
+    std::thread::sleep(Duration::from_millis(1_200)); // The number is taken over once a second.
+    let long = "WITH RECURSIVE r (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM r WHERE i < 60000) SELECT COUNT(*) FROM r a WHERE i > 0";
+    std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..4)
+            .map(|_| {
+                scope.spawn(|| {
+                    let mut own = server.root();
+                    must(&mut own, "SET cte_max_recursion_depth = 100000");
+                    one(&mut own, long)
+                })
+            })
+            .collect();
+        wait_for(&mut other, "Statements_queued", 1);
+        for thread in threads {
+            assert_eq!(thread.join().unwrap(), "60000");
+        }
+    });
+    assert_eq!(one(&mut other, "SELECT @@innodb_thread_concurrency"), "1");
+    server.stop();
+}
