@@ -114,6 +114,8 @@ class Bench:
         json_file = self.path(".last.json")
         shown = lambda path: os.path.relpath(path, ROOT) if path.startswith(ROOT + os.sep) else path
         if words and words[0] == "run":
+            if "--schema" not in options:
+                command += ["--schema", "invar_lab"]
             command += ["--quiet", "--json", shown(json_file)]
             if with_html:
                 command += ["--html", shown(self.path(".html"))]

@@ -46,7 +46,7 @@ def invar(given, address, connections, folder):
     with open(scenario, "w") as file:
         file.write(text)
     place = f"127.0.0.1:{given.port}" if address == "tcp" else given.socket.replace("/", "%2F")
-    run([given.invar, "lab", "run", scenario, "--server", f"a=mysql://root@{place}", "--connections", str(connections),
+    run([given.invar, "lab", "run", scenario, "--schema", "invar_lab", "--server", f"a=mysql://root@{place}", "--connections", str(connections),
          "--rounds", "1,1", "--no-twin", "--time-budget", str(given.seconds * 2), "--quiet", "--json", out])
     with open(out) as file:
         blocks = [block for block in json.load(file)["blocks"] if not block.get("invalid")]

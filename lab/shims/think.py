@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Measures how long real drivers think within an operation, beside their profiles, which do not think yet.
+"""Measures how long real drivers think within an operation: for `think` of crates/lab/src/load/profile.rs.
 
 think.py INVAR mysql://user:password@host:port [PROFILE...]
 
 Each driver, and its profile, runs single inserts, prepared, through `invar lab tap`, in turns. Printed are the tap's medians before
-COM_STMT_EXECUTE and COM_STMT_CLOSE, and the difference. Where EXECUTE is an operation's
+COM_STMT_EXECUTE and COM_STMT_CLOSE, and the driver's less the profile's plus what the profile has already. Where EXECUTE is an operation's
 first command its think time is that between operations and says nothing. Best on a quiet machine.
 """
 import json
@@ -20,7 +20,7 @@ def medians(invar, url, driver):
     tap = subprocess.Popen([invar, "lab", "tap", "--to", url, "--json"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     place = tap.stderr.readline().split()[-1]
     through = url.rsplit("@", 1)[0] + "@" + place
-    ran = subprocess.run([invar, "lab", "run", "insert", "--server", f"a={through}", "--driver", driver, "--protocol", "prepared",
+    ran = subprocess.run([invar, "lab", "run", "insert", "--schema", "invar_lab", "--server", f"a={through}", "--driver", driver, "--protocol", "prepared",
                           "--only-timing", "--no-twin", "--rounds", "2,2", "--time-budget", "2", "--quiet"], capture_output=True, text=True)
     tap.terminate()
     out, _ = tap.communicate()

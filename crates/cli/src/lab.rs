@@ -16,9 +16,9 @@ use crate::signals::Signals;
 const HELP: &str = "\
 invar lab: reproduce, compare, locate and name a slowdown on any servers that speak MySQL's protocol
 
-  invar lab doctor [--server URL]... [--json]
+  invar lab doctor [--server URL]... [--tls] [--json]
                           what can be measured here and of these servers, what each missing thing costs, how to get it
-  invar lab restore --server URL
+  invar lab restore --server URL [--tls]
                           puts global variables back that a run which died left changed on that server
   invar lab run SCENARIO --server NAME=mysql://... [--server ...]
                           a scenario against servers; see invar lab run --help
@@ -27,7 +27,7 @@ invar lab: reproduce, compare, locate and name a slowdown on any servers that sp
   invar lab list          the scenarios that come along; list ID prints one, to make another of
   invar lab drivers       profiles of drivers, and which real drivers can be run here
   invar lab show FILE     the evidence of a run kept as JSON: which arms, how many blocks
-  invar lab report FILE [--html FILE] [--markdown FILE]
+  invar lab report FILE [--html FILE] [--markdown FILE] [--svg DIR]
                           draws a kept run again; the exit code is that of its verdict
   invar lab tap --to URL  stands between any client and a server and says where the time of each command went; tap --help
   invar lab kb list       the known causes; kb show ID prints one, kb test holds each to its example
@@ -101,7 +101,8 @@ pub(crate) fn run(words: &[String]) -> ExitCode {
         },
         ["show", file] => show(file),
         ["doctor", ref rest @ ..] => doctor(rest),
-        ["restore", "--server", url] => restore(url),
+        ["restore", "--server", url] => restore(url, false),
+        ["restore", "--server", url, "--tls"] | ["restore", "--tls", "--server", url] => restore(url, true),
         ["kb", ref rest @ ..] => known_causes(rest),
         ["report", file, ref rest @ ..] => match report(file, rest) {
             Ok(code) => return ExitCode::from(code),
@@ -146,11 +147,12 @@ fn say_outcomes(outcomes: &[(String, journal::Outcome)]) {
 
 fn doctor(words: &[&str]) -> Result<(), String> {
     let mut urls = Vec::new();
-    let mut as_json = false;
+    let (mut as_json, mut with_tls) = (false, false);
     let mut words = words.iter();
     while let Some(word) = words.next() {
         match *word {
             "--json" => as_json = true,
+            "--tls" => with_tls = true,
             "--server" => {
                 let url = words.next().ok_or("--server needs mysql://user:password@host:port")?;
                 urls.push((*url).to_owned());
@@ -158,7 +160,7 @@ fn doctor(words: &[&str]) -> Result<(), String> {
             other => return Err(format!("doctor: unknown option '{other}'")),
         }
     }
-    let report = lab::host::doctor::examine(&Tools::default(), &urls);
+    let report = lab::host::doctor::examine(&Tools::default(), &urls, with_tls);
     if as_json {
         println!("{}", serde_json::to_string_pretty(&report).map_err(|error| error.to_string())?);
     } else {
@@ -167,9 +169,12 @@ fn doctor(words: &[&str]) -> Result<(), String> {
     Ok(())
 }
 
-fn restore(url: &str) -> Result<(), String> {
+fn restore(url: &str, with_tls: bool) -> Result<(), String> {
     let say = |error: &dyn std::fmt::Display| error.to_string();
-    let options = client::Options::from_url(url).map_err(|error| say(&error))?;
+    let mut options = client::Options::from_url(url).map_err(|error| say(&error))?;
+    if with_tls {
+        options.tls = client::Tls::Required(client::unverified_tls());
+    }
     let mut connection = client::Connection::connect(&options).map_err(|error| say(&error))?;
     let server = UnderTest::describe("server", &options, &mut connection).map_err(|error| say(&error))?;
     let folder = journal::default_folder();
@@ -197,9 +202,20 @@ fn report(file: &str, options: &[&str]) -> Result<u8, String> {
     print!("{}", lab::report::terminal::text(&run, colour));
     for option in options.chunks(2) {
         let (path, text) = match option {
+            ["--svg", folder] => {
+                let folder = std::path::Path::new(folder);
+                run::make_folder(folder)?;
+                run::save_drawings(folder, &run)?;
+                continue;
+            }
             ["--html", path] => (path, lab::report::html::page(&run, &lab::report::flames::figures(&run))),
             ["--markdown", path] => (path, lab::report::markdown::text(&run)),
-            _ => return Err(format!("'{}': expected --html FILE or --markdown FILE", option.join(" "))),
+            _ => {
+                return Err(format!(
+                    "'{}': expected --html FILE, --markdown FILE or --svg DIR",
+                    option.join(" ")
+                ));
+            }
         };
         std::fs::write(path, text).map_err(|error| format!("{path}: {error}"))?;
     }

@@ -39,7 +39,11 @@ block_ms = 100
 
 fn lab(words: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_invar"));
-    command.args(["lab", "run"]).args(words).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+        .args(["lab", "run", "--schema=invar_lab"])
+        .args(words)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
     command
 }
 
@@ -157,7 +161,7 @@ fn a_bench_appends_to_its_history_and_draws_it() {
     let bench = |more: &[&str]| {
         let mut command = Command::new(env!("CARGO_BIN_EXE_invar"));
         command
-            .args(["lab", "bench", "--quiet", "--commit=abc", "--history"])
+            .args(["lab", "bench", "--schema=invar_lab", "--quiet", "--commit=abc", "--history"])
             .arg(&history)
             .arg("--page")
             .arg(&page);

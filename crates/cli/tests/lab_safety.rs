@@ -48,6 +48,14 @@ fn scenario(folder: &Path) -> String {
     path.to_string_lossy().into_owned()
 }
 
+/// A run that is over in seconds.
+fn short_run(server: &Server, folder: &Path) -> Command {
+    let (scenario, server) = (scenario(folder), option(server));
+    let words =
+        ["run", "--schema=invar_lab", &scenario, &server, "--time-budget=1", "--rounds=2,2", "--quiet"];
+    lab(&words, folder)
+}
+
 fn ask(options: &Options, sql: &str) -> Option<String> {
     let mut connection = Connection::connect(options).expect("the server is there");
     lab::server::ask_one(&mut connection, sql).expect("it answers")
@@ -63,8 +71,15 @@ fn has_schema(options: &Options) -> bool {
 
 /// Starts a run that changes a global variable and waits until it is in its third round.
 fn in_the_midst(server: &Server, folder: &Path, json: &str) -> Child {
-    let words =
-        ["run", &scenario(folder), &option(server), "--allow-global", "--time-budget=60", "--rounds=50"];
+    let words = [
+        "run",
+        "--schema=invar_lab",
+        &scenario(folder),
+        &option(server),
+        "--allow-global",
+        "--time-budget=60",
+        "--rounds=50",
+    ];
     let mut child = lab(&words, folder).args(["--json", json]).spawn().expect("it starts");
     let mut lines = BufReader::new(child.stderr.take().expect("piped")).lines();
     assert!(lines.by_ref().any(|line| line.is_ok_and(|line| line.starts_with("round 2"))), "it measures");
@@ -123,9 +138,7 @@ fn after_kill_9_restore_puts_variables_back_and_the_next_run_takes_the_data_away
     let again = lab(&["restore", "--server", &url], folder.path()).output().expect("it runs");
     assert!(String::from_utf8_lossy(&again.stdout).contains("nothing was left changed"));
 
-    let words =
-        ["run", &scenario(folder.path()), &option(&server), "--time-budget=1", "--rounds=2,2", "--quiet"];
-    let out = lab(&words, folder.path()).output().expect("it runs");
+    let out = short_run(&server, folder.path()).output().expect("it runs");
     assert!(!failed(out.status), "{}", String::from_utf8_lossy(&out.stderr));
     assert!(!has_schema(&server.options()), "the marked schema of the dead run is gone too");
     server.stop();
@@ -135,9 +148,7 @@ fn after_kill_9_restore_puts_variables_back_and_the_next_run_takes_the_data_away
 fn a_full_disk_loses_neither_report_nor_evidence() {
     let server = Server::start(&["--skip-ssl"]);
     let folder = tempfile::tempdir().expect("a folder");
-    let words =
-        ["run", &scenario(folder.path()), &option(&server), "--time-budget=1", "--rounds=2,2", "--quiet"];
-    let out = lab(&words, folder.path()).arg("--json=/dev/full").output().expect("it runs");
+    let out = short_run(&server, folder.path()).arg("--json=/dev/full").output().expect("it runs");
     let said = String::from_utf8_lossy(&out.stderr);
     assert!(failed(out.status) && said.lines().count() == 1, "{said}");
     assert!(said.contains("/dev/full: No space left on device"), "{said}");
@@ -148,7 +159,7 @@ fn a_full_disk_loses_neither_report_nor_evidence() {
 
     // A place that takes nothing is known before anything is measured.
     let nowhere = folder.path().join("none").join("run.json");
-    let began = lab(&words, folder.path()).arg("--html").arg(&nowhere).output().expect("it runs");
+    let began = short_run(&server, folder.path()).arg("--html").arg(&nowhere).output().expect("it runs");
     assert!(failed(began.status) && began.stdout.is_empty(), "nothing was run");
     assert!(String::from_utf8_lossy(&began.stderr).contains("No such file or directory"));
     server.stop();
@@ -170,7 +181,7 @@ fn a_user_who_may_not_is_told_what_and_nothing_is_left() {
         assert!(said.contains("server it (mysql://reader@"), "{said}");
     };
     let path = scenario(folder.path());
-    refused(&["run", &path, &reader, "--quiet"], "denied");
+    refused(&["run", "--schema=invar_lab", &path, &reader, "--quiet"], "denied");
     assert!(!has_schema(&server.options()));
     // One who may make the schema, but not set variables.
     root.run(b"GRANT ALL ON `invar_lab%`.* TO reader").expect("root may");
@@ -182,7 +193,16 @@ fn a_user_who_may_not_is_told_what_and_nothing_is_left() {
 
 /// SET GLOBAL is refused: the run ends early, names the statement and leaves nothing.
 fn refused_or_kept(path: &str, reader: &str, folder: &Path) {
-    let words = ["run", path, reader, "--allow-global", "--quiet", "--time-budget=1", "--rounds=2,2"];
+    let words = [
+        "run",
+        "--schema=invar_lab",
+        path,
+        reader,
+        "--allow-global",
+        "--quiet",
+        "--time-budget=1",
+        "--rounds=2,2",
+    ];
     let out = lab(&words, folder).output().expect("it runs");
     let said = String::from_utf8_lossy(&out.stderr);
     assert!(failed(out.status), "{said}");

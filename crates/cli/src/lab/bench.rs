@@ -11,6 +11,7 @@ use lab::evidence::Metric;
 use lab::matrix::Progress;
 use lab::report::judgement_name;
 use lab::report::words::{self, digits};
+use lab::server::variables;
 
 /// Seconds for the whole set unless told otherwise.
 const TIME_BUDGET_S: u64 = 600;
@@ -21,7 +22,7 @@ const EXIT_INCOMPLETE: u8 = 2;
 
 /// What `invar lab bench --help` says.
 pub(super) const HELP: &str = "\
-invar lab bench --server NAME=mysql://user:password@host:port [--server ...] [options]
+invar lab bench --server NAME=mysql://user:password@host:port [--server ...] --schema NAME [options]
 
 Runs a fixed set on each server in turn: point-select (prepared, text), read-only, read-write, insert and update-index with 1 and
 16 connections, the five incidents, and one load over 1 to 128 connections. The first server is judged against the others.
@@ -32,7 +33,8 @@ Runs a fixed set on each server in turn: point-select (prepared, text), read-onl
   --page FILE       draws the history (or, without one, this run) as HTML; alone, without servers, it draws and runs nothing
   --json FILE       the run alone
   --commit ID       what the judged server was built from (asked of git in this folder)
-  --schema NAME     schema for the data (invar_lab); made, marked and taken away again
+  --schema NAME     the one schema it writes into: made, marked, and taken away again
+  --tls             all connections inside TLS, for servers that demand it
   --quiet           no progress
 
 Exit codes: 0 slower in nothing, 1 slower than a rival in something, 2 bad use, or parts of the set are missing";
@@ -57,13 +59,30 @@ pub(super) fn run(words: &[&str]) -> Result<u8, String> {
         std::fs::write(drawn, page::page(&rows)).map_err(|error| file(drawn, error))?;
         return Ok(0);
     }
+    if options.asked.schema.is_empty() {
+        return Err(super::run::NO_SCHEMA.to_owned());
+    }
     for path in [&options.history, &options.page, &options.json].into_iter().flatten() {
         super::run::check_writable(path)?;
     }
     let is_terminal = std::io::stderr().is_terminal();
+    let mut noted: Vec<String> = Vec::new();
     let row = lab::bench::run(&options.asked, &mut |part, progress| {
-        if !options.is_quiet {
-            tell(part, progress, is_terminal);
+        if options.is_quiet {
+            return;
+        }
+        let note = match progress {
+            Progress::Note(said) => super::run::plain(said),
+            Progress::Confound(setting) => {
+                let how = super::run::plain(&variables::remedy(setting));
+                format!("CONFOUND {}; ratios may owe to it; to be without it: {how}", words::setting(setting))
+            }
+            progress => return tell(part, progress, is_terminal),
+        };
+        // Every part finds the same settings: once is enough.
+        if !noted.contains(&note) {
+            eprintln!("{}{note}", if is_terminal { "\r\x1b[K" } else { "" });
+            noted.push(note);
         }
     })
     .map_err(|error| error.to_string())?;
@@ -108,8 +127,9 @@ fn read(words: &[&str]) -> Result<Options, String> {
             servers: Vec::new(),
             only: Vec::new(),
             time_budget: Duration::from_secs(TIME_BUDGET_S),
-            schema: "invar_lab".to_owned(),
+            schema: String::new(),
             commit: String::new(),
+            with_tls: false,
         },
         history: None,
         page: None,
@@ -149,6 +169,7 @@ fn read(words: &[&str]) -> Result<Options, String> {
             "--json" => options.json = Some(PathBuf::from(value()?)),
             "--commit" => value()?.clone_into(&mut asked.commit),
             "--schema" => value()?.clone_into(&mut asked.schema),
+            "--tls" => asked.with_tls = true,
             "--quiet" => options.is_quiet = true,
             unknown => return Err(format!("unknown option {unknown}; see invar lab bench --help")),
         }
@@ -185,7 +206,12 @@ fn tell(part: &str, progress: &Progress<'_>, is_terminal: bool) {
         Progress::Block { round, arm, left, .. } if is_terminal => {
             write!(err, "\r\x1b[K{part}: round {}, {} s left  {arm}", round + 1, left.as_secs())
         }
-        Progress::Rows(..) | Progress::Pass { .. } | Progress::Block { .. } => Ok(()),
+        // Those are told elsewhere, or too often.
+        Progress::Note(_)
+        | Progress::Confound(_)
+        | Progress::Rows(..)
+        | Progress::Pass { .. }
+        | Progress::Block { .. } => Ok(()),
     };
     let _ = err.flush();
 }

@@ -6,16 +6,21 @@ use std::time::Duration;
 
 use lab::matrix::cell::Choice;
 use lab::matrix::{MatrixError, Progress, Request};
+use lab::report::{terminal, words};
 use lab::scenario::{Protocol, Scenario, shipped};
+use lab::server::variables;
 
 /// Seconds of measuring unless told otherwise.
 const TIME_BUDGET_S: u64 = 120;
 /// Rounds at least, time permitting, and at most.
 const ROUNDS: (usize, usize) = (10, 60);
 
+/// Without leave to write, nothing is written.
+pub(super) const NO_SCHEMA: &str = "its data needs a schema of its own on each server, which it makes and takes away again: name it, as in --schema invar_lab";
+
 /// What `invar lab run --help` says.
 pub(super) const HELP: &str = "\
-invar lab run SCENARIO --server NAME=mysql://user:password@host:port [--server ...] [options]
+invar lab run SCENARIO --server NAME=mysql://user:password@host:port [--server ...] --schema NAME [options]
 
 SCENARIO is an id of `invar lab list` or a TOML file (docs/lab.md). The first server is what the others are compared with.
 
@@ -26,9 +31,12 @@ SCENARIO is an id of `invar lab list` or a TOML file (docs/lab.md). The first se
   --connections N[,N] this many connections       --no-twin               do not run the first arm twice
   --faith             only hold driver profiles against the real drivers they imitate, at one pace; --driver names profiles
   --allow-pin         with --faith: client on one core, servers on the others; put back at the end
-  --schema NAME       schema for the data (invar_lab); made, marked and taken away again
+  --schema NAME       the one schema it writes into: made, marked, and taken away again; nothing is written without a name
   --keep-data         leave the data there        --allow-global          set global variables; they are put back
+  --accept NAME[,..]  settings that may differ: the verdict is about the servers as they are set
+  --tls               all connections inside TLS, for servers that demand it; certificates are not verified
   --json FILE         keep the evidence           --html FILE, --markdown FILE   reports to look at
+  --svg DIR           each drawing (matrix, layers, latency, growth, flame graphs ...) as a file of its own in there
   --quiet             no progress
 
 Exit codes: 0 no difference, 1 a regression, 2 bad use or a failed run, 3 inconclusive, 4 the servers' results differ";
@@ -39,6 +47,7 @@ struct Asked {
     json: Option<PathBuf>,
     html: Option<PathBuf>,
     markdown: Option<PathBuf>,
+    svg: Option<PathBuf>,
     is_quiet: bool,
 }
 
@@ -49,7 +58,14 @@ pub(super) fn run(words: &[&str]) -> Result<u8, String> {
     for path in files.into_iter().flatten() {
         check_writable(path)?;
     }
-    let mut teller = Teller { is_quiet: asked.is_quiet, is_terminal: std::io::stderr().is_terminal() };
+    if let Some(folder) = &asked.svg {
+        make_folder(folder)?;
+    }
+    let mut teller = Teller {
+        is_quiet: asked.is_quiet,
+        is_terminal: std::io::stderr().is_terminal(),
+        budget: asked.request.time_budget,
+    };
     let run =
         lab::matrix::run(&asked.request, &mut |progress| teller.tell(progress)).map_err(
             |error| match error {
@@ -59,7 +75,7 @@ pub(super) fn run(words: &[&str]) -> Result<u8, String> {
         )?;
     teller.end();
     // What was found is shown even where it cannot be kept.
-    print!("{}", lab::report::terminal::text(&run, std::io::stdout().is_terminal()));
+    print!("{}", terminal::text(&run, std::io::stdout().is_terminal()));
     if let Some(why) = &run.incomplete {
         eprintln!("invar lab: the run ended early, what was measured is kept: {why}");
     }
@@ -72,7 +88,28 @@ pub(super) fn run(words: &[&str]) -> Result<u8, String> {
     if let Some(path) = &asked.markdown {
         save(path, &lab::report::markdown::text(&run))?;
     }
+    if let Some(folder) = &asked.svg {
+        save_drawings(folder, &run)?;
+    }
     Ok(lab::matrix::exit_code(&run))
+}
+
+/// Makes a folder for drawings and sees that files can be made in it.
+pub(super) fn make_folder(folder: &Path) -> Result<(), String> {
+    let trial = folder.join(format!(".invar-lab-{}", std::process::id()));
+    std::fs::create_dir_all(folder)
+        .and_then(|()| std::fs::write(&trial, ""))
+        .and_then(|()| std::fs::remove_file(&trial))
+        .map_err(|error| format!("{}: {error}", folder.display()))
+}
+
+/// Writes each drawing of a run into a folder, one file each.
+pub(super) fn save_drawings(folder: &Path, run: &lab::evidence::Run) -> Result<(), String> {
+    for drawing in lab::report::drawings::all(run) {
+        let path = folder.join(drawing.name + ".svg");
+        std::fs::write(&path, drawing.svg).map_err(|error| format!("{}: {error}", path.display()))?;
+    }
+    Ok(())
 }
 
 /// Whether a result can be kept there: better known before minutes of measuring than after. What is there stays.
@@ -110,8 +147,9 @@ fn read(words: &[&str]) -> Result<Asked, String> {
     let mut choice = Choice::default();
     let mut time_budget = Duration::from_secs(TIME_BUDGET_S);
     let mut rounds = ROUNDS;
-    let mut schema = "invar_lab".to_owned();
-    let (mut json, mut html, mut markdown) = (None, None, None);
+    let mut schema = None;
+    let (mut json, mut html, mut markdown, mut svg) = (None, None, None, None);
+    let (mut accepted, mut with_tls) = (Vec::new(), false);
     let (mut allow_global, mut keep_data, mut with_twin, mut is_quiet) = (false, false, true, false);
     let (mut only_timing, mut faith, mut allow_pin) = (false, false, false);
     let mut shown = vec!["invar lab run".to_owned()];
@@ -177,14 +215,24 @@ fn read(words: &[&str]) -> Result<Asked, String> {
                 Some(value.to_owned())
             }
             "--schema" => {
-                schema = value()?.to_owned();
-                Some(schema.clone())
+                schema = Some(value()?.to_owned());
+                schema.clone()
             }
-            "--json" | "--html" | "--markdown" => {
+            "--accept" => {
+                let value = value()?;
+                accepted.extend(value.split(',').map(|name| name.replace('-', "_")));
+                Some(value.to_owned())
+            }
+            "--tls" => {
+                with_tls = true;
+                None
+            }
+            "--json" | "--html" | "--markdown" | "--svg" => {
                 let path = value()?;
                 *match option {
                     "--json" => &mut json,
                     "--html" => &mut html,
+                    "--svg" => &mut svg,
                     _ => &mut markdown,
                 } = Some(PathBuf::from(path));
                 Some(path.to_owned())
@@ -237,18 +285,20 @@ fn read(words: &[&str]) -> Result<Asked, String> {
         scenario: scenario(name)?,
         servers,
         choice,
-        schema,
+        schema: schema.ok_or(NO_SCHEMA)?,
         allow_global,
         keep_data,
         with_twin,
         only_timing,
         faith,
         allow_pin,
+        accepted,
+        with_tls,
         time_budget,
         rounds,
         command: shown.join(" "),
     };
-    Ok(Asked { request, json, html, markdown, is_quiet })
+    Ok(Asked { request, json, html, markdown, svg, is_quiet })
 }
 
 /// `NAME=mysql://...`
@@ -287,6 +337,7 @@ fn protocol(name: &str) -> Result<Protocol, String> {
 struct Teller {
     is_quiet: bool,
     is_terminal: bool,
+    budget: Duration,
 }
 
 impl Teller {
@@ -295,18 +346,29 @@ impl Teller {
             return;
         }
         let mut err = std::io::stderr().lock();
+        let clear = if self.is_terminal { "\r\x1b[K" } else { "" };
         // Who does not listen to progress misses nothing.
         let _ = match progress {
             Progress::Stage(what) if self.is_terminal => write!(err, "\r\x1b[K{what}"),
             Progress::Stage(what) => writeln!(err, "{what}"),
+            // It stays above the line that is written over again.
+            Progress::Note(said) => writeln!(err, "{clear}{}", plain(said)),
+            Progress::Confound(setting) => writeln!(err, "{clear}CONFOUND {}", words::setting(setting))
+                .and_then(|()| {
+                    let how = plain(&variables::remedy(setting));
+                    writeln!(err, "  so there will be no verdict; to get one: {how}")
+                })
+                .and_then(|()| {
+                    writeln!(err, "  or compare the servers as they are set: --accept {}", setting.name)
+                }),
             Progress::Rows(done, all) if self.is_terminal => {
                 write!(err, "\r\x1b[Kloading data: {done} of {all} rows")
             }
             Progress::Rows(..) => Ok(()),
-            Progress::Pass { what, left } => {
-                let line = format!("{what}; at most {} s left", left.as_secs());
-                if self.is_terminal { write!(err, "\r\x1b[K{line}") } else { writeln!(err, "{line}") }
+            Progress::Pass { what, left } if self.is_terminal => {
+                write!(err, "{clear}{}", terminal::progress(self.budget, *left, what))
             }
+            Progress::Pass { what, left } => writeln!(err, "{what}; at most {} s left", left.as_secs()),
             Progress::Block { round, arm, block, left } => {
                 let what = match &block.invalid {
                     Some(why) => format!("invalid: {why}"),
@@ -316,11 +378,11 @@ impl Teller {
                         duration(block.latency.p50_ns as f64)
                     ),
                 };
-                let line = format!("round {}, {arm}: {what}; at most {} s left", round + 1, left.as_secs());
+                let line = format!("round {}, {arm}: {what}", round + 1);
                 if self.is_terminal {
-                    write!(err, "\r\x1b[K{line}")
+                    write!(err, "{clear}{}", terminal::progress(self.budget, *left, &line))
                 } else if block.invalid.is_some() || block.position == 0 {
-                    writeln!(err, "{line}")
+                    writeln!(err, "{line}; at most {} s left", left.as_secs())
                 } else {
                     Ok(())
                 }
@@ -334,6 +396,11 @@ impl Teller {
             eprint!("\r\x1b[K");
         }
     }
+}
+
+/// Words of a server must not drive somebody's terminal.
+pub(super) fn plain(text: &str) -> String {
+    text.chars().map(|letter| if letter.is_control() { ' ' } else { letter }).collect()
 }
 
 fn duration(ns: f64) -> String {
@@ -362,16 +429,27 @@ mod tests {
             "3,4",
             "--no-twin",
             "--json=x.json",
+            "--svg",
+            "drawn",
+            "--accept",
+            "log-bin,innodb_buffer_pool_size",
+            "--tls",
             "--connections",
             "1,8",
+            "--schema",
+            "mine",
         ];
         let asked = read(&words).unwrap();
+        assert_eq!(asked.request.schema, "mine");
         assert_eq!(asked.request.servers[1].0, "new");
         assert_eq!(
             (asked.request.rounds, asked.request.choice.connections.as_slice()),
             ((3, 4), &[1, 8][..])
         );
         assert!(!asked.request.with_twin && !asked.request.allow_global);
+        assert_eq!(asked.svg.as_deref(), Some(Path::new("drawn")));
+        assert_eq!(asked.request.accepted, ["log_bin", "innodb_buffer_pool_size"]);
+        assert!(asked.request.with_tls);
         assert!(!asked.request.command.contains("secret"), "{}", asked.request.command);
         assert!(asked.request.command.contains("join --server old=mysql://root@127.0.0.1:3306"));
     }
@@ -390,6 +468,7 @@ mod tests {
             (vec!["join", good, "--frobnicate"], "unknown option --frobnicate"),
             (vec!["join", good, "--json"], "needs a value"),
             (vec!["join", good, "--protocol", "quic"], "expected text, prepared or auto"),
+            (vec!["join", good], "--schema invar_lab"),
         ] {
             let why = read(&words).map(|_| ()).unwrap_err();
             assert!(why.contains(want) && !why.contains('\n'), "{words:?}: {why}");

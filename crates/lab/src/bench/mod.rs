@@ -100,6 +100,8 @@ pub struct Asked {
     pub schema: String,
     /// Which source the judged server was built from.
     pub commit: String,
+    /// All connections inside TLS.
+    pub with_tls: bool,
 }
 
 /// Runs the set. What could not be run is named in [`Row::incomplete`].
@@ -142,6 +144,8 @@ pub fn run(asked: &Asked, hear: &mut dyn FnMut(&str, &Progress<'_>)) -> Result<R
             only_timing: true,
             faith: false,
             allow_pin: false,
+            accepted: Vec::new(),
+            with_tls: asked.with_tls,
             time_budget: Duration::from_secs_f64(share.max(PART_SECONDS_LEAST)),
             rounds: ROUNDS,
             command: "invar lab bench".to_owned(),

@@ -221,7 +221,7 @@ fn date(unix_ms: u64) -> String {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
     use crate::bench::row::{Figure, ServerRow};
 
@@ -252,10 +252,14 @@ mod tests {
         }
     }
 
+    /// Three rows: two of one machine, and one of another between them.
+    pub(crate) fn history() -> Vec<Row> {
+        vec![row("aaa", "m1", 10.0), row("bbb", "m2", 20.0), row("c<c", "m1", 15.0)]
+    }
+
     #[test]
     fn the_page_draws_rows_of_one_machine_and_counts_the_others() {
-        let rows = [row("aaa", "m1", 10.0), row("bbb", "m2", 20.0), row("c<c", "m1", 15.0)];
-        let page = page(&rows);
+        let page = page(&history());
         assert!(page.contains("2 runs drawn") && page.contains("; 1 runs of another machine or set are not"));
         assert!(page.contains("x0.50") && page.contains("<td>scan/16</td>"));
         assert!(page.contains("c&lt;c") && !page.contains("c<c") && !page.contains("bbb"));

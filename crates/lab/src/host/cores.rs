@@ -26,6 +26,13 @@ pub fn of_clients() -> Option<usize> {
     (0..CpuSet::MAX_CPU).rev().find(|&core| mine.is_set(core))
 }
 
+/// The cores that this process may use.
+#[must_use]
+pub fn all() -> Vec<usize> {
+    let Ok(mine) = sched_getaffinity(None) else { return Vec::new() };
+    (0..CpuSet::MAX_CPU).filter(|&core| mine.is_set(core)).collect()
+}
+
 /// Keeps the calling thread, and what it starts, to one core.
 ///
 /// # Errors
@@ -133,7 +140,7 @@ mod tests {
     #[test]
     fn a_process_is_put_back_as_it_was() {
         let Some(core) = of_clients() else {
-            eprintln!("LEFT OUT: one core only");
+            crate::left_out("threads kept to a core: there is one core only");
             return;
         };
         let mut child = std::process::Command::new("sleep").arg("60").spawn().unwrap();

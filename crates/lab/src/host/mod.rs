@@ -5,6 +5,7 @@
 //! | `process` | CPU, run-queue time, faults, memory of a process and its threads |
 //! | `machine` | what the machine is; pressure and stolen time |
 //! | `cores` | which cores threads may run on |
+//! | `awake` | cores that do not sleep |
 //! | `locate` | the process behind an address |
 //! | `stacks` | sampled stacks, their difference, flame graphs |
 //! | `probes` | how often functions are called |
@@ -15,6 +16,7 @@
 //! Nothing here is needed: a server elsewhere is measured through its protocol alone, and each missing figure is `None` with
 //! its reason.
 
+pub mod awake;
 pub mod cores;
 pub mod doctor;
 pub mod elf;

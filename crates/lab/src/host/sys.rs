@@ -1,5 +1,8 @@
 //! The few system calls that no safe crate offers.
-#![allow(unsafe_code, reason = "CPU clocks of other processes have no safe wrapper among the crates in use")]
+#![allow(
+    unsafe_code,
+    reason = "CPU clocks of other processes and scheduling classes have no safe wrapper among the crates in use"
+)]
 
 /// Nanoseconds of CPU of a process, threads that ended included; `None` if it is gone or closed to us.
 pub(crate) fn process_cpu_ns(pid: u32) -> Option<u64> {
@@ -104,4 +107,15 @@ pub(crate) fn free_bytes(folder: &std::path::Path) -> Option<u64> {
     // SAFETY: the path ends with a zero byte; the answer is a statvfs of ours, and all zeros is a valid one.
     let (done, answer) = unsafe { (libc::statvfs(path.as_ptr(), answer.as_mut_ptr()), answer.assume_init()) };
     (done == 0).then(|| answer.f_bavail * answer.f_frsize)
+}
+
+/// Gives the calling thread the class `SCHED_IDLE`: it runs where nothing else wants to.
+///
+/// # Errors
+/// The kernel's.
+pub(crate) fn make_this_thread_idle() -> std::io::Result<()> {
+    let parameters = libc::sched_param { sched_priority: 0 };
+    // SAFETY: the pointer is to parameters of ours, valid for the call; 0 is the calling thread.
+    let answer = unsafe { libc::sched_setscheduler(0, libc::SCHED_IDLE, &raw const parameters) };
+    if answer == 0 { Ok(()) } else { Err(std::io::Error::last_os_error()) }
 }

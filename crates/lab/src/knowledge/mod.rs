@@ -98,7 +98,10 @@ pub fn list(entries: &[Entry]) -> String {
 pub fn show(entry: &Entry) -> String {
     let mut out = format!("{}\n{}\n\nlayer    {}\n", entry.id, entry.title, entry.layer);
     if let Some(scenario) = &entry.scenario {
-        let _ = writeln!(out, "replay   invar lab run {scenario} --server old=URL --server new=URL");
+        let _ = writeln!(
+            out,
+            "replay   invar lab run {scenario} --server old=URL --server new=URL --schema invar_lab"
+        );
     }
     let _ = writeln!(out, "\n{}\n\nVersions", entry.story.trim());
     for version in &entry.versions {

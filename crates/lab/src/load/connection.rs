@@ -13,6 +13,7 @@ use std::collections::BTreeMap;
 use std::io::{ErrorKind, Read, Write};
 use std::os::fd::RawFd;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 
 use wire::client::{Event, ResultReader};
 use wire::packet::{Incoming, PacketReader, next_packet};
@@ -120,6 +121,18 @@ pub(crate) struct LoadConnection {
     /// When it did.
     pub(crate) sent_ns: u64,
     pub(crate) row_hash: Option<RowHash>,
+}
+
+/// Takes time as a driver does that computes: without giving the core away.
+#[inline]
+fn keep_busy(time: Duration) {
+    if time.is_zero() {
+        return;
+    }
+    let began = Instant::now();
+    while began.elapsed() < time {
+        std::hint::spin_loop();
+    }
 }
 
 impl LoadConnection {
@@ -392,6 +405,10 @@ impl LoadConnection {
         self.step += 1;
         if self.step >= self.end_step {
             return Ok(true);
+        }
+        // Only who has this connection alone can think without keeping others waiting.
+        if self.is_blocking {
+            keep_busy(plan.think(self.step));
         }
         Ok(!self.send(plan, serial, tally)?)
     }

@@ -1,13 +1,14 @@
 //! The commands of one operation, laid out once so that sending them is copying and filling in values.
 
 use std::ops::Range;
+use std::time::Duration;
 
 use wire::command::byte;
 use wire::parameter::PARAMETER_COUNT_AVAILABLE;
 use wire::{ColumnType, PacketBuffer};
 
 use crate::data::fill::{Fill, FillKind, Source, Value};
-use crate::load::profile::{self, Batches, Prepare, Profile, Values};
+use crate::load::profile::{self, Batches, Prepare, Profile, Think, Values};
 use crate::scenario::{Batch, Op, Protocol, Statement};
 
 /// A count of 0 in one set, before the text of a query where both sides agreed on attributes.
@@ -83,6 +84,7 @@ pub(crate) struct Plan {
     pub(crate) prepared_at_start: Vec<usize>,
     pub(crate) is_transaction: bool,
     values: Values,
+    think: Think,
 }
 
 /// What a command's bytes depend on besides the plan.
@@ -107,6 +109,7 @@ impl Plan {
             prepared_at_start: Vec::new(),
             is_transaction: op.transaction,
             values: profile.values,
+            think: profile.think,
         };
         if op.transaction {
             plan.fix(profile.begin);
@@ -245,6 +248,17 @@ impl Plan {
                 params: Vec::new(),
             });
         }
+    }
+
+    /// How long the driver thinks before a command that follows another of the same operation.
+    #[inline]
+    pub(crate) fn think(&self, step: usize) -> Duration {
+        let us = match self.steps.get(step) {
+            Some(Step::Execute(_)) => self.think.execute_us,
+            Some(Step::Close(_)) => self.think.close_us,
+            _ => 0,
+        };
+        Duration::from_micros(u64::from(us))
     }
 
     /// Appends one command as a packet.

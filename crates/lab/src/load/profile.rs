@@ -77,6 +77,16 @@ pub struct Login {
     pub query_attributes: bool,
 }
 
+/// How long a driver takes, within one operation, from an answer to the next command: medians through a tap, microseconds, less what
+/// our own client takes in the same place. Measured by `lab/shims/think.py`, of the version that the profile names.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct Think {
+    /// Before COM_STMT_EXECUTE.
+    pub execute_us: u32,
+    /// Before COM_STMT_CLOSE.
+    pub close_us: u32,
+}
+
 /// How a driver behaves.
 #[derive(Clone, Copy, Debug)]
 pub struct Profile {
@@ -100,7 +110,15 @@ pub struct Profile {
     pub commit: &'static [&'static str],
     /// What becomes of a batch.
     pub batches: Batches,
+    /// How long it thinks within an operation.
+    pub think: Think,
 }
+
+/// All four Connector/J that prepare for each call: 27 to 36 and 14 to 58 microseconds.
+const CONNECTOR_J_THINKS: Think = Think { execute_us: 30, close_us: 40 };
+
+/// Its operations have no command after another, or none that was measured.
+const NONE: Think = Think { execute_us: 0, close_us: 0 };
 
 /// Of our own client.
 const OWN: Values = Values {
@@ -153,6 +171,7 @@ const fn connector_j(
     (values, is_new): (Values, bool),
     cached: Prepare,
     asks: &'static str,
+    [think, cached_think]: [Think; 2],
 ) -> [Profile; 3] {
     let plain = Profile {
         name,
@@ -165,12 +184,14 @@ const fn connector_j(
         begin: &["SET autocommit=0"],
         commit: &["commit", "SET autocommit=1"],
         batches: Batches::Rows(Some(asks)),
+        think,
     };
     let cached = Profile {
         name: cached_name,
         about: "Connector/J with cachePrepStmts=true and room for every statement",
         prepare: cached,
         batches: Batches::Unknown,
+        think: cached_think,
         ..plain
     };
     let rewrite = Profile {
@@ -196,6 +217,7 @@ const CJ_5_1_49: [Profile; 3] = connector_j(
     (Values { is_quote_escaped: true, ..CONNECTOR_J }, false),
     Prepare::Once,
     "select @@session.{read_only}",
+    [CONNECTOR_J_THINKS, NONE],
 );
 const CJ_8_0_22: [Profile; 3] = connector_j(
     ["cj-8.0.22", "cj-8.0.22-cached", "cj-8.0.22-rewrite"],
@@ -208,6 +230,7 @@ const CJ_8_0_22: [Profile; 3] = connector_j(
     (CONNECTOR_J, false),
     Prepare::OnceWithReset,
     "SELECT @@session.{read_only}",
+    [CONNECTOR_J_THINKS, NONE],
 );
 const CJ_8_0_33: [Profile; 3] = connector_j(
     ["cj-8.0.33", "cj-8.0.33-cached", "cj-8.0.33-rewrite"],
@@ -219,6 +242,7 @@ const CJ_8_0_33: [Profile; 3] = connector_j(
     (CONNECTOR_J_NEW, true),
     Prepare::OnceWithReset,
     "SELECT @@session.{read_only}",
+    [CONNECTOR_J_THINKS, NONE],
 );
 const CJ_8_3_0: [Profile; 3] = connector_j(
     ["cj-8.3.0", "cj-8.3.0-cached", "cj-8.3.0-rewrite"],
@@ -230,6 +254,7 @@ const CJ_8_3_0: [Profile; 3] = connector_j(
     (CONNECTOR_J_NEW, true),
     Prepare::Once,
     "SELECT @@session.{read_only}",
+    [CONNECTOR_J_THINKS, NONE],
 );
 
 const NATIVE: Profile = Profile {
@@ -249,6 +274,7 @@ const NATIVE: Profile = Profile {
     begin: &["BEGIN"],
     commit: &["COMMIT"],
     batches: Batches::Rows(None),
+    think: NONE,
 };
 
 const MARIADB_JAVA: Profile = Profile {
@@ -269,6 +295,7 @@ const MARIADB_JAVA: Profile = Profile {
     begin: &["set autocommit=0"],
     commit: &["COMMIT", "set autocommit=1"],
     batches: Batches::Unknown,
+    think: NONE,
 };
 
 const GO: Profile = Profile {
@@ -290,6 +317,7 @@ const GO: Profile = Profile {
     begin: &["START TRANSACTION"],
     commit: &["COMMIT"],
     batches: Batches::Unknown,
+    think: Think { execute_us: 38, close_us: 45 },
 };
 
 const PYMYSQL: Profile = Profile {
@@ -303,6 +331,7 @@ const PYMYSQL: Profile = Profile {
     begin: &["BEGIN"],
     commit: &["COMMIT"],
     batches: Batches::Unknown,
+    think: NONE,
 };
 
 const MYSQL2: Profile = Profile {
@@ -328,6 +357,7 @@ const MYSQL2: Profile = Profile {
     begin: &["START TRANSACTION"],
     commit: &["COMMIT"],
     batches: Batches::Unknown,
+    think: NONE,
 };
 
 /// All profiles, the native one first.

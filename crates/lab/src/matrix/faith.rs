@@ -14,6 +14,7 @@ use super::stage::{Ran, Stage, Wanted};
 use super::{MatrixError, Progress};
 use crate::data::random::Random;
 use crate::evidence::{Arm, FaithWord};
+use crate::host::awake::Awake;
 use crate::host::cores::{self, Pinned};
 use crate::load::faith;
 use crate::load::shim::Real;
@@ -78,6 +79,7 @@ impl Stage<'_> {
             }
         }
         let _pinned = self.keep_apart();
+        let _awake = self.keep_awake();
         for pair in &pairs {
             self.find_pace(pair, hear)?;
         }
@@ -129,6 +131,21 @@ impl Stage<'_> {
             Err(error) => {
                 self.warn(format!("client and server share their cores: {error}"));
                 Vec::new()
+            }
+        }
+    }
+
+    /// Keeps cores from sleeping until what is returned is dropped, where the client has a core of its own.
+    fn keep_awake(&mut self) -> Option<Awake> {
+        self.client_core?;
+        match Awake::start() {
+            Ok(awake) => {
+                self.is_kept_awake = true;
+                Some(awake)
+            }
+            Err(error) => {
+                self.warn(format!("cores sleep between operations, which makes CPU vary: {error}"));
+                None
             }
         }
     }

@@ -43,12 +43,12 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use client::Options;
 
-use crate::evidence::{Block, JudgementWord, Machine, Run, ScenarioRecord};
+use crate::evidence::{Block, JudgementWord, Machine, Run, ScenarioRecord, Setting};
 use crate::knowledge::signature::Pair;
 use crate::load::faith as faithful;
 use crate::matrix::cell::Choice;
 use crate::matrix::stage::Stage;
-use crate::matrix::subject::{Subject, settings};
+use crate::matrix::subject::{Subject, Terms, settings};
 use crate::scenario::Scenario;
 use crate::verdict::finding::{self, Finding, Outcome};
 use crate::{analysis, evidence, host, knowledge, report, verdict};
@@ -97,7 +97,11 @@ pub struct Request {
     pub only_timing: bool,
     /// Only hold profiles against the drivers they imitate, at one pace.
     pub faith: bool,
-    /// While that is done, keep the servers' threads off the core that clients are kept to, and put them back.
+    /// Settings that may differ: the verdict is then about the servers as they are set.
+    pub accepted: Vec<String>,
+    /// All connections inside TLS, for servers that demand it.
+    pub with_tls: bool,
+    /// While profiles are held against drivers, keep the servers' threads off the core that clients are kept to, and put them back.
     pub allow_pin: bool,
     /// Time for all passes.
     pub time_budget: Duration,
@@ -112,6 +116,10 @@ pub struct Request {
 pub enum Progress<'a> {
     /// A line for people: what begins now.
     Stage(&'a str),
+    /// A line that should be read before anything is measured, and stay to be read.
+    Note(&'a str),
+    /// Known before anything is measured: a difference of settings over which no verdict will be drawn.
+    Confound(&'a Setting),
     /// Rows of how many are loaded.
     Rows(u64, u64),
     /// A block of a pass that is not timed begins.
@@ -178,6 +186,10 @@ pub fn run(request: &Request, hear: &mut dyn FnMut(&Progress<'_>)) -> Result<Run
     if !place::is_name(&request.schema) {
         return Err(MatrixError::Use(format!("'{}' is no name for a schema", request.schema)));
     }
+    subject::check_accepted(&request.accepted).map_err(MatrixError::Use)?;
+    if request.with_tls && !request.scenario.axes.tls.is_empty() {
+        return Err(MatrixError::Use("--tls: the scenario varies TLS itself".to_owned()));
+    }
     if !request.allow_global && !request.scenario.axes.global.is_empty() {
         let list: Vec<&str> = request.scenario.axes.global.keys().map(String::as_str).collect();
         run.warnings.push(format!("not varied without --allow-global: {}", list.join(", ")));
@@ -188,7 +200,7 @@ pub fn run(request: &Request, hear: &mut dyn FnMut(&Progress<'_>)) -> Result<Run
     hear(&Progress::Stage("asking the servers what they are"));
     let mut subjects = Vec::new();
     for (name, options) in &request.servers {
-        subjects.push(Subject::open(name, options, request.allow_global)?);
+        subjects.push(Subject::open(name, options, request.allow_global, request.with_tls)?);
     }
     let set = if request.allow_global {
         subject::equalise_globals(&mut subjects, &request.scenario)
@@ -199,7 +211,21 @@ pub fn run(request: &Request, hear: &mut dyn FnMut(&Progress<'_>)) -> Result<Run
         run.warnings.append(&mut subject.warnings);
         run.servers.push(subject.under_test.record());
     }
-    run.equalised = settings(&subjects, &request.scenario, &set);
+    let only_reads = cells.iter().all(|cell| cell.work.only_reads());
+    let terms = Terms {
+        set: &set,
+        allow_global: request.allow_global,
+        only_reads,
+        accepted: &request.accepted,
+        with_tls: request.with_tls,
+    };
+    run.equalised = settings(&subjects, &request.scenario, &terms);
+    for setting in finding::confounds(&run) {
+        hear(&Progress::Confound(setting));
+    }
+    for said in &run.warnings {
+        hear(&Progress::Note(said));
+    }
     if request.faith {
         faith::add_twins(&mut cells);
     } else if request.with_twin

@@ -63,6 +63,8 @@ pub(super) struct Stage<'a> {
     pub(super) round: u32,
     /// The core that clients keep to, where the servers were taken off it.
     pub(super) client_core: Option<usize>,
+    /// Threads of ours use whatever is idle: what others use cannot be told.
+    pub(super) is_kept_awake: bool,
     data: Vec<DataSet>,
     shims: Shims,
 }
@@ -77,8 +79,21 @@ impl<'a> Stage<'a> {
     ) -> Stage<'a> {
         let dropped = vec![false; cells.len()];
         let (measuring, round, data, shims) = (Instant::now(), 0, Vec::new(), Shims::new());
-        let client_core = None;
-        Stage { request, run, subjects, cells, started, measuring, dropped, round, client_core, data, shims }
+        let (client_core, is_kept_awake) = (None, false);
+        Stage {
+            request,
+            run,
+            subjects,
+            cells,
+            started,
+            measuring,
+            dropped,
+            round,
+            client_core,
+            is_kept_awake,
+            data,
+            shims,
+        }
     }
 
     /// What is left until this share of the time budget is spent.
@@ -265,6 +280,9 @@ impl<'a> Stage<'a> {
         };
         block.started_ns = started_ns;
         readings.fill(&mut block, footprint).map_err(fail)?;
+        if self.is_kept_awake {
+            block.others_share = None;
+        }
         if let Sender::Real(_) = cell.sender {
             faith::fill_bytes(&mut block);
         }

@@ -35,13 +35,17 @@ pub fn figures(run: &Run) -> Vec<Figure> {
         let root = difference(side(&before, fast), side(&after, slow));
         let title = format!("What {} costs more than {}", name(slow), name(fast));
         let svg = difference_graph(&title, name(fast), name(slow), &root, unit(slow));
-        figures.push(Figure { title, svg });
+        figures.push(Figure { name: "difference".to_owned(), title, svg });
     }
     for kept in run.stacks.iter().rev() {
         let title = format!("Where {} spends the server's CPU", name(kept));
         let profile = profile(kept);
         let root = tree(Side { profile: &profile, cpu_ns_per_operation: cost(kept) });
-        figures.push(Figure { svg: flame_graph(&title, &root, unit(kept)), title });
+        figures.push(Figure {
+            name: name(kept).to_owned(),
+            svg: flame_graph(&title, &root, unit(kept)),
+            title,
+        });
     }
     figures
 }

@@ -11,6 +11,8 @@ use crate::evidence::{Comparison, JudgementWord, Metric, NoiseFloor, Run, RungOu
 /// A drawing made elsewhere, such as a flame graph.
 #[derive(Clone, Debug)]
 pub struct Figure {
+    /// A short name: `difference`, or the arm it is of.
+    pub name: String,
     /// What it shows.
     pub title: String,
     /// An `svg` element of our own making: it is put into the page as it is.
@@ -58,7 +60,7 @@ root.dataset.overflow=String(wide.length);
 })();";
 
 /// Red above the floor, blue below, by the logarithm of the ratio: full at a factor of 8. Ink that can be read on it.
-fn colour(found: &Comparison, floor: Option<&NoiseFloor>) -> (String, &'static str) {
+pub(super) fn colour(found: &Comparison, floor: Option<&NoiseFloor>) -> (String, &'static str) {
     let (low, high) = floor.map_or((1.0, 1.0), |floor| (floor.ratio_low, floor.ratio_high));
     let is_said = matches!(found.judgement, JudgementWord::Slower | JudgementWord::Faster);
     if !is_said || (low..=high).contains(&found.ratio) {
@@ -313,6 +315,9 @@ fn circumstances(run: &Run) -> String {
         "blocks",
         format!("{} in {} s, seed {}", run.blocks.len(), digits(run.duration_s), run.scenario.seed),
     );
+    if let Some(said) = super::client(run) {
+        put("client", said);
+    }
     put("by", format!("invar {} (schema {})", run.invar_version, run.schema_version));
     out.push_str("</div>");
     if !run.commands.is_empty() {

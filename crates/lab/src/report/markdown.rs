@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::words::value;
+use super::words::{self, value};
 use super::{judgement_name, kind_name, main_metric, outcome_name, table};
 use crate::analysis::metric_name;
 use crate::evidence::Run;
@@ -89,6 +89,20 @@ pub fn text(run: &Run) -> String {
             let (_, name) = outcome_name(rung.outcome);
             let _ = writeln!(out, "| {} | {name} | {} |", safe(&rung.layer), safe(&rung.evidence));
         }
+    }
+    if let Some(said) = super::client(run) {
+        let _ = writeln!(out, "\nClient: {}.", safe(&said));
+    }
+    let alike = super::alike(run);
+    if !alike.is_empty() {
+        out.push_str("\n## Settings\n\n");
+    }
+    for (name, list) in alike {
+        let _ = writeln!(out, "- {name}: {}", safe(&list));
+    }
+    for setting in run.equalised.iter().filter(|setting| !setting.is_equal) {
+        let mark = if setting.is_confound { "**CONFOUND**" } else { "not equal" };
+        let _ = writeln!(out, "- {mark} {}", safe(&words::setting(setting)));
     }
     for (title, lines) in [("Warnings", &run.warnings), ("Commands", &run.commands)] {
         if !lines.is_empty() {

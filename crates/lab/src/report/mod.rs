@@ -6,12 +6,16 @@
 //! | a program | [`Run::to_json`], described by `docs/lab-run.schema.json`; [`exit_code`] |
 //! | an issue | [`markdown::text`] |
 //! | a browser | [`html::page`]: one file, nothing from the network, the JSON inside |
+//! | a slide, a wiki | [`drawings::all`]: each drawing as an SVG file of its own |
 //!
 //! Invariants:
 //! 1. No text of a server, a scenario or an error reaches a page unescaped.
 //! 2. A ratio is never drawn as a finding inside the noise floor.
 
+#[cfg(test)]
+mod browser;
 pub mod charts;
+pub mod drawings;
 pub mod flames;
 pub mod html;
 pub mod markdown;
@@ -20,8 +24,9 @@ pub mod terminal;
 pub mod words;
 
 use crate::evidence::{
-    Comparison, Faith, FaithWord, JudgementWord, Metric, NoiseFloor, Run, RungOutcome, VerdictKind,
+    Comparison, Faith, FaithWord, JudgementWord, Metric, NoiseFloor, Run, RungOutcome, Setting, VerdictKind,
 };
+use crate::server::variables::{self, Confound};
 
 /// Exit code: no regression.
 pub const EXIT_NONE: u8 = 0;
@@ -210,6 +215,58 @@ pub fn table(run: &Run, metric: Metric) -> Table<'_> {
     }
     let floor = run.noise.iter().find(|noise| noise.metric == metric);
     Table { metric, columns, rows, floor }
+}
+
+/// What is alike on the servers of a run, in two lists: what the lab made so, and of the rest what would forbid a verdict.
+/// Empty where there is one server only.
+#[must_use]
+pub fn alike(run: &Run) -> Vec<(&'static str, String)> {
+    if run.servers.len() < 2 {
+        return Vec::new();
+    }
+    let list = |made: bool| {
+        let weighs = |setting: &&Setting| {
+            let known = variables::known(&setting.name);
+            made || known.is_some_and(|variable| variable.confound != Confound::Never)
+        };
+        let named =
+            run.equalised.iter().filter(|setting| setting.is_equal && setting.was_set == made).filter(weighs);
+        // One that sessions or tables were given has another value as the server's default.
+        let shown = |setting: &Setting| match setting.values.values().next() {
+            Some(value) if !variables::has_other_values(setting) => format!("{} {value}", setting.name),
+            _ => setting.name.clone(),
+        };
+        named.map(shown).collect::<Vec<_>>().join(", ")
+    };
+    let lists = [("made equal", list(true)), ("equal", list(false))];
+    lists.into_iter().filter(|(_, list)| !list.is_empty()).collect()
+}
+
+/// How the client itself fared, over all blocks: its CPU, and in an open loop how late it was and what it skipped. `None` without
+/// blocks.
+#[must_use]
+pub fn client(run: &Run) -> Option<String> {
+    let busy = run.blocks.iter().map(|block| block.client_busy).reduce(f64::max)?;
+    let cpu: Vec<f64> = run.blocks.iter().map(|block| block.client_cpu_ns_per_op).collect();
+    let cpu = crate::stats::summary::median(&cpu)?;
+    let mut said = format!(
+        "its busiest thread used up to {:.0} % of a core, {} of CPU per operation",
+        busy * 100.0,
+        words::nanoseconds(cpu)
+    );
+    let lag = run.blocks.iter().map(|block| block.lag_p99_ns).max().unwrap_or(0);
+    let skips: u64 = run.blocks.iter().map(|block| block.skips).sum();
+    if lag > 0 || skips > 0 {
+        said += &format!(
+            "; 1 % of starts were noticed {} late or later in the worst block; {skips} skipped",
+            words::nanoseconds(lag as f64)
+        );
+    }
+    let invalid = run.blocks.iter().filter(|block| block.invalid.is_some()).count();
+    if invalid > 0 {
+        said += &format!("; {invalid} of {} blocks are invalid", run.blocks.len());
+    }
+    Some(said)
 }
 
 /// The arms worth drawing: the verdict's pair, then others of the same size, at most so many.

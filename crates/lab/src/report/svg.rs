@@ -216,11 +216,16 @@ pub fn chart(title: &str, x: Axis<'_>, y: Axis<'_>, series: &[Series]) -> String
 }
 
 fn open(title: &str, height: f64) -> String {
+    open_of(title, WIDTH, height, LEFT)
+}
+
+/// Begins a drawing of this size with its title above, which begins at `left`.
+pub(super) fn open_of(title: &str, width: f64, height: f64, left: f64) -> String {
     format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {height:.0}\" width=\"{WIDTH}\" \
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width:.0} {height:.0}\" width=\"{width:.0}\" \
          role=\"img\" font-family=\"system-ui, sans-serif\" font-size=\"12\" fill=\"#333\"><title>{0}</title>\
-         <rect width=\"{WIDTH}\" height=\"{height:.0}\" fill=\"#fff\"/>\
-         <text x=\"{LEFT}\" y=\"20\" font-size=\"14\" font-weight=\"600\">{0}</text>",
+         <rect width=\"{width:.0}\" height=\"{height:.0}\" fill=\"#fff\"/>\
+         <text x=\"{left}\" y=\"20\" font-size=\"14\" font-weight=\"600\">{0}</text>",
         escape(title)
     )
 }
@@ -327,7 +332,7 @@ pub fn bars(title: &str, bars: &[Bar]) -> String {
 }
 
 /// The end of a text is where arms differ, so the middle is left out.
-fn shortened(text: &str, most: usize) -> String {
+pub(super) fn shortened(text: &str, most: usize) -> String {
     let letters: Vec<char> = text.chars().collect();
     if letters.len() <= most {
         return text.to_owned();

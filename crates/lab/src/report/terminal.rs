@@ -1,6 +1,7 @@
 //! The report for a terminal: at most 100 columns where names allow it, colour only if asked for.
 
 use std::fmt::Write as _;
+use std::time::Duration;
 
 use super::words::{self, nanoseconds, value};
 use super::{Cell, kind_name, main_metric, outcome_name, table};
@@ -35,25 +36,23 @@ fn plain(text: &str) -> String {
     text.chars().map(|letter| if letter.is_control() { ' ' } else { letter }).collect()
 }
 
-/// One line while a run goes on: share done, what runs, time left.
+/// One line while a run goes on: share of the time spent, what is left of it at most, what runs. Cut where the narrowest
+/// terminal ends, for a line that wraps cannot be written over again.
 #[must_use]
-pub fn progress(done: usize, all: usize, what: &str, spent_s: f64) -> String {
-    const WIDTH: usize = 24;
-    let share = if all == 0 { 0.0 } else { (done as f64 / all as f64).min(1.0) };
-    let filled = (share * WIDTH as f64) as usize;
-    let left = if done == 0 {
-        "time left unknown".to_owned()
-    } else {
-        let seconds = spent_s * (1.0 - share) / share.max(1e-9);
-        format!("{}:{:02} left", seconds as u64 / 60, seconds as u64 % 60)
-    };
-    format!(
-        "[{}{}] {:3.0} %  {left}  {}",
+pub fn progress(budget: Duration, left: Duration, what: &str) -> String {
+    const BAR: usize = 12;
+    const COLUMNS: usize = 79;
+    let share = 1.0 - (left.as_secs_f64() / budget.as_secs_f64().max(1e-9)).min(1.0);
+    let filled = (share * BAR as f64) as usize;
+    let (minutes, seconds) = (left.as_secs() / 60, left.as_secs() % 60);
+    let line = format!(
+        "[{}{}] {:3.0} %  at most {minutes}:{seconds:02} left  {}",
         "#".repeat(filled),
-        ".".repeat(WIDTH - filled),
+        ".".repeat(BAR - filled),
         share * 100.0,
         plain(what)
-    )
+    );
+    line.chars().take(COLUMNS).collect()
 }
 
 fn cell_text(cell: &Cell<'_>, metric: crate::evidence::Metric) -> String {
@@ -148,8 +147,12 @@ pub fn text(run: &Run, colour: bool) -> String {
         );
     }
     out.push_str(&calls(run));
+    for (name, list) in super::alike(run) {
+        let _ = writeln!(out, "{} {}", paint.faint(name), plain(&list));
+    }
     for setting in run.equalised.iter().filter(|setting| !setting.is_equal) {
-        let _ = writeln!(out, "{} {}", paint.yellow("not equal"), words::setting(setting));
+        let mark = if setting.is_confound { paint.red("CONFOUND") } else { paint.yellow("not equal") };
+        let _ = writeln!(out, "{mark} {}", words::setting(setting));
     }
     for warning in &run.warnings {
         let _ = writeln!(out, "{} {}", paint.yellow("warning"), plain(warning));
@@ -206,6 +209,9 @@ pub fn text(run: &Run, colour: bool) -> String {
         let _ = writeln!(out, "  {mark} {}; found: {}", one.what, plain(&one.found));
     }
     let _ = writeln!(out, "\n{} blocks in {}", run.blocks.len(), nanoseconds(run.duration_s * 1e9));
+    if let Some(said) = super::client(run) {
+        let _ = writeln!(out, "client: {said}");
+    }
     out
 }
 

@@ -247,7 +247,7 @@ pub(crate) struct File {
     #[serde(default)]
     pub(crate) between: Vec<Spanned<String>>,
     #[serde(default)]
-    pub(crate) hold: Vec<String>,
+    pub(crate) hold: Vec<Spanned<String>>,
     #[serde(default)]
     pub(crate) sizes: BTreeMap<String, i64>,
     pub(crate) scale: Option<Spanned<BTreeMap<String, Vec<i64>>>>,

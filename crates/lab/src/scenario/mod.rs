@@ -22,6 +22,7 @@ pub use crate::scenario::file::{Arrivals, Expect, OnOff, Probes, Protocol};
 use crate::data::fill::{Fill, FillKind};
 use crate::scenario::file::{File, FileFill, FileMode, FileOp, FileTable, Number};
 use crate::server::equalise::COLLATION;
+use crate::server::variables;
 
 /// Parameters a statement may have when it is prepared: the protocol counts them in two bytes.
 const PREPARED_PARAMETERS_MAX: usize = 65_535;
@@ -57,7 +58,7 @@ pub struct Scenario {
     pub variants: Vec<String>,
     /// What is varied besides.
     pub axes: Axes,
-    /// Settings that must be alike, besides those always equalised.
+    /// Variables that must be alike: a difference forbids a verdict, where it would only be named otherwise.
     pub hold: Vec<String>,
     /// What is probed in passes of their own.
     pub probes: Probes,
@@ -322,6 +323,12 @@ impl Scenario {
                 return Err(fail(driver.span(), message));
             }
         }
+        if let Some(unknown) = file.hold.iter().find(|name| variables::known(name.get_ref()).is_none()) {
+            let known: Vec<&str> = variables::THAT_MATTER.iter().map(|variable| variable.name).collect();
+            let message =
+                format!("unknown variable '{}'; expected one of: {}", unknown.get_ref(), known.join(", "));
+            return Err(fail(unknown.span(), message));
+        }
         let design = match (&file.axes.design, &file.axes.resolution) {
             (None, None) => Design::Full,
             (None, Some(resolution)) => {
@@ -380,7 +387,7 @@ impl Scenario {
             scale,
             variants,
             axes,
-            hold: file.hold.clone(),
+            hold: file.hold.iter().map(|name| name.get_ref().clone()).collect(),
             probes: file.probes.clone(),
             expect: file.expect.clone(),
             file,
@@ -485,6 +492,25 @@ impl Scenario {
             load: build.load(&file.load)?,
         })
     }
+}
+
+impl Work {
+    /// Whether no statement under load changes data, as far as its text tells.
+    #[must_use]
+    pub fn only_reads(&self) -> bool {
+        let statements = self.op.statements.iter().map(|statement| &statement.sql);
+        let others = self.between.iter().chain(&self.load.idle_statement);
+        statements.chain(others).all(|sql| only_reads(sql))
+    }
+}
+
+/// A SELECT that neither locks rows nor writes a file.
+fn only_reads(sql: &str) -> bool {
+    const WRITES: [&str; 5] = ["FOR UPDATE", "FOR SHARE", "LOCK IN SHARE", "INTO OUTFILE", "INTO DUMPFILE"];
+    let words: Vec<String> = sql.split_ascii_whitespace().map(str::to_ascii_uppercase).collect();
+    let text = words.join(" ");
+    text.trim_start_matches(['(', ' ']).starts_with("SELECT ")
+        && !WRITES.iter().any(|words| text.contains(words))
 }
 
 impl Table {

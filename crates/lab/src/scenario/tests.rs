@@ -103,6 +103,13 @@ fn errors_name_line_key_and_what_was_expected() {
             "expected a share at each",
         ),
         ("[load]", "[load", 22, "load", ""),
+        (
+            "claim = ",
+            "hold = [\"slow_log\"]\nclaim = ",
+            3,
+            "hold",
+            "unknown variable 'slow_log'; expected one of: sql_mode",
+        ),
     ];
     for (from, to, line, key, message) in cases {
         assert!(SMALL.contains(from), "{from}");
@@ -122,6 +129,30 @@ fn errors_name_line_key_and_what_was_expected() {
             assert!(error.key.starts_with(key), "{to}: {shown}");
         }
     }
+}
+
+#[test]
+fn what_only_reads_is_told_by_its_text() {
+    let cases = [
+        ("SELECT 1", true),
+        (" (select a\nfrom t)", true),
+        ("SELECT a FROM t WHERE a = 1 FOR  UPDATE", false),
+        ("SELECT a FROM t LOCK IN\nSHARE MODE", false),
+        ("SELECT 1 INTO OUTFILE 'x'", false),
+        ("WITH x AS (SELECT 1) DELETE FROM t", false),
+        ("SELECTED", false),
+        ("CALL p()", false),
+        ("UPDATE t SET a = (SELECT 1)", false),
+    ];
+    for (sql, reads) in cases {
+        assert_eq!(only_reads(sql), reads, "{sql}");
+    }
+    let work = |id: &str| Scenario::parse(shipped::named(id).unwrap()).unwrap().work(None, "op").unwrap();
+    assert!(
+        work("point-select").only_reads() && work("read-only").only_reads() && !work("insert").only_reads()
+    );
+    // Its operation is an INSERT, and a table is emptied before each block.
+    assert!(!work("bulk-load").only_reads());
 }
 
 #[test]

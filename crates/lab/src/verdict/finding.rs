@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::analysis::{base_of, group_of, metric_name};
-use crate::evidence::{Arm, Comparison, JudgementWord, Metric, Run};
+use crate::evidence::{Arm, Comparison, JudgementWord, Metric, Run, Setting};
 use crate::knowledge::signature::Pair;
 
 /// A difference between two arms.
@@ -57,10 +57,15 @@ const CPU_SHOWS_LEAST: f64 = 0.5;
 /// What a difference is said of.
 pub(crate) const MAIN: [Metric; 3] = [Metric::ServerCpu, Metric::LatencyP50, Metric::TimePerOperation];
 
+/// The differences of settings over which no verdict may be drawn.
+pub fn confounds(run: &Run) -> impl Iterator<Item = &Setting> {
+    run.equalised.iter().filter(|setting| setting.is_confound && !setting.is_equal)
+}
+
 /// Why no verdict may be drawn at all.
 #[must_use]
 pub fn invalid(run: &Run) -> Option<String> {
-    if let Some(setting) = run.equalised.iter().find(|setting| setting.is_confound && !setting.is_equal) {
+    if let Some(setting) = confounds(run).next() {
         let values: Vec<String> =
             setting.values.iter().map(|(server, value)| format!("{server}: {value}")).collect();
         return Some(format!(

@@ -28,10 +28,11 @@ pub mod sum;
 mod tests;
 
 use crate::analysis::{group_of, metric_name};
-use crate::evidence::{Intervention, Metric, Run, RungOutcome, Verdict, VerdictKind};
+use crate::evidence::{Intervention, Metric, Run, RungOutcome, Setting, Verdict, VerdictKind};
 use crate::knowledge::entry::{Entry, Fix};
 use crate::knowledge::signature::{Pair, heaviest_leaf, hold};
 use crate::knowledge::{Fit, matching};
+use crate::server::variables;
 use finding::{Finding, Outcome};
 
 /// The residual of the sum rule above which a mechanism is not called an explanation.
@@ -135,7 +136,10 @@ pub fn conclude(run: &mut Run, entries: &[Entry], seed: u64) {
     run.sum = None;
     run.ladder.clear();
     let mut verdict = match finding::find(run) {
-        Outcome::Invalid(why) => plain(VerdictKind::Inconclusive, why, Vec::new()),
+        Outcome::Invalid(why) => Verdict {
+            advice: finding::confounds(run).map(make_alike).collect(),
+            ..plain(VerdictKind::Inconclusive, why, Vec::new())
+        },
         Outcome::None { summary, evidence } => plain(VerdictKind::NoDifference, summary, evidence),
         Outcome::Unclear { summary, evidence } => plain(VerdictKind::Inconclusive, summary, evidence),
         Outcome::Difference(found) => {
@@ -161,6 +165,12 @@ pub fn conclude(run: &mut Run, entries: &[Entry], seed: u64) {
 fn plain(kind: VerdictKind, summary: String, evidence: Vec<String>) -> Verdict {
     let confidence = if kind == VerdictKind::NoDifference { 0.95 } else { 0.0 };
     Verdict { kind, summary, evidence, confidence, ..Verdict::default() }
+}
+
+/// What to do about a difference of settings over which no verdict may be drawn.
+fn make_alike(setting: &Setting) -> String {
+    let (how, name) = (variables::remedy(setting), &setting.name);
+    format!("make {name} alike: {how}; or compare the servers as they are set: --accept {name}")
 }
 
 /// The difference in one line: what, by how much, how sure.

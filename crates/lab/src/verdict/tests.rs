@@ -77,6 +77,8 @@ fn a_smaller_buffer_pool_forbids_a_verdict_and_is_named() {
     assert_eq!(verdict(&run).kind, VerdictKind::Inconclusive);
     let said = &verdict(&run).summary;
     assert!(said.contains("innodb_buffer_pool_size") && said.contains("128M"), "{said}");
+    let advice = &verdict(&run).advice;
+    assert!(advice.len() == 1 && advice[0].contains("--accept innodb_buffer_pool_size"), "{advice:?}");
 }
 
 #[test]

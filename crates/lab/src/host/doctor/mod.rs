@@ -94,9 +94,9 @@ pub struct Report {
     pub left_behind: Vec<String>,
 }
 
-/// Looks at this machine and at the servers behind `urls`.
+/// Looks at this machine and at the servers behind `urls`, inside TLS if asked for.
 #[must_use]
-pub fn examine(tools: &Tools, urls: &[String]) -> Report {
+pub fn examine(tools: &Tools, urls: &[String], with_tls: bool) -> Report {
     let machine = Machine::read();
     let folder = crate::server::journal::default_folder();
     let left_behind = match crate::server::journal::abandoned(&folder) {
@@ -113,7 +113,7 @@ pub fn examine(tools: &Tools, urls: &[String]) -> Report {
     Report {
         machine_key: machine.key(),
         checks: machine::checks(tools, &machine),
-        servers: urls.iter().map(|url| server::examine(url)).collect(),
+        servers: urls.iter().map(|url| server::examine(url, with_tls)).collect(),
         left_behind,
         machine,
     }
@@ -179,7 +179,7 @@ mod tests {
     #[test]
     fn a_machine_without_any_tool_is_examined_all_the_same() {
         let tools = Tools::in_path(OsStr::new("/nonexistent"));
-        let report = examine(&tools, &["mysql://root@127.0.0.1:1".to_owned(), "nonsense".to_owned()]);
+        let report = examine(&tools, &["mysql://root@127.0.0.1:1".to_owned(), "nonsense".to_owned()], false);
         let perf = report.checks.iter().find(|check| check.name == "perf").unwrap();
         assert_eq!(perf.state, State::Missing);
         for check in &report.checks {

@@ -1,6 +1,6 @@
 //! What one server lets us see: its process, its functions' names, its counters, its sessions.
 
-use client::{Connection, Error, Options};
+use client::{Connection, Error, Options, Tls};
 
 use super::{Check, ServerReport, State};
 use crate::evidence::Flavour;
@@ -11,8 +11,8 @@ use crate::server::{UnderTest, ask, ask_if_allowed, journal};
 
 use State::{Limited, Missing, Ready};
 
-pub(super) fn examine(url: &str) -> ServerReport {
-    let options = match Options::from_url(url) {
+pub(super) fn examine(url: &str, with_tls: bool) -> ServerReport {
+    let mut options = match Options::from_url(url) {
         Ok(options) => options,
         Err(error) => {
             return ServerReport {
@@ -22,6 +22,9 @@ pub(super) fn examine(url: &str) -> ServerReport {
             };
         }
     };
+    if with_tls {
+        options.tls = Tls::Required(client::unverified_tls());
+    }
     let mut report = ServerReport { url: url_without_password(&options), ..ServerReport::default() };
     if let Err(error) = fill(&options, &mut report) {
         report.error = Some(remedy(&error));
@@ -38,7 +41,7 @@ fn remedy(error: &Error) -> String {
             Some(1044 | 1049) => "leave the database out of the address",
             Some(1040) => "all connections are taken: max_connections",
             Some(1130) => "no account may come from this host",
-            Some(3159) => "the server demands TLS",
+            Some(3159) => "the server demands TLS: --tls, here and in a run",
             _ => return error.to_string(),
         },
     };
