@@ -38,6 +38,7 @@ fn status(connection: &mut Connection, name: &str) -> u64 {
     one(connection, &format!("SHOW GLOBAL STATUS LIKE '{name}'")).parse().expect("a number")
 }
 
+#[track_caller]
 fn wait_for(connection: &mut Connection, name: &str, least: u64) {
     let start = Instant::now();
     while status(connection, name) < least {
@@ -52,9 +53,9 @@ fn session(server: &Server) -> Connection {
     connection
 }
 
-/// One group and three who wait with a thread.
-fn server() -> (Server, Connection) {
-    let server = Server::start(&["--skip-ssl", "--worker-groups=1", "--worker-waiters=3"]);
+/// One group with two rows.
+fn server(options: &[&str]) -> (Server, Connection) {
+    let server = Server::start(&[&["--skip-ssl", "--worker-groups=1"], options].concat());
     let mut root = server.root();
     must(&mut root, "CREATE DATABASE hot");
     must(&mut root, "USE hot");
@@ -68,7 +69,7 @@ const ADD: &str = "UPDATE t SET n = n + 1 WHERE id = 1";
 
 #[test]
 fn more_wait_for_a_row_than_there_are_threads_for() {
-    let (server, mut other) = server();
+    let (server, mut other) = server(&["--worker-waiters=3"]);
     let mut holder = session(&server);
     must(&mut holder, "BEGIN");
     must(&mut holder, ADD);
@@ -126,10 +127,55 @@ fn more_wait_for_a_row_than_there_are_threads_for() {
     server.stop();
 }
 
+/// A hot row: few of those who hold nothing have a thread, in their order; who holds something, or cannot begin anew, has one as ever.
+#[test]
+fn a_crowd_at_one_row_leaves_the_threads_to_others() {
+    const WAITS: &str = "Innodb_row_lock_current_waits";
+    let (server, mut other) = server(&[]);
+    let mut holder = session(&server);
+    must(&mut holder, "BEGIN");
+    must(&mut holder, ADD);
+    must(&mut holder, "INSERT INTO t VALUES (3, 0), (4, 0), (5, 0)");
+    std::thread::scope(|scope| {
+        let server = &server;
+        let crowd: Vec<_> = (0..40).map(|_| scope.spawn(|| run(&mut session(server), ADD))).collect();
+        wait_for(&mut other, "Statements_taken_back", 24);
+        assert_eq!(status(&mut other, WAITS), 16);
+        // A circle through one who holds a row is found, however many wait for the other.
+        let in_circle = scope.spawn(|| {
+            let mut own = session(server);
+            must(&mut own, "BEGIN");
+            must(&mut own, "UPDATE t SET n = n + 1 WHERE id = 2");
+            number_of(run(&mut own, ADD))
+        });
+        wait_for(&mut other, WAITS, 17);
+        must(&mut holder, "UPDATE t SET n = n + 1 WHERE id = 2");
+        assert_eq!(in_circle.join().unwrap(), 1213);
+        let call = scope.spawn(|| run(&mut session(server), "CALL add_one()"));
+        wait_for(&mut other, WAITS, 17);
+        // The next lock has a crowd of its own.
+        let neighbours: Vec<_> = (0..3)
+            .map(|_| scope.spawn(|| run(&mut session(server), "UPDATE t SET n = n + 1 WHERE id = 2")))
+            .collect();
+        wait_for(&mut other, WAITS, 20);
+        assert_eq!(status(&mut other, "Statements_taken_back"), 24);
+        must(&mut holder, "COMMIT");
+        for thread in crowd.into_iter().chain(neighbours) {
+            assert_eq!(thread.join().unwrap().unwrap(), 1);
+        }
+        call.join().unwrap().unwrap();
+    });
+    assert_eq!(one(&mut other, "SELECT n FROM t WHERE id = 1"), "42");
+    assert_eq!(one(&mut other, "SELECT n FROM t WHERE id = 2"), "4");
+    assert_eq!(status(&mut other, WAITS), 0);
+    drop((holder, other));
+    server.stop();
+}
+
 /// A definition that waits for a transaction, and everybody behind it.
 #[test]
 fn more_wait_for_a_table_than_there_are_threads_for() {
-    let (server, mut other) = server();
+    let (server, mut other) = server(&["--worker-waiters=3"]);
     let mut holder = session(&server);
     must(&mut holder, "BEGIN");
     must(&mut holder, "SELECT * FROM t WHERE id = 2 FOR UPDATE");

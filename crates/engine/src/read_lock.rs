@@ -134,7 +134,7 @@ impl ReadLock {
         if (patience.killed)() {
             return Err(MetadataLockError::Killed);
         }
-        let _blocking = env::blocking::try_enter()?;
+        let _blocking = env::blocking::try_enter(None)?;
         let mut guard = self.waiting.lock();
         while !done() {
             if (patience.killed)() {

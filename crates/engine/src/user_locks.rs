@@ -94,7 +94,7 @@ impl UserLocks {
             }
             if blocking.is_none() {
                 drop(state);
-                blocking = Some(env::blocking::try_enter().map_err(|_| exec::no_thread())?);
+                blocking = Some(env::blocking::try_enter(None).map_err(|_| exec::no_thread())?);
                 continue;
             }
             state.waits.insert(connection_id, name.clone());

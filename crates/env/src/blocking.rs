@@ -6,7 +6,8 @@
 //!
 //! Two kinds of wait: for the machine (disk, log, a client's socket), which ends whatever other statements do, and for others
 //! (a lock that a statement still to come must give back). Of the second kind there may be as many as there are clients, and each
-//! holds a thread, so the hook may refuse it ([`try_enter`]): who asked then gives up what it was about.
+//! holds a thread, so the hook may refuse it ([`try_enter`]): who asked then gives up what it was about. Work that can begin anew says
+//! so ([`set_repeatable`]), and may be refused much earlier than what cannot.
 //!
 //! Invariants:
 //! 1. The hook sees `enter` or `try_enter` and `leave` strictly in turn: of nested guards only the outermost reaches it.
@@ -25,11 +26,12 @@ pub trait BlockingHook {
     fn enter(&self);
     /// The wait is over; returns when the thread may go on (it may wait itself).
     fn leave(&self);
-    /// The same for a wait that only others can end; an error means that it must not begin.
+    /// The same for a wait that only others can end; an error means that it must not begin. `crowd` names what is waited for, if the
+    /// work can begin anew and holds nothing that others wait for.
     ///
     /// # Errors
     /// Nothing was entered, and `leave` is not called.
-    fn try_enter(&self) -> Result<(), Refused> {
+    fn try_enter(&self, _crowd: Option<u64>) -> Result<(), Refused> {
         self.enter();
         Ok(())
     }
@@ -57,6 +59,7 @@ pub enum Refused {
 thread_local! {
     static HOOK: RefCell<Option<Rc<dyn BlockingHook>>> = const { RefCell::new(None) };
     static DEPTH: Cell<u32> = const { Cell::new(0) };
+    static IS_REPEATABLE: Cell<bool> = const { Cell::new(false) };
 }
 
 /// Sets this thread's hook, or removes it, and returns the one before.
@@ -83,16 +86,29 @@ pub fn enter() -> BlockingGuard {
     BlockingGuard { not_send: PhantomData }
 }
 
-/// As [`enter`], for a wait that only others can end: somebody's lock, somebody's word.
+/// Says whether what this thread is about, when a wait is refused to it, leaves no trace and is begun anew. Said at its beginning;
+/// taken back by whatever leaves a trace.
+pub fn set_repeatable(is_repeatable: bool) {
+    IS_REPEATABLE.set(is_repeatable);
+}
+
+/// Whether what this thread is about could begin anew.
+#[must_use]
+pub fn is_repeatable() -> bool {
+    IS_REPEATABLE.get()
+}
+
+/// As [`enter`], for a wait that only others can end: somebody's lock, somebody's word. `crowd` names what is waited for (the same number
+/// for the same thing), if who waits holds nothing that others wait for.
 ///
 /// # Errors
 /// The owner of the thread has none to spare: do not wait.
-pub fn try_enter() -> Result<BlockingGuard, Refused> {
+pub fn try_enter(crowd: Option<u64>) -> Result<BlockingGuard, Refused> {
     let depth = DEPTH.get();
     if depth == 0 {
         let hook = HOOK.with_borrow(Clone::clone);
         if let Some(hook) = hook {
-            hook.try_enter()?;
+            hook.try_enter(crowd.filter(|_| is_repeatable()))?;
         }
     }
     DEPTH.set(depth + 1);
@@ -164,7 +180,8 @@ mod tests {
         fn leave(&self) {
             panic!("what was refused is not left");
         }
-        fn try_enter(&self) -> Result<(), Refused> {
+        fn try_enter(&self, crowd: Option<u64>) -> Result<(), Refused> {
+            assert_eq!(crowd, is_repeatable().then_some(5), "only what begins anew is one of a crowd");
             Err(Refused::NoThread)
         }
     }
@@ -172,10 +189,13 @@ mod tests {
     #[test]
     fn a_wait_that_is_refused_was_never_entered() {
         assert!(install(Some(Rc::new(Refusing))).is_none());
-        assert_eq!(try_enter().err(), Some(Refused::NoThread));
+        assert_eq!(try_enter(Some(5)).err(), Some(Refused::NoThread));
+        set_repeatable(true);
+        assert_eq!(try_enter(Some(5)).err(), Some(Refused::NoThread));
+        set_repeatable(false);
         // So it counts as outside every wait.
         assert!(install(None).is_some());
-        assert!(try_enter().is_ok());
+        assert!(try_enter(None).is_ok());
     }
 
     struct Diary(RefCell<Vec<&'static str>>);

@@ -133,7 +133,7 @@ impl MetadataLock {
         if (patience.killed)() {
             return Err(MetadataLockError::Killed);
         }
-        let _blocking = env::blocking::try_enter()?;
+        let _blocking = env::blocking::try_enter(None)?;
         let mut left = patience.time;
         let mut guard = self.waiting.lock();
         if mode != MetadataMode::Alone {

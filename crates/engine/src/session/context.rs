@@ -115,7 +115,6 @@ impl LocalSession {
             connection_id: self.control.connection_id,
             control: &self.control,
             user_variables: &mut self.user_variables,
-            left_trace: &mut self.left_trace,
             last_insert_id: &mut self.last_insert_id,
             told_insert_id: &mut self.told_insert_id,
             random: &mut self.random,
@@ -171,7 +170,6 @@ struct Functions<'a> {
     connection_id: u64,
     control: &'a service::ConnectionControl,
     user_variables: &'a mut hashbrown::HashMap<Vec<u8>, Value>,
-    left_trace: &'a mut bool,
     last_insert_id: &'a mut u64,
     told_insert_id: &'a mut u64,
     random: &'a mut (u64, u64),
@@ -191,7 +189,7 @@ impl SessionState for Functions<'_> {
     }
 
     fn set_user_variable(&mut self, name: &str, value: Value) {
-        *self.left_trace = true;
+        env::blocking::set_repeatable(false);
         self.user_variables.insert(name.as_bytes().to_vec(), value);
     }
 
@@ -256,17 +254,17 @@ impl SessionState for Functions<'_> {
     }
 
     fn get_lock(&mut self, name: &str, timeout_seconds: f64) -> SqlResult<Option<i64>> {
-        *self.left_trace = true;
+        env::blocking::set_repeatable(false);
         self.core.user_locks.acquire(self.control, name, timeout_seconds, &self.core.env)
     }
 
     fn release_lock(&mut self, name: &str) -> SqlResult<Option<i64>> {
-        *self.left_trace = true;
+        env::blocking::set_repeatable(false);
         Ok(self.core.user_locks.release(self.connection_id, name))
     }
 
     fn release_all_locks(&mut self) -> i64 {
-        *self.left_trace = true;
+        env::blocking::set_repeatable(false);
         self.core.user_locks.release_all(self.connection_id)
     }
 

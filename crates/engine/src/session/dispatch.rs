@@ -30,6 +30,7 @@ impl LocalSession {
         let mut rest: &[u8] = &sql;
         loop {
             let running = self.begin_statement(Activity::Query, rest);
+            self.follows_others = rest.len() != sql.len();
             // The arena leaves the session while its trees are in use, so that statements may borrow the session.
             let mut arena = std::mem::take(&mut self.arena);
             let mut outcome = self.run_first(rest, &arena, reply);
@@ -38,12 +39,10 @@ impl LocalSession {
                 outcome = self.run_first(rest, &arena, reply);
             }
             self.put_back(arena);
+            self.follows_others = false;
             let end = match outcome {
                 Ok(end) => end,
                 Err(error) => {
-                    if rest.len() != sql.len() {
-                        self.repeat_within = None; // Those before it are done.
-                    }
                     self.push_error(&error);
                     self.end_statement(&running, &rest);
                     return Err(error);

@@ -130,8 +130,8 @@ pub struct LocalSession {
     statement_parameters: Vec<Value>,
     /// EXECUTE runs a statement of PREPARE.
     executing_named: bool,
-    /// The running statement has done what taking it back does not undo: set a user variable, taken a named lock.
-    left_trace: bool,
+    /// The running statement is one of several in a text, and not the first.
+    follows_others: bool,
     /// The statement that just failed for want of a thread may be given once more, for so long in all.
     repeat_within: Option<std::time::Duration>,
     /// The statement to come is one that was taken back: it is counted and logged already.
@@ -216,7 +216,7 @@ impl LocalSession {
             statement_text: Vec::new(),
             statement_parameters: Vec::new(),
             executing_named: false,
-            left_trace: false,
+            follows_others: false,
             repeat_within: None,
             is_repeat: false,
             routines: crate::routine::Routines::default(),

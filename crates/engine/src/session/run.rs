@@ -109,28 +109,31 @@ impl LocalSession {
         wants_cursor: bool,
         reply: &mut Reply<'_>,
     ) -> Result<Option<Cursor>, Box<SqlError>> {
-        // What is used up by the statement, or cannot be given a second time.
-        let is_plain =
-            self.next_insert_id.is_none() && !self.has_next_transaction() && self.long_values.is_empty();
+        // Nothing that the statement uses up, nothing that cannot be given a second time, nothing done before it.
+        env::blocking::set_repeatable(
+            self.next_insert_id.is_none()
+                && self.long_values.is_empty()
+                && !self.follows_others
+                && !self.has_next_transaction()
+                && !self.routines.are_running()
+                && reply.is_untouched(),
+        );
         let last_insert_id = self.last_insert_id;
-        self.left_trace = false;
         let outcome = self.run_within_limit(plan, values, wants_cursor, reply);
         if let Err(error) = &outcome
             && error.number == ER_CANT_CREATE_THREAD.number
-            && is_plain
+            && env::blocking::is_repeatable()
             && reply.is_untouched()
         {
             self.offer_to_repeat(last_insert_id);
         }
+        env::blocking::set_repeatable(false);
         outcome
     }
 
     /// The statement would have had to wait for others, and too many do. It was taken back: the server may give it once more.
     #[cold]
     fn offer_to_repeat(&mut self, last_insert_id: u64) {
-        if self.left_trace || self.routines.are_running() {
-            return;
-        }
         self.last_insert_id = last_insert_id;
         self.told_insert_id = 0;
         self.repeat_within = Some(Duration::from_millis(self.settings.lock_wait_timeout_ms));

@@ -138,6 +138,8 @@ struct Repeat {
     is_due: bool,
     /// It is in its group's queue.
     is_queued: bool,
+    /// Among whom it waits, if it was refused a place with those who wait for the same.
+    crowd: Option<u64>,
 }
 
 #[derive(Debug)]
@@ -312,6 +314,23 @@ impl Connection {
     /// Whether its command was taken back and has waited as long as it may: then it must not wait once more.
     pub(crate) fn is_late(&self, now: Instant) -> bool {
         self.repeat.as_ref().is_some_and(|repeat| now >= repeat.until)
+    }
+
+    /// Whether its command was taken back and is executed once more.
+    pub(crate) fn is_repeating(&self) -> bool {
+        self.repeat.is_some()
+    }
+
+    /// Its command, if it was taken back, waits for room among these.
+    pub(crate) fn wait_among(&mut self, crowd: Option<u64>) {
+        if let Some(repeat) = &mut self.repeat {
+            repeat.crowd = crowd;
+        }
+    }
+
+    /// Among whom its command waits that was taken back; `None`: among all.
+    pub(crate) fn crowd(&self) -> Option<u64> {
+        self.repeat.as_ref().and_then(|repeat| repeat.crowd)
     }
 
     /// Executes once more what was taken back.
@@ -572,7 +591,8 @@ impl Connection {
                 if let Some(within) = self.taken_back.take() {
                     let until = self.active + within;
                     let payload = payload.into();
-                    let repeat = Repeat { payload, sequence, until, is_due: false, is_queued: false };
+                    let repeat =
+                        Repeat { payload, sequence, until, is_due: false, is_queued: false, crowd: None };
                     self.repeat = Some(Box::new(repeat));
                 }
                 done

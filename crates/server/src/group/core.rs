@@ -3,7 +3,7 @@
 //! One thread at a time has it (see the module above), so nothing in here is shared and nothing locks but the mailboxes of
 //! the group.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -45,6 +45,8 @@ pub(crate) struct Core {
     ready_first: VecDeque<usize>,
     /// Whose command was taken back: in the order of their turns, those inside a transaction by themselves.
     taken_back: [VecDeque<usize>; 2],
+    /// Likewise, of those who wait among a crowd ([`super::crowds`]).
+    crowds: HashMap<u64, VecDeque<usize>>,
     pub(super) waiting: Vec<(u64, usize)>,
     pub(super) listeners: Vec<Listener>,
     accept_again: bool,
@@ -75,6 +77,7 @@ impl Core {
             ready: VecDeque::new(),
             ready_first: VecDeque::new(),
             taken_back: Default::default(),
+            crowds: HashMap::new(),
             waiting: Vec::new(),
             listeners,
             accept_again: false,
@@ -112,22 +115,50 @@ impl Core {
 
     /// Lets commands that were taken back begin anew, as many as may wait now: they came before all that is ready.
     fn begin_anew(&mut self, group: &Group) {
-        if self.taken_back.iter().all(VecDeque::is_empty) {
+        if self.crowds.is_empty() && self.taken_back.iter().all(VecDeque::is_empty) {
             return;
         }
         let mut left = group.waiters_left();
+        self.refill_crowds(group, &mut left);
         while left > 0 {
             let next = self.taken_back[0].pop_front().or_else(|| self.taken_back[1].pop_front());
             let Some(slot) = next else { break };
-            // It may have been driven since, because it was killed or late, or be gone.
-            if let Some(Slot::Here(connection)) = self.slots.get_mut(slot)
-                && connection.end_of_queue()
-            {
-                self.ready_first.push_back(slot);
-                left -= 1;
-            }
+            left -= usize::from(self.end_of_queue(slot));
         }
         group.taken_back.store(self.taken_back.iter().map(VecDeque::len).sum(), Ordering::SeqCst);
+    }
+
+    fn refill_crowds(&mut self, group: &Group, left: &mut usize) {
+        let mut crowds = std::mem::take(&mut self.crowds);
+        crowds.retain(|&crowd, queue| {
+            let queued = queue.len();
+            let mut room = group.crowds.room(crowd);
+            while room > 0
+                && *left > 0
+                && let Some(slot) = queue.pop_front()
+            {
+                if self.end_of_queue(slot) {
+                    room -= 1;
+                    *left -= 1;
+                }
+            }
+            if queue.len() != queued {
+                group.crowds.set_queued(crowd, queue.len());
+            }
+            !queue.is_empty()
+        });
+        self.crowds = crowds;
+    }
+
+    /// A connection is out of a queue of those taken back; whether it is driven now. It may have been since, because it was killed or late,
+    /// or be gone.
+    fn end_of_queue(&mut self, slot: usize) -> bool {
+        let Slot::Here(connection) = &mut self.slots[slot] else { return false };
+        let goes_on = connection.end_of_queue();
+        if goes_on {
+            self.ready_first.push_back(slot);
+        }
+        goes_on
     }
 
     /// Everything between two rounds of commands: answers that may leave now, new events, the log, timeouts.
@@ -213,12 +244,22 @@ impl Core {
             }
             Next::Room => {
                 if connection.joins_queue() {
-                    let queue = usize::from(!connection.is_urgent());
-                    self.taken_back[queue].push_back(slot);
-                    group.taken_back.fetch_add(1, Ordering::SeqCst);
+                    self.queue(slot, &connection, group);
                 }
                 self.slots[slot] = Slot::Here(connection);
             }
+        }
+    }
+
+    /// A connection whose command was taken back waits for its turn.
+    fn queue(&mut self, slot: usize, connection: &Connection, group: &Group) {
+        if let Some(crowd) = connection.crowd() {
+            let queue = self.crowds.entry(crowd).or_default();
+            queue.push_back(slot);
+            group.crowds.set_queued(crowd, queue.len());
+        } else {
+            self.taken_back[usize::from(!connection.is_urgent())].push_back(slot);
+            group.taken_back.fetch_add(1, Ordering::SeqCst);
         }
     }
 

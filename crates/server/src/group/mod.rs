@@ -10,9 +10,9 @@
 //! tells when: waits by `enter`, long computations by `tick` and `pause`. Of those that compute beside the core only a few run at once
 //! ([`turns`]).
 //!
-//! A statement that waits for others (a lock) holds a thread. Of these there may be [`WAITERS_PER_GROUP`]: the next one is refused
-//! its wait, its session takes it back, and its command waits in the core without a thread, to be executed once more when fewer
-//! wait. What its lock's holder sends is a command like any other, and goes first; so a COMMIT and a KILL always get through.
+//! A statement that waits for others (a lock) holds a thread. Of these there may be [`WAITERS_PER_GROUP`], and a few for one lock
+//! ([`crowds`]): the next one is refused its wait, its session takes it back, and its command waits in the core without a thread, to be
+//! executed once more when fewer wait. What its lock's holder sends is a command like any other, and goes first; so a COMMIT and a KILL always get through.
 //!
 //! Answers that wait for the log stay with their connection and wait in the core by position. The thread that has nothing
 //! else to do flushes for all of them itself, if flushing is quick here; else the log's own thread does it and wakes the
@@ -28,6 +28,7 @@
 //! 5. A thread with the core has no turn; one without, that computes, has one.
 
 mod core;
+mod crowds;
 mod turns;
 
 use std::cell::{Cell, RefCell};
@@ -44,6 +45,7 @@ use mio::net::{TcpListener, UnixListener};
 use service::{ConnectionEvent, Kill};
 
 use self::core::{Core, Slot};
+use self::crowds::Crowds;
 use self::turns::{STALL_TIME_MAX, Seat, TURN_TIME, TURNS_PER_GROUP, Turns};
 use crate::Shared;
 use crate::connection::{Connection, Next, Scratch};
@@ -127,8 +129,10 @@ pub(crate) struct Group {
     turns: Turns,
     /// Statements that wait for others, each with a thread.
     waiters: AtomicUsize,
-    /// Commands that were taken back and wait for room among the waiters.
+    /// Commands that were taken back and wait for room among all waiters.
     taken_back: AtomicUsize,
+    /// The waiters by what they wait for, those who hold nothing.
+    crowds: Crowds,
     /// The system has refused a thread: none is asked for until somebody parks or the next sweep.
     no_thread: AtomicBool,
     /// Parked threads kept; more end after [`PARK_TIME_MAX`].
@@ -177,6 +181,7 @@ impl Group {
             turns: Turns::new(TURNS_PER_GROUP, STALL_TIME_MAX),
             waiters: AtomicUsize::new(0),
             taken_back: AtomicUsize::new(0),
+            crowds: Crowds::default(),
             no_thread: AtomicBool::new(false),
             parked_kept: AtomicUsize::new(2),
             arrivals: Mutex::default(),
@@ -346,8 +351,9 @@ impl Group {
             while let Some((slot, is_urgent)) = core.next_ready() {
                 let Some(mut connection) = core.check_out(slot) else { continue };
                 let now = core.now;
-                hook.begin(core, is_urgent, connection.is_late(now));
+                hook.begin(core, is_urgent, &connection, now);
                 let next = connection.drive(scratch, &self.shared, now);
+                connection.wait_among(hook.crowd.take());
                 connection.habits.note(matches!(next, Next::Durable(_)));
                 match hook.end() {
                     Some(back) => {
@@ -407,7 +413,8 @@ impl Group {
                         continue;
                     }
                     let Some(mut connection) = core.check_out(slot) else { continue };
-                    hook.begin(core, true, false);
+                    let now = core.now;
+                    hook.begin(core, true, &connection, now);
                     connection.shut(&self.shared);
                     match hook.end() {
                         Some(back) => {
@@ -461,6 +468,10 @@ struct Hook {
     is_urgent: Cell<bool>,
     /// The command has waited for others as long as it may.
     is_late: Cell<bool>,
+    /// The command was taken back before.
+    is_repeat: Cell<bool>,
+    /// Among whom the command waits, or was refused its wait.
+    crowd: Cell<Option<u64>>,
     seat: Arc<Seat>,
 }
 
@@ -474,15 +485,18 @@ impl Hook {
             wait: Cell::new(Wait::No),
             is_urgent: Cell::new(false),
             is_late: Cell::new(false),
+            is_repeat: Cell::new(false),
+            crowd: Cell::new(None),
             seat: Arc::default(),
         }
     }
 
     /// A connection is driven, the core at hand.
-    fn begin(&self, core: Box<Core>, is_urgent: bool, is_late: bool) {
+    fn begin(&self, core: Box<Core>, is_urgent: bool, connection: &Connection, now: Instant) {
         self.since.set(core.now);
         self.is_urgent.set(is_urgent);
-        self.is_late.set(is_late);
+        self.is_late.set(connection.is_late(now));
+        self.is_repeat.set(connection.is_repeating());
         self.core.replace(Some(core));
     }
 
@@ -539,14 +553,19 @@ impl BlockingHook for Hook {
         self.wait.set(Wait::Machine);
     }
 
-    fn try_enter(&self) -> Result<(), Refused> {
+    fn try_enter(&self, crowd: Option<u64>) -> Result<(), Refused> {
         if self.is_late.get() {
             return Err(Refused::TimeOver);
         }
         let group = &self.group;
         // Who is beside the core already has its thread, whether it waits or not.
         if self.has_core() {
+            self.crowd.set(None);
             if group.waiters_left() == 0 {
+                return Err(Refused::NoThread);
+            }
+            if let Some(full) = crowd.filter(|&crowd| !group.crowds.may_enter(crowd, self.is_repeat.get())) {
+                self.crowd.set(Some(full));
                 return Err(Refused::NoThread);
             }
             self.give_away();
@@ -557,6 +576,10 @@ impl BlockingHook for Hook {
             group.turns.give_back();
         }
         group.waiters.fetch_add(1, Ordering::SeqCst);
+        if let Some(crowd) = crowd {
+            group.crowds.enter(crowd);
+        }
+        self.crowd.set(crowd);
         self.wait.set(Wait::Others);
         Ok(())
     }
@@ -565,7 +588,8 @@ impl BlockingHook for Hook {
         let wait = self.wait.replace(Wait::No);
         if wait == Wait::Others {
             self.group.waiters.fetch_sub(1, Ordering::SeqCst);
-            if self.group.taken_back.load(Ordering::SeqCst) > 0 {
+            let has_room = self.crowd.take().is_some_and(|crowd| self.group.crowds.leave(crowd));
+            if has_room || self.group.taken_back.load(Ordering::SeqCst) > 0 {
                 self.group.wake();
             }
         }

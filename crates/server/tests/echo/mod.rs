@@ -367,7 +367,7 @@ impl EchoSession {
         if !*lock(&self.echo.held) {
             return Ok(());
         }
-        let guard = env::blocking::try_enter().map_err(|refused| match refused {
+        let guard = env::blocking::try_enter(None).map_err(|refused| match refused {
             env::blocking::Refused::NoThread => {
                 self.is_refused = true;
                 ER_CANT_CREATE_THREAD.with(&[&11])

@@ -4,6 +4,9 @@
 //! served earlier. So a queue of n waiters has about n edges, and somebody for whom nobody waits cannot close a circle, which
 //! is what most newcomers of a long queue are.
 //!
+//! So a circle may lead through a queue, by those who only stand in it. Were one of them gone, the one behind him would wait for the one
+//! before him: he is no victim that would help, and gives up for nobody.
+//!
 //! A scan that lets writers go first (`About::gives_way`) waits for them like anybody, but need not: a circle through it is
 //! no deadlock. It is told to go on.
 //!
@@ -67,11 +70,7 @@ impl Graph {
                 goes_on.tell(Told::Granted);
                 continue;
             }
-            // Of several that changed as little the first one: min_by_key's choice, too.
-            let victim = members
-                .iter()
-                .min_by_key(|member| member.about.weight)
-                .map_or(own, |member| member.about.txn);
+            let victim = victim_of(&members).map_or(own, |member| member.about.txn);
             let descriptions = members.iter().map(|member| describe(member.about.owner)).collect();
             self.last_circle = Some(Circle { members, descriptions, victim });
             if victim == own {
@@ -162,6 +161,14 @@ impl Graph {
     }
 }
 
+/// Whose end breaks the circle at the least cost: of several that changed as little the first one, `min_by_key`'s choice, too.
+fn victim_of(circle: &[Arc<Waiting>]) -> Option<&Arc<Waiting>> {
+    let behind = circle.iter().cycle().skip(circle.len() - 1);
+    let helps =
+        |(member, behind): &(&Arc<Waiting>, &Arc<Waiting>)| !behind.about.is_only_behind(&member.about);
+    circle.iter().zip(behind).filter(helps).map(|(member, _)| member).min_by_key(|member| member.about.weight)
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::waiting::About;
@@ -169,7 +176,12 @@ mod tests {
     use smallvec::smallvec;
 
     fn waiting(txn: u64, weight: u64) -> Arc<Waiting> {
-        Waiting::new(About { txn: TxnId(txn), weight, ..About::default() })
+        at(txn, weight, &txn.to_le_bytes())
+    }
+
+    /// Waits for the record at `key`.
+    fn at(txn: u64, weight: u64, key: &[u8]) -> Arc<Waiting> {
+        Waiting::new(About { txn: TxnId(txn), weight, key: key.into(), ..About::default() })
     }
 
     fn nothing(_owner: u64) -> Vec<u8> {
@@ -224,7 +236,7 @@ mod tests {
 
     #[test]
     fn a_circle_behind_one_who_left_is_found() {
-        // 1 holds; 2, 3 and 4 queue; 1 waits for what 4 holds. 3 gives up, and then 4 waits for 2 and so for 1.
+        // Three waits for three things: 3 gives up, and then 4 waits for 2 and so for 1.
         let mut graph = Graph::default();
         let last = waiting(4, 1);
         assert_eq!(graph.wait(&waiting(2, 9), smallvec![TxnId(1)], &nothing), Ok(()));
@@ -237,5 +249,31 @@ mod tests {
         );
         graph.renew(TxnId(4), smallvec![TxnId(2)]);
         assert_eq!(last.told(), Told::Victim);
+    }
+
+    #[test]
+    fn who_only_stands_in_the_queue_gives_up_for_nobody() {
+        // 1 holds A; 2, 3 and 4 wait for it one behind the other; 4 holds B, and 1 wants it.
+        let mut graph = Graph::default();
+        let queue = [at(2, 0, b"A"), at(3, 0, b"A"), at(4, 5, b"A")];
+        for (waiting, before) in queue.iter().zip(1..) {
+            assert_eq!(graph.wait(waiting, smallvec![TxnId(before)], &nothing), Ok(()));
+        }
+        assert_eq!(graph.wait(&at(1, 9, b"B"), smallvec![TxnId(4)], &nothing), Ok(()));
+        assert_eq!(graph.last_circle().map(|circle| circle.victim), Some(TxnId(4)));
+        assert_eq!(queue.map(|waiting| waiting.told()), [Told::Nothing, Told::Nothing, Told::Victim]);
+    }
+
+    #[test]
+    fn two_that_share_a_lock_and_both_want_it_alone_are_a_circle() {
+        let mut graph = Graph::default();
+        let wants = |txn, weight| {
+            let about = About { txn: TxnId(txn), weight, has_lock: true, ..About::default() };
+            Waiting::new(about)
+        };
+        let first = wants(1, 0);
+        assert_eq!(graph.wait(&first, smallvec![TxnId(2)], &nothing), Ok(()));
+        assert_eq!(graph.wait(&wants(2, 3), smallvec![TxnId(1)], &nothing), Ok(()));
+        assert_eq!(first.told(), Told::Victim);
     }
 }

@@ -117,6 +117,13 @@ pub(crate) struct Request<'a> {
 }
 
 impl Request<'_> {
+    /// What it waits for, if nobody waits for the requester: it holds no lock, but for those it has noted for this wait, and has changed
+    /// nothing.
+    fn crowd(&self, noted: usize) -> Option<u64> {
+        let holds_nothing = self.weight == 0 && self.own.lock().len() <= noted;
+        holds_nothing.then(|| foldhash::fast::FixedState::default().hash_one((self.tree.id(), self.key)))
+    }
+
     fn about(&self, for_range: bool, inserts: bool, since: Monotonic) -> About {
         About {
             txn: self.txn,
@@ -126,6 +133,7 @@ impl Request<'_> {
             mode: self.mode,
             for_range,
             inserts,
+            has_lock: false,
             gives_way: false,
             since: Some(since),
             owner: self.owner,
@@ -372,7 +380,8 @@ impl LockTable {
         let LockWait::Timeout(limit) = request.wait else {
             return Err(WriteError::Locked { holder: blocker });
         };
-        let waiting = Waiting::new(request.about(false, false, self.clock.now()));
+        let about = request.about(false, false, self.clock.now());
+        let waiting = Waiting::new(About { has_lock: has, ..about });
         let before = if has { None } else { entry.queue.back().map(|waiter| waiter.txn) };
         let waits_for = match before {
             Some(before) => WaitsFor::from_slice(&[before]),
@@ -391,7 +400,7 @@ impl LockTable {
         }
         drop(shard);
         waits();
-        self.sleep_for_entry(request, &full_key, &waiting, limit)
+        self.sleep_for_entry(request, &full_key, &waiting, limit, request.crowd(usize::from(held.is_none())))
     }
 
     /// Enters a waiter into the graph, breaking circles.
@@ -437,7 +446,7 @@ impl LockTable {
         }
         waits();
         // Without a thread for it, it goes on at once: its patience fails nothing.
-        let waited = self.sleep(request.interrupt, &waiting, limit).unwrap_or_default();
+        let waited = self.sleep(request.interrupt, &waiting, limit, None).unwrap_or_default();
         self.ranges.stop_giving_way(&waiting);
         match waiting.told() {
             Told::Granted => Ok(()),
@@ -482,7 +491,7 @@ impl LockTable {
             return Ok(None);
         }
         waits();
-        let waited = self.sleep(request.interrupt, &waiting, limit);
+        let waited = self.sleep(request.interrupt, &waiting, limit, request.crowd(0));
         match waiting.told() {
             Told::Granted => Ok(Some(waiting)),
             told => {
@@ -505,6 +514,7 @@ impl LockTable {
         interrupt: Option<&Interrupt>,
         waiting: &Arc<Waiting>,
         limit: Duration,
+        crowd: Option<u64>,
     ) -> Result<Duration, Refused> {
         let began = self.clock.now();
         if let Some(interrupt) = interrupt {
@@ -515,7 +525,7 @@ impl LockTable {
         }
         // A KILL that came before is heard first: it needs no thread.
         let refused = if waiting.told() == Told::Nothing {
-            match env::blocking::try_enter() {
+            match env::blocking::try_enter(crowd) {
                 Ok(guard) => {
                     self.sleep_inside(waiting, began, limit);
                     drop(guard);
@@ -558,8 +568,9 @@ impl LockTable {
         key: &Key,
         waiting: &Arc<Waiting>,
         limit: Duration,
+        crowd: Option<u64>,
     ) -> Result<Acquired, WriteError> {
-        let waited = self.sleep(request.interrupt, waiting, limit);
+        let waited = self.sleep(request.interrupt, waiting, limit, crowd);
         // Given, and nobody takes it back: the shard has nothing to add, and its mutex may be held by who gave it.
         if waiting.told() == Told::Granted {
             return Ok(Acquired::Held);

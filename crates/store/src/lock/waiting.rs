@@ -89,12 +89,25 @@ pub(crate) struct About {
     pub(crate) for_range: bool,
     /// It wants to add a record there.
     pub(crate) inserts: bool,
+    /// It has the record's lock already, and wants more of it.
+    pub(crate) has_lock: bool,
     /// It lets writers go first that came before it, and could go on at once: the end of its patience fails nothing, and in a circle
     /// it is the one that need not wait.
     pub(crate) gives_way: bool,
     pub(crate) since: Option<Monotonic>,
     /// What the transaction's owner called itself.
     pub(crate) owner: u64,
+}
+
+impl About {
+    /// Whether who waits for this could be served as little if `before`, for whom it waits, were not there: that one waits in the same
+    /// record's queue and has nothing of the lock.
+    pub(crate) fn is_only_behind(&self, before: &About) -> bool {
+        !self.for_range
+            && !before.for_range
+            && !before.has_lock
+            && (self.tree, &self.key) == (before.tree, &before.key)
+    }
 }
 
 impl Default for About {
@@ -107,6 +120,7 @@ impl Default for About {
             mode: LockMode::Exclusive,
             for_range: false,
             inserts: false,
+            has_lock: false,
             gives_way: false,
             since: None,
             owner: 0,
