@@ -16,8 +16,8 @@ use std::process::{Command, Output, Stdio};
 use harness::Server;
 use lab::evidence::{Metric, Run, VerdictKind};
 
-/// How much a statement works is a variable of the server: `max_connections` is none that forbids a verdict.
-const WORKS_AS_TOLD: &str = "WITH RECURSIVE n AS (SELECT 1 AS i UNION ALL SELECT i + 1 FROM n WHERE i < @@GLOBAL.max_connections) SELECT COUNT(*), SUM(LENGTH(REPEAT(MD5(i), 40))) FROM n";
+/// How much a statement works is a variable of the server, what it answers is not: `max_connections` is none that forbids a verdict.
+const WORKS_AS_TOLD: &str = "WITH RECURSIVE n AS (SELECT 1 AS i UNION ALL SELECT i + 1 FROM n WHERE i < @@GLOBAL.max_connections) SELECT SUM(LENGTH(REPEAT(MD5(i), 40))) > 0 FROM n";
 
 /// One statement, closed loop, one connection.
 fn scenario(folder: &Path, sql: &str) -> String {
@@ -60,6 +60,13 @@ fn lab(folder: &Path, sql: &str, servers: &[(&str, &Server)], more: &[&str]) -> 
 
 const LONG_ENOUGH: [&str; 3] = ["--only-timing", "--rounds=10,14", "--time-budget=20"];
 
+/// A machine that others use may be too noisy for an answer: then it is asked again, a few times.
+fn decided(folder: &Path, servers: &[(&str, &Server)]) -> Ended {
+    let ask = || lab(folder, WORKS_AS_TOLD, servers, &LONG_ENOUGH);
+    let again = (0..3).map(|_| ask()).find(|found| found.code != Some(3));
+    again.unwrap_or_else(ask)
+}
+
 #[test]
 fn a_slower_server_is_1_and_a_faster_one_0() {
     let (fast, slow) = (
@@ -67,7 +74,7 @@ fn a_slower_server_is_1_and_a_faster_one_0() {
         Server::start(&["--skip-ssl", "--max-connections=900"]),
     );
     let folder = tempfile::tempdir().expect("a folder");
-    let found = lab(folder.path(), WORKS_AS_TOLD, &[("old", &fast), ("new", &slow)], &LONG_ENOUGH);
+    let found = decided(folder.path(), &[("old", &fast), ("new", &slow)]);
     let verdict = found.run.verdict.as_ref().expect("a verdict");
     assert_eq!(found.code, Some(1), "{}", found.said);
     assert_eq!(verdict.kind, VerdictKind::Located, "{}", found.said);
@@ -75,7 +82,7 @@ fn a_slower_server_is_1_and_a_faster_one_0() {
     let arm = |arm: Option<usize>| arm.map(|arm| found.run.arms[arm].server.as_str());
     assert_eq!((arm(verdict.fast_arm), arm(verdict.slow_arm)), (Some("old"), Some("new")));
 
-    let found = lab(folder.path(), WORKS_AS_TOLD, &[("old", &slow), ("new", &fast)], &LONG_ENOUGH);
+    let found = decided(folder.path(), &[("old", &slow), ("new", &fast)]);
     assert_eq!(found.code, Some(0), "what is judged is faster than its base: {}", found.said);
     for server in [fast, slow] {
         server.stop();

@@ -27,7 +27,8 @@ use std::sync::Arc;
 use std::time::Duration;
 use store::wal::LogOptions;
 use store::{
-    Interrupt, LockMode, LockWait, Locked, Options, PAGE_BYTES, Store, Transaction, TreeId, TxnId, WriteError,
+    Interrupt, LockMode, LockWait, LockWaiter, Locked, Options, PAGE_BYTES, Store, Transaction, TreeId,
+    TxnId, WriteError,
 };
 use table::{CheckDepth, KeyBytesRange, ScanRequest, Table, Utc, WriteContext};
 use types::vector::Batch;
@@ -166,10 +167,20 @@ impl Common {
                 let Some(last) = self.store.last_deadlock() else {
                     return Err("a deadlock that is not told".to_owned());
                 };
-                let changes = |member: &store::DeadlockMember| member.waiter.change_count;
-                let victim = last.circle.iter().find(|member| member.waiter.txn == last.victim);
-                let least = last.circle.iter().map(changes).min();
-                if last.circle.len() < 2 || victim.map(changes) != least {
+                let waiters: Vec<&LockWaiter> = last.circle.iter().map(|member| &member.waiter).collect();
+                // Whose end lets the one before him in the circle go on.
+                let helps = |(place, waiter): &(usize, &&LockWaiter)| {
+                    let behind = waiters[(place + waiters.len() - 1) % waiters.len()];
+                    let is_same_queue = (behind.tree, &behind.key) == (waiter.tree, &waiter.key)
+                        && !behind.for_range
+                        && !waiter.for_range
+                        && !waiter.has_lock;
+                    !is_same_queue || (behind.mode, waiter.mode) == (LockMode::Shared, LockMode::Exclusive)
+                };
+                let able = waiters.iter().enumerate().filter(helps);
+                let least = able.clone().map(|(_, waiter)| waiter.change_count).min();
+                let victim = able.map(|(_, waiter)| waiter).find(|waiter| waiter.txn == last.victim);
+                if waiters.len() < 2 || victim.map(|waiter| waiter.change_count) != least {
                     return Err(format!("a deadlock with a wrong victim: {last:?}"));
                 }
                 let members: BTreeSet<TxnId> = last.circle.iter().map(|member| member.waiter.txn).collect();

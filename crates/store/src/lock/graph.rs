@@ -5,7 +5,7 @@
 //! is what most newcomers of a long queue are.
 //!
 //! So a circle may lead through a queue, by those who only stand in it. Were one of them gone, the one behind him would wait for the one
-//! before him: he is no victim that would help, and gives up for nobody.
+//! before him (unless that one shares the lock and he does not): he is no victim that would help, and gives up for nobody.
 //!
 //! A scan that lets writers go first (`About::gives_way`) waits for them like anybody, but need not: a circle through it is
 //! no deadlock. It is told to go on.
@@ -171,7 +171,7 @@ fn victim_of(circle: &[Arc<Waiting>]) -> Option<&Arc<Waiting>> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::waiting::About;
+    use super::super::waiting::{About, LockMode};
     use super::*;
     use smallvec::smallvec;
 
@@ -262,6 +262,18 @@ mod tests {
         assert_eq!(graph.wait(&at(1, 9, b"B"), smallvec![TxnId(4)], &nothing), Ok(()));
         assert_eq!(graph.last_circle().map(|circle| circle.victim), Some(TxnId(4)));
         assert_eq!(queue.map(|waiting| waiting.told()), [Told::Nothing, Told::Nothing, Told::Victim]);
+    }
+
+    #[test]
+    fn who_keeps_a_reader_from_sharing_may_be_the_victim() {
+        // 1 shares A; 2 wants it alone; 3 would share it but stands behind 2, and has B, which 1 wants.
+        let mut graph = Graph::default();
+        let alone = at(2, 0, b"A");
+        let about = About { mode: LockMode::Shared, ..at(3, 5, b"A").about.clone() };
+        assert_eq!(graph.wait(&alone, smallvec![TxnId(1)], &nothing), Ok(()));
+        assert_eq!(graph.wait(&Waiting::new(about), smallvec![TxnId(2)], &nothing), Ok(()));
+        assert_eq!(graph.wait(&at(1, 9, b"B"), smallvec![TxnId(3)], &nothing), Ok(()));
+        assert_eq!(alone.told(), Told::Victim);
     }
 
     #[test]

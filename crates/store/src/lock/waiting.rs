@@ -101,11 +101,13 @@ pub(crate) struct About {
 
 impl About {
     /// Whether who waits for this could be served as little if `before`, for whom it waits, were not there: that one waits in the same
-    /// record's queue and has nothing of the lock.
+    /// record's queue, has nothing of the lock, and what keeps it waiting excludes this, too.
     pub(crate) fn is_only_behind(&self, before: &About) -> bool {
+        let is_excluded_alike = self.mode == LockMode::Exclusive || before.mode == LockMode::Shared;
         !self.for_range
             && !before.for_range
             && !before.has_lock
+            && is_excluded_alike
             && (self.tree, &self.key) == (before.tree, &before.key)
     }
 }
@@ -145,6 +147,8 @@ pub struct LockWaiter {
     pub for_range: bool,
     /// It wants to add a record.
     pub inserts: bool,
+    /// It has the record's lock already, and wants more of it.
+    pub has_lock: bool,
     /// Since when, on the store's clock.
     pub since: Option<Monotonic>,
     /// What [`crate::Transaction::set_owner`] said.
@@ -163,6 +167,7 @@ impl LockWaiter {
             mode: about.mode,
             for_range: about.for_range,
             inserts: about.inserts,
+            has_lock: about.has_lock,
             since: about.since,
             owner: about.owner,
             blockers: blockers.into_iter().collect(),
