@@ -83,11 +83,10 @@ impl Driver<'_> {
     pub(crate) fn run(&mut self, task: Task) -> Result<Seen, LoadError> {
         let run_queue_before = thread_run_queue_ns();
         let cpu_before = thread_cpu_ns();
-        let origin = Instant::now();
         let mut run = Run {
             driver: self,
             task,
-            origin,
+            origin: Instant::now(),
             seen: Seen::default(),
             end_ns: u64::try_from(task.duration.as_nanos()).unwrap_or(u64::MAX),
             issued: 0,
@@ -101,8 +100,9 @@ impl Driver<'_> {
                 run.open(rate_per_s, arrivals, in_flight_max as usize)?;
             }
         }
+        let wall_ns = run.now_ns();
         let mut seen = run.seen;
-        seen.wall_ns = ns(origin.elapsed());
+        seen.wall_ns = wall_ns;
         seen.cpu_ns = thread_cpu_ns() - cpu_before;
         seen.run_queue_ns = thread_run_queue_ns()
             .zip(run_queue_before)
@@ -194,6 +194,7 @@ impl Run<'_, '_> {
         Ok(())
     }
 
+    /// Watches all connections. The stretch begins when they are: with ten thousand of them that takes as long as many operations.
     fn poll(&mut self) -> Result<Poll, LoadError> {
         let result = (|| {
             let poll = Poll::new()?;
@@ -207,6 +208,7 @@ impl Run<'_, '_> {
             }
             Ok(poll)
         })();
+        self.origin = Instant::now();
         result.map_err(|error: std::io::Error| LoadError::Local(format!("epoll: {error}")))
     }
 
@@ -295,7 +297,8 @@ impl Run<'_, '_> {
         let mut schedule = Schedule::new(arrivals, rate_per_s, self.end_ns, random)
             .take(usize::try_from(self.task.operations_max).unwrap_or(usize::MAX));
         let mut due = schedule.next();
-        let mut free: Vec<usize> = (0..self.driver.connections.len()).rev().collect();
+        // The one that has been idle for longest is next: else the last few would do all the work, and the others sleep.
+        let mut free: VecDeque<usize> = (0..self.driver.connections.len()).collect();
         let mut waiting: VecDeque<u64> = VecDeque::new();
         let all = free.len();
         loop {
@@ -303,7 +306,7 @@ impl Run<'_, '_> {
             while let Some(intended) = due.filter(|&intended| intended <= now) {
                 self.seen.arrivals += 1;
                 self.seen.lag.record(now - intended);
-                if let Some(index) = free.pop() {
+                if let Some(index) = free.pop_front() {
                     self.begin(index, intended, self.now_ns())?;
                     self.watch(&poll, index)?;
                 } else if all + waiting.len() < in_flight_max.max(all) {
@@ -349,7 +352,7 @@ impl Run<'_, '_> {
                         self.begin(index, intended, now)?;
                         self.watch(&poll, index)?;
                     }
-                    None => free.push(index),
+                    None => free.push_back(index),
                 }
             }
         }

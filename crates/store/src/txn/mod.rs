@@ -325,6 +325,11 @@ impl Transaction {
         {
             return Ok(found);
         }
+        if self.work.change_count > 0
+            && let Some(found) = self.read_own(tree, key, found)?
+        {
+            return Ok(found);
+        }
         let mark = self.lock_mark();
         self.acquire(tree, key, LockMode::Shared, None, wait)?;
         let found = self.read_shared(tree, key, wait, found);
@@ -364,6 +369,24 @@ impl Transaction {
             }
             Ok(Ok(Some(value.is_some())))
         })?
+    }
+
+    /// Reads a row that this transaction has stamped: it has more than a shared lock of it, and waits for nobody whom the lock table knows.
+    fn read_own(
+        &self,
+        tree: &Tree,
+        key: &[u8],
+        found: &mut dyn FnMut(&[u8]),
+    ) -> Result<Option<bool>, WriteError> {
+        Ok(self.look_at(tree, key, |record| {
+            let Some((_, value)) = record.filter(|(version, _)| version.stamp == self.work.id.0) else {
+                return Ok(None);
+            };
+            if let Some(value) = value {
+                found(value);
+            }
+            Ok(Some(value.is_some()))
+        })?)
     }
 
     /// Looks at a record's newest version and value under its leaf's latch; again after each fault.

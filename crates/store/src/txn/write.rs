@@ -184,9 +184,12 @@ impl Work {
             let newer = self.is_newer(inner, version)?;
             return Ok(Some(if newer { Step::Newer } else { Step::Done(Done::Duplicate) }));
         }
+        // Whose stamp is on the row has it, whatever the lock table says: who was given its lock there just then finds the stamp and waits.
+        let is_ours = found.is_ok_and(|index| node::record(body, index).0.stamp == self.id.0);
         let adds = matches!(change, Change::Insert(_) | Change::Put(_));
         let locks = if found.is_ok() || adds { tree.state.locks().load(Ordering::SeqCst) } else { 0 };
         if locks % TreeState::RANGES != 0
+            && !is_ours
             && let Some(holder) = inner.locks.conflict(tree.id(), key, self.id, LockMode::Exclusive)
         {
             return Ok(Some(Step::Busy { holder, stamped: false }));
@@ -215,7 +218,6 @@ impl Work {
             Change::Update(_) | Change::Delete | Change::Lock(_) => !inserts,
         };
         // Whoever has the row already is waited for by those who locked an interval around it since.
-        let is_ours = old.is_some_and(|(version, _)| version.stamp == self.id.0);
         if locks >= TreeState::RANGES
             && takes_effect
             && !is_ours
