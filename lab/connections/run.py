@@ -12,22 +12,19 @@ open, and what that is beyond the resident set before, divided by their number. 
 (`Store_purge_cpu_us` in SHOW STATUS; `-` where a server has no such counter) while all connections were open, by question. With --out the figures so far are written after
 every round. Needs PyMySQL for that counter, else Python's standard library."""
 
-import argparse
-import json
 import math
 import os
-import random
 import statistics
-import subprocess
-import tempfile
+import sys
 import threading
-import time
 import urllib.parse
 
 import pymysql
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-ROOT = os.path.dirname(os.path.dirname(HERE))
+sys.path.insert(0, os.path.dirname(HERE))
+
+import turns  # noqa: E402
 
 
 class Purge:
@@ -72,26 +69,14 @@ def one(invar, name, url, pid, connections, seed):
 
     watcher = threading.Thread(target=watch)
     watcher.start()
-    with tempfile.TemporaryDirectory() as folder:
-        evidence = os.path.join(folder, "run.json")
-        with open(os.path.join(HERE, "many-connections.toml")) as file:
-            text = file.read().replace("[sizes]", f"seed = {seed}\n[sizes]", 1)
-        scenario = os.path.join(folder, "many-connections.toml")
-        with open(scenario, "w") as file:
-            file.write(text)
-        command = [invar, "lab", "run", scenario, "--server", f"{name}={url}", "--only-timing", "--no-twin", "--rounds", "1,1", "--quiet",
-                   "--scale", str(connections), "--time-budget", "120", "--schema", "invar_lab_connections", "--json", evidence]
-        ran = subprocess.run(command, capture_output=True, text=True)
+
+    def end():
         ended.set()
         watcher.join()
-        if not os.path.exists(evidence):
-            return None, (ran.stderr or ran.stdout).strip().splitlines()[-1:]
-        with open(evidence) as file:
-            run = json.load(file)
-    blocks = run.get("blocks", [])
-    if not blocks or not blocks[0]["operations"]:
-        return None, run.get("warnings") or [run.get("incomplete")]
-    block = blocks[0]
+
+    block, why = turns.block(invar, os.path.join(HERE, "many-connections.toml"), "invar_lab_connections", name, url, connections, seed, end)
+    if block is None:
+        return None, why
     return {"purge_us": purge.us_each(), "p50_us": block["latency"]["p50_ns"] / 1e3, "p99_us": block["latency"]["p99_ns"] / 1e3,
             "service_p99_us": block["service"]["p99_ns"] / 1e3,
             "cpu_us": block["server_cpu_ns_per_op"] / 1e3, "operations_per_s": block["qps"],
@@ -115,39 +100,13 @@ def table(found, left_out):
     return "\n".join(lines) + "\n"
 
 
+def said(figures):
+    return (f"p50 {figures['p50_us']:.0f} p99 {figures['p99_us']:.0f} us, {figures['cpu_us']:.1f} us CPU, purge {figures['purge_us']:.3f} us, "
+            f"{figures['resident_mb']:.0f} MB")
+
+
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--server", action="append", required=True)
-    parser.add_argument("--invar", default=os.path.join(ROOT, "target/release/invar"))
-    parser.add_argument("--connections", default="100,1000,10000")
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--out")
-    given = parser.parse_args()
-    servers = []
-    for text in given.server:
-        name, url, pid = text.split("=")
-        servers.append((name, url, int(pid)))
-    counts = [int(count) for count in given.connections.split(",")]
-    found, left_out = {}, {}
-    chance = random.Random(1)
-    for number in range(given.rounds):
-        for connections in counts:
-            chance.shuffle(servers)
-            for name, url, pid in servers:
-                if name in left_out:
-                    continue
-                figures, why = one(given.invar, name, url, pid, connections, number)
-                if figures is None:
-                    left_out[name] = f"{connections} connections: {' '.join(map(str, why or []))}"
-                    continue
-                found.setdefault((name, connections), []).append(figures)
-                print(f"round {number + 1}: {name} {connections}: p50 {figures['p50_us']:.0f} p99 {figures['p99_us']:.0f} us, "
-                      f"{figures['cpu_us']:.1f} us CPU, purge {figures['purge_us']:.3f} us, {figures['resident_mb']:.0f} MB {figures['invalid'] or ''}", flush=True)
-                time.sleep(1)
-        if given.out:
-            with open(given.out, "w") as file:
-                file.write(table(found, left_out))
-    print(table(found, left_out))
+    turns.rounds(turns.arguments(__doc__, "100,1000,10000"), one, said, table)
 
 
 if __name__ == "__main__":

@@ -10,21 +10,18 @@ order that changes. Shown are medians of the rounds; threads and memory are the 
 every round. Each server must allow the connections (max_connections, open files) and be durable alike: see the line of settings. Needs
 PyMySQL for the versions, else Python's standard library."""
 
-import argparse
-import json
 import os
-import random
 import statistics
-import subprocess
-import tempfile
+import sys
 import threading
-import time
 import urllib.parse
 
 import pymysql
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-ROOT = os.path.dirname(os.path.dirname(HERE))
+sys.path.insert(0, os.path.dirname(HERE))
+
+import turns  # noqa: E402
 
 
 def about(url):
@@ -69,26 +66,14 @@ def one(invar, name, url, pid, connections, seed):
     watcher = threading.Thread(target=watch)
     watcher.start()
     before = switches_of(pid)
-    with tempfile.TemporaryDirectory() as folder:
-        evidence = os.path.join(folder, "run.json")
-        with open(os.path.join(HERE, "hot-row.toml")) as file:
-            text = file.read().replace("[sizes]", f"seed = {seed}\n[sizes]", 1)
-        scenario = os.path.join(folder, "hot-row.toml")
-        with open(scenario, "w") as file:
-            file.write(text)
-        command = [invar, "lab", "run", scenario, "--server", f"{name}={url}", "--only-timing", "--no-twin", "--rounds", "1,1", "--quiet",
-                   "--scale", str(connections), "--time-budget", "120", "--schema", "invar_lab_hot_row", "--json", evidence]
-        ran = subprocess.run(command, capture_output=True, text=True)
+
+    def end():
         ended.set()
         watcher.join()
-        if not os.path.exists(evidence):
-            return None, (ran.stderr or ran.stdout).strip().splitlines()[-1:]
-        with open(evidence) as file:
-            run = json.load(file)
-    blocks = run.get("blocks", [])
-    if not blocks or not blocks[0]["operations"]:
-        return None, run.get("warnings") or [run.get("incomplete")]
-    block = blocks[0]
+
+    block, why = turns.block(invar, os.path.join(HERE, "hot-row.toml"), "invar_lab_hot_row", name, url, connections, seed, end)
+    if block is None:
+        return None, why
     return {"per_s": block["qps"], "cpu_us": block["server_cpu_ns_per_op"] / 1e3, "switches": max(0, switches_of(pid) - before) / block["operations"],
             "threads": max(threads for _, threads in seen), "resident_mb": max(kb for kb, _ in seen) / 1024,
             "errors": sum(block["errors"].values()), "invalid": block["invalid"]}, None
@@ -111,38 +96,14 @@ def table(servers, found, left_out):
     return "\n".join(lines) + "\n"
 
 
+def said(figures):
+    return (f"{figures['per_s']:.0f}/s, {figures['cpu_us']:.1f} us CPU, {figures['switches']:.2f} switches, {figures['threads']} threads, "
+            f"{figures['resident_mb']:.0f} MB")
+
+
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--server", action="append", required=True)
-    parser.add_argument("--invar", default=os.path.join(ROOT, "target/release/invar"))
-    parser.add_argument("--connections", default="1,16,256,1024,4096")
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--out")
-    given = parser.parse_args()
-    servers = []
-    for text in given.server:
-        name, url, pid = text.split("=")
-        servers.append((name, url, int(pid)))
-    found, left_out = {}, {}
-    chance = random.Random(1)
-    for number in range(given.rounds):
-        for connections in map(int, given.connections.split(",")):
-            chance.shuffle(servers)
-            for name, url, pid in servers:
-                if name in left_out:
-                    continue
-                figures, why = one(given.invar, name, url, pid, connections, number)
-                if figures is None:
-                    left_out[name] = f"{connections} connections: {' '.join(map(str, why or []))}"
-                    continue
-                found.setdefault((name, connections), []).append(figures)
-                print(f"round {number + 1}: {name} {connections}: {figures['per_s']:.0f}/s, {figures['cpu_us']:.1f} us CPU, {figures['switches']:.2f} switches, "
-                      f"{figures['threads']} threads, {figures['resident_mb']:.0f} MB {figures['invalid'] or ''}", flush=True)
-                time.sleep(1)
-        if given.out:
-            with open(given.out, "w") as file:
-                file.write(table(servers, found, left_out))
-    print(table(servers, found, left_out))
+    given = turns.arguments(__doc__, "1,16,256,1024,4096")
+    turns.rounds(given, one, said, lambda found, left_out: table(given.servers, found, left_out))
 
 
 if __name__ == "__main__":
