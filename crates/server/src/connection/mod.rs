@@ -316,8 +316,8 @@ impl Connection {
         self.repeat.as_ref().is_some_and(|repeat| now >= repeat.until)
     }
 
-    /// Whether its command was taken back and is executed once more.
-    pub(crate) fn is_repeating(&self) -> bool {
+    /// Whether its command was taken back and is still to be executed once more.
+    pub(crate) fn was_taken_back(&self) -> bool {
         self.repeat.is_some()
     }
 

@@ -351,7 +351,7 @@ impl Group {
             while let Some((slot, is_urgent)) = core.next_ready() {
                 let Some(mut connection) = core.check_out(slot) else { continue };
                 let now = core.now;
-                hook.begin(core, is_urgent, &connection, now);
+                hook.begin(core, is_urgent, &connection);
                 let next = connection.drive(scratch, &self.shared, now);
                 connection.wait_among(hook.crowd.take());
                 connection.habits.note(matches!(next, Next::Durable(_)));
@@ -413,8 +413,7 @@ impl Group {
                         continue;
                     }
                     let Some(mut connection) = core.check_out(slot) else { continue };
-                    let now = core.now;
-                    hook.begin(core, true, &connection, now);
+                    hook.begin(core, true, &connection);
                     connection.shut(&self.shared);
                     match hook.end() {
                         Some(back) => {
@@ -492,11 +491,11 @@ impl Hook {
     }
 
     /// A connection is driven, the core at hand.
-    fn begin(&self, core: Box<Core>, is_urgent: bool, connection: &Connection, now: Instant) {
+    fn begin(&self, core: Box<Core>, is_urgent: bool, connection: &Connection) {
         self.since.set(core.now);
         self.is_urgent.set(is_urgent);
-        self.is_late.set(connection.is_late(now));
-        self.is_repeat.set(connection.is_repeating());
+        self.is_late.set(connection.is_late(core.now));
+        self.is_repeat.set(connection.was_taken_back());
         self.core.replace(Some(core));
     }
 
