@@ -1,43 +1,19 @@
 //! A table is copied while another session changes rows at moments that are chosen: between the parts of the work, where the copier says
 //! that it is still running.
 
+mod answers;
 mod root;
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
+use answers::{CAPABILITIES, ask};
 use engine::engine::{Engine, StartOptions};
 use env::blocking::{self, BlockingHook};
-use service::{Capabilities, Discard, Reply, RowFormat, Session};
-use wire::client::{Event, ResultReader, text_row};
-use wire::packet::{Incoming, PacketBuffer, next_packet};
+use service::Session;
 
-const CAPABILITIES: Capabilities =
-    Capabilities::PROTOCOL_41.with(Capabilities::TRANSACTIONS).with(Capabilities::DEPRECATE_EOF);
 /// Several batches of rows, and enough notes to be settled while others write.
 const ROWS: u32 = 3_000;
-
-fn ask(session: &mut dyn Session, sql: &str) -> Result<Vec<String>, String> {
-    let mut buffer = PacketBuffer::new();
-    let mut link = Discard;
-    let mut reply = Reply::new(&mut buffer, &mut link, CAPABILITIES, RowFormat::Text);
-    session
-        .query(sql.as_bytes(), &mut reply)
-        .map_err(|error| format!("{} {}", error.number, error.message))?;
-    let mut reader = ResultReader::query(CAPABILITIES);
-    let mut frames = buffer.frames();
-    let mut rows = Vec::new();
-    while let Incoming::Packet { payload, consumed, .. } = next_packet(frames) {
-        frames = &frames[consumed..];
-        if let Event::Row(row) = reader.read(payload).expect("an answer") {
-            let mut cells = Vec::new();
-            text_row(row, |cell| cells.push(String::from_utf8_lossy(cell.unwrap_or(b"NULL")).into_owned()))
-                .expect("a text row");
-            rows.push(cells.join("|"));
-        }
-    }
-    Ok(rows)
-}
 
 fn must(session: &mut dyn Session, sql: &str) -> Vec<String> {
     ask(session, sql).unwrap_or_else(|error| panic!("{sql}: {error}"))

@@ -1,6 +1,7 @@
 //! Groups, DISTINCT, set operations, MIN, MAX and joins by large columns read what tells rows apart, and say what they say of
 //! whole values.
 
+mod answers;
 mod large;
 mod root;
 

@@ -1,9 +1,11 @@
 //! What lies apart from its row is read for the rows that need it, and for no others.
 
+mod answers;
 mod large;
 mod root;
 
-use large::{CAPABILITIES, Numbers, alone, count, query, reads};
+use answers::CAPABILITIES;
+use large::{Numbers, alone, alone_after, count, query, reads};
 use service::{Discard, Link, Outcome, Reply, RowFormat, Session};
 use wire::client::{Event, ResultReader, text_row};
 use wire::packet::{Incoming, PacketBuffer, PacketReader, next_packet};
@@ -657,6 +659,15 @@ fn send_long(session: &mut dyn Session, statement: u32, data: &[u8]) {
     }
 }
 
+/// Compares what a client reads of a row's column.
+fn column_is(session: &mut dyn Session, column: &str, id: i64, expected: &[u8]) {
+    let sql = format!("SELECT {column} FROM t WHERE id = {id}");
+    let (rows, _) = taken(session, RowFormat::Text, |session, reply| session.query(sql.as_bytes(), reply));
+    let mut found = false;
+    text_row(&rows[0], |cell| found = cell == Some(expected)).expect("a text row");
+    assert!(found, "{sql}");
+}
+
 /// Long data lies on disk, and goes into the table from there where an INSERT takes it as it is; else it is as if it had been
 /// sent with the statement.
 #[test]
@@ -677,16 +688,8 @@ fn long_data_is_what_was_sent() {
             assert_eq!(execute_long(session, in_blob, id, false), None);
         }
         assert_eq!(streamed(session) - before, 10_000_000);
-        let is = |session: &mut dyn Session, column: &str, id: i64, expected: &[u8]| {
-            let sql = format!("SELECT {column} FROM t WHERE id = {id}");
-            let (rows, _) =
-                taken(session, RowFormat::Text, |session, reply| session.query(sql.as_bytes(), reply));
-            let mut found = false;
-            text_row(&rows[0], |cell| found = cell == Some(expected)).expect("a text row");
-            assert!(found, "{sql}");
-        };
-        is(session, "b", 1, &bytes);
-        is(session, "b", 2, &bytes);
+        column_is(session, "b", 1, &bytes);
+        column_is(session, "b", 2, &bytes);
         let before = reads(session);
         assert_eq!(query(session, "SELECT id, LENGTH(b), n FROM t"), ["1|5000000|7", "2|5000000|7"]);
         assert_eq!(
@@ -704,7 +707,7 @@ fn long_data_is_what_was_sent() {
         assert_eq!(execute_long(session, in_text, 3, true), None);
         assert_eq!(streamed(session) - before, text.len() as u64);
         let before = streamed(session);
-        is(session, "u", 3, &text);
+        column_is(session, "u", 3, &text);
         send_long(session, in_text, &text[..text.len() - 2]);
         assert_eq!(execute_long(session, in_text, 4, true), Some(1366));
         send_long(session, in_text, &bytes);
@@ -714,40 +717,72 @@ fn long_data_is_what_was_sent() {
         let in_latin = prepared(session, "INSERT INTO t (id, l) VALUES (?, ?)");
         send_long(session, in_latin, &latin);
         assert_eq!(execute_long(session, in_latin, 5, true), None);
-        is(session, "CONVERT(l USING utf8mb4)", 5, &latin);
+        column_is(session, "CONVERT(l USING utf8mb4)", 5, &latin);
         let in_short = prepared(session, "INSERT INTO t (id, s) VALUES (?, ?)");
         send_long(session, in_short, &text);
         assert_eq!(execute_long(session, in_short, 6, true), Some(1406));
         let in_expression = prepared(session, "INSERT INTO t (id, b) VALUES (?, CONCAT(?, 'x'))");
         send_long(session, in_expression, &bytes);
         assert_eq!(execute_long(session, in_expression, 7, false), None);
-        is(session, "b", 7, &[&bytes[..], b"x"].concat());
+        column_is(session, "b", 7, &[&bytes[..], b"x"].concat());
         let in_update = prepared(session, "UPDATE t SET n = n + 0 * ?, b = ? WHERE id = 7");
         send_long(session, in_update, &bytes);
         assert_eq!(execute_long(session, in_update, 1, false), None);
-        is(session, "b", 7, &bytes);
+        column_is(session, "b", 7, &bytes);
         let replaced = prepared(session, "REPLACE INTO t (id, b) VALUES (?, ?)");
         send_long(session, replaced, &bytes[..2_000_000]);
         assert_eq!(execute_long(session, replaced, 7, false), None);
-        is(session, "b", 7, &bytes[..2_000_000]);
+        column_is(session, "b", 7, &bytes[..2_000_000]);
         assert_eq!(streamed(session), before);
         // Beside another value in the row, in an index, and after a definition has changed.
         query(session, "ALTER TABLE t ADD KEY by_b (b(10))");
         send_long(session, in_blob, &bytes);
         assert_eq!(execute_long(session, in_blob, 8, false), None);
-        is(session, "b", 8, &bytes);
+        column_is(session, "b", 8, &bytes);
         query(session, "ALTER TABLE t DROP KEY by_b");
         let both = prepared(session, "INSERT INTO t (id, u, b) VALUES (?, REPEAT('u', 9000), ?)");
         send_long(session, both, &bytes);
         assert_eq!(execute_long(session, both, 9, false), None);
-        is(session, "b", 9, &bytes);
-        is(session, "u", 9, "u".repeat(9000).as_bytes());
+        column_is(session, "b", 9, &bytes);
+        column_is(session, "u", 9, "u".repeat(9000).as_bytes());
         // What was sent is gone with its execution: now the value itself is missing.
         assert_eq!(execute_long(session, in_blob, 10, false), Some(1835));
         assert_eq!(
             query(session, "SELECT GROUP_CONCAT(id ORDER BY id), COUNT(*) FROM t"),
             ["1,2,3,5,7,8,9|7"]
         );
+        assert_eq!(query(session, "CHECK TABLE t"), ["d.t|check|status|OK"]);
+    });
+}
+
+/// With `max_long_data_size` more than a packet is taken of a parameter, as long as it need not be in memory whole.
+#[test]
+fn long_data_beyond_a_packet_is_passed_on_or_refused() {
+    alone_after("SET GLOBAL max_allowed_packet = 1048576", |session| {
+        query(session, "CREATE TABLE t (id INT PRIMARY KEY, b LONGBLOB)");
+        let bytes: Vec<u8> =
+            (0..4_000_000_u32).map(|at| (at.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
+        let insert = prepared(session, "INSERT INTO t (id, b) VALUES (?, ?)");
+        let update = prepared(session, "UPDATE t SET b = ? WHERE id = 1 AND ? IS NOT NULL");
+        query(session, "SET GLOBAL max_long_data_size = 1024");
+        send_long(session, insert, &bytes[..1 << 20]);
+        assert_eq!(
+            execute_long(session, insert, 0, false),
+            None,
+            "the packet's limit counts where it is more"
+        );
+        send_long(session, insert, &bytes[..(1 << 20) + 1]);
+        assert_eq!(execute_long(session, insert, 1, false), Some(1105));
+        query(session, "SET GLOBAL max_long_data_size = 4000000");
+        send_long(session, insert, &bytes);
+        assert_eq!(execute_long(session, insert, 1, false), None);
+        send_long(session, insert, &bytes);
+        session.send_long_data(insert, 1, b"x");
+        assert_eq!(execute_long(session, insert, 2, false), Some(1105));
+        send_long(session, update, &bytes);
+        assert_eq!(execute_long(session, update, 2, false), Some(1105));
+        assert_eq!(query(session, "SELECT id, LENGTH(b) FROM t"), ["0|1048576", "1|4000000"]);
+        column_is(session, "b", 1, &bytes);
         assert_eq!(query(session, "CHECK TABLE t"), ["d.t|check|status|OK"]);
     });
 }

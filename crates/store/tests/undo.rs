@@ -57,21 +57,26 @@ fn value(number: u32, round: u32) -> Vec<u8> {
     .concat()
 }
 
+/// Changes all rows; after the first round every `nth` of them is deleted instead, another each time.
+fn change_all(store: &Store, tree: &Tree, rows: u32, round: u32, nth: u32) {
+    for number in 0..rows {
+        if round > 0 && (number + round).is_multiple_of(nth) {
+            let mut txn = store.begin();
+            txn.delete(tree, &key(number), NOWAIT).unwrap();
+            txn.commit().unwrap();
+        } else {
+            put(store, tree, number, &value(number, round));
+        }
+    }
+}
+
 #[test]
 fn a_snapshot_reads_what_was_filed() {
     let world = SimWorld::new(1);
     let (store, tree) = fresh(&world, 8 << 10);
     let mut views = Vec::new();
     for round in 0..6 {
-        for number in 0..300 {
-            if round > 0 && (number + round) % 11 == 0 {
-                let mut txn = store.begin();
-                txn.delete(&tree, &key(number), NOWAIT).unwrap();
-                txn.commit().unwrap();
-            } else {
-                put(&store, &tree, number, &value(number, round));
-            }
-        }
+        change_all(&store, &tree, 300, round, 11);
         let view = store.read_view();
         let rows = all(&store, &tree, &view).unwrap();
         views.push((view, rows));
@@ -420,15 +425,7 @@ fn what_was_filed_is_read_without_a_latch_while_others_write() {
     let (store, tree) = fresh(&world, 4 << 10);
     let mut views = Vec::new();
     for round in 0..4 {
-        for number in 0..ROWS {
-            if round > 0 && (number + round) % 9 == 0 {
-                let mut txn = store.begin();
-                txn.delete(&tree, &key(number), NOWAIT).unwrap();
-                txn.commit().unwrap();
-            } else {
-                put(&store, &tree, number, &value(number, round));
-            }
-        }
+        change_all(&store, &tree, ROWS, round, 9);
         let view = store.read_view();
         let rows = all(&store, &tree, &view).unwrap();
         views.push((view, rows));

@@ -26,6 +26,9 @@ pub const OWN_STREAM_BYTES: usize = 64 << 10;
 
 /// Chunks of a long value that are in memory on their way into the table.
 const PIECE_CHUNKS: usize = 64;
+/// Bytes of a value that may be in memory at once, whoever asks for it: as much as MySQL's largest `max_allowed_packet`. Longer
+/// values are written and read in pieces only.
+pub const WHOLE_BYTES_MAX: u64 = 1 << 30;
 /// Bytes of a value that its judge gets first, when those in the row were not enough.
 const JUDGED_BYTES_FIRST: u64 = 1024;
 
@@ -47,6 +50,11 @@ pub(crate) enum ReadFrom<'a> {
     /// The newest committed version, or the transaction's own: for rows it has locked.
     Current(&'a Transaction),
 }
+
+/// What [`WHOLE_BYTES_MAX`] forbids.
+const TOO_LONG_IN_WHOLE: StoreError = StoreError::Limit(
+    "a value of more than 1 GB can be read in pieces only, not in an expression or a locking read",
+);
 
 fn chunk_key(stream: u64, chunk: u32) -> [u8; KEY_BYTES] {
     let mut key = [0; KEY_BYTES];
@@ -239,6 +247,9 @@ impl Table {
         out: &mut Vec<u8>,
     ) -> Result<(), StoreError> {
         LARGE_VALUES_READ.increment();
+        if reference.length > WHOLE_BYTES_MAX {
+            return Err(TOO_LONG_IN_WHOLE);
+        }
         self.fetch_piece(from, reference, out)
     }
 
@@ -255,6 +266,9 @@ impl Table {
         loop {
             let offset = start.len() as u64;
             let length = wanted.min(reference.length - offset);
+            if offset + length > WHOLE_BYTES_MAX {
+                return Err(TOO_LONG_IN_WHOLE);
+            }
             let piece = LargeReference { offset: reference.offset + offset, length, ..reference };
             self.fetch_piece(from, piece, &mut start)?;
             let verdict = judge.judge(&start, reference.length);

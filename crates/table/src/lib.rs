@@ -34,6 +34,7 @@ pub use foreign_key::ForeignKeys;
 pub use index_build::{ColumnOrigin, IndexBuild, NewIndexes};
 pub use large::{
     LARGE_VALUE_BYTES_READ, LARGE_VALUE_BYTES_STREAMED, LARGE_VALUES_READ, LongValue, OWN_STREAM_BYTES,
+    WHOLE_BYTES_MAX,
 };
 pub use metadata_lock::{MetadataLock, MetadataLockError, MetadataMode, Others, Patience};
 pub use part::{Columns, Judge, LargePlace, Part, PartKind, Verdict, Whole};

@@ -8,8 +8,9 @@ use std::time::Duration;
 use catalog::{IndexKind, KeyBound, KeyRange, TableStatistics};
 use env::simulated::SimWorld;
 use fixture::{column, create, definition, index, open_store};
-use store::{LockMode, LockWait, Locked, Store};
-use table::{KeyBytesRange, ScanRequest, Table, Updated, Utc, WriteContext, WriteError};
+use store::{LockMode, LockWait, Locked, Store, StoreError};
+use table::codec::row::LargeReference;
+use table::{KeyBytesRange, ScanRequest, Table, Updated, Utc, WHOLE_BYTES_MAX, WriteContext, WriteError};
 use types::vector::{Batch, BytesColumn};
 use types::{Cell, CollationId, DataType, Decimal, TypeKind, Value};
 
@@ -357,4 +358,20 @@ fn auto_increment_never_goes_back() {
         i32::MAX as u64,
         "the last one again: 1062"
     );
+}
+
+/// Nobody brings more than 1 GB of a value into memory: that is refused before anything is read, or room made.
+#[test]
+fn a_value_beyond_the_limit_is_not_read_whole() {
+    let store = open_store(&SimWorld::new(5));
+    let table = make(&store, true);
+    let view = store.read_view();
+    let mut value = Vec::new();
+    let mut fetch = |length| {
+        let reference = LargeReference { stream: 1, offset: 0, length };
+        table.fetch_large(view.reader(), reference, &mut value).unwrap_err()
+    };
+    assert!(matches!(fetch(WHOLE_BYTES_MAX + 1), StoreError::Limit(_)));
+    assert!(matches!(fetch(100_000), StoreError::Corrupt { .. }), "there is no such value");
+    assert!(value.capacity() < 1 << 20);
 }

@@ -52,7 +52,7 @@ use crate::variables::definition::known;
 use crate::variables::{Setting, Variables};
 
 use diagnostics::Diagnostics;
-use prepared::PreparedStatements;
+use prepared::{LongDataLimits, PreparedStatements};
 use settings::{Isolation, Settings};
 use transaction::TransactionState;
 
@@ -450,9 +450,9 @@ impl Session for LocalSession {
 
     fn send_long_data(&mut self, statement_id: u32, parameter: u16, data: &[u8]) {
         self.core.counters.com_stmt_send_long_data.increment();
-        let max = self.max_allowed_packet() as usize;
+        let limits = self.long_data_limits();
         let folder = self.core.spill_folder();
-        self.prepared.add_long_data(statement_id, parameter, data, max, folder.as_ref());
+        self.prepared.add_long_data(statement_id, parameter, data, limits, folder.as_ref());
     }
 
     fn fetch(&mut self, statement_id: u32, row_count: u32, reply: &mut Reply<'_>) -> Outcome {
@@ -569,6 +569,13 @@ impl Session for LocalSession {
 }
 
 impl LocalSession {
+    fn long_data_limits(&self) -> LongDataLimits {
+        LongDataLimits {
+            packet_bytes_max: self.variables.unsigned(known::max_allowed_packet()),
+            streamed_bytes_max: self.core.globals().unsigned(known::max_long_data_size()),
+        }
+    }
+
     pub(crate) fn send_use_ok(&mut self, reply: &mut Reply<'_>) -> Outcome {
         let Some(database) = self.database.clone() else { return self.send_ok(reply) };
         self.row_count = 0;

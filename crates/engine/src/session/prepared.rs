@@ -6,8 +6,7 @@
 //! ([`RenderedStatement`]), in one pass. Long data beyond `exec::LONG_DATA_MEMORY_BYTES` lies on disk, and goes from there into
 //! the table if the statement is an INSERT that takes it as it is.
 //!
-//! Limits: `max_prepared_stmt_count` statements a server (1461); [`LONG_DATA_BYTES_MAX_FACTOR`] times
-//! `max_allowed_packet` of long data a statement.
+//! Limits: `max_prepared_stmt_count` statements a server (1461); long data as [`LongDataLimits`] has it.
 
 use std::cell::OnceCell;
 use std::sync::Arc;
@@ -37,8 +36,8 @@ use crate::processes::Activity;
 use crate::status::StatementKind;
 use crate::variables::definition::known;
 
-/// Long data of all parameters of a statement may be so many times `max_allowed_packet`.
-pub const LONG_DATA_BYTES_MAX_FACTOR: usize = 2;
+/// Long data of all parameters of a statement may be so many times that of one.
+pub const LONG_DATA_BYTES_MAX_FACTOR: u64 = 2;
 /// Room beyond a rendered statement's estimated length.
 const RENDERED_SLACK_BYTES: usize = 256;
 /// A session keeps the memory of so many parameters for its next statement.
@@ -69,6 +68,25 @@ enum Kept {
     Plan(CachedPlan),
     /// A tree that needs neither a plan nor its text, whatever the settings: BEGIN, COMMIT, ROLLBACK.
     Tree(Statement<'static>),
+}
+
+/// How much may come of a parameter before its statement runs.
+#[derive(Clone, Copy, Debug)]
+pub struct LongDataLimits {
+    /// `max_allowed_packet`: what every statement takes.
+    pub packet_bytes_max: u64,
+    /// `max_long_data_size`, where that is more: what is taken by those that pass it on to a table in pieces.
+    pub streamed_bytes_max: u64,
+}
+
+impl LongDataLimits {
+    fn of_parameter(self) -> u64 {
+        self.packet_bytes_max.max(self.streamed_bytes_max)
+    }
+
+    fn of_statement(self) -> u64 {
+        self.of_parameter().saturating_mul(LONG_DATA_BYTES_MAX_FACTOR)
+    }
 }
 
 /// All prepared statements of a session.
@@ -116,25 +134,24 @@ impl PreparedStatements {
         id: u32,
         parameter: u16,
         data: &[u8],
-        packet_max: usize,
+        limits: LongDataLimits,
         folder: Option<&Arc<dyn env::disk::Folder>>,
     ) {
         let Some(Some(statement)) = self.by_id.get_mut(&id) else { return };
         let held: u64 = statement.long_data.values().map(LongData::byte_count).sum();
         let of_parameter = statement.long_data.get(&parameter).map_or(0, LongData::byte_count);
         let new = data.len() as u64;
+        // Without a folder it all stays in memory.
+        let most = if folder.is_some() { limits.of_parameter() } else { limits.packet_bytes_max };
         if usize::from(parameter) >= statement.places.len()
-            || held + new > packet_max.saturating_mul(LONG_DATA_BYTES_MAX_FACTOR) as u64
-            || of_parameter + new > packet_max as u64
+            || held + new > limits.of_statement()
+            || of_parameter + new > most
         {
-            statement.long_data_error = Some(ER_UNKNOWN_ERROR.saying(
-                "Parameter of prepared statement which is set through mysql_send_long_data() is longer than \
-                 'max_allowed_packet' bytes",
-            ));
+            statement.long_data_error = Some(long_data_too_long());
             return;
         }
         let value = statement.long_data.entry(parameter).or_default();
-        if let Err(error) = value.push(data, folder, packet_max) {
+        if let Err(error) = value.push(data, folder, limits.packet_bytes_max as usize) {
             statement.long_data_error = Some(error);
         }
     }
@@ -455,6 +472,10 @@ impl LocalSession {
             && long_data.values().any(|long| long.on_disk().is_some())
             && !self.passes_long_data(statement, &long_data, request)?
         {
+            let packet_bytes_max = self.long_data_limits().packet_bytes_max;
+            if long_data.values().any(|long| long.byte_count() > packet_bytes_max) {
+                return Err(long_data_too_long());
+            }
             long_data.values_mut().try_for_each(LongData::read_whole)?;
         }
         let converted = bumpalo::Bump::new();
@@ -767,6 +788,14 @@ impl LocalSession {
         }
         self.send_ok(reply)
     }
+}
+
+#[cold]
+fn long_data_too_long() -> Box<SqlError> {
+    ER_UNKNOWN_ERROR.saying(
+        "Parameter of prepared statement which is set through mysql_send_long_data() is longer than \
+         'max_allowed_packet' bytes",
+    )
 }
 
 /// The parameters whose values lie on disk.

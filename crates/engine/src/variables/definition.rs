@@ -230,6 +230,7 @@ pub mod known {
         max_error_count,
         max_execution_time,
         max_heap_table_size,
+        max_long_data_size,
         max_prepared_stmt_count,
         max_sort_length,
         max_sp_recursion_depth,
