@@ -8,7 +8,7 @@ Starts the server on an empty folder, prepares one sysbench table, and runs the 
 START TRANSACTION WITH CONSISTENT SNAPSHOT and has read the table's sum (`--seconds`), alone again (`--edge-seconds`, by default as long). With
 `--rate` each server gets so many updates a second, else as many as the connections manage. With `--beside` a second server of the same
 kind bears the same load at the same time and nobody holds a snapshot there: what else the machine does meets both alike, so that an
-hour can be told from a crowded one. At the end the old session reads its sum once more: the same as before, or this fails.
+hour can be told on a crowded one. At the end the old session reads its sum once more: the same as before, or this fails.
 
 Latencies are sysbench's, the median over its reports every 10 s; CPU is user + system time of the server's process; memory is the
 server's resident set and what SHOW GLOBAL STATUS says of the undo."""
@@ -164,6 +164,11 @@ class Run:
             time.sleep(REPORT_SECONDS)
             for server in self.servers:
                 server.look()
+            if any(server.load.poll() is not None for server in self.servers):
+                for server in self.servers:
+                    server.load.terminate()
+                    print(f"{name}, {server.name}: the load ended early\n{server.load.communicate()[0]}")
+                raise SystemExit("a load ended early, see above")
         time.sleep(max(0, seconds - (time.monotonic() - began) - 1))
         cpu_us = []
         for server in self.servers:

@@ -68,7 +68,13 @@ pub(crate) fn run(words: &[String]) -> ExitCode {
     for damage in &report.damages {
         println!("damaged: {damage}");
     }
-    if report.damages.is_empty() {
+    for line in &report.unchecked {
+        println!("not checked: {line}");
+    }
+    if report.damages.is_empty() && !report.unchecked.is_empty() {
+        println!("{} tables could not be checked", report.unchecked.len());
+        ExitCode::from(UNCHECKED)
+    } else if report.damages.is_empty() {
         println!("sound; {} tables compared with their indexes and large values", report.tables);
         ExitCode::SUCCESS
     } else {

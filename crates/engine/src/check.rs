@@ -12,7 +12,7 @@ use std::path::Path;
 
 use env::Env;
 use store::wal::LogOptions;
-use store::{Damage, FileReport, Options, Store, TreeId};
+use store::{Damage, FileReport, Options, Store, StoreError, TreeId};
 use table::dictionary::Dictionary;
 use table::{CheckDepth, CheckEnd, Table, check_dictionary, tree_owners};
 
@@ -30,6 +30,8 @@ pub struct FolderReport {
     pub damages: Vec<String>,
     /// One line for each thing worth knowing that is no damage.
     pub notes: Vec<String>,
+    /// One line for each table that could not be compared, though nothing is known to be damaged.
+    pub unchecked: Vec<String>,
     /// Tables whose rows and indexes were compared.
     pub tables: u64,
 }
@@ -113,7 +115,10 @@ pub fn check_folder(env: &Env, path: &Path, scratch: &Path) -> Result<FolderRepo
                 Ok(problems) => {
                     report.damages.extend(problems.iter().map(|problem| format!("table {full}: {problem}")));
                 }
-                Err(CheckEnd::Store(error)) => report.damages.push(format!("table {full}: {error}")),
+                Err(CheckEnd::Store(error @ StoreError::Corrupt { .. })) => {
+                    report.damages.push(format!("table {full}: {error}"));
+                }
+                Err(CheckEnd::Store(error)) => report.unchecked.push(format!("table {full}: {error}")),
                 Err(CheckEnd::Asked(never)) => match never {},
             }
         }

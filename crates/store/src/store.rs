@@ -531,7 +531,15 @@ impl Store {
     /// # Errors
     /// The first damage found.
     pub fn check_tree(&self, tree: &Tree) -> Result<(u64, u64), StoreError> {
-        self.inner.with_tree(&tree.state, || tree.state.root.check(&self.inner.pool))
+        let inner = &self.inner;
+        let copies = |page| {
+            inner.with_room(|| match inner.pool.shared(page) {
+                Ok(guard) => Ok(Some(Box::new(*guard.body()))),
+                Err(Fault::Gone) => Ok(None),
+                Err(fault) => Err(fault),
+            })
+        };
+        tree.state.root.check(&copies).map_err(|error| inner.met_damage(&tree.state, error))
     }
 }
 
@@ -699,6 +707,7 @@ impl Inner {
         mut operation: impl FnMut() -> Result<R, Fault>,
     ) -> Result<R, StoreError> {
         let (mut rooms, mut reads) = (0, 0);
+        let mut is_unreadable = false;
         loop {
             match fault {
                 Fault::Store(error) => return Err(error),
@@ -712,7 +721,8 @@ impl Inner {
                             fault = Fault::NoFrame;
                             continue;
                         }
-                        Err(Fault::Store(error)) => return Err(error),
+                        // The operation meets it itself: some know what to do without the page.
+                        Err(Fault::Store(_)) => is_unreadable = true,
                         _ => {}
                     }
                 }
@@ -729,7 +739,8 @@ impl Inner {
                 }
             }
             // If what was read is gone again, and again, before it is used, the reads are made where they are needed.
-            let outcome = if reads > READ_ATTEMPTS { waiting_inside(&mut operation) } else { operation() };
+            let is_inside = is_unreadable || reads > READ_ATTEMPTS;
+            let outcome = if is_inside { waiting_inside(&mut operation) } else { operation() };
             match outcome {
                 Ok(result) => return Ok(result),
                 Err(again) => fault = again,

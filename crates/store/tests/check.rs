@@ -185,3 +185,77 @@ fn a_damaged_page_is_named_once_and_other_trees_stay_usable() {
     assert_eq!(check(&world).damages, []);
     assert_eq!(read_all(&open(&world), TreeId(3)).unwrap(), 210);
 }
+
+/// A tree whose root cannot be read is dropped like any other: while the store runs, and when the drop is replayed.
+#[test]
+fn a_tree_with_a_damaged_root_can_be_dropped() {
+    let world = SimWorld::new(11);
+    let store = open(&world);
+    let mut doomed = Vec::new();
+    for records in [3, 200] {
+        let mut txn = store.begin();
+        doomed.push(txn.create_tree().unwrap());
+        txn.commit().unwrap();
+        fill(&store, *doomed.last().unwrap(), records);
+    }
+    fill(&store, TreeId(3), 50);
+    store.close().unwrap();
+    drop(store);
+    // Every page of both, roots among them.
+    let sound = check(&world);
+    let flip = |block: usize| world.disk().flip_bit(Path::new(FOLDER), "data", block * PAGE_BYTES + 9_000, 0);
+    let mut flipped = 0;
+    for block in 2..sound.blocks as usize {
+        flip(block);
+        let is_of_doomed = check(&world).damages.iter().any(|damage| {
+            damage.block == Some(block as u32) && damage.tree.is_some_and(|tree| doomed.contains(&tree))
+        });
+        if is_of_doomed {
+            flipped += 1;
+        } else {
+            flip(block);
+        }
+    }
+    assert!(flipped >= 2, "{flipped}");
+
+    let store = open(&world);
+    for tree in doomed {
+        let mut txn = store.begin();
+        txn.drop_tree(tree, LockWait::Nowait).unwrap();
+        txn.commit().unwrap();
+    }
+    while store.purge_tick().unwrap() {}
+    assert_eq!(store.stopped(), None);
+    fill(&store, TreeId(3), 60);
+    store.sync_to(store.newest_position()).unwrap();
+    // The power fails: all of it is replayed.
+    drop(store);
+    let world = world.crash();
+    let store = open(&world);
+    while store.purge_tick().unwrap() {}
+    assert_eq!(store.stopped(), None);
+    assert_eq!(read_all(&store, TreeId(3)).unwrap(), 60);
+    store.close().unwrap();
+    drop(store);
+    assert_eq!(check(&world).damages, []);
+    assert_eq!(read_all(&open(&world), TreeId(3)).unwrap(), 60);
+}
+
+/// The walk over a tree makes room as it goes: the pool need not hold the tree.
+#[test]
+fn a_tree_larger_than_the_pool_can_be_checked() {
+    let world = SimWorld::new(12);
+    let store = open(&world);
+    let tree = store.tree(TreeId(3)).unwrap();
+    for start in 0..40u32 {
+        let mut txn = store.begin();
+        for number in 0..500 {
+            txn.put(&tree, &(start * 500 + number).to_be_bytes(), &[7; 900], LockWait::Nowait).unwrap();
+        }
+        txn.commit().unwrap();
+    }
+    let pages = store.status().page_count;
+    assert!(pages > 4 * store.status().frame_count, "{pages}");
+    store.checkpoint_now().unwrap();
+    assert_eq!(store.check_tree(&tree).unwrap().1, 20_000);
+}

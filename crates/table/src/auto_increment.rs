@@ -3,6 +3,8 @@
 //! The store holds a *watermark* above every number handed out. A number at the watermark first moves the watermark, in
 //! a transaction of its own that waits for nobody: its commit stands in the log before the commit of the row that uses
 //! the number, so whenever that row survives a crash the watermark does too. A clean shutdown writes the exact value.
+//!
+//! A watermark that cannot be read fails who wants a number, or brings one, until the server starts anew; nobody else.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -32,6 +34,8 @@ pub struct AutoIncrement {
     limit: u64,
     /// Held while the watermark moves; how far it moved last.
     moving: Mutex<u64>,
+    /// Why the watermark could not be read.
+    unreadable: Option<StoreError>,
 }
 
 /// The largest value an AUTO_INCREMENT column of this type can take.
@@ -67,13 +71,18 @@ impl AutoIncrement {
         let limit = table
             .auto_increment_column()
             .map_or(u64::MAX, |ordinal| auto_increment_limit(&table.columns[ordinal].data_type));
-        let mut next = 1;
+        let (mut next, mut unreadable) = (1, None);
         if table.kind == TableKind::Base && table.auto_increment_column().is_some() {
             let tree = store.tree(COUNTERS_TREE)?;
             let view = store.read_view();
-            let stored = store
-                .get(&tree, &key, view.reader(), |value| value.try_into().ok().map(u64::from_le_bytes))?;
-            next = stored.flatten().unwrap_or(1).max(1);
+            let read = |value: &[u8]| value.try_into().ok().map(u64::from_le_bytes);
+            match store.get(&tree, &key, view.reader(), read) {
+                Ok(stored) => next = stored.flatten().unwrap_or(1).max(1),
+                Err(error @ (StoreError::Corrupt { .. } | StoreError::Read { .. })) => {
+                    unreadable = Some(error)
+                }
+                Err(error) => return Err(error),
+            }
         }
         let watermark = if table.kind == TableKind::Base { next } else { u64::MAX };
         Ok(Self {
@@ -82,7 +91,12 @@ impl AutoIncrement {
             watermark: AtomicU64::new(watermark),
             limit,
             moving: Mutex::new(AHEAD_MIN),
+            unreadable,
         })
+    }
+
+    fn require_readable(&self) -> Result<(), WriteError> {
+        self.unreadable.clone().map_or(Ok(()), |error| Err(error.into()))
     }
 
     /// The number the next row would get.
@@ -97,6 +111,7 @@ impl AutoIncrement {
     /// # Errors
     /// `AutoIncrementExhausted` when the column's type has no such number; the store's.
     pub fn reserve(&self, store: &Store, count: u64) -> Result<u64, WriteError> {
+        self.require_readable()?;
         let first = self.next.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |next| {
             (next <= self.limit).then(|| next.saturating_add(count).min(self.limit.saturating_add(1)))
         });
@@ -126,6 +141,7 @@ impl AutoIncrement {
         increment: u64,
         offset: u64,
     ) -> Result<u64, WriteError> {
+        self.require_readable()?;
         let increment = increment.max(1);
         let mut reserved = (0, 0);
         self.next
@@ -155,6 +171,7 @@ impl AutoIncrement {
     /// # Errors
     /// The store's.
     pub fn observe(&self, store: &Store, value: u64) -> Result<(), WriteError> {
+        self.require_readable()?;
         if value > self.limit || value < self.next.load(Ordering::Relaxed) {
             return Ok(());
         }
@@ -168,6 +185,7 @@ impl AutoIncrement {
     /// # Errors
     /// The store's.
     pub fn set(&self, store: &Store, next: u64) -> Result<(), WriteError> {
+        self.require_readable()?;
         let _moving = self.moving.lock();
         let next = next.max(1);
         self.next.store(next, Ordering::Relaxed);

@@ -200,8 +200,10 @@ impl<E, G: FnMut() -> Result<(), E>> Check<'_, G> {
                 }
                 entry.write(table, index, |ordinal| memory.cell(table, &view, ordinal, &Utc), locator, &Utc);
                 let tree = &table.indexes[index].tree;
-                let found =
-                    table.store.get(tree, &entry.key, check.view.reader(), |value| value == entry.value());
+                let entries = table.indexes[index].entries.as_ref();
+                let found = table.store.get(tree, &entry.key, check.view.reader(), |value| {
+                    entries.is_some_and(|codec| codec.is_same(&entry.key, value, entry.value()))
+                });
                 let wrong = match check.met(found)? {
                     Some(true) => continue,
                     Some(false) => "another entry than its row's",

@@ -16,7 +16,7 @@
 use catalog::TableDefinition;
 
 use crate::codec::key::KeyCodec;
-use crate::codec::row::{KeyPlace, Layout, RowView};
+use crate::codec::row::{KeyPlace, Layout, RowView, says_the_same};
 
 /// Most bytes of strings that an entry repeats so that a read needs no row.
 pub(crate) const COVERED_BYTES_MAX: u64 = 2000;
@@ -147,6 +147,14 @@ impl EntryCodec {
             Shape::Tagged if value.first() == Some(&1) => (tail(length(1)), behind(3)),
             Shape::Tagged => prefixed(1),
         }
+    }
+
+    /// Whether two values of the entry with this key say the same: their bodies may name different versions of the table, as no instant
+    /// change alters what an entry holds.
+    pub(crate) fn is_same(&self, key: &[u8], stored: &[u8], expected: &[u8]) -> bool {
+        let (_, body) = self.split(key, stored);
+        let (before, body) = stored.split_at(stored.len() - body.len());
+        expected.strip_prefix(before).is_some_and(|expected| says_the_same(body, expected))
     }
 
     /// An entry as a row of its covered columns.

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use catalog::{KeyBound, KeyRange, TableDefinition, TableSource, TableStatistics, TreeNumber, VirtualTable};
 use store::{Direction, ScanRange, Store, StoreError, Tree, TreeId};
-use types::Cell;
+use types::{Cell, Physical};
 
 use crate::auto_increment::AutoIncrement;
 use crate::codec::key::{KeyCodec, next_prefix};
@@ -460,12 +460,25 @@ fn last_number(store: &Store, tree: &Tree) -> Result<Option<u64>, StoreError> {
     Ok(last)
 }
 
-/// Whether rows of this table can be longer than a record of the store, so that it needs a tree of large values.
+/// Whether rows of this table can be longer than a record of the store, so that it needs a tree of large values. The row's key, its
+/// primary key, stands in the record, too.
 #[must_use]
 pub fn may_need_large_values(table: &TableDefinition) -> bool {
     let total: u64 = table.columns.iter().map(|column| column.data_type.bytes_max() + 3).sum();
-    total + 512 > store::RECORD_BYTES_MAX as u64
+    let primary = table.indexes.iter().find(|index| index.is_primary());
+    let key: u64 = primary.map_or(0, |index| {
+        let of_part = |column: usize| {
+            let data_type = &table.columns[column].data_type;
+            let factor = if data_type.physical() == Physical::Bytes { SORT_KEY_FACTOR_MAX } else { 1 };
+            data_type.bytes_max() * factor + 3
+        };
+        index.parts.iter().map(|part| of_part(part.column)).sum()
+    });
+    total + key.min(store::KEY_BYTES_MAX as u64) + 512 > store::RECORD_BYTES_MAX as u64
 }
+
+/// A text's sort key has at most so many times the bytes that its type may have: 18 weights of two bytes for a character of four.
+const SORT_KEY_FACTOR_MAX: u64 = 9;
 
 /// A cell's NULL-ness without looking at its value.
 pub(crate) fn is_null(cell: Cell<'_>) -> bool {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use catalog::{IndexKind, KeyBound, KeyRange, TableStatistics};
+use catalog::{IndexKind, KeyBound, KeyRange, TableDefinition, TableStatistics};
 use env::simulated::SimWorld;
 use fixture::{column, create, definition, index, open_store};
 use store::{LockMode, LockWait, Locked, Store, StoreError};
@@ -374,4 +374,84 @@ fn a_value_beyond_the_limit_is_not_read_whole() {
     assert!(matches!(fetch(WHOLE_BYTES_MAX + 1), StoreError::Limit(_)));
     assert!(matches!(fetch(100_000), StoreError::Corrupt { .. }), "there is no such value");
     assert!(value.capacity() < 1 << 20);
+}
+
+/// A bad bit in the page of watermarks keeps no table from being opened and read; who needs a number is told.
+#[test]
+fn an_unreadable_counter_fails_who_needs_it_and_nobody_else() {
+    let world = SimWorld::new(6);
+    let store = open_store(&world);
+    let mut columns = vec![column("id", DataType::integer(TypeKind::Int, false), false)];
+    columns[0].auto_increment = true;
+    let table = create(&store, definition(columns, vec![index("PRIMARY", IndexKind::Primary, &[0])]));
+    let definition = Arc::clone(table.definition());
+    let first = table.auto_increment().reserve(&store, 1).unwrap();
+    let mut transaction = store.begin();
+    table.insert(&mut transaction, &[Cell::Int(first as i64)], CONTEXT).unwrap();
+    transaction.commit().unwrap();
+    store.close().unwrap();
+    drop((table, store));
+    let folder = std::path::Path::new(fixture::FOLDER);
+    let blocks = store::check_files(world.env(), folder).unwrap().blocks as usize;
+    let flip = |block: usize| world.disk().flip_bit(folder, "data", block * store::PAGE_BYTES + 9_000, 0);
+    let block = (2..blocks)
+        .find(|&block| {
+            flip(block);
+            let report = store::check_files(world.env(), folder).unwrap();
+            let is_found = report.damages.iter().any(|damage| damage.tree == Some(store::TreeId(2)));
+            if !is_found {
+                flip(block);
+            }
+            is_found
+        })
+        .expect("a page of watermarks");
+    let store = open_store(&world);
+    let table = Table::open(&store, Arc::clone(&definition)).unwrap();
+    let counter = table.auto_increment();
+    assert!(matches!(counter.reserve(&store, 1), Err(WriteError::Store(StoreError::Corrupt { .. }))));
+    assert!(matches!(counter.observe(&store, 1), Err(WriteError::Store(StoreError::Corrupt { .. }))));
+    let request = ScanRequest {
+        index: None,
+        ranges: vec![KeyBytesRange::ALL],
+        reverse: false,
+        columns: vec![0],
+        parts: Vec::new(),
+    };
+    let view = store.read_view();
+    let mut batch = Batch::new([definition.columns[0].data_type.physical()]);
+    assert!(table.scan(request).next_batch(view.reader(), &Utc, &mut batch, None).unwrap());
+    assert_eq!(batch.columns[0].cell(0), Cell::Int(1));
+    drop((view, table, store));
+    // As good as new when the bit is.
+    flip(block);
+    let store = open_store(&world);
+    let table = Table::open(&store, definition).unwrap();
+    assert!(table.auto_increment().reserve(&store, 1).unwrap() > first);
+}
+
+/// An instant change says nothing of index entries: those from before are what they should be.
+#[test]
+fn entries_written_before_an_instant_change_are_sound() {
+    let store = open_store(&SimWorld::new(7));
+    let text = DataType::varchar(30, CollationId::UTF8MB4_0900_AI_CI);
+    let columns =
+        vec![column("id", DataType::integer(TypeKind::Int, false), false), column("txt", text, true)];
+    let indexes = vec![index("PRIMARY", IndexKind::Primary, &[0]), index("txt", IndexKind::Plain, &[1])];
+    let table = create(&store, definition(columns, indexes));
+    let insert = |table: &Arc<Table>, cells: &[Cell<'_>]| {
+        let mut transaction = store.begin();
+        table.insert(&mut transaction, cells, CONTEXT).unwrap();
+        transaction.commit().unwrap();
+    };
+    insert(&table, &[Cell::Int(1), Cell::Bytes(b"one")]);
+    let mut changed = TableDefinition::clone(table.definition());
+    changed.row_version += 1;
+    let mut added = column("more", DataType::integer(TypeKind::Int, false), true);
+    added.since_version = changed.row_version;
+    added.stored_order = 2;
+    changed.columns.push(added);
+    let table = Table::open(&store, Arc::new(changed)).unwrap();
+    insert(&table, &[Cell::Int(2), Cell::Bytes(b"two"), Cell::Int(7)]);
+    let problems = table.check(table::CheckDepth::Entries, || Ok::<(), ()>(())).unwrap();
+    assert_eq!(problems, [] as [&str; 0]);
 }

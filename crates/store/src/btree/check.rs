@@ -1,6 +1,6 @@
 //! Whether a tree is one: fences meet, levels fall by one, every node is well-formed.
 //!
-//! The walk holds one latch at a time, so splits and merges go on beside it. Both change a parent and its children under
+//! The walk holds one latch at a time, and none while it reads or makes room, so splits and merges go on beside it. Both change a parent and its children under
 //! latches that they hold together: a child that does not fit what its parent said means damage only if the parent
 //! still says it. If not, the walk goes on in the parent's new content from the key it had come to.
 
@@ -8,44 +8,51 @@ use crate::btree::node;
 use crate::btree::tree::Root;
 use crate::error::StoreError;
 use crate::ids::PageId;
-use crate::pager::Fault;
-use crate::pager::frame::{Body, SharedGuard};
-use crate::pager::pool::Pool;
+use crate::pager::frame::Body;
+
+/// Gives a copy of a page, whatever it takes to get it, or nothing if there is no such page. A walk that began anew at each page that is
+/// not in the pool would not end.
+pub(crate) type Copies<'c> = &'c dyn Fn(PageId) -> Result<Option<Box<Body>>, StoreError>;
 
 impl Root {
     /// Walks the whole tree. Returns the number of leaves and records, tombstones included; beside writers about so many.
-    pub(crate) fn check(self, pool: &Pool) -> Result<(u64, u64), Fault> {
+    pub(crate) fn check(self, copies: Copies<'_>) -> Result<(u64, u64), StoreError> {
+        let level = || match copies(self.page)? {
+            Some(root) => Ok(node::level(&root)),
+            None => Err(self.damaged(self.page, "the page is missing")),
+        };
         loop {
-            let level = self.level(pool)?;
-            match self.check_node(pool, self.page, level, &[], None) {
-                Err(Fault::Store(StoreError::Corrupt { .. })) if self.level(pool)? != level => {}
+            let was = level()?;
+            match self.check_node(copies, self.page, was, &[], None) {
+                Err(StoreError::Corrupt { .. }) if level()? != was => {}
                 outcome => return outcome,
             }
         }
     }
 
+    fn damaged(self, page: PageId, why: &str) -> StoreError {
+        StoreError::corrupt(format!("tree {} page {page}", self.tree), why)
+    }
+
     fn check_node(
         self,
-        pool: &Pool,
+        copies: Copies<'_>,
         page: PageId,
         level: u8,
         lower: &[u8],
         upper: Option<&[u8]>,
-    ) -> Result<(u64, u64), Fault> {
-        let damaged = |why: &str| StoreError::corrupt(format!("tree {} page {page}", self.tree), why);
+    ) -> Result<(u64, u64), StoreError> {
+        let damaged = |why: &str| self.damaged(page, why);
         let mut total = (0, 0);
         let mut from = lower.to_vec();
         'again: loop {
-            let body = match shared(pool, page) {
-                Err(Fault::Gone) => return Err(damaged("the page is missing").into()),
-                guard => Box::new(*guard?.body()),
-            };
+            let body = copies(page)?.ok_or_else(|| damaged("the page is missing"))?;
             node::check(&body).map_err(damaged)?;
             if node::level(&body) != level || node::tree_id(&body) != self.tree {
-                return Err(damaged("wrong level or tree").into());
+                return Err(damaged("wrong level or tree"));
             }
             if node::lower_fence(&body) != lower || node::upper_fence(&body) != upper {
-                return Err(damaged("fences do not meet").into());
+                return Err(damaged("fences do not meet"));
             }
             let count = node::count(&body);
             if level == 0 {
@@ -59,34 +66,17 @@ impl Root {
                     _ => upper.map(<[u8]>::to_vec),
                 };
                 let child = node::child(&body, index);
-                match self.check_node(pool, child, level - 1, &child_lower, child_upper.as_deref()) {
+                match self.check_node(copies, child, level - 1, &child_lower, child_upper.as_deref()) {
                     Ok(found) => total = (total.0 + found.0, total.1 + found.1),
-                    Err(Fault::Store(StoreError::Corrupt { .. })) if changed(pool, page, &body)? => {
+                    // The page is no longer what it was.
+                    Err(StoreError::Corrupt { .. }) if copies(page)?.as_ref() != Some(&body) => {
                         from = child_lower;
                         continue 'again;
                     }
-                    Err(fault) => return Err(fault),
+                    Err(error) => return Err(error),
                 }
             }
             return Ok(total);
         }
-    }
-}
-
-/// Latches a page, read if need be: no latch is held by who asks, and a walk that began anew at each such page would not end.
-fn shared(pool: &Pool, page: PageId) -> Result<SharedGuard<'_>, Fault> {
-    loop {
-        match pool.shared(page) {
-            Err(Fault::Absent(page, wanted)) => env::blocking::around(|| pool.fetch(page, wanted))?,
-            outcome => return outcome,
-        }
-    }
-}
-
-/// Whether the page is no longer what it was.
-fn changed(pool: &Pool, page: PageId, was: &Body) -> Result<bool, Fault> {
-    match shared(pool, page) {
-        Err(Fault::Gone) => Ok(true),
-        guard => Ok(guard?.body() != was),
     }
 }

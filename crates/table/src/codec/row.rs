@@ -428,6 +428,13 @@ pub fn version_of(body: &[u8]) -> u32 {
     u32::from(header_of(body) & VERSION_MASK)
 }
 
+/// Whether two bodies are the same but for the version that they name.
+pub(crate) fn says_the_same(one: &[u8], other: &[u8]) -> bool {
+    one.len() == other.len()
+        && header_of(one) & !VERSION_MASK == header_of(other) & !VERSION_MASK
+        && one.get(HEADER_BYTES..) == other.get(HEADER_BYTES..)
+}
+
 /// The reference of a spilled row, or `None` if the row is whole.
 #[must_use]
 pub fn spilled_reference(body: &[u8]) -> Option<LargeReference> {
