@@ -4,7 +4,7 @@
 //! 0       2            4            6            8      9       10           12       14       16       18
 //! | count | heap start | dead bytes | prefix len | kind | level | append run | lower at, length | upper at, length |
 //! 20               24        32
-//! | schema version | tree id | slot 0 | slot 1 | ...   -> free <-   ... | cell | fences | cell |
+//! | 0              | tree id | slot 0 | slot 1 | ...   -> free <-   ... | cell | fences | cell |
 //! ```
 //! A slot is `head: u32 | cell at: u16 | suffix length: u16`; the head is the first four bytes of the suffix as a big-endian
 //! number, so most comparisons need no cell. A leaf's cell is `stamp: u64 | undo pointer: u64 | value length: u16 | suffix |
