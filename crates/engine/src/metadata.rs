@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use catalog::{TableEntry, TableKind};
-use service::error::{ER_LOCK_WAIT_TIMEOUT, ER_QUERY_INTERRUPTED, SqlError};
+use service::error::{ER_LOCK_DEADLOCK, ER_LOCK_WAIT_TIMEOUT, ER_QUERY_INTERRUPTED, SqlError};
 use table::{MetadataLock, MetadataLockError, MetadataMode, Patience, Table};
 
 /// The metadata locks that one session holds. Dropping it gives them back.
@@ -32,6 +32,7 @@ pub fn lock_error(error: MetadataLockError) -> Box<SqlError> {
     match error {
         MetadataLockError::Timeout => ER_LOCK_WAIT_TIMEOUT.bare(),
         MetadataLockError::Killed => ER_QUERY_INTERRUPTED.bare(),
+        MetadataLockError::Deadlock => ER_LOCK_DEADLOCK.bare(),
         MetadataLockError::NoThread => exec::no_thread(),
     }
 }
@@ -40,7 +41,7 @@ impl MetadataLocks {
     /// Takes the lock of a table, unless it is held already.
     ///
     /// # Errors
-    /// 1205 when others keep it longer than `patience`, 1317 for a KILL.
+    /// 1205 when others keep it longer than `patience`, 1213 when others wait for what is held already, 1317 for a KILL.
     pub fn lock(
         &mut self,
         entry: &TableEntry,
@@ -52,7 +53,7 @@ impl MetadataLocks {
         if self.held.iter().any(|(other, held)| Arc::ptr_eq(other, lock) && enough(*held)) {
             return Ok(());
         }
-        lock.lock(mode, patience).map_err(lock_error)?;
+        lock.lock_holding(mode, &self.held, patience).map_err(lock_error)?;
         self.held.push((Arc::clone(lock), mode));
         Ok(())
     }

@@ -19,7 +19,7 @@ use crate::codec::key::KeyCodec;
 use crate::codec::row::{KeyPlace, Layout, RowView, says_the_same};
 
 /// Most bytes of strings that an entry repeats so that a read needs no row.
-pub(crate) const COVERED_BYTES_MAX: u64 = 2000;
+pub const COVERED_BYTES_MAX: u64 = 2000;
 
 /// How an entry names its row.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]

@@ -14,6 +14,7 @@ mod error;
 pub mod foreign_key;
 mod index_build;
 mod large;
+mod metadata_deadlock;
 mod metadata_lock;
 mod part;
 mod print;
@@ -29,6 +30,7 @@ use std::time::Duration;
 
 pub use auto_increment::{AutoIncrement, auto_increment_limit, first_of_series};
 pub use check::{CheckDepth, CheckEnd, PROBLEMS_MAX, check_dictionary, tree_owners};
+pub use entry::COVERED_BYTES_MAX;
 pub use error::{DuplicateKey, ForeignKeyViolation, WriteError};
 pub use foreign_key::ForeignKeys;
 pub use index_build::{ColumnOrigin, IndexBuild, NewIndexes};

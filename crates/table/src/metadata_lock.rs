@@ -16,13 +16,19 @@
 //! Who defines goes up to being alone and down again ([`MetadataLock::upgrade`], [`MetadataLock::downgrade`]), before anybody
 //! who waits to be alone; down to letting others read only, if that is wanted.
 //!
+//! Who reads a table and comes to write it passes those who wait to be alone: they wait for it in any case. Where several wait in a
+//! circle one is told so ([`crate::metadata_deadlock`]).
+//!
 //! Who waits sits in `env::blocking`, so that a worker can give its place away.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use env::blocking::Refused;
 use parking_lot::{Condvar, Mutex, MutexGuard};
+
+use crate::metadata_deadlock::Waiting;
 
 /// Set while somebody holds or wants the lock alone.
 const ALONE: u64 = 1 << 63;
@@ -60,6 +66,17 @@ pub enum MetadataMode {
     Alone,
 }
 
+impl MetadataMode {
+    /// Whether one may hold the lock so while another holds it as `other`.
+    pub(crate) fn goes_with(self, other: MetadataMode) -> bool {
+        use MetadataMode::{Alone, Define, ReadOnly, Write};
+        !matches!(
+            (self, other),
+            (Alone, _) | (_, Alone) | (Define, Define) | (Write, ReadOnly) | (ReadOnly, Write)
+        )
+    }
+}
+
 /// What others may do while one who defines is not alone.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Others {
@@ -76,6 +93,8 @@ pub enum MetadataLockError {
     Timeout,
     /// Who waited was killed. Client sees 1317.
     Killed,
+    /// Who waited stood in a circle, and was chosen to end it. The whole transaction goes back. Client sees 1213.
+    Deadlock,
     /// Too many wait already; it was not waited. Client sees 1135, if the statement cannot be given again.
     NoThread,
 }
@@ -127,27 +146,56 @@ impl MetadataLock {
     /// # Errors
     /// Others did not let go in time, or the caller was killed; nothing is held then.
     pub fn lock(&self, mode: MetadataMode, patience: Patience<'_>) -> Result<(), MetadataLockError> {
-        if self.try_lock(mode) {
+        self.lock_holding(mode, &[], patience)
+    }
+
+    /// The same for a caller that holds other locks, and perhaps this one in another mode.
+    ///
+    /// # Errors
+    /// As [`MetadataLock::lock`]; `Deadlock` if others wait for what the caller holds.
+    pub fn lock_holding(
+        &self,
+        mode: MetadataMode,
+        held: &[(Arc<MetadataLock>, MetadataMode)],
+        patience: Patience<'_>,
+    ) -> Result<(), MetadataLockError> {
+        let reads =
+            || held.iter().any(|(lock, held)| std::ptr::eq(&**lock, self) && *held == MetadataMode::Read);
+        let attempt = || self.try_lock(mode);
+        if attempt() {
             return Ok(());
         }
         if (patience.killed)() {
             return Err(MetadataLockError::Killed);
         }
+        // As long as the caller reads nobody is alone, and who wants to be waits for it anyway.
+        let is_reader = mode == MetadataMode::Write && reads();
+        let attempt = || {
+            if is_reader {
+                self.change(|state| (state & READ_ONLYS == 0).then(|| state + WRITER))
+            } else {
+                attempt()
+            }
+        };
+        if attempt() {
+            return Ok(());
+        }
         let _blocking = env::blocking::try_enter(None)?;
+        let waiting = Waiting::enter(self, mode, held.iter().map(|(lock, mode)| (&**lock, *mode)));
         let mut left = patience.time;
         let mut guard = self.waiting.lock();
         if mode != MetadataMode::Alone {
-            while !self.announced(|| self.try_lock(mode)) {
-                self.wait(&mut guard, &mut left, patience)?;
+            while !self.announced(attempt) {
+                self.wait(&mut guard, &mut left, patience, &waiting)?;
             }
             return Ok(());
         }
         let wanted = || self.change(|state| (state & ALONE == 0).then_some(state | ALONE));
         while !self.announced(wanted) {
-            self.wait(&mut guard, &mut left, patience)?;
+            self.wait(&mut guard, &mut left, patience, &waiting)?;
         }
         while !self.announced(|| self.state.load(Ordering::Acquire) & !AWAITED == ALONE) {
-            if let Err(error) = self.wait(&mut guard, &mut left, patience) {
+            if let Err(error) = self.wait(&mut guard, &mut left, patience, &waiting) {
                 self.state.fetch_and(!ALONE, Ordering::Release);
                 self.changed.notify_all();
                 return Err(error);
@@ -187,10 +235,12 @@ impl MetadataLock {
             return Ok(());
         }
         let _blocking = env::blocking::enter();
+        let defines = std::iter::once((self, MetadataMode::Define));
+        let waiting = Waiting::enter(self, MetadataMode::Alone, defines);
         let mut left = patience.time;
         let mut guard = self.waiting.lock();
         while !self.announced(alone) {
-            if let Err(error) = self.wait(&mut guard, &mut left, patience) {
+            if let Err(error) = self.wait(&mut guard, &mut left, patience, &waiting) {
                 self.state.fetch_and(!SOLE, Ordering::Release);
                 self.changed.notify_all();
                 return Err(error);
@@ -250,9 +300,13 @@ impl MetadataLock {
         guard: &mut MutexGuard<'_, ()>,
         left: &mut Duration,
         patience: Patience<'_>,
+        waiting: &Waiting,
     ) -> Result<(), MetadataLockError> {
         if (patience.killed)() {
             return Err(MetadataLockError::Killed);
+        }
+        if waiting.is_victim() {
+            return Err(MetadataLockError::Deadlock);
         }
         if left.is_zero() {
             return Err(MetadataLockError::Timeout);
@@ -269,7 +323,6 @@ impl MetadataLock {
 mod tests {
     use super::*;
     use MetadataMode::{Alone, Define, Read, ReadOnly, Write};
-    use std::sync::Arc;
 
     const AT_ONCE: Patience<'static> = Patience { time: Duration::ZERO, killed: &|| false };
 
@@ -309,6 +362,7 @@ mod tests {
                 let lock = MetadataLock::default();
                 assert!(lock.try_lock(held));
                 assert_eq!(lock.try_lock(wanted), allowed, "{held:?} {wanted:?}");
+                assert_eq!(held.goes_with(wanted), allowed, "{held:?} {wanted:?}");
                 lock.unlock(held);
                 if !allowed {
                     assert!(lock.try_lock(wanted));
@@ -353,6 +407,59 @@ mod tests {
         lock.unlock(Write);
         lock.unlock(Define);
         assert!(lock.try_lock(Alone));
+    }
+
+    /// Nobody waits for who waits for it: not behind one that wants to be alone.
+    #[test]
+    fn a_reader_that_writes_passes_who_wants_to_be_alone() {
+        let lock = Arc::new(MetadataLock::default());
+        lock.lock(Read, AT_ONCE).unwrap();
+        let alone = Arc::clone(&lock);
+        let waiter = std::thread::spawn(move || alone.lock(Alone, Patience::of(Duration::from_secs(60))));
+        while lock.try_lock(Write) {
+            lock.unlock(Write);
+            std::thread::yield_now();
+        }
+        lock.lock_holding(Write, &[(Arc::clone(&lock), Read)], AT_ONCE).unwrap();
+        lock.unlock(Write);
+        lock.unlock(Read);
+        waiter.join().unwrap().unwrap();
+        assert!(!lock.try_lock(Read));
+    }
+
+    /// Two read a table each, one who wants to be alone comes to each table, and each reader comes to the other's table.
+    #[test]
+    fn a_circle_ends_with_one_who_defines_nothing() {
+        let locks = [Arc::new(MetadataLock::default()), Arc::new(MetadataLock::default())];
+        let ends: Vec<_> = std::thread::scope(|scope| {
+            let long = || Patience::of(Duration::from_secs(60));
+            for lock in &locks {
+                lock.lock(Read, AT_ONCE).unwrap();
+                scope.spawn(move || {
+                    lock.lock(Alone, long()).unwrap();
+                    lock.unlock(Alone);
+                });
+                while lock.try_lock(Read) {
+                    lock.unlock(Read);
+                    std::thread::yield_now();
+                }
+            }
+            let readers = [0, 1].map(|own| {
+                let locks = &locks;
+                scope.spawn(move || {
+                    let end = locks[1 - own].lock_holding(Read, &[(Arc::clone(&locks[own]), Read)], long());
+                    if end.is_ok() {
+                        locks[1 - own].unlock(Read);
+                    }
+                    locks[own].unlock(Read);
+                    end
+                })
+            });
+            readers.into_iter().map(|reader| reader.join().unwrap()).collect()
+        });
+        let victims = ends.iter().filter(|end| **end == Err(MetadataLockError::Deadlock)).count();
+        assert_eq!((victims, ends.iter().filter(|end| end.is_ok()).count()), (1, 1), "{ends:?}");
+        assert!(locks.iter().all(|lock| lock.try_lock(Alone)));
     }
 
     #[test]

@@ -183,14 +183,17 @@ impl LocalSession {
     /// are among those locked. What the statement took goes back if it fails.
     ///
     /// # Errors
-    /// 1205 after `lock_wait_timeout`, 1317; 1099, 1100; 1615 if a table is not what it was when the plan was made: see
+    /// 1205 after `lock_wait_timeout`; 1213 when others wait for the transaction, which is taken back then; 1317; 1099, 1100; 1615 if a table is not what it was when the plan was made: see
     /// [`plans_anew`].
     pub(crate) fn lock_metadata(&mut self, plan: &PhysicalPlan) -> Outcome {
         let mark = self.transaction.metadata.len();
         let locked = self.lock_tables_of(plan);
-        if locked.is_err() {
+        if let Err(error) = &locked {
             self.transaction.metadata.release_to(mark);
             self.transaction.forget_statement();
+            if error.number == ER_LOCK_DEADLOCK.number {
+                self.rollback_transaction()?;
+            }
         }
         locked
     }
@@ -232,8 +235,6 @@ impl LocalSession {
         Ok(())
     }
 
-    /// Every mention of a table must find a lock of its own that has its alias.
-    #[cold]
     /// Takes the metadata locks of the tables that foreign keys lead the statement to.
     fn lock_related(&mut self, plan: &PhysicalPlan) -> Outcome {
         let Some(graph) = &plan.foreign_keys else { return Ok(()) };
@@ -253,6 +254,8 @@ impl LocalSession {
         Ok(())
     }
 
+    /// Every mention of a table must find a lock of its own that has its alias.
+    #[cold]
     fn require_locked(&self, plan: &PhysicalPlan, writes: impl Fn(usize) -> bool) -> Outcome {
         let mut used = vec![false; self.locks.tables.len()];
         for (index, mention) in plan.tables.iter().enumerate() {

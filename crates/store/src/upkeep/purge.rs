@@ -129,6 +129,7 @@ impl Inner {
             more |= self.forget_waiting(ENTRIES_PER_TICK)?;
         }
         self.undo.sweep(self.purge.bound(), SEGMENTS_PER_TICK);
+        self.undo.close_removed();
         Ok(more)
     }
 

@@ -5,9 +5,11 @@
 //! allowed; wider integers and strings; more members of ENUM and SET; indexes dropped, renamed, hidden. Index entries have no
 //! versions: a column that an index holds, and the clustered key above all, keeps its form, or that index is built anew.
 
+use std::collections::BTreeSet;
+
 use catalog::{
-    ColumnDefault, ColumnDefinition, DroppedColumn, EarlierForm, IndexPart, StoredValue, TableDefinition,
-    names_equal,
+    ColumnDefault, ColumnDefinition, DroppedColumn, EarlierForm, IndexDefinition, IndexPart, StoredValue,
+    TableDefinition, names_equal,
 };
 use service::error as e;
 use table::codec::field::Field;
@@ -43,9 +45,24 @@ pub(super) fn kept_indexes(
                     same_form(&old.columns[before.column], &table.columns[after.column])
                 });
             let same = parts.as_ref() == Some(&before.parts) && before.is_unique() == index.is_unique();
-            (same && same_columns).then_some(origin)
+            (same && same_columns && covers_alike((old, before), (table, index))).then_some(origin)
         })
         .collect()
+}
+
+/// Whether entries of an index certainly repeat the same columns in both tables: which ones depends on how long these may be.
+fn covers_alike(
+    before: (&TableDefinition, &IndexDefinition),
+    after: (&TableDefinition, &IndexDefinition),
+) -> bool {
+    let bytes_max = |(table, index): (&TableDefinition, &IndexDefinition)| -> u64 {
+        let primary = table.indexes.iter().filter(|index| index.is_primary());
+        let columns: BTreeSet<usize> =
+            primary.chain([index]).flat_map(|index| &index.parts).map(|part| part.column).collect();
+        columns.iter().map(|&column| table.columns[column].data_type.bytes_max()).sum()
+    };
+    let (before, after) = (bytes_max(before), bytes_max(after));
+    before == after || before.max(after) <= table::COVERED_BYTES_MAX
 }
 
 /// Whether rows of the old table can be read as rows of the new one; then describes, in the new definition, how the rows that

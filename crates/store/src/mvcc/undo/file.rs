@@ -2,7 +2,9 @@
 //!
 //! A temporary file in the data folder, made when the first segment goes out and removed when the store is opened: undo is
 //! needed after a restart only for what a checkpoint saved of it. It is a row of places of one size; the place of a segment
-//! that was given back is used again, and a file without any segment is cut to nothing. Nothing in it is ever synced.
+//! that was given back is used again, and a file without any segment is removed. Nothing in it is ever synced. Whoever gives back the last
+//! segment only takes away the file's name: what gives back gigabytes to the system is its closing ([`UndoFile::close_removed`]), and
+//! that is for a thread that nobody waits for.
 //!
 //! Segments are read back in blocks through a small cache. Each block's checksum stays in memory, so that whatever else is
 //! read is an error and never a wrong version.
@@ -50,6 +52,8 @@ struct State {
     free: Vec<u32>,
     /// Places the file has.
     places: u32,
+    /// Files without a name that are still to be closed.
+    removed: Vec<Arc<dyn File>>,
     writings: u64,
 }
 
@@ -118,14 +122,21 @@ impl UndoFile {
         let mut state = self.state.lock();
         state.free.push(filed.place);
         if state.free.len() == state.places as usize
-            && let Some(file) = &state.file
+            && state.file.is_some()
+            // A file that cannot be removed keeps its length: its places are used again all the same.
+            && self.folder.remove(NAME).is_ok()
         {
-            // A file that cannot be cut keeps its length: its places are used again all the same.
-            if file.set_len(0).is_ok() {
-                state.places = 0;
-                state.free = Vec::new();
-            }
+            let file = state.file.take();
+            state.removed.extend(file);
+            state.places = 0;
+            state.free = Vec::new();
         }
+    }
+
+    /// Closes files that were removed. Takes as long as the system takes to free their blocks.
+    pub(super) fn close_removed(&self) {
+        let removed = std::mem::take(&mut self.state.lock().removed);
+        drop(removed);
     }
 
     /// Copies the entry at `at` of a segment, and perhaps something behind it. May wait for the disk.
@@ -269,9 +280,11 @@ mod tests {
         assert_eq!(file.write(&segment).unwrap().place, before);
         file.release(&filed[0]);
         file.release(&filed[1]);
-        assert_eq!(
-            (file.used_bytes(), world.disk().content(Path::new("/data"), NAME).unwrap().len()),
-            (0, 0)
-        );
+        assert_eq!(file.used_bytes(), 0);
+        assert!(world.disk().content(Path::new("/data"), NAME).is_none());
+        file.close_removed();
+        let again = file.write(&segment).unwrap();
+        file.read(&again, starts[7], &mut entry).unwrap();
+        assert_eq!(again.place, 0);
     }
 }

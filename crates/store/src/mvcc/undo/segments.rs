@@ -757,6 +757,11 @@ impl UndoLog {
         Ok(())
     }
 
+    /// Gives the room of files without any segment back to the system. May take long; outside the gate, without a latch.
+    pub(crate) fn close_removed(&self) {
+        self.file.close_removed();
+    }
+
     /// From now on no segment is given back.
     pub(crate) fn hold(&self) {
         self.pool.lock().held = true;
