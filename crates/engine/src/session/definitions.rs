@@ -210,6 +210,7 @@ impl LocalSession {
         let server_collation = core.globals().text(known::collation_server()).to_owned();
         let mut warnings = Vec::new();
         let time = Duration::from_secs(self.variables.unsigned(known::lock_wait_timeout()));
+        let now_micros = self.now_micros();
         let control = Arc::clone(&self.control);
         let patience = table::Patience { time, killed: &|| control.is_killed() };
         let mut context = ddl::Context {
@@ -225,7 +226,7 @@ impl LocalSession {
             restrict_foreign_keys: self.variables.boolean(known::restrict_fk_on_non_standard_key()),
             patience,
             locked_tables: self.locks.metadata(),
-            now_micros: core.env.clock.wall_micros(),
+            now_micros,
             temporary: &mut self.temporary,
             warnings: &mut warnings,
         };
