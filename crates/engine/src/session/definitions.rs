@@ -145,14 +145,17 @@ impl LocalSession {
         reply: &mut Reply<'_>,
     ) -> Outcome {
         self.admit(statement)?;
-        self.ready_access_mode();
-        self.require_writable()?;
-        self.require_locked_definition(statement)?;
         let keeps_transaction = matches!(statement, Statement::CreateTable(create) if create.temporary)
             || matches!(statement, Statement::DropTable(drop) if drop.temporary);
         if !keeps_transaction {
             self.commit_transaction()?;
             self.wait_for_commit(reply);
+        }
+        // A read-only transaction that was open is over; only what the session says of all counts.
+        self.ready_access_mode();
+        self.require_writable()?;
+        self.require_locked_definition(statement)?;
+        if !keeps_transaction {
             self.enter_change()?;
             return self.with_backup_lock(|session| session.define(statement, sql, reply));
         }

@@ -27,6 +27,7 @@ use store::{CommitPosition, Interrupt, ReadView, Savepoint, Transaction};
 use syntax::ast::Completion;
 
 use super::LocalSession;
+use super::plans::CachedPlan;
 use super::settings::Isolation;
 use crate::core::Core;
 use crate::metadata::MetadataLocks;
@@ -285,6 +286,14 @@ impl LocalSession {
     /// Refuses a writing statement in a read-only transaction.
     pub(crate) fn require_writable(&self) -> Outcome {
         if self.transaction.read_only || self.core.is_read_only(&self.account) {
+            return Err(ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION.bare());
+        }
+        Ok(())
+    }
+
+    /// Refuses to lock other sessions' rows FOR UPDATE in a read-only transaction.
+    pub(crate) fn require_no_row_locks(&self, plan: &CachedPlan) -> Outcome {
+        if self.transaction.read_only && plan.locks_shared_rows() {
             return Err(ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION.bare());
         }
         Ok(())
