@@ -190,6 +190,7 @@ impl LocalSession {
         let mut before = None;
         if reads_tables {
             self.begin_planned_statement(plan.prepared.plan());
+            self.require_no_row_locks(plan)?;
             self.lock_metadata(plan.prepared.plan())?;
             before = Some(self.transaction.store.savepoint());
         }

@@ -249,8 +249,12 @@ impl SessionState for Functions<'_> {
         self.core.env.clock.wall_micros()
     }
 
-    fn sleep(&mut self, micros: u64) -> bool {
-        self.core.sleep(self.control, micros)
+    fn sleep(&mut self, micros: u64) -> SqlResult<bool> {
+        let interrupted = self.core.sleep(self.control, micros);
+        if self.control.kill_state() == service::Kill::Connection {
+            self.control.check()?;
+        }
+        Ok(interrupted)
     }
 
     fn get_lock(&mut self, name: &str, timeout_seconds: f64) -> SqlResult<Option<i64>> {

@@ -145,14 +145,17 @@ impl LocalSession {
         reply: &mut Reply<'_>,
     ) -> Outcome {
         self.admit(statement)?;
-        self.ready_access_mode();
-        self.require_writable()?;
-        self.require_locked_definition(statement)?;
         let keeps_transaction = matches!(statement, Statement::CreateTable(create) if create.temporary)
             || matches!(statement, Statement::DropTable(drop) if drop.temporary);
         if !keeps_transaction {
             self.commit_transaction()?;
             self.wait_for_commit(reply);
+        }
+        // A read-only transaction that was open is over; only what the session says of all counts.
+        self.ready_access_mode();
+        self.require_writable()?;
+        self.require_locked_definition(statement)?;
+        if !keeps_transaction {
             self.enter_change()?;
             return self.with_backup_lock(|session| session.define(statement, sql, reply));
         }
@@ -210,6 +213,7 @@ impl LocalSession {
         let server_collation = core.globals().text(known::collation_server()).to_owned();
         let mut warnings = Vec::new();
         let time = Duration::from_secs(self.variables.unsigned(known::lock_wait_timeout()));
+        let now_micros = self.now_micros();
         let control = Arc::clone(&self.control);
         let patience = table::Patience { time, killed: &|| control.is_killed() };
         let mut context = ddl::Context {
@@ -225,7 +229,7 @@ impl LocalSession {
             restrict_foreign_keys: self.variables.boolean(known::restrict_fk_on_non_standard_key()),
             patience,
             locked_tables: self.locks.metadata(),
-            now_micros: core.env.clock.wall_micros(),
+            now_micros,
             temporary: &mut self.temporary,
             warnings: &mut warnings,
         };

@@ -239,7 +239,9 @@ impl LocalSession {
         let entry = self.find_table(load.table)?;
         let definition = &entry.definition;
         privilege::require_table(&self.account, &definition.schema, &definition.name, Privileges::INSERT)?;
-        self.require_writable()?;
+        if definition.kind != catalog::TableKind::Temporary {
+            self.require_writable()?;
+        }
         self.enter_change()?;
         let charset = file_charset(
             load.charset,

@@ -122,6 +122,14 @@ impl CachedPlan {
         })
     }
 
+    /// Whether it locks rows FOR UPDATE that other sessions may read.
+    pub(crate) fn locks_shared_rows(&self) -> bool {
+        self.prepared.plan().tables.iter().any(|table| {
+            matches!(table.lock, Some((true, _)))
+                && table.entry.definition.kind != catalog::TableKind::Temporary
+        })
+    }
+
     /// Types of the result's columns.
     pub(crate) fn output_types(&self) -> impl Iterator<Item = &DataType> {
         self.prepared.plan().output.iter().map(|column| &column.data_type)

@@ -182,12 +182,11 @@ impl LocalSession {
             return self.run_body(plan, values, wants_cursor, reply, false);
         }
         self.begin_planned_statement(plan.prepared.plan());
-        if changes {
+        if changes && plan.changes_shared_tables() {
             self.require_writable()?;
-            if plan.changes_shared_tables() {
-                self.enter_change()?;
-            }
+            self.enter_change()?;
         }
+        self.require_no_row_locks(plan)?;
         self.lock_metadata(plan.prepared.plan())?;
         let before = self.transaction.store.savepoint();
         let outcome = self.run_body(plan, values, wants_cursor, reply, true);
@@ -398,6 +397,7 @@ impl LocalSession {
         self.core.counters.count(plan.kind);
         self.require_plan_privileges(plan)?;
         self.begin_planned_statement(plan.prepared.plan());
+        self.require_no_row_locks(plan)?;
         self.lock_metadata(plan.prepared.plan())?;
         let before = self.transaction.store.savepoint();
         // One row more than allowed shows that there are too many.

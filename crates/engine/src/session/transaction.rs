@@ -27,6 +27,7 @@ use store::{CommitPosition, Interrupt, ReadView, Savepoint, Transaction};
 use syntax::ast::Completion;
 
 use super::LocalSession;
+use super::plans::CachedPlan;
 use super::settings::Isolation;
 use crate::core::Core;
 use crate::metadata::MetadataLocks;
@@ -51,7 +52,8 @@ pub struct TransactionState {
     view_is_older: bool,
     /// It may not write.
     pub(crate) read_only: bool,
-    savepoints: Vec<(String, Savepoint)>,
+    /// Each with how many metadata locks were held.
+    savepoints: Vec<(String, Savepoint, usize)>,
     /// Tables whose definitions this transaction uses: DDL waits for it.
     pub(super) metadata: MetadataLocks,
     /// Where the newest commit of this session ends in the log; its reply waits for that.
@@ -290,6 +292,14 @@ impl LocalSession {
         Ok(())
     }
 
+    /// Refuses to lock other sessions' rows FOR UPDATE in a read-only transaction.
+    pub(crate) fn require_no_row_locks(&self, plan: &CachedPlan) -> Outcome {
+        if self.transaction.read_only && plan.locks_shared_rows() {
+            return Err(ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION.bare());
+        }
+        Ok(())
+    }
+
     fn commit_store(&mut self) -> Outcome {
         self.transaction.view.park();
         if !self.transaction.has_begun() {
@@ -430,8 +440,8 @@ impl LocalSession {
         if self.transaction.open {
             let savepoint = self.transaction.store.savepoint();
             let savepoints = &mut self.transaction.savepoints;
-            savepoints.retain(|(candidate, _)| !candidate.eq_ignore_ascii_case(name));
-            savepoints.push((name.to_owned(), savepoint));
+            savepoints.retain(|(candidate, ..)| !candidate.eq_ignore_ascii_case(name));
+            savepoints.push((name.to_owned(), savepoint, self.transaction.metadata.len()));
         }
         self.send_ok(reply)
     }
@@ -440,7 +450,7 @@ impl LocalSession {
         self.transaction
             .savepoints
             .iter()
-            .position(|(candidate, _)| candidate.eq_ignore_ascii_case(name))
+            .position(|(candidate, ..)| candidate.eq_ignore_ascii_case(name))
             .ok_or_else(|| ER_SP_DOES_NOT_EXIST.with(&[&"SAVEPOINT", &name]))
     }
 
@@ -448,8 +458,12 @@ impl LocalSession {
         self.core.counters.count(StatementKind::RollbackToSavepoint);
         let at = self.find_savepoint(name)?;
         self.transaction.savepoints.truncate(at + 1);
-        let savepoint = &self.transaction.savepoints[at].1;
+        let (_, savepoint, metadata_mark) = &self.transaction.savepoints[at];
         self.transaction.store.rollback_to(savepoint).map_err(exec::store_error)?;
+        // Who has locked rows keeps their tables as they are, wherever the rows are.
+        if !self.transaction.has_begun() {
+            self.transaction.metadata.release_to(*metadata_mark);
+        }
         self.send_ok(reply)
     }
 

@@ -149,9 +149,12 @@ pub trait SessionState {
     fn uuid_short(&mut self) -> u64 {
         1
     }
-    /// Waits; true if it was interrupted by KILL QUERY.
-    fn sleep(&mut self, _micros: u64) -> bool {
-        false
+    /// Waits; true if KILL QUERY or the statement's time limit ended it. Its other rows fail, this one does not.
+    ///
+    /// # Errors
+    /// The connection was killed.
+    fn sleep(&mut self, _micros: u64) -> SqlResult<bool> {
+        Ok(false)
     }
     /// GET_LOCK: 1 got it, 0 timed out, `None` an error such as being killed. Negative: wait for ever.
     fn get_lock(&mut self, _name: &str, _timeout_seconds: f64) -> SqlResult<Option<i64>> {

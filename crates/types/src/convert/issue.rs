@@ -47,10 +47,14 @@ pub(super) enum IssueKind {
     TooLong,
     /// BIT: 1406 in strict mode, 1264 else.
     TooManyBits,
+    /// 1292 of a text that is no whole number.
+    TruncatedInteger,
     /// 3140 in every mode.
     Json { message: &'static str, position: usize },
     /// 3157 in every mode.
     JsonDepth,
+    /// 3144 in every mode.
+    JsonCharset,
 }
 
 /// How serious a report is.
@@ -119,6 +123,9 @@ impl Issue {
             IssueKind::TooLong => (level, 1265, truncated()),
             IssueKind::TooManyBits if strict => (level, 1406, too_long()),
             IssueKind::TooManyBits => (level, 1264, out_of_range()),
+            IssueKind::TruncatedInteger => {
+                (level, 1292, format!("Truncated incorrect INTEGER value: '{shown}'"))
+            }
             IssueKind::Json { message, position } => (
                 Severity::Error,
                 3140,
@@ -129,6 +136,11 @@ impl Issue {
             IssueKind::JsonDepth => {
                 (Severity::Error, 3157, "The JSON document exceeds the maximum depth.".to_owned())
             }
+            IssueKind::JsonCharset => (
+                Severity::Error,
+                3144,
+                "Cannot create a JSON value from a string with CHARACTER SET 'binary'.".to_owned(),
+            ),
         };
         Report { severity, number, message }
     }
@@ -136,6 +148,6 @@ impl Issue {
     /// Wrong in every mode: the statement fails even where warnings would do.
     #[must_use]
     pub fn is_fatal(&self) -> bool {
-        matches!(self.kind, IssueKind::Json { .. } | IssueKind::JsonDepth)
+        matches!(self.kind, IssueKind::Json { .. } | IssueKind::JsonDepth | IssueKind::JsonCharset)
     }
 }

@@ -50,6 +50,11 @@ pub(super) fn store_enum(cell: Cell<'_>, from: &DataType, to: &DataType, out: &m
             // A number as text counts as the number.
             None => match std::str::from_utf8(&text).ok().and_then(|digits| digits.parse::<u32>().ok()) {
                 Some(index) if index >= 1 && index as usize <= members.len() => i128::from(index),
+                // No member, and no mistake: how LOAD DATA gives a wrong value back.
+                Some(0) => {
+                    out.push_int(0);
+                    return None;
+                }
                 _ if text.is_empty() && matches!(cell, Cell::Int(0)) => 0,
                 _ => return empty(out),
             },

@@ -3,6 +3,7 @@
 //! Storing never fails: it yields the value the column gets, and an [`Issue`] when that is not what was given. The
 //! caller asks [`Issue::report`] what MySQL says to it: an error in strict mode, a warning or a note else.
 
+mod copied;
 mod issue;
 mod members;
 mod number;
@@ -17,6 +18,7 @@ use crate::collation::CollationId;
 use crate::data_type::{DataType, Physical, TypeKind};
 use crate::value::Value;
 use crate::vector::{Cell, Column};
+pub use copied::store_copied;
 pub use issue::{Issue, Report, Severity, StoreOptions};
 use members::{store_enum, store_set};
 use number::{store_bit, store_decimal, store_double, store_integer, store_year};

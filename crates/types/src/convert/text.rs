@@ -1,5 +1,7 @@
 //! Into text, bytes and JSON.
 
+use std::borrow::Cow;
+
 use super::issue::{Issue, IssueKind};
 use super::show::{to_utf8, write_text};
 use crate::charset::{Charset, convert_strict};
@@ -55,47 +57,33 @@ pub(super) fn escaped(bytes: &[u8]) -> Vec<u8> {
 pub(super) fn store_text(cell: Cell<'_>, from: &DataType, to: &DataType, out: &mut Column) -> Option<Issue> {
     let target = to.collation.charset();
     let mut issue = None;
-    let owned;
+    let owned: Cow<'_, [u8]>;
     let text: &[u8] = match cell {
         Cell::Bytes(text) if from.is_string() => {
-            let source = from.collation.charset();
-            if source == target || target == Charset::Binary {
-                // A column of the same character set holds only valid text; literals and parameters were checked.
-                if source == Charset::Binary || target == Charset::Binary || target.validate(text).is_ok() {
-                    text
-                } else {
-                    owned = keep_valid(text, target, &mut issue);
-                    &owned
-                }
-            } else if source == Charset::Binary {
-                if target.validate(text).is_ok() {
-                    text
-                } else {
-                    owned = keep_valid(text, target, &mut issue);
-                    &owned
-                }
-            } else {
-                let mut converted = Vec::with_capacity(text.len());
-                if convert_strict(source, text, target, &mut converted).is_err() {
-                    converted.clear();
-                    crate::charset::convert_lossy(source, text, target, &mut converted);
-                    issue = Some(Issue {
-                        kind: IssueKind::Incorrect { what: "string", partly: false },
-                        shown: escaped(&text[text.iter().take_while(|byte| byte.is_ascii()).count()..]),
-                    });
-                }
-                owned = converted;
-                &owned
-            }
+            owned = in_charset(text, from.collation.charset(), target, &mut issue);
+            &owned
+        }
+        // A BIT gives its bytes to TEXT and BLOB, and its number to what has a width.
+        Cell::Int(bits) if from.kind == TypeKind::Bit && !to.is_text_or_blob() => {
+            let mut text = Vec::new();
+            number::write_u64(bits as u64, &mut text);
+            owned = Cow::Owned(text);
+            &owned
+        }
+        Cell::Int(_) if from.kind == TypeKind::Bit => {
+            let mut bytes = Vec::new();
+            write_text(cell, from, &mut bytes);
+            owned = Cow::Owned(in_charset(&bytes, Charset::Binary, target, &mut issue).into_owned());
+            &owned
         }
         Cell::Double(value) => {
-            owned = double_text(value, from, to.length as usize);
+            owned = Cow::Owned(double_text(value, from, to.length as usize));
             &owned
         }
         _ => {
             let mut text = Vec::new();
             write_text(cell, from, &mut text);
-            owned = text;
+            owned = Cow::Owned(text);
             &owned
         }
     };
@@ -139,6 +127,36 @@ pub(super) fn store_text(cell: Cell<'_>, from: &DataType, to: &DataType, out: &m
     out.bytes_mut().finish();
     out.nulls.push(false);
     issue
+}
+
+/// A text in another character set. Bytes that are none of its characters are an issue.
+fn in_charset<'t>(
+    text: &'t [u8],
+    source: Charset,
+    target: Charset,
+    issue: &mut Option<Issue>,
+) -> Cow<'t, [u8]> {
+    if target == Charset::Binary {
+        return Cow::Borrowed(text);
+    }
+    if source == target || source == Charset::Binary {
+        // A column of the same character set holds only valid text; literals and parameters were checked.
+        return if target.validate(text).is_ok() {
+            Cow::Borrowed(text)
+        } else {
+            Cow::Owned(keep_valid(text, target, issue))
+        };
+    }
+    let mut converted = Vec::with_capacity(text.len());
+    if convert_strict(source, text, target, &mut converted).is_err() {
+        converted.clear();
+        crate::charset::convert_lossy(source, text, target, &mut converted);
+        *issue = Some(Issue {
+            kind: IssueKind::Incorrect { what: "string", partly: false },
+            shown: escaped(&text[text.iter().take_while(|byte| byte.is_ascii()).count()..]),
+        });
+    }
+    Cow::Owned(converted)
 }
 
 #[cold]

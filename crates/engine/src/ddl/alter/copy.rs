@@ -25,7 +25,7 @@ use table::{
     KeyBytesRange, Note, NotedRow, OWN_STREAM_BYTES, Others, Part, PartKind, RowNotes, RowScratch,
     ScanRequest, Table, TimestampZone, Utc, Whole, WriteContext, WriteError,
 };
-use types::convert::{Severity, StoreOptions, store};
+use types::convert::{Severity, StoreOptions, store_copied};
 use types::temporal::DateTime;
 use types::temporal::parse::DateMode;
 use types::temporal::zone::TimeZone;
@@ -436,7 +436,7 @@ impl<'a> Converter<'a> {
                 },
                 truncate_fraction: false,
                 time_zone: context.zone,
-                today: DateTime::ZERO,
+                today: context.zone.from_utc(context.now_micros).date_part(),
             },
             strict,
             fills,
@@ -508,7 +508,7 @@ impl<'a> Converter<'a> {
             {
                 cell = Cell::Int(self.zone.local(Utc.utc_micros(DateTime::unpack(packed))).pack());
             }
-            let issue = store(cell, from, to, &self.options, out);
+            let issue = store_copied(cell, from, to, &self.options, out);
             if to.kind == TypeKind::Timestamp
                 && from.kind != TypeKind::Timestamp
                 && let Cell::Int(packed @ 1..) = out.cell(0)

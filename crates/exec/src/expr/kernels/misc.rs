@@ -182,17 +182,15 @@ pub(super) fn recipe(function: FunctionId) -> Option<Recipe> {
         F::Sleep => nulls(sleep, &[Double]),
         F::GetLock => nulls(
             |r| {
-                if r.is_null(0) || r.is_null(1) {
-                    return r.null();
-                }
                 let name = lock_name(r)?;
-                let timeout = r.double(1);
-                let got = r.ctx.session.get_lock(&name, timeout)?;
+                // No timeout is none.
+                let seconds = if r.is_null(1) { 0 } else { r.int(1) };
+                let got = r.ctx.session.get_lock(&name, seconds as f64)?;
                 put_answer(r, got)
             },
-            &[Utf8, Double],
+            &[Utf8, Int],
         ),
-        F::ReleaseLock => plain(
+        F::ReleaseLock => nulls(
             |r| {
                 let name = lock_name(r)?;
                 let released = r.ctx.session.release_lock(&name)?;
@@ -207,7 +205,7 @@ pub(super) fn recipe(function: FunctionId) -> Option<Recipe> {
             },
             &[],
         ),
-        F::IsFreeLock => plain(
+        F::IsFreeLock => nulls(
             |r| {
                 let name = lock_name(r)?;
                 let free = r.ctx.session.lock_holder(&name).is_none();
@@ -215,7 +213,7 @@ pub(super) fn recipe(function: FunctionId) -> Option<Recipe> {
             },
             &[Utf8],
         ),
-        F::IsUsedLock => plain(
+        F::IsUsedLock => nulls(
             |r| {
                 let name = lock_name(r)?;
                 let holder = r.ctx.session.lock_holder(&name).map(|id| id as i64);
@@ -239,8 +237,14 @@ fn put_answer(r: &mut Row<'_, '_>, answer: Option<i64>) -> SqlResult<()> {
 const LOCK_NAME_CHARS_MAX: usize = 64;
 
 fn lock_name(r: &Row<'_, '_>) -> SqlResult<String> {
+    if r.is_null(0) {
+        return Err(service::error::ER_USER_LOCK_WRONG_NAME.with(&[&"NULL"]));
+    }
     let name = String::from_utf8_lossy(r.bytes(0)).into_owned();
-    if name.is_empty() || name.chars().count() > LOCK_NAME_CHARS_MAX {
+    if name.chars().count() > LOCK_NAME_CHARS_MAX {
+        return Err(service::error::ER_USER_LOCK_OVERLONG_NAME.with(&[&name, &LOCK_NAME_CHARS_MAX]));
+    }
+    if name.is_empty() {
         return Err(service::error::ER_USER_LOCK_WRONG_NAME.with(&[&name]));
     }
     Ok(name.to_lowercase())
@@ -510,8 +514,7 @@ fn sleep(r: &mut Row<'_, '_>) -> SqlResult<()> {
     if micros == 0 {
         return r.put_int(0);
     }
-    let interrupted = r.ctx.session.sleep(micros);
-    r.ctx.session.check_killed()?;
+    let interrupted = r.ctx.session.sleep(micros)?;
     r.put_bool(interrupted)
 }
 

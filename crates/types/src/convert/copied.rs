@@ -1,0 +1,85 @@
+//! What ALTER TABLE makes of a column's values when its type changes.
+//!
+//! It copies where a statement computes: to some types a value goes as its text or as its number and not as what it is.
+
+use super::issue::{Issue, IssueKind, StoreOptions};
+use super::number::only_spaces;
+use super::show::write_text;
+use super::store;
+use crate::charset::Charset;
+use crate::data_type::{DataType, TypeKind};
+use crate::number;
+use crate::vector::{Cell, Column};
+
+/// How a value goes from one type to another.
+enum Way {
+    /// As a statement stores it.
+    Stored,
+    /// As its text: 1 becomes the member '1' of an ENUM, not the first.
+    Text,
+    /// As its number: '31' becomes the bits of 31, not of two characters.
+    Number,
+    /// Not at all: bytes are no JSON.
+    Refused,
+}
+
+fn way(from: &DataType, to: &DataType) -> Way {
+    let member = matches!(from.kind, TypeKind::Enum | TypeKind::Set);
+    let bit = from.kind == TypeKind::Bit;
+    let number =
+        from.is_integer() || matches!(from.kind, TypeKind::Decimal | TypeKind::Float | TypeKind::Double);
+    match to.kind {
+        TypeKind::Enum | TypeKind::Set if number && !bit => Way::Text,
+        TypeKind::Bit if from.is_string() => Way::Number,
+        TypeKind::Year if from.is_temporal() => Way::Number,
+        TypeKind::Json if bit || from.is_binary_string() => Way::Refused,
+        TypeKind::Json if number || member || from.is_temporal() => Way::Text,
+        _ => Way::Stored,
+    }
+}
+
+/// As [`store`] where ALTER TABLE changes the type of a column.
+pub fn store_copied(
+    cell: Cell<'_>,
+    from: &DataType,
+    to: &DataType,
+    options: &StoreOptions<'_>,
+    out: &mut Column,
+) -> Option<Issue> {
+    if matches!(cell, Cell::Null) {
+        out.push_null();
+        return None;
+    }
+    match way(from, to) {
+        Way::Stored => store(cell, from, to, options, out),
+        Way::Text => {
+            let mut text = Vec::new();
+            write_text(cell, from, &mut text);
+            let is_member = matches!(from.kind, TypeKind::Enum | TypeKind::Set);
+            let collation = if is_member { from.collation } else { Charset::Utf8mb4.default_collation() };
+            store(Cell::Bytes(&text), &DataType::varchar(text.len() as u32, collation), to, options, out)
+        }
+        Way::Number => match cell {
+            Cell::Bytes(text) => {
+                let parsed = number::parse_integer_prefix(text);
+                let number = parsed.value.clamp(i64::MIN.into(), i64::MAX.into()) as i64;
+                let issue = store(Cell::Int(number), &DataType::BIGINT, to, options, out);
+                // The numbers of TEXT and BLOB are read without a word.
+                let whole = parsed.consumed > 0 && only_spaces(&text[parsed.consumed..]);
+                if issue.is_some() || whole || from.is_text_or_blob() {
+                    return issue;
+                }
+                Issue::showing(IssueKind::TruncatedInteger, cell, from)
+            }
+            _ => {
+                let mut number = Column::new(DataType::BIGINT.physical());
+                store(cell, from, &DataType::BIGINT, options, &mut number);
+                store(number.cell(0), &DataType::BIGINT, to, options, out)
+            }
+        },
+        Way::Refused => {
+            out.push_null();
+            Issue::new(IssueKind::JsonCharset)
+        }
+    }
+}
