@@ -63,8 +63,8 @@ pub(super) struct DraftKey {
 #[derive(Clone, Debug)]
 pub(super) struct DraftPart {
     pub(super) column: Arc<str>,
-    prefix_length: Option<u64>,
-    descending: bool,
+    pub(super) prefix_length: Option<u64>,
+    pub(super) descending: bool,
 }
 
 /// A foreign key of a draft.
@@ -1005,7 +1005,7 @@ fn index_part(column: &ColumnDefinition, ordinal: usize, part: &DraftPart) -> Re
 }
 
 /// Bytes of a part as MySQL counts them against its limit.
-fn part_bytes(column: &ColumnDefinition, part: &IndexPart) -> u64 {
+pub(super) fn part_bytes(column: &ColumnDefinition, part: &IndexPart) -> u64 {
     let data_type = &column.data_type;
     match data_type.kind {
         _ if data_type.is_string() => {

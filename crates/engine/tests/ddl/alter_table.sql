@@ -101,3 +101,36 @@ create database if not exists ddl_expected
 drop database ddl_expected_nope
 drop database if exists ddl_expected_nope
 create table t (a varchar(5)) ;; alter database ddl_expected charset latin1 ;; create table s (a varchar(4))
+create table t (id int primary key, a int, b int, key ka (a), key kab (a, b)) ;; alter table t rename column id to a, rename column a to id
+create table t (id int primary key, a int, b int, key ka (a), key kab (a, b), unique ub (b)) ;; alter table t rename column id to a, rename column a to b, rename column b to id
+create table t (a int, b int, key (a), key (b), key (a, b)) ;; alter table t change a b int, change b a int
+create table t (a int primary key, b int, c int, constraint f foreign key (b) references t (a)) ;; alter table t rename column a to b, rename column b to a
+create table p (a int primary key) ;; create table t (x int, y int, constraint f foreign key (x) references p (a)) ;; alter table t rename column x to y, rename column y to x
+create table p (a int primary key) ;; create table t (x int, y int, constraint f foreign key (x) references p (a)) ;; alter table t drop x, add x int
+create table p (a int primary key) ;; create table t (x int, y int, constraint f foreign key (x) references p (a)) ;; alter table t drop x, rename column y to x
+create table p (a int primary key) ;; create table t (x int, y int, constraint f foreign key (x) references p (a)) ;; alter table t rename column x to w, add x int first
+create table t (a int primary key, b int unique, d int) ;; create table c (x int, y int, foreign key (x) references t (a), constraint f foreign key (y) references t (b)) ;; alter table t drop b, add b int
+create table t (id int primary key, a int, b int, key ka (a), key kab (a, b), key kb (b)) ;; alter table t drop a, add a int
+create table t (id int primary key, a int, b int, key ka (a), key kab (a, b), key kb (b)) ;; alter table t drop a, add a varchar(10) first
+create table t (id int primary key, a int, b int, key ka (a), key kab (a, b), key kb (b)) ;; alter table t drop a, add a text
+create table t (id int primary key, a int, b int, key ka (a), key kab (a, b), key kb (b)) ;; alter table t drop a, add a bigint
+create table t (id int primary key, a int, b int, key ka (a), key kab (a, b), key kb (b)) ;; alter table t drop a, add a float
+create table t (id int primary key, a int, b int, key ka (a), key kab (a, b), key kb (b)) ;; alter table t drop a, drop b
+create table t (id int primary key, a int, b int, key ka (a), key kab (a, b), key kb (b)) ;; alter table t drop id, add id int auto_increment
+create table t (id int primary key, a int, b int, key ka (a), key kab (a, b), key kb (b)) ;; alter table t rename column a to x, add a int
+create table t (id int primary key, a int, b int, key ka (a), key kab (a, b), key kb (b)) ;; alter table t rename column a to x, add a int first
+create table t (a varchar(20), b int, c decimal(10,2), key (a(5)), key (a(7), b), key (a), key (c)) ;; alter table t drop a, add a varchar(20)
+create table t (a varchar(20), b int, c decimal(10,2), key (a(5)), key (a(7), b), key (a), key (c)) ;; alter table t drop a, add a varchar(30)
+create table t (a varchar(20), b int, c decimal(10,2), key (a(5)), key (a(7), b), key (a), key (c)) ;; alter table t drop a, add a varchar(4)
+create table t (a varchar(20), b int, c decimal(10,2), key (a(5)), key (a(7), b), key (a), key (c)) ;; alter table t drop c, add c decimal(12,2)
+create table t (a varchar(20), b int, c decimal(10,2), key (a(5)), key (a(7), b), key (a), key (c)) ;; alter table t drop c, add c blob
+create table t (a varchar(20), b int, c decimal(10,2), key (a(5)), key (a(7), b), key (a), key (c)) ;; alter table t modify a varchar(5)
+create table t (a varchar(20), b int, c decimal(10,2), key (a(5)), key (a(7), b), key (a), key (c)) ;; alter table t modify a int
+create table t (a int, c int) ;; alter table t add n int after m, add m int
+create table t (a int, c int) ;; alter table t add n int after x, rename column c to x
+create table t (a int, c int) ;; alter table t add n int after c, rename column c to x
+create table t (a int, c int, d int) ;; alter table t modify a int after d, modify c int after a
+create table t (a int, y int) ;; alter table t add (x1 int, x2 int), add x3 int first, modify y int after x2
+create table t (a int) ;; alter table t drop nope, modify nope2 int
+create table t (a int) ;; alter table t drop nope, drop index nope3, add b int
+create table t (a varchar(5)) ;; alter table t add b varchar(5), convert to character set latin1, add c text

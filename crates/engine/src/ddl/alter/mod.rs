@@ -15,6 +15,7 @@
 mod check;
 mod copy;
 mod edit;
+mod follow;
 mod in_place;
 mod instant;
 mod locks;
@@ -190,10 +191,6 @@ fn alter(
         }
     }
 
-    let mut checked = None;
-    if checks_rows {
-        checked = Some(foreign_key::check_rows(context, &mut change, &Arc::new(table.clone()), &old)?);
-    }
     if rename.is_some() && old.kind == TableKind::Base {
         if let Some(from) = change.catalog.schema_mut(&old.schema) {
             from.remove(&old.name);
@@ -205,6 +202,10 @@ fn alter(
     }
     if old.kind == TableKind::Base {
         foreign_key::follow_altered(&mut change, &old, &mut table, &mapping)?;
+    }
+    let mut checked = None;
+    if checks_rows {
+        checked = Some(foreign_key::check_rows(context, &mut change, &Arc::new(table.clone()), &old)?);
     }
     let table = Arc::new(table);
     if in_place {
