@@ -134,3 +134,31 @@ create table t (a int, y int) ;; alter table t add (x1 int, x2 int), add x3 int 
 create table t (a int) ;; alter table t drop nope, modify nope2 int
 create table t (a int) ;; alter table t drop nope, drop index nope3, add b int
 create table t (a varchar(5)) ;; alter table t add b varchar(5), convert to character set latin1, add c text
+create table t (a int, b int, c int check (c > 0), constraint ab check (a < b)) ;; alter table t drop c
+create table t (a int, b int, c int check (c > 0), constraint ab check (a < b)) ;; alter table t drop a
+create table t (a int, b int, c int check (c > 0), constraint ab check (a < b)) ;; alter table t drop a, drop b
+create table t (a int, b int, c int check (c > 0), constraint ab check (a < b)) ;; alter table t drop a, drop check ab
+create table t (a int, b int, c int check (c > 0), constraint ab check (a < b)) ;; alter table t rename column c to x
+create table t (a int, b int, c int check (c > 0), constraint ab check (a < b)) ;; alter table t change b x int
+create table t (a int, b int, c int check (c > 0), constraint ab check (a < b)) ;; alter table t rename column a to b, rename column b to a
+create table t (a int, b int, c int check (c > 0), constraint ab check (a < b)) ;; alter table t drop constraint ab, rename column a to x, add check (x < b)
+create table t (a int, b int, c int check (c > 0), constraint ab check (a < b)) ;; alter table t drop nope, rename column c to x
+create table t (a int, b int, c int check (c > 0), constraint ab check (a < b)) ;; alter table t drop c, add c int
+create table t (a int, b int, c int check (c > 0), constraint ab check (a < b)) ;; alter table t drop c, drop check t_chk_1
+create table t (a int, b int, z int default (a)) ;; alter table t drop a
+create table t (a int, b int, z int default (a)) ;; alter table t drop a, add a int
+create table t (a int, b int, z int default (a)) ;; alter table t drop a, drop z
+create table t (a int, b int, z int default (a)) ;; alter table t drop a, alter z drop default
+create table t (a int, b int, z int default (a)) ;; alter table t drop a, modify z int
+create table t (a int, b int, z int default (a)) ;; alter table t drop a, modify z int default (a)
+create table t (a int, b int, z int default (a)) ;; alter table t drop a, modify z int default (a), add a int
+create table t (a int, b int, z int default (a)) ;; alter table t rename column a to x
+create table t (a int, b int, z int default (a)) ;; alter table t rename column a to x, rename column z to zz
+create table t (a int, b int, z int default (a)) ;; alter table t rename column a to x, alter z set default (x)
+create table t (a int, b int, z int default (a)) ;; alter table t change a x int, modify z int default (a)
+create table t (a int, b int, z int default (a)) ;; alter table t modify a varchar(5), drop nope
+create table t (a int, b int, z int default (a)) ;; alter table t modify a int default (b + 1)
+create table t (a int, b int, z int default (a)) ;; alter table t modify a int default (b + 1) after z
+create table t (a int, b int) ;; alter table t add x int default (nope)
+create table t (a int, b int) ;; alter table t add x int default (x)
+create table t (a int auto_increment primary key, b int) ;; alter table t add x int default (a)

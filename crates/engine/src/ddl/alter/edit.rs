@@ -13,6 +13,7 @@ use syntax::ast;
 use syntax::ast::AlterAction as A;
 use types::{CollationId, DataType, TypeKind};
 
+use super::depend::check_dependents;
 use super::follow::follow_columns;
 use crate::ddl::column_type::{charset_warning, resolve_collation};
 use crate::ddl::draft::{Draft, DraftColumn};
@@ -43,6 +44,7 @@ pub(super) fn edit<'s>(
     warnings: &mut Vec<Diagnostic>,
 ) -> Result<Edited> {
     let settings = context.settings(catalog);
+    let gone = check_dependents(old, actions, &settings)?;
     let mut editor = Editor {
         draft: Draft::of(old),
         old,
@@ -66,6 +68,8 @@ pub(super) fn edit<'s>(
     for action in actions.iter().filter(|action| drops(action)) {
         editor.drop_something(action)?;
     }
+    let stays = |name: &str| !gone.iter().any(|gone| names_equal(gone, name));
+    editor.draft.checks.retain(|check| check.name.as_deref().is_none_or(stays));
     for action in actions.iter().filter(|action| !drops(action)) {
         editor.apply(context, action, warnings)?;
     }

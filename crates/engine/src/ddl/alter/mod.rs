@@ -14,6 +14,7 @@
 
 mod check;
 mod copy;
+mod depend;
 mod edit;
 mod follow;
 mod in_place;
