@@ -14,6 +14,7 @@ use table::codec::field::Field;
 use table::codec::row::VERSIONS_MAX;
 use types::{Physical, TypeKind};
 
+use crate::ddl::defaults::zero_decimal;
 use crate::ddl::draft::Draft;
 use crate::ddl::{Context, Result};
 
@@ -137,7 +138,7 @@ pub(super) fn default_value(column: &ColumnDefinition, context: &Context<'_>) ->
             Physical::Int if column.data_type.kind == TypeKind::Enum => StoredValue::Int(1),
             Physical::Int => StoredValue::Int(0),
             Physical::Double => StoredValue::Double(0.0),
-            Physical::Decimal => StoredValue::Decimal(types::Decimal::ZERO),
+            Physical::Decimal => StoredValue::Decimal(zero_decimal(&column.data_type)),
             Physical::Bytes if column.data_type.kind == TypeKind::Json => {
                 let mut document = Vec::new();
                 types::json::Json::Null.encode(&mut document);
