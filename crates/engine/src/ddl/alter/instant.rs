@@ -10,6 +10,7 @@ use catalog::{
     names_equal,
 };
 use service::error as e;
+use service::error::SqlError;
 use table::codec::field::Field;
 use table::codec::row::VERSIONS_MAX;
 use types::{Physical, TypeKind};
@@ -152,6 +153,23 @@ pub(super) fn default_value(column: &ColumnDefinition, context: &Context<'_>) ->
             Physical::Bytes => StoredValue::Bytes(Box::default()),
         },
     })
+}
+
+/// 1292 for the rows that are there, if a column that is new would hold a zero date in them: a DATE or DATETIME without default.
+pub(super) fn zero_date(table: &TableDefinition, mapping: &[Option<usize>]) -> Option<Box<SqlError>> {
+    let is_zero = |column: &ColumnDefinition| {
+        matches!(column.data_type.kind, TypeKind::Date | TypeKind::DateTime)
+            && !column.nullable
+            && column.default == ColumnDefault::None
+    };
+    let mut added = mapping.iter().zip(&table.columns).filter(|(origin, _)| origin.is_none());
+    let (_, column) = added.find(|(_, column)| is_zero(column))?;
+    let value = match column.data_type.kind {
+        TypeKind::Date => "date value: '0000-00-00'",
+        _ => "datetime value: '0000-00-00 00:00:00'",
+    };
+    let text = format!("Incorrect {value} for column '{}' at row 1", column.name);
+    Some(e::ER_TRUNCATED_WRONG_VALUE.saying(text))
 }
 
 /// Whether a column of the same name has another type, apart from NULL and NOT NULL: such a change copies the rows in MySQL

@@ -53,6 +53,8 @@ pub(super) struct Needs {
     pub(super) builds_index: bool,
     /// A CHECK has to be looked at for all rows.
     pub(super) adds_checks: bool,
+    /// Rows get a zero date, which MySQL does not do instantly.
+    pub(super) zero_date: bool,
     /// Others can write meanwhile.
     pub(super) online: bool,
     /// The table gets another name.
@@ -167,7 +169,7 @@ impl Request {
         if needs.temporary {
             return Ok(());
         }
-        if self.algorithm == Algorithm::Instant && needs.in_place && !needs.builds_index {
+        if self.algorithm == Algorithm::Instant && needs.in_place && !needs.builds_index && !needs.zero_date {
             return Ok(());
         }
         let by_index = self.algorithm == Algorithm::Instant && needs.builds_index;
