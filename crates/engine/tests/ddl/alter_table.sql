@@ -162,3 +162,20 @@ create table t (a int, b int, z int default (a)) ;; alter table t modify a int d
 create table t (a int, b int) ;; alter table t add x int default (nope)
 create table t (a int, b int) ;; alter table t add x int default (x)
 create table t (a int auto_increment primary key, b int) ;; alter table t add x int default (a)
+create table t (id int auto_increment primary key, c int) ;; alter table t alter id set default 5
+create table t (id int auto_increment primary key, c int) ;; alter table t alter id set default (5)
+create table t (id int auto_increment primary key, c int) ;; alter table t alter id set default 'abc'
+create table t (id int auto_increment primary key, c int) ;; alter table t alter id set default null
+create table t (id int auto_increment primary key, c int) ;; alter table t alter id drop default
+create table t (id int, c int) ;; alter table t modify c int, modify c date
+create table t (id int, c int) ;; alter table t rename column c to x, modify column c int
+create table t (id int, c int) ;; alter table t modify column c int, rename column c to x
+create table t (id int, c int) ;; alter table t alter c set default 1, alter c set default 2
+create table t (id int, c int) ;; alter table t alter c set default 1, alter c set invisible
+create table t (id int, c int) ;; alter table t rename column c to x, rename column c to y
+create table t (id int, c int) ;; alter table t rename column c to x, alter x set default 5
+create table t (id int, c int) ;; alter table t drop c, alter c set default 1
+create table t (id int, c int) ;; alter table t add n int, modify n int
+create table t (id int, c text) ;; alter table t alter c set default ('x')
+create table t (id int, c text) ;; alter table t alter c set default null
+create table t (id int, c json) ;; alter table t alter c set default (json_array())

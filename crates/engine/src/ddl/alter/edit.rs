@@ -52,6 +52,7 @@ pub(super) fn edit<'s>(
         rebuild_asked: false,
         rename: None,
         placings: Vec::new(),
+        taken: Vec::new(),
         missing: None,
     };
     let drops = |action: &A<'_>| {
@@ -97,6 +98,8 @@ struct Editor<'a, 's> {
     rebuild_asked: bool,
     rename: Option<(String, String)>,
     placings: Vec<Placing<'s>>,
+    /// Old columns that an action has changed.
+    taken: Vec<usize>,
     /// 1091 of the first thing to drop that is not there: told if the columns have nothing worse.
     missing: Option<Box<SqlError>>,
 }
@@ -115,18 +118,17 @@ enum Placed {
 }
 
 impl<'s> Editor<'_, 's> {
-    /// The draft's position of the column that was called `name` before the statement.
+    /// The draft's position of the column that was called `name` before the statement, for the one action that may change it.
     ///
     /// # Errors
     /// 1054.
-    fn old_column(&self, name: &str) -> Result<usize> {
-        self.draft
-            .columns
-            .iter()
-            .position(|column| {
-                column.origin.is_some_and(|origin| names_equal(&self.old.columns[origin].name, name))
-            })
-            .ok_or_else(|| e::ER_BAD_FIELD_ERROR.with(&[&name, &self.old.name]))
+    fn take_column(&mut self, name: &str) -> Result<usize> {
+        let found =
+            self.old.column_ordinal(name).filter(|origin| !self.taken.contains(origin)).and_then(|origin| {
+                self.taken.push(origin);
+                self.draft.columns.iter().position(|column| column.origin == Some(origin))
+            });
+        found.ok_or_else(|| e::ER_BAD_FIELD_ERROR.with(&[&name, &self.old.name]))
     }
 
     fn drop_something(&mut self, action: &A<'_>) -> Result<()> {
@@ -235,25 +237,13 @@ impl<'s> Editor<'_, 's> {
             A::ChangeColumn(old, column, place) => {
                 self.redefine(text_of(old.text)?, column, place, warnings)?;
             }
-            A::SetDefault(name, default) => {
-                let position = self.old_column(text_of(name.text)?)?;
-                let column = &self.draft.columns[position].definition;
-                let default = defaults::column_default(
-                    &default,
-                    &column.name.clone(),
-                    &column.data_type.clone(),
-                    column.nullable,
-                    settings,
-                    warnings,
-                )?;
-                self.draft.columns[position].definition.default = default;
-            }
+            A::SetDefault(name, default) => self.set_default(text_of(name.text)?, &default, warnings)?,
             A::DropDefault(name) => {
-                let position = self.old_column(text_of(name.text)?)?;
+                let position = self.take_column(text_of(name.text)?)?;
                 self.draft.columns[position].definition.default = ColumnDefault::None;
             }
             A::SetColumnInvisible(name, invisible) => {
-                let position = self.old_column(text_of(name.text)?)?;
+                let position = self.take_column(text_of(name.text)?)?;
                 self.draft.columns[position].definition.invisible = invisible;
             }
             A::SetIndexInvisible(name, invisible) => {
@@ -279,7 +269,7 @@ impl<'s> Editor<'_, 's> {
                 }
             }
             A::RenameColumn(old, new) => {
-                let position = self.old_column(text_of(old.text)?)?;
+                let position = self.take_column(text_of(old.text)?)?;
                 let new = text_of(new.text)?;
                 check_column_name(new)?;
                 self.draft.columns[position].definition.name = new.into();
@@ -352,7 +342,7 @@ impl<'s> Editor<'_, 's> {
         place: Option<ast::ColumnPlace<'s>>,
         warnings: &mut Vec<Diagnostic>,
     ) -> Result<()> {
-        let position = self.old_column(old)?;
+        let position = self.take_column(old)?;
         let mut made = self.draft.column(column, self.settings, warnings)?;
         let before = self.draft.columns[position].clone();
         made.origin = before.origin;
@@ -363,6 +353,32 @@ impl<'s> Editor<'_, 's> {
         self.draft.columns[position] = made;
         if let (Some(origin), Some(_)) = (before.origin, place) {
             self.placings.push(Placing { column: Placed::Old(origin), place });
+        }
+        Ok(())
+    }
+
+    /// An AUTO_INCREMENT column takes a default and goes on without; a BLOB takes none, not even an expression.
+    fn set_default(
+        &mut self,
+        name: &str,
+        default: &ast::ColumnDefault<'_>,
+        warnings: &mut Vec<Diagnostic>,
+    ) -> Result<()> {
+        let position = self.take_column(name)?;
+        let column = &mut self.draft.columns[position].definition;
+        if column.data_type.is_text_or_blob() {
+            return Err(e::ER_BLOB_CANT_HAVE_DEFAULT.with(&[&column.name]));
+        }
+        let made = defaults::column_default(
+            default,
+            &column.name,
+            &column.data_type,
+            column.nullable,
+            self.settings,
+            warnings,
+        )?;
+        if !column.auto_increment {
+            column.default = made;
         }
         Ok(())
     }
