@@ -15,9 +15,9 @@ use table::codec::field::Field;
 use table::codec::row::VERSIONS_MAX;
 use types::{Physical, TypeKind};
 
+use crate::ddl::Context;
 use crate::ddl::defaults::zero_decimal;
 use crate::ddl::draft::Draft;
-use crate::ddl::{Context, Result};
 
 /// For each index of the new table the old index whose entries are the same, if any.
 pub(super) fn kept_indexes(
@@ -52,27 +52,24 @@ pub(super) fn kept_indexes(
 
 /// Whether rows of the old table can be read as rows of the new one; then describes, in the new definition, how the rows that
 /// there are hold its columns.
-///
-/// # Errors
-/// 1235: a new column has an expression as default.
 pub(super) fn instant_layout(
     old: &TableDefinition,
     table: &mut TableDefinition,
     mapping: &[Option<usize>],
     context: &Context<'_>,
-) -> Result<bool> {
+) -> bool {
     let clustered = old.clustered.map_or(&[][..], |index| &old.indexes[index].parts);
     for (column, origin) in table.columns.iter().zip(mapping) {
         let Some(origin) = *origin else {
-            if column.auto_increment {
-                return Ok(false); // Its numbers stand in no row.
+            if column.auto_increment || matches!(column.default, ColumnDefault::Expression(_)) {
+                return false; // Each row has a value of its own.
             }
             continue;
         };
         let before = &old.columns[origin];
         let in_key = clustered.iter().any(|part| part.column == origin);
         if !rows_serve(before, column) || (in_key && !same_form(before, column)) {
-            return Ok(false);
+            return false;
         }
     }
     let mut next_order = old
@@ -102,8 +99,7 @@ pub(super) fn instant_layout(
         column.since_version = old.row_version + 1;
         column.stored_order = next_order;
         next_order += 1;
-        column.instant_default = default_value(column, context)
-            .ok_or_else(|| e::ER_NOT_SUPPORTED_YET.with(&[&"ADD COLUMN with an expression as DEFAULT"]))?;
+        column.instant_default = default_value(column, context).unwrap_or(StoredValue::Null);
     }
     for (ordinal, column) in old.columns.iter().enumerate() {
         if !mapping.contains(&Some(ordinal)) {
@@ -113,10 +109,10 @@ pub(super) fn instant_layout(
         }
     }
     if new_version && old.row_version >= VERSIONS_MAX {
-        return Ok(false);
+        return false;
     }
     table.row_version = old.row_version + u32::from(new_version);
-    Ok(true)
+    true
 }
 
 /// What a new column holds in rows that are there already; `None` for an expression.
@@ -170,6 +166,11 @@ pub(super) fn zero_date(table: &TableDefinition, mapping: &[Option<usize>]) -> O
     };
     let text = format!("Incorrect {value} for column '{}' at row 1", column.name);
     Some(e::ER_TRUNCATED_WRONG_VALUE.saying(text))
+}
+
+/// Whether the column at `ordinal` is new and has an expression as default.
+pub(super) fn is_computed(table: &TableDefinition, mapping: &[Option<usize>], ordinal: usize) -> bool {
+    mapping[ordinal].is_none() && matches!(table.columns[ordinal].default, ColumnDefault::Expression(_))
 }
 
 /// Whether a column of the same name has another type, apart from NULL and NOT NULL: such a change copies the rows in MySQL

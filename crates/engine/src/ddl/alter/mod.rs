@@ -13,6 +13,7 @@
 //! definition and drops trees, alone on the table (`locks`): a crash leaves the table as it was before, or as it is after.
 
 mod check;
+mod computed;
 mod copy;
 mod depend;
 mod edit;
@@ -36,7 +37,7 @@ use self::check::{RowChecker, added_checks};
 use self::copy::{Copied, CopyRequest, copy, numbered_column};
 use self::edit::{Edited, edit};
 use self::in_place::{Built, InPlaceRequest, keep_trees};
-use self::instant::{instant_layout, kept_indexes, zero_date};
+use self::instant::{instant_layout, is_computed, kept_indexes, zero_date};
 use self::locks::AlterLocks;
 use self::request::{Algorithm, Lock, Needs, Reason, Request};
 use super::definitions::trees_of;
@@ -135,14 +136,16 @@ fn alter(
         && algorithm != Algorithm::Copy
         && old.kind == TableKind::Base
         && clustered_stays
-        && instant_layout(&old, &mut table, &mapping, context)?;
+        && instant_layout(&old, &mut table, &mapping, context);
     let builds_index = kept.contains(&None);
     let reason = Reason::of(&old, &table, &mapping, context);
     let zero_date = zero_date(&table, &mapping);
+    let computes = (0..mapping.len()).any(|ordinal| is_computed(&table, &mapping, ordinal));
     request.check(&Needs {
         in_place,
         builds_index,
         adds_checks: !added_checks.is_empty(),
+        computes,
         zero_date: zero_date.is_some(),
         online: !checks_rows && !several,
         renames: rename.is_some(),
@@ -240,6 +243,7 @@ fn alter(
     // MySQL counts the rows it copies, not those it moves while it rebuilds a table in place.
     let counted = matches!(reason, Some(Reason::ColumnType | Reason::NoPrimaryKey | Reason::SilentNulls))
         || !added_checks.is_empty()
+        || computes
         || algorithm == Algorithm::Copy
         || old.kind == TableKind::Temporary;
     let affected_rows = checked.unwrap_or(if counted { copied } else { 0 });

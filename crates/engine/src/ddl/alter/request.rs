@@ -53,6 +53,8 @@ pub(super) struct Needs {
     pub(super) builds_index: bool,
     /// A CHECK has to be looked at for all rows.
     pub(super) adds_checks: bool,
+    /// Rows get values of expressions.
+    pub(super) computes: bool,
     /// Rows get a zero date, which MySQL does not do instantly.
     pub(super) zero_date: bool,
     /// Others can write meanwhile.
@@ -187,6 +189,13 @@ impl Request {
                 return because("ALGORITHM=INPLACE", reason.text(), "ALGORITHM=COPY");
             }
             _ => {}
+        }
+        if needs.computes {
+            match (self.algorithm, self.lock) {
+                (Algorithm::Inplace, _) => return not_so("ALGORITHM=INPLACE", "ALGORITHM=COPY"),
+                (_, Lock::None) => return not_so("LOCK=NONE", "LOCK=SHARED"),
+                _ => {}
+            }
         }
         let only_renames = needs.renames && needs.in_place && !needs.builds_index;
         if only_renames && matches!(self.lock, Lock::None | Lock::Shared) {
