@@ -3,6 +3,8 @@
 use std::sync::Arc;
 
 use catalog::{ColumnDefault, TableEntry};
+use plan::{Expr, ExprKind, FunctionId};
+use service::error::{ER_NOT_SUPPORTED_YET, SqlError};
 use types::{Batch, Column};
 
 use super::rules::{Computed, Running, bind};
@@ -20,14 +22,16 @@ impl RowDefaults {
     /// The expressions of those columns that are `wanted`.
     ///
     /// # Errors
-    /// An expression that cannot be computed.
+    /// 1674, 1235: an expression that says something else each time, or that asks the session; one that cannot be computed.
     pub fn compile(entry: &Arc<TableEntry>, wanted: &dyn Fn(usize) -> bool) -> SqlResult<RowDefaults> {
         let mut computed = Vec::new();
         for (ordinal, column) in entry.definition.columns.iter().enumerate() {
             if let ColumnDefault::Expression(text) = &column.default
                 && wanted(ordinal)
             {
-                let rule = Computed::new(ordinal, &bind(entry, text)?)?;
+                let expr = bind(entry, text)?;
+                check_functions(&expr)?;
+                let rule = Computed::new(ordinal, &expr)?;
                 let running = Running::new(&rule);
                 computed.push((rule, running));
             }
@@ -72,4 +76,24 @@ impl RowDefaults {
         }
         Ok(())
     }
+}
+
+/// MySQL computes nothing for rows that are there that a replica would not compute alike; and no session is here to be asked.
+fn check_functions(expr: &Expr) -> SqlResult<()> {
+    use FunctionId as F;
+    let calls = |wanted: &dyn Fn(FunctionId) -> bool| {
+        expr.any(&mut |node| matches!(&node.kind, ExprKind::Call { function, .. } if wanted(*function)))
+    };
+    if calls(&|function| !function.is_deterministic() || matches!(function, F::User | F::CurrentUser)) {
+        let text = "Statement is unsafe because it uses a system function that may return a different value on the replica.";
+        return Err(Box::new(SqlError { number: 1674, state: *b"HY000", message: text.into() }));
+    }
+    let asks = |function: FunctionId| {
+        matches!(function, F::ConnectionId | F::CurrentRole | F::Database | F::FoundRows | F::RowCount)
+            || function == F::PsCurrentThreadId
+    };
+    if calls(&asks) {
+        return Err(ER_NOT_SUPPORTED_YET.with(&[&"ADD COLUMN with a default that asks the session"]));
+    }
+    Ok(())
 }
