@@ -27,7 +27,7 @@ pub mod output;
 pub mod prepare;
 mod run;
 
-pub use change::{Changed, RowChecks, run_change};
+pub use change::{Changed, RowChecks, RowDefaults, run_change};
 pub use context::{ChangeSettings, ExecContext, FileLine, MemoryLimits, NodeCounter, SpillCounts};
 pub use error::{no_thread, store_error, write_error};
 pub use long_data::{LONG_DATA_MEMORY_BYTES, LongData, LongParameter};

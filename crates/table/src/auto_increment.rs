@@ -79,7 +79,7 @@ impl AutoIncrement {
             match store.get(&tree, &key, view.reader(), read) {
                 Ok(stored) => next = stored.flatten().unwrap_or(1).max(1),
                 Err(error @ (StoreError::Corrupt { .. } | StoreError::Read { .. })) => {
-                    unreadable = Some(error)
+                    unreadable = Some(error);
                 }
                 Err(error) => return Err(error),
             }

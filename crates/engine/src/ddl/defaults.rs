@@ -176,6 +176,11 @@ fn literal(expr: &ast::Expr<'_>, data_type: &DataType, settings: &Settings<'_>) 
     }
 }
 
+/// Zero with the column's digits behind the point: values in rows are shown as they are.
+pub(super) fn zero_decimal(data_type: &DataType) -> Decimal {
+    Decimal::ZERO.round(data_type.scale)
+}
+
 /// The default of a column made by CREATE TABLE ... AS SELECT.
 pub(super) fn implicit(data_type: &DataType, nullable: bool) -> ColumnDefault {
     if nullable {
@@ -187,7 +192,10 @@ pub(super) fn implicit(data_type: &DataType, nullable: bool) -> ColumnDefault {
         _ if data_type.is_text_or_blob() => ColumnDefault::None,
         TypeKind::Char | TypeKind::VarChar => literal(StoredValue::Bytes(Box::default()), Cell::Bytes(b"")),
         TypeKind::Float | TypeKind::Double => literal(StoredValue::Double(0.0), Cell::Double(0.0)),
-        TypeKind::Decimal => literal(StoredValue::Decimal(Decimal::ZERO), Cell::Decimal(&Decimal::ZERO)),
+        TypeKind::Decimal => {
+            let zero = zero_decimal(data_type);
+            literal(StoredValue::Decimal(zero), Cell::Decimal(&zero))
+        }
         _ if data_type.is_integer() && data_type.kind != TypeKind::Year => {
             literal(StoredValue::Int(0), Cell::Int(0))
         }

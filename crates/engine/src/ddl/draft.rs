@@ -16,6 +16,7 @@ use syntax::ast;
 use types::{CollationId, DataType, TypeKind};
 
 use super::column_type::{charset_warning, column_type, resolve_collation};
+use super::expression::columns_of_text;
 use super::{Settings, check_column_name, check_index_name, defaults, foreign_key, text_of};
 
 type Result<T> = std::result::Result<T, Box<SqlError>>;
@@ -63,8 +64,8 @@ pub(super) struct DraftKey {
 #[derive(Clone, Debug)]
 pub(super) struct DraftPart {
     pub(super) column: Arc<str>,
-    prefix_length: Option<u64>,
-    descending: bool,
+    pub(super) prefix_length: Option<u64>,
+    pub(super) descending: bool,
 }
 
 /// A foreign key of a draft.
@@ -645,6 +646,7 @@ impl Draft {
                 return Err(e::ER_INVALID_DEFAULT.with(&[&column.name]));
             }
         }
+        check_default_expressions(&columns, &names, settings)?;
         let mut table = TableDefinition {
             name: Arc::clone(&self.name),
             schema: Arc::clone(&self.schema),
@@ -909,14 +911,9 @@ impl Draft {
             return Ok(());
         }
         for (draft, check) in self.checks.iter().zip(&table.checks) {
-            let arena = bumpalo::Bump::new();
             let mut named = draft.columns.clone();
-            if named.is_empty()
-                && let Ok(expr) =
-                    syntax::parse_expr(check.expression.as_bytes(), &arena, syntax::SqlMode::default())
-            {
-                let settings = Settings { text: check.expression.as_bytes(), ..*settings };
-                named = super::expression::canonical(&expr, &settings)?.1;
+            if named.is_empty() {
+                named = columns_of_text(&check.expression, settings)?;
             }
             for &column in &key.columns {
                 let name = &table.columns[column].name;
@@ -1005,7 +1002,7 @@ fn index_part(column: &ColumnDefinition, ordinal: usize, part: &DraftPart) -> Re
 }
 
 /// Bytes of a part as MySQL counts them against its limit.
-fn part_bytes(column: &ColumnDefinition, part: &IndexPart) -> u64 {
+pub(super) fn part_bytes(column: &ColumnDefinition, part: &IndexPart) -> u64 {
     let data_type = &column.data_type;
     match data_type.kind {
         _ if data_type.is_string() => {
@@ -1083,6 +1080,29 @@ fn check_auto_increment(columns: &[ColumnDefinition], indexes: &[IndexDefinition
     let leads = indexes.iter().any(|index| index.parts.first().is_some_and(|part| part.column == ordinal));
     if found.next().is_some() || !leads {
         return Err(e::ER_WRONG_AUTO_KEY.bare());
+    }
+    Ok(())
+}
+
+/// An expression as default reads columns of the table, and of those with such a default only earlier ones.
+fn check_default_expressions(
+    columns: &[ColumnDefinition],
+    names: &NameMap,
+    settings: &Settings<'_>,
+) -> Result<()> {
+    for (ordinal, column) in columns.iter().enumerate() {
+        let ColumnDefault::Expression(text) = &column.default else { continue };
+        for name in columns_of_text(text, settings)? {
+            let Some(used) = names.get(&name) else {
+                return Err(e::ER_BAD_FIELD_ERROR.with(&[&name, &"default value expression"]));
+            };
+            if columns[used].auto_increment {
+                return Err(e::ER_DEFAULT_VAL_GENERATED_REF_AUTO_INC.with(&[&column.name]));
+            }
+            if used >= ordinal && matches!(columns[used].default, ColumnDefault::Expression(_)) {
+                return Err(e::ER_DEFAULT_VAL_GENERATED_NON_PRIOR.with(&[&column.name]));
+            }
+        }
     }
     Ok(())
 }

@@ -15,6 +15,17 @@ pub(super) fn canonical(expr: &Expr<'_>, settings: &Settings<'_>) -> Result<(Str
     Ok((printer.out, printer.columns))
 }
 
+/// The columns that a canonical text names.
+pub(super) fn columns_of_text(text: &str, settings: &Settings<'_>) -> Result<Vec<String>> {
+    let arena = bumpalo::Bump::new();
+    match syntax::parse_expr(text.as_bytes(), &arena, syntax::SqlMode::default()) {
+        Ok(expr) => {
+            canonical(&expr, &Settings { text: text.as_bytes(), ..*settings }).map(|(_, names)| names)
+        }
+        Err(_) => Ok(Vec::new()),
+    }
+}
+
 struct Printer<'a> {
     settings: &'a Settings<'a>,
     out: String,

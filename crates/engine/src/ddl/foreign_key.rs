@@ -333,7 +333,10 @@ pub(super) fn follow_altered(
     }
     let mut own = std::mem::take(&mut new.foreign_keys);
     for key in own.iter_mut().filter(|key| refers_to(key, &old.schema, &old.name)) {
-        rename(key, new);
+        // A key of the statement itself uses the new names already.
+        if old.foreign_keys.iter().any(|before| before.name == key.name) {
+            rename(key, new);
+        }
     }
     new.foreign_keys = own;
     follow_names(new, &names);

@@ -101,3 +101,81 @@ create database if not exists ddl_expected
 drop database ddl_expected_nope
 drop database if exists ddl_expected_nope
 create table t (a varchar(5)) ;; alter database ddl_expected charset latin1 ;; create table s (a varchar(4))
+create table t (id int primary key, a int, b int, key ka (a), key kab (a, b)) ;; alter table t rename column id to a, rename column a to id
+create table t (id int primary key, a int, b int, key ka (a), key kab (a, b), unique ub (b)) ;; alter table t rename column id to a, rename column a to b, rename column b to id
+create table t (a int, b int, key (a), key (b), key (a, b)) ;; alter table t change a b int, change b a int
+create table t (a int primary key, b int, c int, constraint f foreign key (b) references t (a)) ;; alter table t rename column a to b, rename column b to a
+create table p (a int primary key) ;; create table t (x int, y int, constraint f foreign key (x) references p (a)) ;; alter table t rename column x to y, rename column y to x
+create table p (a int primary key) ;; create table t (x int, y int, constraint f foreign key (x) references p (a)) ;; alter table t drop x, add x int
+create table p (a int primary key) ;; create table t (x int, y int, constraint f foreign key (x) references p (a)) ;; alter table t drop x, rename column y to x
+create table p (a int primary key) ;; create table t (x int, y int, constraint f foreign key (x) references p (a)) ;; alter table t rename column x to w, add x int first
+create table t (a int primary key, b int unique, d int) ;; create table c (x int, y int, foreign key (x) references t (a), constraint f foreign key (y) references t (b)) ;; alter table t drop b, add b int
+create table t (id int primary key, a int, b int, key ka (a), key kab (a, b), key kb (b)) ;; alter table t drop a, add a int
+create table t (id int primary key, a int, b int, key ka (a), key kab (a, b), key kb (b)) ;; alter table t drop a, add a varchar(10) first
+create table t (id int primary key, a int, b int, key ka (a), key kab (a, b), key kb (b)) ;; alter table t drop a, add a text
+create table t (id int primary key, a int, b int, key ka (a), key kab (a, b), key kb (b)) ;; alter table t drop a, add a bigint
+create table t (id int primary key, a int, b int, key ka (a), key kab (a, b), key kb (b)) ;; alter table t drop a, add a float
+create table t (id int primary key, a int, b int, key ka (a), key kab (a, b), key kb (b)) ;; alter table t drop a, drop b
+create table t (id int primary key, a int, b int, key ka (a), key kab (a, b), key kb (b)) ;; alter table t drop id, add id int auto_increment
+create table t (id int primary key, a int, b int, key ka (a), key kab (a, b), key kb (b)) ;; alter table t rename column a to x, add a int
+create table t (id int primary key, a int, b int, key ka (a), key kab (a, b), key kb (b)) ;; alter table t rename column a to x, add a int first
+create table t (a varchar(20), b int, c decimal(10,2), key (a(5)), key (a(7), b), key (a), key (c)) ;; alter table t drop a, add a varchar(20)
+create table t (a varchar(20), b int, c decimal(10,2), key (a(5)), key (a(7), b), key (a), key (c)) ;; alter table t drop a, add a varchar(30)
+create table t (a varchar(20), b int, c decimal(10,2), key (a(5)), key (a(7), b), key (a), key (c)) ;; alter table t drop a, add a varchar(4)
+create table t (a varchar(20), b int, c decimal(10,2), key (a(5)), key (a(7), b), key (a), key (c)) ;; alter table t drop c, add c decimal(12,2)
+create table t (a varchar(20), b int, c decimal(10,2), key (a(5)), key (a(7), b), key (a), key (c)) ;; alter table t drop c, add c blob
+create table t (a varchar(20), b int, c decimal(10,2), key (a(5)), key (a(7), b), key (a), key (c)) ;; alter table t modify a varchar(5)
+create table t (a varchar(20), b int, c decimal(10,2), key (a(5)), key (a(7), b), key (a), key (c)) ;; alter table t modify a int
+create table t (a int, c int) ;; alter table t add n int after m, add m int
+create table t (a int, c int) ;; alter table t add n int after x, rename column c to x
+create table t (a int, c int) ;; alter table t add n int after c, rename column c to x
+create table t (a int, c int, d int) ;; alter table t modify a int after d, modify c int after a
+create table t (a int, y int) ;; alter table t add (x1 int, x2 int), add x3 int first, modify y int after x2
+create table t (a int) ;; alter table t drop nope, modify nope2 int
+create table t (a int) ;; alter table t drop nope, drop index nope3, add b int
+create table t (a varchar(5)) ;; alter table t add b varchar(5), convert to character set latin1, add c text
+create table t (a int, b int, c int check (c > 0), constraint ab check (a < b)) ;; alter table t drop c
+create table t (a int, b int, c int check (c > 0), constraint ab check (a < b)) ;; alter table t drop a
+create table t (a int, b int, c int check (c > 0), constraint ab check (a < b)) ;; alter table t drop a, drop b
+create table t (a int, b int, c int check (c > 0), constraint ab check (a < b)) ;; alter table t drop a, drop check ab
+create table t (a int, b int, c int check (c > 0), constraint ab check (a < b)) ;; alter table t rename column c to x
+create table t (a int, b int, c int check (c > 0), constraint ab check (a < b)) ;; alter table t change b x int
+create table t (a int, b int, c int check (c > 0), constraint ab check (a < b)) ;; alter table t rename column a to b, rename column b to a
+create table t (a int, b int, c int check (c > 0), constraint ab check (a < b)) ;; alter table t drop constraint ab, rename column a to x, add check (x < b)
+create table t (a int, b int, c int check (c > 0), constraint ab check (a < b)) ;; alter table t drop nope, rename column c to x
+create table t (a int, b int, c int check (c > 0), constraint ab check (a < b)) ;; alter table t drop c, add c int
+create table t (a int, b int, c int check (c > 0), constraint ab check (a < b)) ;; alter table t drop c, drop check t_chk_1
+create table t (a int, b int, z int default (a)) ;; alter table t drop a
+create table t (a int, b int, z int default (a)) ;; alter table t drop a, add a int
+create table t (a int, b int, z int default (a)) ;; alter table t drop a, drop z
+create table t (a int, b int, z int default (a)) ;; alter table t drop a, alter z drop default
+create table t (a int, b int, z int default (a)) ;; alter table t drop a, modify z int
+create table t (a int, b int, z int default (a)) ;; alter table t drop a, modify z int default (a)
+create table t (a int, b int, z int default (a)) ;; alter table t drop a, modify z int default (a), add a int
+create table t (a int, b int, z int default (a)) ;; alter table t rename column a to x
+create table t (a int, b int, z int default (a)) ;; alter table t rename column a to x, rename column z to zz
+create table t (a int, b int, z int default (a)) ;; alter table t rename column a to x, alter z set default (x)
+create table t (a int, b int, z int default (a)) ;; alter table t change a x int, modify z int default (a)
+create table t (a int, b int, z int default (a)) ;; alter table t modify a varchar(5), drop nope
+create table t (a int, b int, z int default (a)) ;; alter table t modify a int default (b + 1)
+create table t (a int, b int, z int default (a)) ;; alter table t modify a int default (b + 1) after z
+create table t (a int, b int) ;; alter table t add x int default (nope)
+create table t (a int, b int) ;; alter table t add x int default (x)
+create table t (a int auto_increment primary key, b int) ;; alter table t add x int default (a)
+create table t (id int auto_increment primary key, c int) ;; alter table t alter id set default 5
+create table t (id int auto_increment primary key, c int) ;; alter table t alter id set default (5)
+create table t (id int auto_increment primary key, c int) ;; alter table t alter id set default 'abc'
+create table t (id int auto_increment primary key, c int) ;; alter table t alter id set default null
+create table t (id int auto_increment primary key, c int) ;; alter table t alter id drop default
+create table t (id int, c int) ;; alter table t modify c int, modify c date
+create table t (id int, c int) ;; alter table t rename column c to x, modify column c int
+create table t (id int, c int) ;; alter table t modify column c int, rename column c to x
+create table t (id int, c int) ;; alter table t alter c set default 1, alter c set default 2
+create table t (id int, c int) ;; alter table t alter c set default 1, alter c set invisible
+create table t (id int, c int) ;; alter table t rename column c to x, rename column c to y
+create table t (id int, c int) ;; alter table t rename column c to x, alter x set default 5
+create table t (id int, c int) ;; alter table t drop c, alter c set default 1
+create table t (id int, c int) ;; alter table t add n int, modify n int
+create table t (id int, c text) ;; alter table t alter c set default ('x')
+create table t (id int, c text) ;; alter table t alter c set default null
+create table t (id int, c json) ;; alter table t alter c set default (json_array())

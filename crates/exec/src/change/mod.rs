@@ -19,11 +19,13 @@ mod foreign_key;
 mod insert;
 mod numbers;
 mod row_checks;
+mod row_defaults;
 mod rules;
 mod update;
 mod values;
 
 pub use row_checks::RowChecks;
+pub use row_defaults::RowDefaults;
 
 use plan::physical::{PhysicalPlan, PlanKind};
 use service::error::Level;

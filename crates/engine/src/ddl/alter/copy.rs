@@ -33,6 +33,7 @@ use types::vector::{Batch, BytesColumn};
 use types::{Cell, Column, DataType, Physical, TypeKind};
 
 use super::check::RowChecker;
+use super::computed::ComputedColumns;
 use super::instant::default_value;
 use super::locks::AlterLocks;
 use super::online::{Online, Round, RowWork};
@@ -114,7 +115,7 @@ pub(super) fn copy<'a>(
         None => None,
     };
     let mut work = RowCopy {
-        converter: Converter::new(context, source, table, mapping)?,
+        converter: Converter::new(context, entry, source, table, mapping)?,
         checker,
         killed: context.patience.killed,
         store: store.clone(),
@@ -130,7 +131,8 @@ pub(super) fn copy<'a>(
         warnings: Vec::new(),
     };
     let ran = online.run(context, locks, others, entry, source, &mut [&mut work]);
-    let RowCopy { converter, checker, row_count, mut warnings, .. } = work;
+    let RowCopy { mut converter, checker, row_count, mut warnings, .. } = work;
+    warnings.extend(converter.take_warnings());
     warnings.extend(checker.into_iter().flat_map(RowChecker::into_warnings));
     context.warnings.append(&mut warnings);
     ran?;
@@ -241,7 +243,8 @@ impl RowWork for RowCopy<'_> {
         let width = self.source.definition().columns.len();
         let mut asked = columns.clone();
         for ordinal in &mut asked {
-            if self.checker.is_none() && self.converter.stays_large(*ordinal) {
+            let is_computed_with = self.checker.is_some() || self.converter.computed.is_some();
+            if !is_computed_with && self.converter.stays_large(*ordinal) {
                 parts.push(Part { column: *ordinal, kind: PartKind::Whole { apart: Some(0) } });
                 *ordinal = width + parts.len() - 1;
             }
@@ -393,11 +396,14 @@ struct Converter<'a> {
     number_column: Option<usize>,
     /// A zero in it is a value (NO_AUTO_VALUE_ON_ZERO).
     zero_stays: bool,
+    /// What gives new columns with an expression as default their values.
+    computed: Option<ComputedColumns>,
 }
 
 impl<'a> Converter<'a> {
     fn new(
         context: &Context<'a>,
+        entry: &Arc<TableEntry>,
         source: &'a Table,
         table: &'a TableDefinition,
         mapping: &'a [Option<usize>],
@@ -410,14 +416,7 @@ impl<'a> Converter<'a> {
                 fills.push(None);
                 continue;
             }
-            let value = match default_value(column, context) {
-                Some(value) => value,
-                None if source.is_empty().map_err(exec::store_error)? => StoredValue::Null,
-                None => {
-                    return Err(e::ER_NOT_SUPPORTED_YET.with(&[&"ADD COLUMN with an expression as DEFAULT"]));
-                }
-            };
-            fills.push(Some(fill(column, &value)));
+            fills.push(default_value(column, context).map(|value| fill(column, &value)));
         }
         let number_column = numbered_column(source.definition(), table, mapping);
         let mut origins: Vec<usize> = mapping.iter().flatten().copied().collect();
@@ -444,6 +443,7 @@ impl<'a> Converter<'a> {
             next_number: number_column.map(|_| 1),
             number_column,
             zero_stays: has(sql_mode_bits::NO_AUTO_VALUE_ON_ZERO),
+            computed: ComputedColumns::new(context, entry, table, mapping)?,
         })
     }
 
@@ -531,7 +531,15 @@ impl<'a> Converter<'a> {
                 });
             }
         }
-        Ok(())
+        match &mut self.computed {
+            Some(computed) => computed.put(&mut self.columns, row),
+            None => Ok(()),
+        }
+    }
+
+    /// What computing values warned of.
+    fn take_warnings(&mut self) -> Vec<Diagnostic> {
+        self.computed.take().map_or_else(Vec::new, ComputedColumns::into_warnings)
     }
 }
 

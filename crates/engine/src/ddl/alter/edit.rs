@@ -1,19 +1,22 @@
 //! The actions of ALTER TABLE, applied to a draft of the table.
 //!
 //! Columns are found by the names they had before the statement, whatever its earlier actions renamed; what is dropped goes
-//! first, so that its name is free for what is added.
+//! first, so that its name is free for what is added. New and moved columns find their places when all have their new names, and
+//! so do the keys that were there (`follow`).
 
 use std::sync::Arc;
 
 use catalog::{ColumnDefault, TableDefinition, names_equal};
 use service::error as e;
-use service::error::Diagnostic;
+use service::error::{Diagnostic, SqlError};
 use syntax::ast;
 use syntax::ast::AlterAction as A;
 use types::{CollationId, DataType, TypeKind};
 
+use super::depend::check_dependents;
+use super::follow::follow_columns;
 use crate::ddl::column_type::{charset_warning, resolve_collation};
-use crate::ddl::draft::{Draft, DraftColumn, DraftForeignKey};
+use crate::ddl::draft::{Draft, DraftColumn};
 use crate::ddl::tables::template;
 use crate::ddl::{
     Context, Result, Settings, check_column_name, check_index_name, check_name, defaults, text_of,
@@ -33,23 +36,25 @@ pub(super) struct Edited {
 ///
 /// # Errors
 /// MySQL's.
-pub(super) fn edit(
+pub(super) fn edit<'s>(
     context: &Context<'_>,
     catalog: &catalog::Catalog,
     old: &TableDefinition,
-    actions: &[A<'_>],
+    actions: &[A<'s>],
     warnings: &mut Vec<Diagnostic>,
 ) -> Result<Edited> {
     let settings = context.settings(catalog);
+    let gone = check_dependents(old, actions, &settings)?;
     let mut editor = Editor {
         draft: Draft::of(old),
         old,
         settings: &settings,
         rebuild_asked: false,
         rename: None,
-        dropped_columns: Vec::new(),
+        placings: Vec::new(),
+        taken: Vec::new(),
+        missing: None,
     };
-    // What is dropped goes first, so that its name is free for what is added.
     let drops = |action: &A<'_>| {
         matches!(
             action,
@@ -64,19 +69,19 @@ pub(super) fn edit(
     for action in actions.iter().filter(|action| drops(action)) {
         editor.drop_something(action)?;
     }
+    let stays = |name: &str| !gone.iter().any(|gone| names_equal(gone, name));
+    editor.draft.checks.retain(|check| check.name.as_deref().is_none_or(stays));
     for action in actions.iter().filter(|action| !drops(action)) {
         editor.apply(context, action, warnings)?;
     }
+    editor.place_columns()?;
     if editor.draft.columns.is_empty() {
         return Err(e::ER_CANT_REMOVE_ALL_FIELDS.bare());
     }
-    for name in &editor.dropped_columns {
-        let uses = |key: &&DraftForeignKey| key.columns.iter().any(|column| names_equal(column, name));
-        if let Some(key) = editor.draft.foreign_keys.iter().find(uses) {
-            let key = key.name.as_deref().unwrap_or_default();
-            return Err(e::ER_FK_COLUMN_CANNOT_DROP.with(&[name, &key]));
-        }
+    if let Some(missing) = editor.missing {
+        return Err(missing);
     }
+    follow_columns(&mut editor.draft, old)?;
     let template = TableDefinition {
         row_version: old.row_version,
         dropped_columns: old.dropped_columns.clone(),
@@ -86,60 +91,67 @@ pub(super) fn edit(
     Ok(Edited { draft: editor.draft, table, rebuild_asked: editor.rebuild_asked, rename: editor.rename })
 }
 
-struct Editor<'a> {
+struct Editor<'a, 's> {
     draft: Draft,
     old: &'a TableDefinition,
     settings: &'a Settings<'a>,
     rebuild_asked: bool,
     rename: Option<(String, String)>,
-    dropped_columns: Vec<String>,
+    placings: Vec<Placing<'s>>,
+    /// Old columns that an action has changed.
+    taken: Vec<usize>,
+    /// 1091 of the first thing to drop that is not there: told if the columns have nothing worse.
+    missing: Option<Box<SqlError>>,
 }
 
-impl Editor<'_> {
-    /// The draft's position of the column that was called `name` before the statement.
+/// A column on its way to its place.
+struct Placing<'s> {
+    column: Placed,
+    /// `None`: behind the others.
+    place: Option<ast::ColumnPlace<'s>>,
+}
+
+enum Placed {
+    New(Box<DraftColumn>),
+    /// Ordinal in the table as it is.
+    Old(usize),
+}
+
+impl<'s> Editor<'_, 's> {
+    /// The draft's position of the column that was called `name` before the statement, for the one action that may change it.
     ///
     /// # Errors
     /// 1054.
-    fn old_column(&self, name: &str) -> Result<usize> {
-        self.draft
-            .columns
-            .iter()
-            .position(|column| {
-                column.origin.is_some_and(|origin| names_equal(&self.old.columns[origin].name, name))
-            })
-            .ok_or_else(|| e::ER_BAD_FIELD_ERROR.with(&[&name, &self.old.name]))
+    fn take_column(&mut self, name: &str) -> Result<usize> {
+        let found =
+            self.old.column_ordinal(name).filter(|origin| !self.taken.contains(origin)).and_then(|origin| {
+                self.taken.push(origin);
+                self.draft.columns.iter().position(|column| column.origin == Some(origin))
+            });
+        found.ok_or_else(|| e::ER_BAD_FIELD_ERROR.with(&[&name, &self.old.name]))
     }
 
     fn drop_something(&mut self, action: &A<'_>) -> Result<()> {
-        let missing = |name: &str| e::ER_CANT_DROP_FIELD_OR_KEY.with(&[&name]);
         match action {
             A::DropColumn(name) => {
                 let name = text_of(name.text)?;
-                let position = self.draft.column_position(name).ok_or_else(|| missing(name))?;
-                self.draft.columns.remove(position);
-                self.dropped_columns.push(name.to_owned());
-                for key in &mut self.draft.keys {
-                    let before = key.parts.len();
-                    key.parts.retain(|part| !names_equal(&part.column, name));
-                    if key.parts.len() != before {
-                        key.origin = None;
-                    }
+                match self.draft.column_position(name) {
+                    Some(position) => drop(self.draft.columns.remove(position)),
+                    None => self.miss(name),
                 }
-                self.draft.keys.retain(|key| !key.parts.is_empty());
             }
             A::DropPrimaryKey => {
                 let position = self.draft.keys.iter().position(|key| key.kind == catalog::IndexKind::Primary);
-                self.draft.keys.remove(position.ok_or_else(|| missing("PRIMARY"))?);
+                self.drop_key(position, "PRIMARY");
             }
             A::DropIndex(name) => {
                 let name = text_of(name.text)?;
-                let position = self.key_position(name).ok_or_else(|| missing(name))?;
-                self.draft.keys.remove(position);
+                self.drop_key(self.key_position(name), name);
             }
             A::DropForeignKey(name) => {
                 let name = text_of(name.text)?;
                 if !self.drop_foreign_key(name) {
-                    return Err(missing(name));
+                    self.miss(name);
                 }
             }
             A::DropCheck(name) => {
@@ -162,6 +174,17 @@ impl Editor<'_> {
             _ => {}
         }
         Ok(())
+    }
+
+    fn drop_key(&mut self, position: Option<usize>, name: &str) {
+        match position {
+            Some(position) => drop(self.draft.keys.remove(position)),
+            None => self.miss(name),
+        }
+    }
+
+    fn miss(&mut self, name: &str) {
+        self.missing.get_or_insert_with(|| e::ER_CANT_DROP_FIELD_OR_KEY.with(&[&name]));
     }
 
     fn key_position(&self, name: &str) -> Option<usize> {
@@ -187,16 +210,18 @@ impl Editor<'_> {
         self.draft.checks.len() != before
     }
 
-    fn apply(&mut self, context: &Context<'_>, action: &A<'_>, warnings: &mut Vec<Diagnostic>) -> Result<()> {
+    fn apply(&mut self, context: &Context<'_>, action: &A<'s>, warnings: &mut Vec<Diagnostic>) -> Result<()> {
         let settings = self.settings;
         match *action {
             A::AddColumn(column, place) => {
-                let column = self.draft.column(column, settings, warnings)?;
-                self.place(column, place, None)?;
+                self.add_column(column, place, warnings)?;
             }
             A::AddElements(elements) => {
                 for element in elements {
-                    self.draft.add_element(element, settings, warnings)?;
+                    match element {
+                        ast::TableElement::Column(column) => self.add_column(column, None, warnings)?,
+                        element => self.draft.add_element(element, settings, warnings)?,
+                    }
                 }
             }
             A::AddKey(key) => {
@@ -212,25 +237,13 @@ impl Editor<'_> {
             A::ChangeColumn(old, column, place) => {
                 self.redefine(text_of(old.text)?, column, place, warnings)?;
             }
-            A::SetDefault(name, default) => {
-                let position = self.old_column(text_of(name.text)?)?;
-                let column = &self.draft.columns[position].definition;
-                let default = defaults::column_default(
-                    &default,
-                    &column.name.clone(),
-                    &column.data_type.clone(),
-                    column.nullable,
-                    settings,
-                    warnings,
-                )?;
-                self.draft.columns[position].definition.default = default;
-            }
+            A::SetDefault(name, default) => self.set_default(text_of(name.text)?, &default, warnings)?,
             A::DropDefault(name) => {
-                let position = self.old_column(text_of(name.text)?)?;
+                let position = self.take_column(text_of(name.text)?)?;
                 self.draft.columns[position].definition.default = ColumnDefault::None;
             }
             A::SetColumnInvisible(name, invisible) => {
-                let position = self.old_column(text_of(name.text)?)?;
+                let position = self.take_column(text_of(name.text)?)?;
                 self.draft.columns[position].definition.invisible = invisible;
             }
             A::SetIndexInvisible(name, invisible) => {
@@ -256,10 +269,10 @@ impl Editor<'_> {
                 }
             }
             A::RenameColumn(old, new) => {
-                let position = self.old_column(text_of(old.text)?)?;
+                let position = self.take_column(text_of(old.text)?)?;
                 let new = text_of(new.text)?;
                 check_column_name(new)?;
-                self.rename_column(position, new);
+                self.draft.columns[position].definition.name = new.into();
             }
             A::RenameIndex(old, new) => {
                 let (old, new) = (text_of(old.text)?, text_of(new.text)?);
@@ -311,23 +324,14 @@ impl Editor<'_> {
         Ok(())
     }
 
-    /// Puts a column where it is to stand; `default`: where it stood.
-    fn place(
+    fn add_column(
         &mut self,
-        column: DraftColumn,
-        place: Option<ast::ColumnPlace<'_>>,
-        default: Option<usize>,
+        column: &ast::ColumnDef<'_>,
+        place: Option<ast::ColumnPlace<'s>>,
+        warnings: &mut Vec<Diagnostic>,
     ) -> Result<()> {
-        let position = match place {
-            None => default.unwrap_or(self.draft.columns.len()),
-            Some(ast::ColumnPlace::First) => 0,
-            Some(ast::ColumnPlace::After(name)) => {
-                let name = text_of(name.text)?;
-                let after = self.draft.column_position(name);
-                after.ok_or_else(|| e::ER_BAD_FIELD_ERROR.with(&[&name, &self.old.name]))? + 1
-            }
-        };
-        self.draft.columns.insert(position.min(self.draft.columns.len()), column);
+        let column = Placed::New(Box::new(self.draft.column(column, self.settings, warnings)?));
+        self.placings.push(Placing { column, place });
         Ok(())
     }
 
@@ -335,11 +339,10 @@ impl Editor<'_> {
         &mut self,
         old: &str,
         column: &ast::ColumnDef<'_>,
-        place: Option<ast::ColumnPlace<'_>>,
+        place: Option<ast::ColumnPlace<'s>>,
         warnings: &mut Vec<Diagnostic>,
     ) -> Result<()> {
-        let position = self.old_column(old)?;
-        let new_name = text_of(column.name.text)?.to_owned();
+        let position = self.take_column(old)?;
         let mut made = self.draft.column(column, self.settings, warnings)?;
         let before = self.draft.columns[position].clone();
         made.origin = before.origin;
@@ -347,37 +350,76 @@ impl Editor<'_> {
         made.definition.instant_default = before.definition.instant_default;
         made.definition.stored_order = before.definition.stored_order;
         made.definition.earlier_forms = before.definition.earlier_forms;
-        if !names_equal(&before.definition.name, &new_name) {
-            self.rename_column(position, &new_name);
+        self.draft.columns[position] = made;
+        if let (Some(origin), Some(_)) = (before.origin, place) {
+            self.placings.push(Placing { column: Placed::Old(origin), place });
         }
-        self.draft.columns.remove(position);
-        self.place(made, place, Some(position))
+        Ok(())
     }
 
-    /// Renames a column, and with it what refers to it.
-    fn rename_column(&mut self, position: usize, new: &str) {
-        let old = Arc::clone(&self.draft.columns[position].definition.name);
-        let new: Arc<str> = new.into();
-        self.draft.columns[position].definition.name = Arc::clone(&new);
-        for key in &mut self.draft.keys {
-            // Keys that stand in the statement itself use the new names already.
-            if key.origin.is_some() {
-                for part in key.parts.iter_mut().filter(|part| names_equal(&part.column, &old)) {
-                    part.column = Arc::clone(&new);
+    /// An AUTO_INCREMENT column takes a default and goes on without; a BLOB takes none, not even an expression.
+    fn set_default(
+        &mut self,
+        name: &str,
+        default: &ast::ColumnDefault<'_>,
+        warnings: &mut Vec<Diagnostic>,
+    ) -> Result<()> {
+        let position = self.take_column(name)?;
+        let column = &mut self.draft.columns[position].definition;
+        if column.data_type.is_text_or_blob() {
+            return Err(e::ER_BLOB_CANT_HAVE_DEFAULT.with(&[&column.name]));
+        }
+        let made = defaults::column_default(
+            default,
+            &column.name,
+            &column.data_type,
+            column.nullable,
+            self.settings,
+            warnings,
+        )?;
+        if !column.auto_increment {
+            column.default = made;
+        }
+        Ok(())
+    }
+
+    /// Puts the columns that are new or move where they are to stand, one after the other.
+    ///
+    /// # Errors
+    /// 1054: AFTER a column that is not there yet.
+    fn place_columns(&mut self) -> Result<()> {
+        for Placing { column, place } in std::mem::take(&mut self.placings) {
+            let columns = &mut self.draft.columns;
+            let column = match column {
+                Placed::New(column) => *column,
+                Placed::Old(origin) => {
+                    let position = columns.iter().position(|column| column.origin == Some(origin));
+                    let Some(position) = position else { continue };
+                    columns.remove(position)
                 }
-            }
+            };
+            let position = match place {
+                None => self.draft.columns.len(),
+                Some(ast::ColumnPlace::First) => 0,
+                Some(ast::ColumnPlace::After(name)) => {
+                    let name = text_of(name.text)?;
+                    let after = self.draft.column_position(name);
+                    after.ok_or_else(|| e::ER_BAD_FIELD_ERROR.with(&[&name, &self.old.name]))? + 1
+                }
+            };
+            self.draft.columns.insert(position, column);
         }
-        for key in &mut self.draft.foreign_keys {
-            for column in key.columns.iter_mut().filter(|column| names_equal(column, &old)) {
-                *column = Arc::clone(&new);
-            }
-        }
+        Ok(())
     }
 
     /// CONVERT TO CHARACTER SET: the table's collation and that of all its strings.
     fn convert(&mut self, collation: CollationId) {
         self.draft.collation = collation;
-        for column in &mut self.draft.columns {
+        let added = self.placings.iter_mut().filter_map(|placing| match &mut placing.column {
+            Placed::New(column) => Some(&mut **column),
+            Placed::Old(_) => None,
+        });
+        for column in self.draft.columns.iter_mut().chain(added) {
             let column = &mut column.definition;
             let data_type = &mut column.data_type;
             let is_text = data_type.is_string() || matches!(data_type.kind, TypeKind::Enum | TypeKind::Set);

@@ -12,12 +12,14 @@ use catalog::{
     TableDefinition, names_equal,
 };
 use service::error as e;
+use service::error::SqlError;
 use table::codec::field::Field;
 use table::codec::row::VERSIONS_MAX;
 use types::{Physical, TypeKind};
 
+use crate::ddl::Context;
+use crate::ddl::defaults::zero_decimal;
 use crate::ddl::draft::Draft;
-use crate::ddl::{Context, Result};
 
 /// For each index of the new table the old index whose entries are the same, if any.
 pub(super) fn kept_indexes(
@@ -67,27 +69,24 @@ fn covers_alike(
 
 /// Whether rows of the old table can be read as rows of the new one; then describes, in the new definition, how the rows that
 /// there are hold its columns.
-///
-/// # Errors
-/// 1235: a new column has an expression as default.
 pub(super) fn instant_layout(
     old: &TableDefinition,
     table: &mut TableDefinition,
     mapping: &[Option<usize>],
     context: &Context<'_>,
-) -> Result<bool> {
+) -> bool {
     let clustered = old.clustered.map_or(&[][..], |index| &old.indexes[index].parts);
     for (column, origin) in table.columns.iter().zip(mapping) {
         let Some(origin) = *origin else {
-            if column.auto_increment {
-                return Ok(false); // Its numbers stand in no row.
+            if column.auto_increment || matches!(column.default, ColumnDefault::Expression(_)) {
+                return false; // Each row has a value of its own.
             }
             continue;
         };
         let before = &old.columns[origin];
         let in_key = clustered.iter().any(|part| part.column == origin);
         if !rows_serve(before, column) || (in_key && !same_form(before, column)) {
-            return Ok(false);
+            return false;
         }
     }
     let mut next_order = old
@@ -117,8 +116,7 @@ pub(super) fn instant_layout(
         column.since_version = old.row_version + 1;
         column.stored_order = next_order;
         next_order += 1;
-        column.instant_default = default_value(column, context)
-            .ok_or_else(|| e::ER_NOT_SUPPORTED_YET.with(&[&"ADD COLUMN with an expression as DEFAULT"]))?;
+        column.instant_default = default_value(column, context).unwrap_or(StoredValue::Null);
     }
     for (ordinal, column) in old.columns.iter().enumerate() {
         if !mapping.contains(&Some(ordinal)) {
@@ -128,10 +126,10 @@ pub(super) fn instant_layout(
         }
     }
     if new_version && old.row_version >= VERSIONS_MAX {
-        return Ok(false);
+        return false;
     }
     table.row_version = old.row_version + u32::from(new_version);
-    Ok(true)
+    true
 }
 
 /// What a new column holds in rows that are there already; `None` for an expression.
@@ -154,7 +152,7 @@ pub(super) fn default_value(column: &ColumnDefinition, context: &Context<'_>) ->
             Physical::Int if column.data_type.kind == TypeKind::Enum => StoredValue::Int(1),
             Physical::Int => StoredValue::Int(0),
             Physical::Double => StoredValue::Double(0.0),
-            Physical::Decimal => StoredValue::Decimal(types::Decimal::ZERO),
+            Physical::Decimal => StoredValue::Decimal(zero_decimal(&column.data_type)),
             Physical::Bytes if column.data_type.kind == TypeKind::Json => {
                 let mut document = Vec::new();
                 types::json::Json::Null.encode(&mut document);
@@ -168,6 +166,28 @@ pub(super) fn default_value(column: &ColumnDefinition, context: &Context<'_>) ->
             Physical::Bytes => StoredValue::Bytes(Box::default()),
         },
     })
+}
+
+/// 1292 for the rows that are there, if a column that is new would hold a zero date in them: a DATE or DATETIME without default.
+pub(super) fn zero_date(table: &TableDefinition, mapping: &[Option<usize>]) -> Option<Box<SqlError>> {
+    let is_zero = |column: &ColumnDefinition| {
+        matches!(column.data_type.kind, TypeKind::Date | TypeKind::DateTime)
+            && !column.nullable
+            && column.default == ColumnDefault::None
+    };
+    let mut added = mapping.iter().zip(&table.columns).filter(|(origin, _)| origin.is_none());
+    let (_, column) = added.find(|(_, column)| is_zero(column))?;
+    let value = match column.data_type.kind {
+        TypeKind::Date => "date value: '0000-00-00'",
+        _ => "datetime value: '0000-00-00 00:00:00'",
+    };
+    let text = format!("Incorrect {value} for column '{}' at row 1", column.name);
+    Some(e::ER_TRUNCATED_WRONG_VALUE.saying(text))
+}
+
+/// Whether the column at `ordinal` is new and has an expression as default.
+pub(super) fn is_computed(table: &TableDefinition, mapping: &[Option<usize>], ordinal: usize) -> bool {
+    mapping[ordinal].is_none() && matches!(table.columns[ordinal].default, ColumnDefault::Expression(_))
 }
 
 /// Whether a column of the same name has another type, apart from NULL and NOT NULL: such a change copies the rows in MySQL

@@ -13,8 +13,11 @@
 //! definition and drops trees, alone on the table (`locks`): a crash leaves the table as it was before, or as it is after.
 
 mod check;
+mod computed;
 mod copy;
+mod depend;
 mod edit;
+mod follow;
 mod in_place;
 mod instant;
 mod locks;
@@ -25,7 +28,7 @@ use std::sync::Arc;
 
 use catalog::{TableDefinition, TableEntry, TableKind};
 use service::error as e;
-use service::error::Level;
+use service::error::{Diagnostic, Level, SqlError};
 use syntax::ast;
 use syntax::ast::AlterAction as A;
 use table::{Others, Table};
@@ -34,13 +37,13 @@ use self::check::{RowChecker, added_checks};
 use self::copy::{Copied, CopyRequest, copy, numbered_column};
 use self::edit::{Edited, edit};
 use self::in_place::{Built, InPlaceRequest, keep_trees};
-use self::instant::{instant_layout, kept_indexes};
+use self::instant::{instant_layout, is_computed, kept_indexes, zero_date};
 use self::locks::AlterLocks;
 use self::request::{Algorithm, Lock, Needs, Reason, Request};
 use super::definitions::trees_of;
 use super::foreign_key;
 use super::tables::{find, rename_generated_constraints};
-use super::{Context, Outcome, Result};
+use super::{Context, Outcome, Result, sql_mode_bits};
 
 /// ALTER TABLE.
 ///
@@ -133,19 +136,28 @@ fn alter(
         && algorithm != Algorithm::Copy
         && old.kind == TableKind::Base
         && clustered_stays
-        && instant_layout(&old, &mut table, &mapping, context)?;
+        && instant_layout(&old, &mut table, &mapping, context);
     let builds_index = kept.contains(&None);
     let reason = Reason::of(&old, &table, &mapping, context);
+    let zero_date = zero_date(&table, &mapping);
+    let computes = (0..mapping.len()).any(|ordinal| is_computed(&table, &mapping, ordinal));
     request.check(&Needs {
         in_place,
         builds_index,
         adds_checks: !added_checks.is_empty(),
+        computes,
+        zero_date: zero_date.is_some(),
         online: !checks_rows && !several,
         renames: rename.is_some(),
         temporary: old.kind == TableKind::Temporary,
         reason,
     })?;
     let source = Table::of(&entry.source).ok_or_else(|| e::ER_NO_SUCH_TABLE.with(&[&schema, &name]))?;
+    if let Some(error) = zero_date.filter(|_| context.sql_mode & sql_mode_bits::NO_ZERO_DATE != 0)
+        && !source.is_empty().map_err(exec::store_error)?
+    {
+        tell_zero_date(error, context)?;
+    }
     let others = match request.lock {
         Lock::Exclusive => None,
         Lock::Shared => Some(Others::Read),
@@ -190,10 +202,6 @@ fn alter(
         }
     }
 
-    let mut checked = None;
-    if checks_rows {
-        checked = Some(foreign_key::check_rows(context, &mut change, &Arc::new(table.clone()), &old)?);
-    }
     if rename.is_some() && old.kind == TableKind::Base {
         if let Some(from) = change.catalog.schema_mut(&old.schema) {
             from.remove(&old.name);
@@ -205,6 +213,10 @@ fn alter(
     }
     if old.kind == TableKind::Base {
         foreign_key::follow_altered(&mut change, &old, &mut table, &mapping)?;
+    }
+    let mut checked = None;
+    if checks_rows {
+        checked = Some(foreign_key::check_rows(context, &mut change, &Arc::new(table.clone()), &old)?);
     }
     let table = Arc::new(table);
     if in_place {
@@ -231,6 +243,7 @@ fn alter(
     // MySQL counts the rows it copies, not those it moves while it rebuilds a table in place.
     let counted = matches!(reason, Some(Reason::ColumnType | Reason::NoPrimaryKey | Reason::SilentNulls))
         || !added_checks.is_empty()
+        || computes
         || algorithm == Algorithm::Copy
         || old.kind == TableKind::Temporary;
     let affected_rows = checked.unwrap_or(if counted { copied } else { 0 });
@@ -245,6 +258,16 @@ fn alter(
         info: format!("Records: {affected_rows}  Duplicates: 0  Warnings: {warning_count}"),
         position,
     })
+}
+
+/// Rows get a date that the session may not write: an error in strict mode, a warning otherwise.
+fn tell_zero_date(error: Box<SqlError>, context: &mut Context<'_>) -> Result<()> {
+    if context.sql_mode & (sql_mode_bits::STRICT_TRANS_TABLES | sql_mode_bits::STRICT_ALL_TABLES) != 0 {
+        return Err(error);
+    }
+    let SqlError { number, state, message } = *error;
+    context.warnings.push(Diagnostic { level: Level::Warning, number, state, message });
+    Ok(())
 }
 
 /// Whether the table can have this name. Answers the number of its schema.

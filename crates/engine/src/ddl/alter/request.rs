@@ -53,6 +53,10 @@ pub(super) struct Needs {
     pub(super) builds_index: bool,
     /// A CHECK has to be looked at for all rows.
     pub(super) adds_checks: bool,
+    /// Rows get values of expressions.
+    pub(super) computes: bool,
+    /// Rows get a zero date, which MySQL does not do instantly.
+    pub(super) zero_date: bool,
     /// Others can write meanwhile.
     pub(super) online: bool,
     /// The table gets another name.
@@ -167,7 +171,7 @@ impl Request {
         if needs.temporary {
             return Ok(());
         }
-        if self.algorithm == Algorithm::Instant && needs.in_place && !needs.builds_index {
+        if self.algorithm == Algorithm::Instant && needs.in_place && !needs.builds_index && !needs.zero_date {
             return Ok(());
         }
         let by_index = self.algorithm == Algorithm::Instant && needs.builds_index;
@@ -185,6 +189,13 @@ impl Request {
                 return because("ALGORITHM=INPLACE", reason.text(), "ALGORITHM=COPY");
             }
             _ => {}
+        }
+        if needs.computes {
+            match (self.algorithm, self.lock) {
+                (Algorithm::Inplace, _) => return not_so("ALGORITHM=INPLACE", "ALGORITHM=COPY"),
+                (_, Lock::None) => return not_so("LOCK=NONE", "LOCK=SHARED"),
+                _ => {}
+            }
         }
         let only_renames = needs.renames && needs.in_place && !needs.builds_index;
         if only_renames && matches!(self.lock, Lock::None | Lock::Shared) {

@@ -1,0 +1,102 @@
+//! New columns with an expression as default: each row that is copied gets its own value.
+
+use std::sync::Arc;
+
+use catalog::{TableDefinition, TableEntry};
+use exec::RowDefaults;
+use exec::expr::{EvalSettings, Warnings};
+use service::error::Diagnostic;
+use table::{TimestampZone, Utc};
+use types::temporal::DateTime;
+use types::{Batch, Cell, Column, TypeKind};
+
+use super::instant::is_computed;
+use crate::ddl::{Context, Result, sql_mode_bits};
+
+/// Computes the new columns of rows.
+pub(super) struct ComputedColumns {
+    defaults: RowDefaults,
+    settings: EvalSettings,
+    /// The row, TIMESTAMPs in the session's zone.
+    row: Batch,
+    /// By ordinal: is new and computed.
+    computed: Vec<bool>,
+    timestamps: Vec<bool>,
+    warnings: Warnings,
+}
+
+impl ComputedColumns {
+    /// `None`: there is nothing to compute.
+    ///
+    /// # Errors
+    /// An expression that cannot be computed.
+    pub(super) fn new(
+        context: &Context<'_>,
+        old: &TableEntry,
+        table: &TableDefinition,
+        mapping: &[Option<usize>],
+    ) -> Result<Option<Self>> {
+        let is_computed = |ordinal: usize| is_computed(table, mapping, ordinal);
+        let computed: Vec<bool> = (0..mapping.len()).map(is_computed).collect();
+        if !computed.contains(&true) {
+            return Ok(None);
+        }
+        let entry = TableEntry { definition: Arc::new(table.clone()), source: Arc::clone(&old.source) };
+        let strict = sql_mode_bits::STRICT_TRANS_TABLES | sql_mode_bits::STRICT_ALL_TABLES;
+        let types = || table.columns.iter().map(|column| &column.data_type);
+        Ok(Some(Self {
+            defaults: RowDefaults::compile(&Arc::new(entry), &is_computed)?,
+            settings: EvalSettings {
+                sql_mode: context.sql_mode,
+                time_zone: context.zone.clone(),
+                now_utc_micros: context.now_micros,
+                strict_dml: context.sql_mode & strict != 0,
+                ..EvalSettings::default()
+            },
+            row: Batch::new(types().map(types::DataType::physical)),
+            computed,
+            timestamps: types().map(|data_type| data_type.kind == TypeKind::Timestamp).collect(),
+            warnings: Warnings::default(),
+        }))
+    }
+
+    /// Puts the values of a row into it: all columns by ordinal, TIMESTAMPs in UTC. `number`: of the row, for messages.
+    ///
+    /// # Errors
+    /// The client's: a value that cannot be computed or does not fit.
+    pub(super) fn put(&mut self, columns: &mut [Column], number: u64) -> Result<()> {
+        let zone = &self.settings.time_zone;
+        self.row.clear();
+        for (ordinal, column) in columns.iter().enumerate() {
+            let out = &mut self.row.columns[ordinal];
+            if self.computed[ordinal] {
+                out.push_null();
+                continue;
+            }
+            match column.cell(0) {
+                Cell::Int(packed @ 1..) if self.timestamps[ordinal] => {
+                    out.push_int(zone.local(Utc.utc_micros(DateTime::unpack(packed))).pack());
+                }
+                cell => out.push_cell(cell),
+            }
+        }
+        self.row.row_count = 1;
+        self.defaults.put(&mut self.row, number, &self.settings, &mut self.warnings)?;
+        for (ordinal, column) in columns.iter_mut().enumerate().filter(|(ordinal, _)| self.computed[*ordinal])
+        {
+            column.clear();
+            match self.row.columns[ordinal].cell(0) {
+                Cell::Int(packed @ 1..) if self.timestamps[ordinal] => {
+                    column.push_int(Utc.local(zone.utc_micros(DateTime::unpack(packed))).pack());
+                }
+                cell => column.push_cell(cell),
+            }
+        }
+        Ok(())
+    }
+
+    /// What computing the values warned of.
+    pub(super) fn into_warnings(self) -> Vec<Diagnostic> {
+        self.warnings.entries().to_vec()
+    }
+}
