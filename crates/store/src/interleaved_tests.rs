@@ -162,6 +162,35 @@ fn a_hot_row_is_handed_on_and_no_update_is_lost() {
 }
 
 #[test]
+fn of_those_who_insert_a_key_one_does() {
+    explore(|| {
+        let world = SimWorld::new(thread_rng().gen_range(0..u64::MAX));
+        let (store, tree) = with_rows(&world, &[]);
+        let threads: Vec<_> = (0..3)
+            .map(|number| {
+                let (store, tree) = (store.clone(), tree.clone());
+                thread::spawn(move || {
+                    let mut txn = store.begin();
+                    match txn.insert(&tree, b"key", &[number], WAIT) {
+                        Ok(()) if number == 0 => txn.rollback().unwrap(),
+                        Ok(()) => {
+                            txn.commit().unwrap();
+                            return true;
+                        }
+                        Err(WriteError::DuplicateKey) => {}
+                        Err(other) => panic!("{other}"),
+                    }
+                    false
+                })
+            })
+            .collect();
+        let inserted =
+            threads.into_iter().map(|thread| thread.join().unwrap()).filter(|is_in| *is_in).count();
+        assert_eq!(inserted, 1, "one has it, and the others are told");
+    });
+}
+
+#[test]
 fn circles_of_waiters_are_broken_and_the_rest_goes_on() {
     explore(|| {
         let world = SimWorld::new(thread_rng().gen_range(0..u64::MAX));

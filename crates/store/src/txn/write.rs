@@ -208,6 +208,10 @@ impl Work {
                 if self.is_newer(inner, version)? {
                     return Ok(Some(Step::Newer));
                 }
+                if value.is_some() && matches!(change, Change::Insert(_)) {
+                    // Who had it has committed since it was looked at above: a commit needs no latch.
+                    return Ok(Some(Step::Done(Done::Duplicate)));
+                }
                 Some((version, value))
             }
         };
