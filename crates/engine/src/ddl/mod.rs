@@ -25,6 +25,7 @@ mod tables;
 mod temporary;
 
 use catalog::Catalog;
+use exec::expr::EvalSettings;
 use service::error as e;
 use service::error::{Diagnostic, SqlError};
 use store::CommitPosition;
@@ -128,10 +129,25 @@ impl Settings<'_> {
 }
 
 impl<'a> Context<'a> {
+    /// Whether STRICT_TRANS_TABLES or STRICT_ALL_TABLES is set.
+    fn is_strict(&self) -> bool {
+        self.sql_mode & (sql_mode_bits::STRICT_TRANS_TABLES | sql_mode_bits::STRICT_ALL_TABLES) != 0
+    }
+
+    /// What expressions of a table are computed under for rows that no statement writes.
+    fn eval_settings(&self) -> EvalSettings {
+        EvalSettings {
+            sql_mode: self.sql_mode,
+            time_zone: self.zone.clone(),
+            now_utc_micros: self.now_micros,
+            strict_dml: self.is_strict(),
+            ..EvalSettings::default()
+        }
+    }
+
     fn settings<'s>(&'s self, catalog: &'s Catalog) -> Settings<'s> {
-        use sql_mode_bits as bits;
         Settings {
-            strict: self.sql_mode & (bits::STRICT_TRANS_TABLES | bits::STRICT_ALL_TABLES) != 0,
+            strict: self.is_strict(),
             sql_mode: self.sql_mode,
             catalog,
             server_collation: self.server_collation,

@@ -14,7 +14,7 @@ use types::{Batch, Cell, TypeKind};
 
 use super::instant::is_other_type;
 use super::online::{Round, RowWork};
-use crate::ddl::{Context, Result, sql_mode_bits};
+use crate::ddl::{Context, Result};
 
 /// Rows that are checked from one snapshot.
 const PART_ROWS: u64 = 1 << 16;
@@ -63,16 +63,9 @@ impl RowChecker {
             return Ok(None);
         }
         let columns = || checks.columns().iter().map(|&ordinal| &table.columns[ordinal].data_type);
-        let strict = sql_mode_bits::STRICT_TRANS_TABLES | sql_mode_bits::STRICT_ALL_TABLES;
-        let settings = EvalSettings {
-            sql_mode: context.sql_mode,
-            time_zone: context.zone.clone(),
-            now_utc_micros: context.now_micros,
-            strict_dml: context.sql_mode & strict != 0,
-            ..EvalSettings::default()
-        };
         let row = Batch::new(columns().map(types::DataType::physical));
         let timestamps = columns().map(|data_type| data_type.kind == TypeKind::Timestamp).collect();
+        let settings = context.eval_settings();
         Ok(Some(Self { checks, settings, row, timestamps, warnings: Warnings::default() }))
     }
 

@@ -11,7 +11,7 @@ use types::temporal::DateTime;
 use types::{Batch, Cell, Column, TypeKind};
 
 use super::instant::is_computed;
-use crate::ddl::{Context, Result, sql_mode_bits};
+use crate::ddl::{Context, Result};
 
 /// Computes the new columns of rows.
 pub(super) struct ComputedColumns {
@@ -42,17 +42,10 @@ impl ComputedColumns {
             return Ok(None);
         }
         let entry = TableEntry { definition: Arc::new(table.clone()), source: Arc::clone(&old.source) };
-        let strict = sql_mode_bits::STRICT_TRANS_TABLES | sql_mode_bits::STRICT_ALL_TABLES;
         let types = || table.columns.iter().map(|column| &column.data_type);
         Ok(Some(Self {
             defaults: RowDefaults::compile(&Arc::new(entry), &is_computed)?,
-            settings: EvalSettings {
-                sql_mode: context.sql_mode,
-                time_zone: context.zone.clone(),
-                now_utc_micros: context.now_micros,
-                strict_dml: context.sql_mode & strict != 0,
-                ..EvalSettings::default()
-            },
+            settings: context.eval_settings(),
             row: Batch::new(types().map(types::DataType::physical)),
             computed,
             timestamps: types().map(|data_type| data_type.kind == TypeKind::Timestamp).collect(),

@@ -409,7 +409,7 @@ impl<'a> Converter<'a> {
         mapping: &'a [Option<usize>],
     ) -> Result<Self> {
         let has = |bit: u64| context.sql_mode & bit != 0;
-        let strict = has(sql_mode_bits::STRICT_TRANS_TABLES) || has(sql_mode_bits::STRICT_ALL_TABLES);
+        let strict = context.is_strict();
         let mut fills = Vec::new();
         for (column, origin) in table.columns.iter().zip(mapping) {
             if origin.is_some() {

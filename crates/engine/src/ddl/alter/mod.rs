@@ -262,7 +262,7 @@ fn alter(
 
 /// Rows get a date that the session may not write: an error in strict mode, a warning otherwise.
 fn tell_zero_date(error: Box<SqlError>, context: &mut Context<'_>) -> Result<()> {
-    if context.sql_mode & (sql_mode_bits::STRICT_TRANS_TABLES | sql_mode_bits::STRICT_ALL_TABLES) != 0 {
+    if context.is_strict() {
         return Err(error);
     }
     let SqlError { number, state, message } = *error;

@@ -13,7 +13,7 @@ use service::error as e;
 use service::error::SqlError;
 
 use super::instant::is_other_type;
-use crate::ddl::{Context, Result, sql_mode_bits};
+use crate::ddl::{Context, Result};
 
 /// How the statement may be carried out (ALGORITHM=).
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -88,7 +88,6 @@ impl Reason {
         mapping: &[Option<usize>],
         context: &Context<'_>,
     ) -> Option<Self> {
-        let strict = sql_mode_bits::STRICT_TRANS_TABLES | sql_mode_bits::STRICT_ALL_TABLES;
         let pairs = || mapping.iter().zip(&table.columns);
         let kept = || pairs().filter_map(|(origin, column)| Some((&old.columns[(*origin)?], column)));
         if old.primary_key().is_some() && table.primary_key().is_none() {
@@ -97,9 +96,7 @@ impl Reason {
             is_other_type(before, column) || column.auto_increment && !before.auto_increment
         }) {
             Some(Self::ColumnType)
-        } else if context.sql_mode & strict == 0
-            && kept().any(|(before, column)| before.nullable && !column.nullable)
-        {
+        } else if !context.is_strict() && kept().any(|(before, column)| before.nullable && !column.nullable) {
             Some(Self::SilentNulls)
         } else if pairs().any(|(origin, column)| origin.is_none() && column.auto_increment) {
             Some(Self::AutoIncrement)
