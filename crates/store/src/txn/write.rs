@@ -175,10 +175,12 @@ impl Work {
     ) -> Result<Option<Step>, Fault> {
         let body = leaf.body();
         let found = node::search(body, key);
+        // Looked at once: its owner's commit needs no latch, and two looks could see two things.
+        let is_others = found.is_ok_and(|index| self.is_others(inner, node::record(body, index).0.stamp));
         if matches!(change, Change::Insert(_))
             && let Ok(index) = found
             && let (version, _, Some(_)) = node::record(body, index)
-            && !self.is_others(inner, version.stamp)
+            && !is_others
         {
             // It is there whoever has it locked: nobody is waited for to say so.
             let newer = self.is_newer(inner, version)?;
@@ -202,15 +204,11 @@ impl Work {
                 let (version, _, value) = node::record(body, index);
                 let stamp = TxnId(version.stamp);
                 let forgotten = planted::is(Plant::ForgetLock) && node::count(body) > 12;
-                if self.is_others(inner, version.stamp) && !forgotten {
+                if is_others && !forgotten {
                     return Ok(Some(Step::Busy { holder: stamp, stamped: true }));
                 }
                 if self.is_newer(inner, version)? {
                     return Ok(Some(Step::Newer));
-                }
-                if value.is_some() && matches!(change, Change::Insert(_)) {
-                    // Who had it has committed since it was looked at above: a commit needs no latch.
-                    return Ok(Some(Step::Done(Done::Duplicate)));
                 }
                 Some((version, value))
             }
