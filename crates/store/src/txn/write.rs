@@ -175,11 +175,14 @@ impl Work {
     ) -> Result<Option<Step>, Fault> {
         let body = leaf.body();
         let found = node::search(body, key);
+        let old = found.ok().map(|index| {
+            let (version, _, value) = node::record(body, index);
+            (version, value)
+        });
         // Looked at once: its owner's commit needs no latch, and two looks could see two things.
-        let is_others = found.is_ok_and(|index| self.is_others(inner, node::record(body, index).0.stamp));
+        let is_others = old.is_some_and(|(version, _)| self.is_others(inner, version.stamp));
         if matches!(change, Change::Insert(_))
-            && let Ok(index) = found
-            && let (version, _, Some(_)) = node::record(body, index)
+            && let Some((version, Some(_))) = old
             && !is_others
         {
             // It is there whoever has it locked: nobody is waited for to say so.
@@ -187,7 +190,7 @@ impl Work {
             return Ok(Some(if newer { Step::Newer } else { Step::Done(Done::Duplicate) }));
         }
         // Whose stamp is on the row has it, whatever the lock table says: who was given its lock there just then finds the stamp and waits.
-        let is_ours = found.is_ok_and(|index| node::record(body, index).0.stamp == self.id.0);
+        let is_ours = old.is_some_and(|(version, _)| version.stamp == self.id.0);
         let adds = matches!(change, Change::Insert(_) | Change::Put(_));
         let locks = if found.is_ok() || adds { tree.state.locks().load(Ordering::SeqCst) } else { 0 };
         if locks % TreeState::RANGES != 0
@@ -198,21 +201,15 @@ impl Work {
         }
         // Entries that became an interval since (`LockTable::join_shared`) are seen as that.
         let locks = if locks == 0 { 0 } else { tree.state.locks().load(Ordering::SeqCst) };
-        let old = match found {
-            Err(_) => None,
-            Ok(index) => {
-                let (version, _, value) = node::record(body, index);
-                let stamp = TxnId(version.stamp);
-                let forgotten = planted::is(Plant::ForgetLock) && node::count(body) > 12;
-                if is_others && !forgotten {
-                    return Ok(Some(Step::Busy { holder: stamp, stamped: true }));
-                }
-                if self.is_newer(inner, version)? {
-                    return Ok(Some(Step::Newer));
-                }
-                Some((version, value))
+        if let Some((version, _)) = old {
+            let forgotten = planted::is(Plant::ForgetLock) && node::count(body) > 12;
+            if is_others && !forgotten {
+                return Ok(Some(Step::Busy { holder: TxnId(version.stamp), stamped: true }));
             }
-        };
+            if self.is_newer(inner, version)? {
+                return Ok(Some(Step::Newer));
+            }
+        }
         let old_live = old.and_then(|(_, value)| value);
         let inserts = old_live.is_none();
         let takes_effect = match change {
