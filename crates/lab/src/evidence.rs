@@ -237,6 +237,9 @@ pub struct Block {
     pub qps: f64,
     /// From intended start to completion; in a closed loop the same as service.
     pub latency: LatencySummary,
+    /// Open loop only: the 99th percentile of latency among the operations that were to begin in each second of the block, at most 600
+    /// seconds. Where the whole block's is far above most of these, something held everybody up for a moment.
+    pub latency_p99_by_second_ns: Vec<u64>,
     /// From sending to completion.
     pub service: LatencySummary,
     /// Server CPU per operation, user and system, all threads, ended ones included. Absent for a server elsewhere.

@@ -15,7 +15,7 @@ use rustix::time::{
 
 use crate::data::random::Random;
 use crate::load::connection::{LoadConnection, Progress, Tally};
-use crate::load::histogram::Latencies;
+use crate::load::histogram::{BySecond, Latencies};
 use crate::load::plan::Plan;
 use crate::load::schedule::Schedule;
 use crate::load::{LoadError, SILENCE_MAX};
@@ -42,6 +42,8 @@ pub(crate) struct Task {
 pub(crate) struct Seen {
     pub(crate) operations: u64,
     pub(crate) latency: Latencies,
+    /// As `latency`, where each operation has a time when it is due.
+    pub(crate) by_second: BySecond,
     pub(crate) service: Latencies,
     pub(crate) lag: Latencies,
     pub(crate) arrivals: u64,
@@ -345,6 +347,7 @@ impl Run<'_, '_> {
                     let connection = &self.driver.connections[index];
                     self.seen.operations += 1;
                     self.seen.latency.record(now - connection.intended_ns);
+                    self.seen.by_second.record(connection.intended_ns, now - connection.intended_ns);
                     self.seen.service.record(now - connection.sent_ns);
                 }
                 match waiting.pop_front() {

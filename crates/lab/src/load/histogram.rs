@@ -7,6 +7,11 @@ use crate::evidence::LatencySummary;
 /// What a histogram can tell apart at the top: an hour. Longer is counted as an hour.
 const LATENCY_NS_MAX: u64 = 3_600_000_000_000;
 const DIGITS: u8 = 3;
+/// Of a second's own histogram, of which there are many: 34 KB each.
+const SECOND_DIGITS: u8 = 2;
+/// Seconds of a block that are kept apart; later ones count only for the whole.
+const SECONDS_MAX: usize = 600;
+const SECOND_NS: u64 = 1_000_000_000;
 /// Buckets of a summary, per decade.
 const BUCKETS_PER_DECADE: f64 = 20.0;
 
@@ -22,12 +27,13 @@ impl Default for Latencies {
 
 impl Latencies {
     /// Empty.
-    ///
-    /// # Panics
-    /// Never: the bounds are those of the crate's own example.
     #[must_use]
     pub fn new() -> Latencies {
-        Latencies(Histogram::new_with_bounds(1, LATENCY_NS_MAX, DIGITS).expect("the bounds are good"))
+        Latencies::with_digits(DIGITS)
+    }
+
+    fn with_digits(digits: u8) -> Latencies {
+        Latencies(Histogram::new_with_bounds(1, LATENCY_NS_MAX, digits).expect("the bounds are good"))
     }
 
     /// Counts one.
@@ -89,6 +95,43 @@ impl Latencies {
     }
 }
 
+/// Latencies of each second of a block: what holds everybody up for some milliseconds is seen as the seconds it fell into, and the
+/// others show what a second is without it.
+#[derive(Clone, Debug, Default)]
+pub struct BySecond(Vec<Latencies>);
+
+impl BySecond {
+    /// Counts one that was to begin so long after the block did.
+    #[inline]
+    pub fn record(&mut self, intended_ns: u64, latency_ns: u64) {
+        let second = (intended_ns / SECOND_NS) as usize;
+        if second < SECONDS_MAX {
+            self.at_least(second + 1);
+            self.0[second].record(latency_ns);
+        }
+    }
+
+    /// Adds another's, second by second.
+    pub fn add(&mut self, other: &BySecond) {
+        self.at_least(other.0.len());
+        for (mine, others) in self.0.iter_mut().zip(&other.0) {
+            mine.add(others);
+        }
+    }
+
+    /// The 99th percentile of each second, to two digits; 0 for one in which nothing was to begin.
+    #[must_use]
+    pub fn p99_ns(&self) -> Vec<u64> {
+        self.0.iter().map(|second| second.quantile_ns(0.99)).collect()
+    }
+
+    fn at_least(&mut self, seconds: usize) {
+        if self.0.len() < seconds {
+            self.0.resize_with(seconds, || Latencies::with_digits(SECOND_DIGITS));
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -117,5 +160,22 @@ mod tests {
         assert!(upper >= 10_000_000, "{upper}");
         latencies.record(u64::MAX);
         assert_eq!(latencies.count(), 10_001);
+    }
+
+    #[test]
+    fn seconds_are_apart_whoever_saw_them() {
+        let (mut one, mut other) = (BySecond::default(), BySecond::default());
+        assert!(one.p99_ns().is_empty());
+        for _ in 0..200 {
+            one.record(SECOND_NS - 1, 100);
+            other.record(2 * SECOND_NS, 50);
+        }
+        one.record(0, 90_000);
+        other.record(0, 90_000);
+        other.record(SECONDS_MAX as u64 * SECOND_NS, 1);
+        one.add(&other);
+        assert_eq!(one.p99_ns(), [100, 0, 50]);
+        other.add(&one);
+        assert_eq!(other.p99_ns()[0], 90_111, "three of 203 are more than one in a hundred");
     }
 }

@@ -389,10 +389,11 @@ fn task(load: &crate::scenario::Load, thread: usize, threads: usize, seed: u64) 
 
 fn add(total: &mut Seen, seen: Seen) {
     let Seen {
-        operations, latency, service, lag, arrivals, skips, tally, cpu_ns, run_queue_ns, wall_ns, ..
+        operations, latency, by_second, service, lag, arrivals, skips, tally, cpu_ns, run_queue_ns, wall_ns, ..
     } = seen;
     total.operations += operations;
     total.latency.add(&latency);
+    total.by_second.add(&by_second);
     total.service.add(&service);
     total.lag.add(&lag);
     total.arrivals += arrivals;
@@ -432,6 +433,7 @@ fn block(total: &Seen, (busiest, waited): (f64, f64), hash: Option<u64>, mode: &
         statements,
         qps: total.operations as f64 * 1e9 / total.wall_ns.max(1) as f64,
         latency: total.latency.summary(),
+        latency_p99_by_second_ns: total.by_second.p99_ns(),
         service,
         client_cpu_ns_per_op: per_op(total.cpu_ns),
         client_busy: busiest,

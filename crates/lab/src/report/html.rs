@@ -338,6 +338,7 @@ fn embedded(run: &Run) -> (String, bool) {
         for block in &mut small.blocks {
             block.latency.buckets.clear();
             block.service.buckets.clear();
+            block.latency_p99_by_second_ns.clear();
         }
         json = serde_json::to_string(&small).unwrap_or_default();
     }
