@@ -21,6 +21,7 @@ use crate::txn::Transaction;
 use crate::upkeep::checkpoint::Checkpointer;
 use crate::upkeep::purge::Purge;
 use crate::upkeep::recover::DATA;
+use crate::upkeep::room::Purpose;
 use crate::upkeep::worker::Worker;
 use crate::wal::{FlushPolicy, Log, LogError, LogListener, LogOptions, Lsn};
 use crossbeam_utils::CachePadded;
@@ -483,7 +484,7 @@ impl Store {
             file_blocks: inner.checkpointer.figures.file_blocks.load(Ordering::Relaxed),
             used_blocks: inner.checkpointer.figures.used_blocks.load(Ordering::Relaxed),
             moved_blocks: inner.checkpointer.figures.moved_blocks.load(Ordering::Relaxed),
-            is_full: u64::from(inner.checkpointer.is_full()),
+            is_full: u64::from(inner.checkpointer.is_full() || inner.checkpointer.room.is_refused()),
             checkpoint_runs: inner.checkpointer.figures.runs.load(Ordering::Relaxed),
             checkpoint_micros: inner.checkpointer.figures.micros.load(Ordering::Relaxed),
             frame_count: u64::from(inner.pool.arena().frame_count()),
@@ -619,16 +620,33 @@ impl Inner {
         }
     }
 
-    /// Asked before a change, outside the gate: whether the pool can take more changed pages. Some of its frames stay for
-    /// those who read and who roll back, also when the disk has no room for a checkpoint.
+    /// Asked before a change, outside the gate: whether the pool and the disk can take more changed pages. Some of the pool's
+    /// frames stay for those who read and who roll back, also when the disk has no room for a checkpoint.
     #[inline]
-    pub(crate) fn check_space(&self) -> Result<(), StoreError> {
+    pub(crate) fn check_space(&self, purpose: Purpose) -> Result<(), StoreError> {
+        match self.has_space(purpose) {
+            true => Ok(()),
+            false => self.make_space(purpose),
+        }
+    }
+
+    /// Whether a page may be changed just now.
+    #[inline]
+    pub(crate) fn has_space(&self, purpose: Purpose) -> bool {
         let dirty = self.pool.dirty_count();
-        if dirty <= self.pool.dirty_full_max() { Ok(()) } else { self.make_space(dirty) }
+        dirty <= self.pool.dirty_full_max() && self.checkpointer.room.is_enough(dirty, purpose)
     }
 
     #[cold]
-    fn make_space(&self, dirty: u32) -> Result<(), StoreError> {
+    fn make_space(&self, purpose: Purpose) -> Result<(), StoreError> {
+        // What recovery repeats had its room.
+        if self.log.get().is_some() && !self.checkpointer.room.is_enough(self.pool.dirty_count(), purpose) {
+            self.find_room(purpose)?;
+        }
+        let dirty = self.pool.dirty_count();
+        if dirty <= self.pool.dirty_full_max() {
+            return Ok(());
+        }
         let is_full = self.checkpointer.is_full();
         if is_full && self.options.background_threads {
             return Err(StoreError::DiskFull { what: DATA }); // The upkeep thread tries again and again.

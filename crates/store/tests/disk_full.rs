@@ -76,21 +76,35 @@ fn all(store: &Store, tree: &Tree) -> Rows {
     rows
 }
 
-/// Writes rows until so many in a row were refused. Answers how many were.
+/// Rows that are there before the disk is full.
+const OLD: u32 = 1_000;
+
+/// Writes new rows until many in a row were refused. Answers how many were written.
 fn fill(store: &Store, tree: &Tree, rows: &mut Rows, round: u32) -> u32 {
-    let mut refused = 0;
-    for number in 0..6_000 {
-        if put(store, tree, number % 1_500, round + number / 1_500) {
-            rows.insert(key(number % 1_500).to_vec(), value(number % 1_500, round + number / 1_500));
-            assert_eq!(refused, 0, "a small row fits where a small one did not");
+    let (mut written, mut refused) = (0, 0);
+    for number in OLD..100_000 {
+        if put(store, tree, number, round) {
+            rows.insert(key(number).to_vec(), value(number, round));
+            (written, refused) = (written + 1, 0);
         } else {
             refused += 1;
             if refused > 50 {
-                break;
+                return written;
             }
         }
     }
-    refused
+    panic!("the disk is never full")
+}
+
+/// Deletes one row; false if there is no room.
+fn delete(store: &Store, tree: &Tree, number: u32) -> bool {
+    let mut txn = store.begin();
+    match txn.delete(tree, &key(number), NOWAIT) {
+        Ok(_) => {}
+        Err(WriteError::Store(error)) if is_full(&error) => return false,
+        Err(error) => panic!("{error}"),
+    }
+    txn.commit().map(|position| store.sync_to(position.unwrap()).unwrap()).is_ok()
 }
 
 #[test]
@@ -100,16 +114,24 @@ fn without_room_for_the_log_or_the_data_file_the_rest_goes_on() {
         let mut world = SimWorld::new(room);
         let (store, tree) = open(&world);
         let mut rows = Rows::new();
-        for number in 0..1_000 {
+        for number in 0..OLD {
             assert!(put(&store, &tree, number, 0));
             rows.insert(key(number).to_vec(), value(number, 0));
         }
         store.checkpoint_now().unwrap();
         for round in 1..4 {
             leave_room(&world, room, false);
-            let refused = fill(&store, &tree, &mut rows, round * 10);
-            // Later on there are spare segments and free blocks enough.
-            assert!(refused > 0 || round > 1, "room {room} round {round}");
+            let written = fill(&store, &tree, &mut rows, round * 10);
+            // Rows that are there can be changed: their pages' old blocks are given back.
+            let changed =
+                (0..OLD).filter(|&number| put(&store, &tree, number, round * 10 + 1)).collect::<Vec<_>>();
+            rows.extend(changed.iter().map(|&number| (key(number).to_vec(), value(number, round * 10 + 1))));
+            assert_eq!(
+                store.status().is_full,
+                1,
+                "room {room} round {round}, {written} rows, {} changed",
+                changed.len()
+            );
             assert!(store.stopped().is_none(), "{:?}", store.stopped());
             assert_eq!(all(&store, &tree), rows, "room {room} round {round}");
             if round == 2 {
@@ -144,7 +166,7 @@ fn a_transaction_that_finds_no_room_can_be_rolled_back() {
     let world = SimWorld::new(3);
     let (store, tree) = open(&world);
     let mut rows = Rows::new();
-    for number in 0..1_000 {
+    for number in 0..OLD {
         assert!(put(&store, &tree, number, 0));
         rows.insert(key(number).to_vec(), value(number, 0));
     }
@@ -163,16 +185,16 @@ fn a_transaction_that_finds_no_room_can_be_rolled_back() {
     assert!(changed > 50, "{changed}");
     // Reads go on, the statement can be taken back, and the transaction.
     assert_eq!(all(&store, &tree), rows);
-    large.put(&tree, &key(changed), b"x", NOWAIT).unwrap_err();
+    assert_eq!(store.status().is_full, 1);
     large.rollback_to(&savepoint).unwrap();
     large.rollback().unwrap();
     assert_eq!(all(&store, &tree), rows);
-    assert!(is_full(&store.checkpoint_now().unwrap_err()));
-    assert_eq!(store.status().is_full, 1);
-    // What was given up is not in the way of the next.
+    // All changed pages have their blocks, again and again.
     let blocks = store.status().file_blocks;
-    for _ in 0..20 {
-        assert!(is_full(&store.checkpoint_now().unwrap_err()));
+    for round in 0..20 {
+        store.checkpoint_now().unwrap();
+        assert!(put(&store, &tree, round, 7), "{round}");
+        rows.insert(key(round).to_vec(), value(round, 7));
     }
     assert_eq!(store.status().file_blocks, blocks);
     world.disk().plan(Faults::default());
@@ -221,4 +243,56 @@ fn a_checkpoint_that_is_given_up_anywhere_loses_nothing() {
         store.check().unwrap();
     }
     assert!(given_up > 15, "{given_up}");
+}
+
+#[test]
+fn deletions_and_drops_make_room_on_a_disk_that_is_full() {
+    for room in [0, 30 << 10, 50 << 10, 700 << 10] {
+        let world = SimWorld::new(room);
+        let (store, tree) = open(&world);
+        let mut txn = store.begin();
+        let other = txn.create_tree().unwrap();
+        txn.commit().unwrap();
+        let other = store.tree(other).unwrap();
+        let mut rows = Rows::new();
+        for number in 0..OLD {
+            assert!(put(&store, &tree, number, 0) && put(&store, &other, number, 0));
+            rows.insert(key(number).to_vec(), value(number, 0));
+        }
+        leave_room(&world, room, false);
+        fill(&store, &tree, &mut rows, 1);
+        let full = rows.len();
+        // One by one, and all of them.
+        for number in 0..OLD {
+            assert!(delete(&store, &tree, number), "room {room}: {number}");
+            rows.remove(&key(number)[..]);
+        }
+        assert_eq!(all(&store, &tree), rows);
+        let written = fill(&store, &tree, &mut rows, 2);
+        assert!(rows.len() + 100 > full, "room {room}: {} of {full} rows, {written}", rows.len());
+        // A tree at once, and what takes its place.
+        let mut txn = store.begin();
+        txn.set_removes(true);
+        txn.drop_tree(other.id(), NOWAIT).unwrap();
+        txn.create_tree().unwrap();
+        txn.commit().unwrap();
+        while store.purge_tick().unwrap() {}
+        store.checkpoint_now().unwrap();
+        let end = OLD + u32::try_from(full).unwrap();
+        let more = (end..end + OLD / 2).filter(|&number| put(&store, &tree, number, 3)).count();
+        assert_eq!(more, OLD as usize / 2, "room {room}");
+        rows.extend((end..end + OLD / 2).map(|number| (key(number).to_vec(), value(number, 3))));
+        fill(&store, &tree, &mut rows, 4);
+        let was = world.disk().used_bytes(false);
+        drop((store, tree, other));
+        let world = world.crash();
+        world.disk().plan(Faults {
+            space_bytes_max: Some(was.max(world.disk().used_bytes(false))),
+            ..Faults::default()
+        });
+        assert_eq!(check_files(world.env(), Path::new(FOLDER)).unwrap().damages, [], "room {room}");
+        let (store, tree) = open(&world);
+        assert_eq!(all(&store, &tree), rows, "room {room}");
+        store.check().unwrap();
+    }
 }

@@ -27,6 +27,30 @@ pub(crate) const LAYERS: [Layer; 8] = [
     ("session", session::count),
 ];
 
+/// Leaves free blocks in the data file: an operation that makes a page counts the page, not how the simulated disk makes its file longer.
+fn leave_free_blocks(store: &::store::Store) {
+    const PAGES: u32 = 1_000;
+    let mut txn = store.begin();
+    let tree = txn.create_tree().expect("create");
+    txn.commit().expect("commit");
+    let handle = store.tree(tree).expect("a tree");
+    for number in 0..PAGES {
+        // Two in a page.
+        for half in [0, 1] {
+            let mut txn = store.begin();
+            let key = (number * 2 + half).to_be_bytes();
+            txn.insert(&handle, &key, &[half as u8; 4_000], ::store::LockWait::Nowait).expect("insert");
+            txn.commit().expect("commit");
+        }
+    }
+    let mut txn = store.begin();
+    txn.drop_tree(tree, ::store::LockWait::Nowait).expect("drop");
+    txn.commit().expect("commit");
+    store.checkpoint_now().expect("checkpoint");
+    while store.purge_tick().expect("purge") {}
+    store.checkpoint_now().expect("checkpoint");
+}
+
 /// Runs the operations of a layer; says first which features the processor has.
 pub(crate) fn count(layer: &str, counter: &mut Counter) {
     println!("{}", crate::valgrind::features());

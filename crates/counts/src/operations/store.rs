@@ -28,6 +28,7 @@ fn fill(store: &Store) -> Tree {
 pub(crate) fn count(counter: &mut Counter) {
     let world = SimWorld::new(1);
     let store = fixture::open_store(&world);
+    super::leave_free_blocks(&store);
     let tree = fill(&store);
     reads(counter, &store, &tree);
     writes(counter, &store, &tree);

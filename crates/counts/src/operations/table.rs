@@ -53,6 +53,7 @@ fn key(id: u32, table: &Table) -> Vec<u8> {
 
 pub(crate) fn count(counter: &mut Counter) {
     let store = fixture::open_store(&SimWorld::new(2));
+    super::leave_free_blocks(&store);
     let table = fixture::create(&store, fixture::parse_table(CREATE));
     let mut transaction = store.begin();
     let mut scratch = RowScratch::default();

@@ -137,6 +137,7 @@ fn drop_orphans(store: &Store, catalog: &Catalog) -> std::result::Result<(), Sto
     let mut owned: Vec<u64> = catalog.base_tables().flat_map(|entry| trees_of(&entry.definition)).collect();
     owned.sort_unstable();
     let mut transaction = store.begin();
+    transaction.set_removes(true);
     for tree in store.tree_ids() {
         if tree.0 >= TreeId::FIRST_FREE.0 && owned.binary_search(&tree.0).is_err() {
             match transaction.drop_tree(tree, store::LockWait::Nowait) {
@@ -289,6 +290,7 @@ impl Change<'_> {
     /// # Errors
     /// The store's.
     pub(super) fn delete(&mut self, table: &TableDefinition) -> Result<()> {
+        self.transaction.set_removes(true);
         self.drop_trees(&trees_of(table))?;
         if table.kind == TableKind::Base {
             self.definitions.dictionary.delete_table(&mut self.transaction, table.id).map_err(write_error)?;

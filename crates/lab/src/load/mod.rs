@@ -389,7 +389,18 @@ fn task(load: &crate::scenario::Load, thread: usize, threads: usize, seed: u64) 
 
 fn add(total: &mut Seen, seen: Seen) {
     let Seen {
-        operations, latency, by_second, service, lag, arrivals, skips, tally, cpu_ns, run_queue_ns, wall_ns, ..
+        operations,
+        latency,
+        by_second,
+        service,
+        lag,
+        arrivals,
+        skips,
+        tally,
+        cpu_ns,
+        run_queue_ns,
+        wall_ns,
+        ..
     } = seen;
     total.operations += operations;
     total.latency.add(&latency);

@@ -29,6 +29,7 @@ use crate::read::ScanRange;
 use crate::store::{Inner, ReadView, Store, log_failed, meta_root, meta_value};
 use crate::sync::atomic::Ordering;
 use crate::trees::{Tree, TreeState};
+use crate::upkeep::room::{LARGE, Purpose};
 use std::marker::PhantomData;
 use std::sync::Arc;
 use write::{Change, Done};
@@ -40,6 +41,9 @@ pub struct Transaction {
     work: Work,
     interrupt: Option<Arc<Interrupt>>,
 }
+
+/// Who finds the log without room for his commit has it shortened so often: a checkpoint that ran already may have begun too early.
+const LOG_ROOM_ATTEMPTS: u32 = 2;
 
 /// What a transaction has done so far. Apart from its store, so that one can be borrowed beside the other.
 #[derive(Debug)]
@@ -53,12 +57,16 @@ pub(crate) struct Work {
     holds: Holds,
     log: OpLog,
     change_count: u64,
+    /// Changes and locks so far.
+    touched: u64,
     /// It deleted records or dropped trees: purge has to look through its undo.
     deletes: bool,
     /// A statement could not be taken back: it can only be rolled back as a whole.
     is_broken: bool,
     /// Recovery repeats what the log already holds.
     replays: bool,
+    /// What it changes pages for.
+    purpose: Purpose,
     /// Whose it is: a number of the caller's own.
     owner: u64,
     /// Scans lock the intervals they walk.
@@ -115,9 +123,11 @@ impl Transaction {
             holds: Holds::default(),
             log: OpLog::default(),
             change_count: 0,
+            touched: 0,
             deletes: false,
             is_broken: false,
             replays: false,
+            purpose: Purpose::Any,
             owner: 0,
             locks_ranges: false,
             first_updater: None,
@@ -169,6 +179,12 @@ impl Transaction {
     /// Lets this interrupt end the transaction's lock waits.
     pub fn set_interrupt(&mut self, interrupt: Option<Arc<Interrupt>>) {
         self.interrupt = interrupt;
+    }
+
+    /// Its changes take away more than they add, from now on or not any more: they may use the room that is kept back on a disk
+    /// that is full. Deletions and locks do so anyway.
+    pub fn set_removes(&mut self, removes: bool) {
+        self.work.purpose = if removes { Purpose::Remove } else { Purpose::Any };
     }
 
     /// Says whose transaction it is, for lists of transactions and locks: a number of the caller's own. Before the first write
@@ -638,7 +654,7 @@ impl Transaction {
         let inner = &*store.inner;
         let meta = inner.meta();
         inner.check_writable()?;
-        inner.check_space()?;
+        inner.check_space(work.purpose)?;
         let root = inner.with_room(|| {
             // One step for a checkpoint: the root page and what the tree of trees says of it.
             let inside = inner.gate.enter();
@@ -770,6 +786,7 @@ impl Transaction {
         if let Err(error) = undone {
             return Err(inner.stop(&format!("transaction {id} could not be rolled back: {error}")));
         }
+        self.work.end_touching(inner);
         let inside = inner.gate.enter();
         inner.slots.disown(self.work.slot);
         inner.txns.roll_back(id);
@@ -844,7 +861,12 @@ impl Transaction {
                 }
                 // Nobody waits for the disk inside the gate.
                 drop(inside);
-                let prepared = self.work.prepare_commit(inner);
+                let mut prepared = self.work.prepare_commit(inner);
+                for _ in 0..LOG_ROOM_ATTEMPTS {
+                    if matches!(prepared, Err(StoreError::DiskFull { .. })) && inner.shorten_log() {
+                        prepared = self.work.prepare_commit(inner);
+                    }
+                }
                 inside = inner.gate.enter();
                 if let Err(error) = prepared {
                     break Err(error);
@@ -872,6 +894,7 @@ impl Transaction {
         self.work.id = TxnId(0);
         inner.locks.release_all(id, &inner.slots.get(self.work.slot).locks);
         inner.slots.release(self.work.slot);
+        self.work.end_touching(inner);
         inner.counters.commits.increment();
         if let (Some(position), None) = (position, replayed) {
             inner.charge_log(position);
@@ -889,6 +912,22 @@ impl Transaction {
 }
 
 impl Work {
+    /// Counts a change or a lock, and tells when they are many.
+    #[inline]
+    fn touch(&mut self, inner: &Inner) {
+        self.touched += 1;
+        if self.touched == LARGE {
+            inner.checkpointer.room.begin_large();
+        }
+    }
+
+    /// The transaction has no changes to take back any more.
+    fn end_touching(&mut self, inner: &Inner) {
+        if std::mem::take(&mut self.touched) >= LARGE {
+            inner.checkpointer.room.end_large();
+        }
+    }
+
     /// Moves what waits for the log there.
     #[cold]
     fn move_log_out(&mut self, inner: &Inner) -> Result<(), StoreError> {

@@ -43,6 +43,7 @@ pub(crate) fn undo_until(
             env::blocking::around(|| inner.undo.copy(at, &mut copy))?;
         }
         let entry = undo::read(&copy, 0)?;
+        inner.find_room_to_restore()?;
         let restored = inner.with_room_at_last(|| {
             let _inside = inner.gate.enter();
             if planted::is(Plant::ForgetUndo) && entry.key.len() % 5 == 0 {

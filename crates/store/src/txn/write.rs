@@ -17,6 +17,7 @@ use crate::planted::{self, Plant};
 use crate::store::Inner;
 use crate::sync::atomic::Ordering;
 use crate::trees::{Tree, TreeState};
+use crate::upkeep::room::Purpose;
 use std::sync::Arc;
 
 /// A difference is logged instead of the value if it saves at least this much.
@@ -83,7 +84,8 @@ impl Transaction {
         self.begin_write()?;
         let inner = &*self.store.inner;
         inner.check_writable()?;
-        inner.check_space()?;
+        let removes = matches!(change, Change::Delete | Change::Lock(_));
+        inner.check_space(if removes { Purpose::Remove } else { self.work.purpose })?;
         inner.undo.make_room()?;
         if self.work.log.bytes_in_memory() > inner.options.txn_log_memory_bytes {
             inner.wait_for_log()?;
@@ -109,6 +111,7 @@ impl Transaction {
                 Step::Done(done) => {
                     if done == Done::Changed {
                         inner.count(change);
+                        work.touch(inner);
                         self.work.deletes |= matches!(change, Change::Delete);
                         if !matches!(change, Change::Lock(_)) {
                             self.work.change_count += 1;

@@ -12,9 +12,9 @@
 //! The file stays short: blocks are given out from its start, a file more than half of which is free
 //! ([`State::blocks_wanted`]) has the blocks behind that bound moved to its start, some at each checkpoint, and is cut.
 //!
-//! Before step 2 the file is made long enough. If the disk has no room, there or later, the checkpoint is given up: the last
-//! superblock counts on, pages written so far keep their new blocks, and the next attempt goes on from there
-//! (`docs/decisions/disk-full.md`).
+//! The file has blocks for all changed pages before they are changed (`room`). If the disk has no room for what was not foreseen the
+//! checkpoint is given up: the last superblock counts on, pages written so far keep their new blocks, and the next attempt goes on
+//! from there (`docs/decisions/disk-full.md`).
 //!
 //! Invariants:
 //! 1. No block that the last durable superblock leads to is written.
@@ -23,6 +23,7 @@
 
 use super::pressure::{Pressure, Progress};
 use super::recover::DATA;
+use super::room::{Purpose, Room, map_blocks};
 use super::superblock::Superblock;
 use super::undo_list::UndoList;
 use crate::error::StoreError;
@@ -51,7 +52,7 @@ pub(crate) const CHAIN_BYTES: usize = BODY_BYTES - 8;
 
 #[derive(Debug)]
 pub(crate) struct Checkpointer {
-    file: Arc<dyn File>,
+    pub(super) file: Arc<dyn File>,
     state: Mutex<State>,
     /// Position of the last durable checkpoint.
     position: AtomicU64,
@@ -69,6 +70,7 @@ pub(crate) struct Checkpointer {
     is_hurried: AtomicBool,
     pub(crate) figures: Figures,
     pub(crate) pressure: Pressure,
+    pub(crate) room: Arc<Room>,
 }
 
 /// For SHOW STATUS.
@@ -92,8 +94,7 @@ pub(crate) struct Figures {
 pub(crate) struct State {
     pub(crate) number: u64,
     pub(crate) blocks: Blocks,
-    /// The file's length.
-    pub(crate) file_blocks: u32,
+    pub(crate) room: Arc<Room>,
     /// Free blocks that a file of any length may have.
     pub(crate) spare_blocks: u32,
     /// Checkpoints in a row that could not move anything although the file is too long.
@@ -130,7 +131,7 @@ pub(super) struct Cut {
     pub(super) undone: Option<u64>,
 }
 
-fn write_failed(error: &std::io::Error) -> StoreError {
+pub(super) fn write_failed(error: &std::io::Error) -> StoreError {
     StoreError::Stopped { why: format!("writing the data file failed: {error}").into() }
 }
 
@@ -141,9 +142,9 @@ fn fresh_failed(error: &std::io::Error) -> StoreError {
 
 impl Figures {
     fn note(&self, state: &State) {
-        self.file_blocks.store(u64::from(state.file_blocks), Ordering::Relaxed);
+        self.file_blocks.store(u64::from(state.room.file_blocks()), Ordering::Relaxed);
         self.used_blocks.store(u64::from(state.blocks.used_count()), Ordering::Relaxed);
-        let too_long = state.file_blocks > state.blocks_wanted() && state.idle_moves < IDLE_MOVES_MAX;
+        let too_long = state.room.file_blocks() > state.blocks_wanted() && state.idle_moves < IDLE_MOVES_MAX;
         self.too_long.store(u64::from(too_long), Ordering::Relaxed);
     }
 }
@@ -155,6 +156,7 @@ impl Checkpointer {
         figures.note(&state);
         Checkpointer {
             file,
+            room: Arc::clone(&state.room),
             state: Mutex::new(state),
             position: AtomicU64::new(position.0),
             replayed: AtomicU64::new(position.0),
@@ -207,29 +209,9 @@ impl Checkpointer {
     }
 
     /// Writes a block that the last superblock does not lead to.
-    fn write_fresh(&self, state: &mut State, number: u32, block: &Block) -> Result<(), StoreError> {
-        self.file
-            .write_at(u64::from(number) * PAGE_BYTES as u64, block)
-            .map_err(|error| fresh_failed(&error))?;
-        state.file_blocks = state.file_blocks.max(number + 1);
-        Ok(())
-    }
-
-    /// Makes the file so long that so many blocks can be written.
-    fn reserve(&self, state: &mut State, wanted: u32) -> Result<(), StoreError> {
-        let missing = wanted.saturating_sub(state.blocks.free_before(state.file_blocks));
-        if missing == 0 {
-            return Ok(());
-        }
-        let end = u64::from(state.file_blocks) * PAGE_BYTES as u64;
-        let grown = self.file.allocate(end, u64::from(missing) * PAGE_BYTES as u64);
-        if let Err(error) = grown {
-            // A part may have been had, and is needed more elsewhere. If it cannot be given back, it is used later.
-            let _given_back = self.file.set_len(end);
-            return Err(fresh_failed(&error));
-        }
-        state.file_blocks += missing;
-        Ok(())
+    fn write_fresh(&self, number: u32, block: &Block) -> Result<(), StoreError> {
+        let written = self.file.write_at(u64::from(number) * PAGE_BYTES as u64, block);
+        written.map_err(|error| fresh_failed(&error))
     }
 
     fn sync(&self) -> Result<(), StoreError> {
@@ -238,7 +220,7 @@ impl Checkpointer {
 }
 
 /// The log failed in the middle of a checkpoint: it has stopped, and so does the store.
-fn stops(error: &LogError) -> StoreError {
+pub(super) fn stops(error: &LogError) -> StoreError {
     StoreError::Stopped { why: error.to_string().into() }
 }
 
@@ -272,7 +254,7 @@ impl<'c> ChainWriter<'c> {
                 let next = state.allocate()?;
                 self.blocks.push(next);
                 let last = self.blocks.len() - 2;
-                self.write_piece(state, last, next)?;
+                self.write_piece(last, next)?;
             }
             let (now, later) = bytes.split_at(bytes.len().min(CHAIN_BYTES - self.piece.len()));
             self.piece.extend_from_slice(now);
@@ -281,7 +263,7 @@ impl<'c> ChainWriter<'c> {
         Ok(())
     }
 
-    fn write_piece(&mut self, state: &mut State, index: usize, next: u32) -> Result<(), StoreError> {
+    fn write_piece(&mut self, index: usize, next: u32) -> Result<(), StoreError> {
         let number = self.blocks[index];
         let body = &mut self.block[FRAME_HEADER_BYTES..];
         body[..4].copy_from_slice(&next.to_le_bytes());
@@ -290,7 +272,7 @@ impl<'c> ChainWriter<'c> {
         body[8 + self.piece.len()..].fill(0);
         image::seal(&mut self.block, self.kind, u64::from(number), self.checkpoint);
         self.piece.clear();
-        self.checkpointer.write_fresh(state, number, &self.block)
+        self.checkpointer.write_fresh(number, &self.block)
     }
 }
 
@@ -382,11 +364,19 @@ impl State {
     }
 
     fn allocate(&mut self) -> Result<u32, StoreError> {
-        self.blocks.allocate().ok_or(StoreError::Limit("blocks of the data file"))
+        let block = self.blocks.allocate().ok_or(StoreError::Limit("blocks of the data file"))?;
+        self.room.given_out(block);
+        Ok(block)
+    }
+
+    fn free_one(&mut self, block: u32) {
+        if self.blocks.free(block) {
+            self.room.given_back();
+        }
     }
 
     pub(super) fn free(&mut self, blocks: &[u32]) {
-        blocks.iter().for_each(|&block| self.blocks.free(block));
+        blocks.iter().for_each(|&block| self.free_one(block));
     }
 }
 
@@ -413,10 +403,17 @@ impl Inner {
         figures.runs.store(0, Ordering::Relaxed);
         self.checkpointer.is_hurried.store(false, Ordering::Relaxed);
         let is_full = matches!(result, Err(StoreError::DiskFull { .. }));
+        let result = if is_full { self.measure_room(&state).and(result) } else { result };
         self.checkpointer.is_full.store(is_full, Ordering::Relaxed);
         self.checkpointer.is_asked.store(false, Ordering::Relaxed);
         self.checkpointer.ended.store(self.env.clock.now().nanos, Ordering::Relaxed);
         if is_full { result } else { result.map_err(|error| self.stop(&error.to_string())) }
+    }
+
+    /// What a checkpoint that was given up left of the file is looked at.
+    fn measure_room(&self, state: &State) -> Result<(), StoreError> {
+        let measured = state.room.measure(&*self.checkpointer.file, &state.blocks);
+        measured.map_err(|error| write_failed(&error))
     }
 
     /// Waits until at most so many pages are changed and not written, or the checkpoint that runs ends. False if none runs. Outside
@@ -525,6 +522,7 @@ impl Inner {
 
         state.number = number;
         state.blocks.keep();
+        state.room.count(&state.blocks, cut.page_end, cut.records.len());
         state.changed_maps.clear();
         self.pool.reuse(&std::mem::take(&mut state.freed_pages));
         self.cut_file(state);
@@ -538,23 +536,23 @@ impl Inner {
 
     /// Writes the pages that were changed before the cut, and takes those that were freed out of the map.
     fn write_pages(&self, state: &mut State, number: u64, cut: &Cut, paced: bool) -> Result<(), StoreError> {
-        let maps = (cut.page_end as usize).div_ceil(MAP_PAGES);
-        let lists = maps + (maps * 4).div_ceil(CHAIN_BYTES) + 1;
-        self.checkpointer.reserve(state, cut.dirty_pages + u32::try_from(lists).unwrap_or(u32::MAX / 2))?;
+        // Most of it is there. If not, it is said before anything is written.
+        let wanted = cut.dirty_pages + map_blocks(cut.page_end);
+        state.room.grow(&*self.checkpointer.file, wanted).map_err(|error| fresh_failed(&error))?;
         let mut block: Box<Block> = zero_block();
         let mut pace = Pace::begin(self, paced, cut.dirty_pages);
         let mut write_page = |state: &mut State, page: PageId, body: &Body| -> Result<(), StoreError> {
             let fresh = state.allocate()?;
             image::seal_page(&mut block, body, page.0, number);
-            if let Err(error) = self.checkpointer.write_fresh(state, fresh, &block) {
-                state.blocks.free(fresh);
+            if let Err(error) = self.checkpointer.write_fresh(fresh, &block) {
+                state.free_one(fresh);
                 return Err(error);
             }
             self.counters.pages_written.increment();
             let old = self.pool.set_block(page, fresh);
             state.changed_maps.insert(page.0 as usize / MAP_PAGES);
             if old != 0 {
-                state.blocks.free(old);
+                state.free_one(old);
             }
             if old != 0 && planted::is(Plant::FreeEarly) {
                 state.blocks.forget_kept(old);
@@ -597,7 +595,7 @@ impl Inner {
         for page in self.pool.take_freed(cut.epoch) {
             let old = self.pool.forget(page);
             if old != 0 {
-                state.blocks.free(old);
+                state.free_one(old);
                 state.changed_maps.insert(page.0 as usize / MAP_PAGES);
             }
             state.freed_pages.push(page);
@@ -609,7 +607,7 @@ impl Inner {
     fn move_blocks(&self, state: &mut State) -> Result<(), StoreError> {
         let wanted = state.blocks_wanted();
         let (mut block, mut moved) = (zero_block(), 0);
-        for from in (wanted..state.file_blocks).rev() {
+        for from in (wanted..state.room.file_blocks()).rev() {
             if moved == MOVED_BLOCKS_MAX {
                 break;
             }
@@ -628,38 +626,39 @@ impl Inner {
             }
             let to = state.allocate()?;
             if to >= wanted {
-                state.blocks.free(to);
+                state.free_one(to);
                 break;
             }
-            let written = self.pool.move_page(page, from, to, || {
-                self.checkpointer.write_fresh(state, to, &block).map(|()| moved += 1)
-            });
+            let written = self
+                .pool
+                .move_page(page, from, to, || self.checkpointer.write_fresh(to, &block).map(|()| moved += 1));
             match written {
                 Ok(true) => {
-                    state.blocks.free(from);
+                    state.free_one(from);
                     state.changed_maps.insert(page.0 as usize / MAP_PAGES);
                 }
-                Ok(false) => state.blocks.free(to),
+                Ok(false) => state.free_one(to),
                 Err(error) => {
-                    state.blocks.free(to);
+                    state.free_one(to);
                     return Err(error);
                 }
             }
         }
-        state.idle_moves = if moved == 0 && state.file_blocks > wanted { state.idle_moves + 1 } else { 0 };
+        state.idle_moves =
+            if moved == 0 && state.room.file_blocks() > wanted { state.idle_moves + 1 } else { 0 };
         self.checkpointer.figures.moved_blocks.fetch_add(u64::from(moved), Ordering::Relaxed);
         Ok(())
     }
 
     /// Gives free blocks at the end of a file that is too long back to the system.
     fn cut_file(&self, state: &mut State) {
+        if state.room.file_blocks() <= state.blocks_wanted() {
+            return;
+        }
+        let wanted = state.room.wanted(self.pool.dirty_count(), Purpose::Any);
         let end = state.blocks.used_end();
-        if state.file_blocks > state.blocks_wanted() && end < state.file_blocks {
-            // A file that cannot be cut keeps its length.
-            if self.checkpointer.file.set_len(u64::from(end) * PAGE_BYTES as u64).is_ok() {
-                state.file_blocks = end;
-                state.idle_moves = 0;
-            }
+        if state.room.cut(&*self.checkpointer.file, &state.blocks, end, wanted) {
+            state.idle_moves = 0;
         }
     }
 
@@ -679,13 +678,13 @@ impl Inner {
                 place.copy_from_slice(&entry_block.to_le_bytes());
             }
             image::seal(&mut block, Kind::Map, u64::from(fresh), number);
-            if let Err(error) = self.checkpointer.write_fresh(state, fresh, &block) {
-                state.blocks.free(fresh);
+            if let Err(error) = self.checkpointer.write_fresh(fresh, &block) {
+                state.free_one(fresh);
                 return Err(error);
             }
             let old = std::mem::replace(&mut state.map_blocks[map], fresh);
             if old != 0 {
-                state.blocks.free(old);
+                state.free_one(old);
             }
         }
         Ok(())
@@ -707,7 +706,7 @@ impl Inner {
         let mut chain = ChainWriter::begin(&self.checkpointer, state, kind, number)?;
         let written = fill(&mut chain, state).and_then(|()| {
             let last = chain.blocks.len() - 1;
-            chain.write_piece(state, last, 0)
+            chain.write_piece(last, 0)
         });
         match written {
             Ok(()) => Ok(Chain { blocks: chain.blocks, bytes: chain.bytes }),

@@ -17,6 +17,7 @@ use crate::error::StoreError;
 use crate::ids::{TreeId, TxnId};
 use crate::pager::Fault;
 use crate::store::{Inner, meta_root, meta_value};
+use crate::upkeep::room::Purpose;
 
 /// What a passage counts for, beside entries of undo looked at: a tick of purge makes a few, then it looks after the rest.
 pub(super) const ENTRIES_PER_PASSAGE: usize = 512;
@@ -38,7 +39,7 @@ impl Inner {
                 return Ok(true);
             }
             budget = budget.saturating_sub(ENTRIES_PER_PASSAGE);
-            self.check_space()?;
+            self.check_space(Purpose::Remove)?;
             if self.with_room(|| self.forget_some(&tree.0.to_be_bytes(), None))? {
                 self.purge.waiting.lock().retain(|&waiting| waiting != tree);
             }

@@ -7,6 +7,7 @@ mod forget;
 pub(crate) mod pressure;
 pub(crate) mod purge;
 pub(crate) mod recover;
+pub(crate) mod room;
 pub(crate) mod superblock;
 mod undo_image;
 mod undo_list;

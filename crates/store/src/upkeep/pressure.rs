@@ -166,6 +166,11 @@ impl Inner {
         end.saturating_sub(self.checkpointer.position().0)
     }
 
+    /// As [`Inner::log_kept`], now.
+    pub(crate) fn log_kept_now(&self) -> u64 {
+        self.log.get().map_or(0, |log| self.log_kept(log.end_lsn().0))
+    }
+
     /// A commit ends at this position of the log.
     #[inline]
     pub(crate) fn charge_log(&self, end: Csn) {

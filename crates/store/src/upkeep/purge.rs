@@ -17,6 +17,7 @@ use crate::sync::Mutex;
 use crate::sync::atomic::{AtomicU64, Ordering};
 use crate::upkeep::ages::Ages;
 use crate::upkeep::forget::ENTRIES_PER_PASSAGE;
+use crate::upkeep::room::Purpose;
 
 /// Undo entries a commit looks at for others.
 const ENTRIES_PER_COMMIT: usize = 64;
@@ -162,11 +163,10 @@ impl Inner {
                 },
             };
             if let Some((tree, key)) = found {
-                let fits = self.pool.dirty_count() <= self.pool.dirty_full_max();
-                if !waits && (!fits || tree == TreeId::META) {
+                if !waits && (!self.has_space(Purpose::Remove) || tree == TreeId::META) {
                     return Ok(false);
                 }
-                self.check_space()?;
+                self.check_space(Purpose::Remove)?;
                 if tree == TreeId::META {
                     if !self.with_room(|| self.forget_some(&key, Some(end.txn)))? {
                         *budget = budget.saturating_sub(ENTRIES_PER_PASSAGE);
@@ -219,12 +219,18 @@ impl Inner {
         Ok(tree::wants_merge(leaf.body()))
     }
 
+    /// Whether a checkpoint would have blocks for more changed pages.
+    fn has_blocks(&self) -> bool {
+        let dirty = self.pool.dirty_count();
+        !self.checkpointer.is_full() && self.checkpointer.room.is_enough(dirty, Purpose::Remove)
+    }
+
     /// Merges a leaf from which something was taken, if it wants to be, and the nodes above that become too empty by that.
     /// Outside the gate, no latch held.
     pub(crate) fn tidy_up(&self, root: Root, key: &[u8], mut wanted: Merge) {
         let mut level = 0;
         let mut reads = 0;
-        while wanted != Merge::No && !self.checkpointer.is_full() && level < LEVELS_MAX {
+        while wanted != Merge::No && self.has_blocks() && level < LEVELS_MAX {
             let merged = {
                 let _inside = self.gate.enter();
                 root.merge(&self.pool, key, level, wanted)

@@ -11,6 +11,7 @@
 
 use super::check::{Damage, check_files};
 use super::checkpoint::{CHAIN_BYTES, Checkpointer, MAP_PAGES, State, zero_block};
+use super::room::Room;
 use super::superblock::{FORMAT, Found, Superblock, WRITTEN_BYTES};
 use super::undo_image::UndoImage;
 use super::undo_list::UndoList;
@@ -92,7 +93,7 @@ pub(crate) fn open(env: &Env, path: &Path, options: Options) -> Result<(Inner, O
         let state = State {
             number: 0,
             blocks: Blocks::new(),
-            file_blocks: FIRST_BLOCK,
+            room: Arc::new(Room::new(FIRST_BLOCK, &Blocks::new(), pool.arena().frame_count())),
             spare_blocks,
             idle_moves: 0,
             map_blocks: Vec::new(),
@@ -157,10 +158,13 @@ fn at_checkpoint(parts: Parts<'_>, superblock: Superblock, damaged: Option<u32>)
     }
     pool.restore_map(&pages);
     let file_bytes = file.len().map_err(io("measuring the data file"))?;
+    let file_blocks = u32::try_from(file_bytes / PAGE_BYTES as u64).unwrap_or(u32::MAX);
+    let room = Room::new(file_blocks, &blocks, pool.arena().frame_count());
+    room.count(&blocks, superblock.page_end, undo_image.records.len());
     let state = State {
         number: superblock.checkpoint,
         blocks,
-        file_blocks: u32::try_from(file_bytes / PAGE_BYTES as u64).unwrap_or(u32::MAX),
+        room: Arc::new(room),
         spare_blocks,
         idle_moves: 0,
         map_blocks,
@@ -215,6 +219,11 @@ pub(crate) fn replay_log(store: &Store, path: &Path) -> Result<(), OpenError> {
         let position = Csn(commit.position.0);
         repeat(store, &mut replay, &commit)?;
         inner.checkpointer.set_replayed(position);
+    }
+    if !replay.make_ready(&inner.options.log).map_err(failed)? {
+        // The disk is full. A checkpoint has its room, and needs no segment before it.
+        inner.checkpoint()?;
+        replay.retire_below(Lsn(inner.checkpointer.position().0)).map_err(failed)?;
     }
     let log = replay.into_log(&inner.options.log).map_err(failed)?;
     let _ = inner.log.set(log);

@@ -15,6 +15,8 @@ use crate::pager::frame::PAGE_BYTES;
 const MAGIC: &[u8; 8] = b"INVARDB\0";
 /// Grows with every change of the file's layout that an older program would misread.
 pub(crate) const FORMAT: u32 = 3;
+/// No program writes a format beyond this: a number that large is damage.
+const FORMAT_MAX: u32 = 1_000;
 const BYTES: usize = 72;
 /// What is written: one sector-aligned piece.
 pub(crate) const WRITTEN_BYTES: usize = 4096;
@@ -81,7 +83,8 @@ impl Superblock {
         }
         let format = u32_at(8);
         if format > FORMAT {
-            return if u32_at(BYTES) == format { Found::Newer(format) } else { Found::Torn };
+            let is_meant = u32_at(BYTES) == format && format <= FORMAT_MAX;
+            return if is_meant { Found::Newer(format) } else { Found::Torn };
         }
         Found::Whole(Superblock {
             checkpoint: u64_at(16),
@@ -114,6 +117,9 @@ mod tests {
         assert_eq!(Superblock::decode(&newer), Found::Torn, "a flipped bit");
         newer[BYTES..BYTES + 4].copy_from_slice(&9u32.to_le_bytes());
         assert_eq!(Superblock::decode(&newer), Found::Newer(9));
+        newer[10] ^= 1;
+        newer[BYTES + 2] ^= 1;
+        assert_eq!(Superblock::decode(&newer), Found::Torn, "the same bit flipped twice");
         assert_eq!(Superblock::decode(&[0; WRITTEN_BYTES]), Found::Torn);
     }
 }

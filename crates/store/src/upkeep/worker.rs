@@ -13,7 +13,7 @@ use std::time::Duration;
 /// How long it sleeps when there was nothing to do.
 const IDLE: Duration = Duration::from_millis(50);
 /// How long after a checkpoint without room, or without effect on a full log, the next one is tried.
-const FULL_RETRY: Duration = Duration::from_secs(1);
+pub(super) const FULL_RETRY: Duration = Duration::from_secs(1);
 /// How long after a checkpoint the next one goes on shortening the file.
 const SHRINK_PAUSE: Duration = Duration::from_secs(1);
 
@@ -106,6 +106,7 @@ impl Inner {
     }
 
     fn keep_up_a_while(&self) -> Result<bool, StoreError> {
+        self.grow_ahead()?;
         if self.checkpoint_is_due() {
             self.checkpoint_at(true)?;
         }
@@ -122,6 +123,10 @@ impl Inner {
         let since = self.env.clock.now().since(self.checkpointer.ended());
         if self.checkpointer.is_full() {
             return since > FULL_RETRY;
+        }
+        // What was removed meanwhile is room for others only then.
+        if self.checkpointer.room.is_refused() && log_bytes > 0 && since > FULL_RETRY {
+            return true;
         }
         let is_quiet = pages * PAGE_BYTES as u64 * 8 <= self.options.checkpoint_dirty_bytes;
         dirty

@@ -634,6 +634,31 @@ impl Log {
         Ok(())
     }
 
+    /// Removes the segments that are ready, except one: the disk has no room for something else. False if there were none.
+    ///
+    /// # Errors
+    /// The log has stopped, or stops now.
+    pub(crate) fn give_up_spares(&self) -> Result<bool, LogError> {
+        let shared = &*self.shared;
+        let _making = shared.making.lock();
+        let count = {
+            let mut tail = shared.tail.lock();
+            let count = tail.ready.saturating_sub(1);
+            tail.ready -= count;
+            count
+        };
+        let spares = {
+            let mut io = shared.io.lock();
+            let left = io.spares.len() - count;
+            io.spares.split_off(left)
+        };
+        for spare in &spares {
+            segment::remove(&*shared.folder, spare).map_err(|error| shared.stop(&error))?;
+            shared.counts.file_bytes.fetch_sub(shared.segment_file_bytes, Ordering::Relaxed);
+        }
+        Ok(!spares.is_empty())
+    }
+
     /// Makes everything durable and ends the threads. A log that is dropped instead leaves what a crash would.
     ///
     /// # Errors
@@ -655,6 +680,9 @@ impl Drop for Log {
     }
 }
 
+/// The next segment is made when so large a part of this one is used: early, so that a disk that fills up meanwhile leaves the log two
+/// segments to take turns with.
+const PREPARED_AT: u64 = 8;
 const SPARES_MAX: usize = super::SPARE_SEGMENTS_MAX;
 
 impl Shared {
@@ -881,7 +909,7 @@ impl Shared {
         let ready = tail.ready;
         drop(tail);
         let used = self.written.load(Ordering::Relaxed).saturating_sub(io.segment.start);
-        if ready == 0 && used > (io.segment.end - io.segment.start) / 2 {
+        if ready == 0 && used > (io.segment.end - io.segment.start) / PREPARED_AT {
             self.preparer.wanted.store(true, Ordering::SeqCst);
             self.preparer.sleeper.wake();
         }

@@ -226,6 +226,40 @@ impl Replay {
         Log::start(self.folder, options, salt_seed, next, segments, self.spares, self.chains)
     }
 
+    /// Makes the file that [`Replay::into_log`] needs. False if there is none and the disk has no room for one.
+    ///
+    /// # Errors
+    /// `Io`.
+    pub(crate) fn make_ready(&mut self, options: &LogOptions) -> Result<bool, LogError> {
+        let file_bytes = segment::clamp_segment_bytes(options.segment_bytes);
+        self.spares = segment::usable_spares(&*self.folder, std::mem::take(&mut self.spares), file_bytes)?;
+        if self.spares.is_empty() {
+            match segment::make_spare(&*self.folder, file_bytes) {
+                Ok(spare) => self.spares.push(spare),
+                Err(LogError::Io { source, .. }) if env::disk::is_full(&source) => return Ok(false),
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(true)
+    }
+
+    /// Makes spares of the segments before a durable checkpoint, which nobody reads again.
+    ///
+    /// # Errors
+    /// `Io`.
+    pub(crate) fn retire_below(&mut self, checkpoint: Lsn) -> Result<(), LogError> {
+        self.chains.retain(|chain| chain.commit.is_none_or(|commit| commit > checkpoint.0));
+        let keep_from = self.chains.iter().map(|chain| chain.first).fold(checkpoint.0, u64::min);
+        let count = self.files.iter().take_while(|(segment, _)| segment.end <= keep_from).count();
+        let count = count.min(self.files.len() - 1);
+        for (segment, _) in self.files.drain(..count) {
+            self.spares.push(segment::retire(&*self.folder, &segment)?);
+        }
+        self.current = self.files.len() - 1;
+        // Before a spare gets a new header its old name must be gone for good.
+        self.folder.sync().map_err(|error| io_failed("syncing the folder of the log".to_owned(), error))
+    }
+
     /// The record that continues the chain in the current segment: right behind the one before, or on the next block.
     fn next_record(&mut self) -> Result<Option<Header>, LogError> {
         let (segment, _) = self.files[self.current];

@@ -67,6 +67,39 @@ fn what_was_appended_comes_back_in_order_across_segments_and_lives() {
 }
 
 #[test]
+fn on_a_full_disk_a_log_goes_on_in_a_segment_that_a_checkpoint_let_go() {
+    let world = SimWorld::new(9);
+    let env = world.env();
+    let log = Log::create(env, folder(env), &small()).unwrap();
+    let mut number = 0;
+    while segment::list(&*folder(env)).unwrap().numbers.len() < 3 {
+        let position = log.append(&payload(number, 900), |_| ()).unwrap();
+        log.flush_inline(position).unwrap();
+        number += 1;
+    }
+    let end = log.end_lsn();
+    drop(log);
+    let world = world.crash();
+    let env = world.env();
+    let max = world.disk().used_bytes(false);
+    world.disk().plan(Faults { space_bytes_max: Some(max), ..Faults::default() });
+    let (commits, mut replay) = read_all(env, Lsn::FIRST).unwrap();
+    assert_eq!(commits.len() as u64, number);
+    assert!(!replay.make_ready(&small()).unwrap(), "no spare, no room");
+    replay.retire_below(commits[0].position).unwrap();
+    assert!(!replay.make_ready(&small()).unwrap(), "the first segment has commits after that");
+    replay.retire_below(end).unwrap();
+    assert!(replay.make_ready(&small()).unwrap());
+    let log = replay.into_log(&small()).unwrap();
+    let position = log.append(b"more", |_| ()).unwrap();
+    log.flush_inline(position).unwrap();
+    drop(log);
+    let (commits, _) = read_all(world.crash().env(), end).unwrap();
+    assert_eq!(commits.len(), 1);
+    assert_eq!(commits[0].payload, b"more");
+}
+
+#[test]
 fn each_policy_acknowledges_when_it_says() {
     let world = SimWorld::new(2);
     let env = world.env();
