@@ -69,15 +69,13 @@ impl Blocks {
         Some(block)
     }
 
-    /// True if it may be given out at once.
-    pub(crate) fn free(&mut self, block: u32) -> bool {
+    pub(crate) fn free(&mut self, block: u32) {
         assert!(block >= FIRST_BLOCK);
         let (word, bit) = (block as usize / 64, 1u64 << (block % 64));
         assert!(self.used[word] & bit != 0, "block {block} freed twice");
         self.used[word] &= !bit;
         self.used_count -= 1;
         self.first_word = self.first_word.min(word);
-        self.kept[word] & bit == 0
     }
 
     /// Forgets that the last durable superblock leads to a block: a planted bug.

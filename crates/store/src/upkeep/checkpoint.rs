@@ -370,9 +370,8 @@ impl State {
     }
 
     fn free_one(&mut self, block: u32) {
-        if self.blocks.free(block) {
-            self.room.given_back();
-        }
+        self.blocks.free(block);
+        self.room.given_back();
     }
 
     pub(super) fn free(&mut self, blocks: &[u32]) {
@@ -606,6 +605,9 @@ impl Inner {
     /// Moves blocks from the end of a file that is too long to its start. Their pages stay as they are.
     fn move_blocks(&self, state: &mut State) -> Result<(), StoreError> {
         let wanted = state.blocks_wanted();
+        if !state.room.is_enough(self.pool.dirty_count(), Purpose::Any) {
+            return Ok(()); // What is free now is needed for other things.
+        }
         let (mut block, mut moved) = (zero_block(), 0);
         for from in (wanted..state.room.file_blocks()).rev() {
             if moved == MOVED_BLOCKS_MAX {

@@ -6,8 +6,9 @@
 //! removes: so DELETE, DROP TABLE and purge make room on a disk that has none.
 //!
 //! Invariants:
-//! 1. `free` blocks of the first `file_blocks` may be given out: neither the state being written nor the last durable one leads to them.
-//! 2. The file is at least `file_blocks` long, unless the disk refused a checkpoint's write: then `file_blocks` is measured anew when that ends.
+//! 1. `free` blocks of the first `file_blocks` may be given out: the state being written does not lead to them, and the last durable one neither, or
+//!    only until the checkpoint that runs ends. That has what it needs beforehand, so pages that are changed meanwhile may count on these.
+//! 2. The file is at least `file_blocks` long. Both are found anew when a checkpoint was given up.
 //!
 //! What a rollback changes again, and the undo of large transactions that a checkpoint saves, is not counted beforehand. On a full disk a large
 //! transaction therefore gets what room there is once. Still a checkpoint may find none, and is given up (`docs/decisions/disk-full.md`).
@@ -53,7 +54,7 @@ pub(crate) enum Purpose {
     Any,
     /// To take away more than is added.
     Remove,
-    /// To take changes back. A checkpoint amid that writes some undo anew, about as much as pages.
+    /// To take changes back. A checkpoint amid that writes some undo anew: about as much as pages, where room is short.
     Restore,
 }
 
@@ -128,7 +129,7 @@ impl Room {
         let beside = match purpose {
             Purpose::Any => self.kept_back(),
             Purpose::Remove => self.kept_back() / SLACK_SHARE,
-            Purpose::Restore => dirty,
+            Purpose::Restore => dirty.min(self.kept_back()),
         };
         dirty.saturating_add(self.lists.load(Ordering::Relaxed)).saturating_add(beside)
     }
@@ -161,7 +162,7 @@ impl Room {
         self.free.fetch_sub(1, Ordering::Relaxed);
     }
 
-    /// A block may be given out again.
+    /// A block may be given out again, now or when the checkpoint that runs ends.
     pub(crate) fn given_back(&self) {
         self.free.fetch_add(1, Ordering::Relaxed);
     }
@@ -333,11 +334,11 @@ mod tests {
         assert_eq!(file.len().unwrap(), u64::from(room.file_blocks()) * PAGE_BYTES as u64);
         assert!(room.is_enough(10, Purpose::Any) && !room.is_enough(11, Purpose::Any));
         assert!(room.is_enough(16, Purpose::Remove) && !room.is_enough(17, Purpose::Remove));
-        assert!(room.is_enough(9, Purpose::Restore) && !room.is_enough(10, Purpose::Restore));
+        assert!(room.is_enough(10, Purpose::Restore) && !room.is_enough(11, Purpose::Restore));
         let given = blocks.allocate().unwrap();
         room.given_out(given);
         assert!(!room.is_enough(10, Purpose::Any));
-        assert!(blocks.free(given));
+        blocks.free(given);
         room.given_back();
         assert!(room.is_enough(10, Purpose::Any));
         // A little at a time, not one by one; what there is if there is not more.
