@@ -711,10 +711,14 @@ fn engine_status_tells_of_waits_and_the_last_deadlock() {
         "LATEST DETECTED DEADLOCK",
         "UPDATE t SET v = 1 WHERE id = 2",
         "UPDATE t SET v = 2 WHERE id = 1",
+        "*** (1) HOLDS THE LOCK(S):\nRECORD LOCKS index PRIMARY of table `golden_status`.`t`",
         "*** WE ROLL BACK TRANSACTION (2)",
     ] {
         assert!(told.contains(wanted), "{wanted} is not told in {told}");
     }
+    // Who waits for row 2 and holds row 1 is told first, then who has them the other way round.
+    let keys: Vec<&str> = told.lines().filter(|line| line.starts_with("key ")).collect();
+    assert_eq!(keys, ["key 1", "key 2", "key 2", "key 1"], "{told}");
     drop((watcher, one));
     server.stop();
 }

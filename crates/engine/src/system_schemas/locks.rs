@@ -558,27 +558,29 @@ fn push_title(title: &str, text: &mut String) {
 }
 
 fn push_lock(places: &HashMap<TreeId, Place>, waiter: &LockWaiter, text: &mut String) {
-    let mode = wanted_mode(waiter);
-    match places.get(&waiter.tree) {
-        Some(place) => {
-            let _ = writeln!(
-                text,
-                "RECORD LOCKS index {} of table `{}`.`{}` trx id {} lock_mode {mode} waiting\nkey {}",
-                place.index_name(),
-                place.schema(),
-                place.name(),
-                waiter.txn,
-                place.target(&wanted(waiter)),
-            );
-        }
-        None => {
-            let _ = writeln!(
-                text,
-                "RECORD LOCKS of tree {} trx id {} lock_mode {mode} waiting",
-                waiter.tree, waiter.txn
-            );
-        }
-    }
+    let mode = format!(" lock_mode {} waiting", wanted_mode(waiter));
+    push_record(places, waiter, waiter.txn, &mode, text);
+}
+
+/// The record that somebody waits for, as a lock of `txn`.
+fn push_record(
+    places: &HashMap<TreeId, Place>,
+    waiter: &LockWaiter,
+    txn: TxnId,
+    mode: &str,
+    text: &mut String,
+) {
+    let _ = match places.get(&waiter.tree) {
+        Some(place) => writeln!(
+            text,
+            "RECORD LOCKS index {} of table `{}`.`{}` trx id {txn}{mode}\nkey {}",
+            place.index_name(),
+            place.schema(),
+            place.name(),
+            place.target(&wanted(waiter)),
+        ),
+        None => writeln!(text, "RECORD LOCKS of tree {} trx id {txn}{mode}", waiter.tree),
+    };
 }
 
 fn push_deadlock(core: &Core, places: &HashMap<TreeId, Place>, deadlock: &Deadlock, text: &mut String) {
@@ -595,7 +597,8 @@ fn push_deadlock(core: &Core, places: &HashMap<TreeId, Place>, deadlock: &Deadlo
         let _ = writeln!(text, "{}", String::from_utf8_lossy(&written));
     }
     let mut victim = 0;
-    for (number, member) in (1..).zip(members) {
+    let before = members.iter().cycle().skip(members.len() - 1);
+    for ((number, member), before) in (1..).zip(&members).zip(before) {
         let waiter = &member.waiter;
         if waiter.txn == deadlock.victim {
             victim = number;
@@ -604,6 +607,9 @@ fn push_deadlock(core: &Core, places: &HashMap<TreeId, Place>, deadlock: &Deadlo
         let _ = writeln!(text, "undo log entries {}", waiter.change_count);
         let _ = writeln!(text, "MySQL thread id {}", waiter.owner);
         let _ = writeln!(text, "{}", query_text(&member.description));
+        // What the one before in the circle waits for: held, or waited for since earlier.
+        let _ = writeln!(text, "*** ({number}) HOLDS THE LOCK(S):");
+        push_record(places, &before.waiter, waiter.txn, "", text);
         let _ = writeln!(text, "*** ({number}) WAITING FOR THIS LOCK TO BE GRANTED:");
         push_lock(places, waiter, text);
     }

@@ -171,9 +171,14 @@ impl LikePattern {
                 at += bytes;
             }
         });
+        let is_malformed = collation.charset().validate(pattern).is_err();
+        if is_malformed {
+            // Searching by bytes needs whole characters, and pieces of some could become one where an escape is taken out.
+            literal.clear();
+            prefix_bytes = None;
+        }
         let shape = match (leading_any, trailing_any) {
-            // Searching by bytes needs whole characters.
-            _ if general || collation.charset().validate(&literal).is_err() => Shape::General,
+            _ if general || is_malformed => Shape::General,
             (false, false) => Shape::Exact,
             (false, true) => Shape::Prefix,
             (true, false) => Shape::Suffix,

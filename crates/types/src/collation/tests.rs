@@ -219,6 +219,17 @@ fn pair() -> impl Strategy<Value = (Vec<u8>, Vec<u8>)> {
     prop_oneof![1 => (text(), text()), 3 => edited]
 }
 
+#[test]
+fn an_escape_amid_a_malformed_pattern_makes_no_character() {
+    let pattern = b"\xF0\x9F\x98\\\x80a";
+    let id = CollationId::from_name("utf8mb4_general_ci").unwrap();
+    let prepared = LikePattern::new(id, pattern, Some(u32::from('\\')));
+    let text = "😀a".as_bytes();
+    assert_eq!(prepared.matches(text), id.like(text, pattern, Some(u32::from('\\'))));
+    assert_eq!(prepared.matches_start("😀".as_bytes()), Some(prepared.matches(text)));
+    assert_eq!(prepared.literal_prefix().0, b"");
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(4000))]
 
