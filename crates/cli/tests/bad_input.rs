@@ -726,3 +726,19 @@ fn storms_of_connections_and_wrong_passwords_pass() {
     harness::connect(&server.options()).expect("there is room again");
     server.stop();
 }
+
+/// What is asked for and cannot be had is said at the start, not left out.
+#[test]
+fn an_error_log_that_cannot_be_written_keeps_the_server_from_starting() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let log = folder.path().join("missing/error.log");
+    let out = std::process::Command::new(env!("CARGO_BIN_EXE_invar"))
+        .args(["serve", "--port=0", "--skip-networking", "--data-dir"])
+        .arg(folder.path().join("data"))
+        .arg(format!("--log-error={}", log.display()))
+        .output()
+        .expect("it runs");
+    let said = String::from_utf8_lossy(&out.stderr);
+    assert!(!out.status.success(), "{said}");
+    assert!(said.contains("Could not open file") && said.contains("missing/error.log"), "{said}");
+}

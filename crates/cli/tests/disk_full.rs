@@ -52,6 +52,7 @@ fn statements_fail_while_the_files_cannot_grow_and_nothing_is_lost() {
     let mut root = server.root();
     run(&mut root, "CREATE DATABASE d").unwrap();
     run(&mut root, "CREATE TABLE d.t (id INT PRIMARY KEY, s VARBINARY(1000))").unwrap();
+    run(&mut root, "CREATE TABLE d.small (id INT)").unwrap();
     limit_files(&server, FILE_BYTES_MAX);
 
     let mut acknowledged = 0;
@@ -69,6 +70,24 @@ fn statements_fail_while_the_files_cannot_grow_and_nothing_is_lost() {
     assert!(insert(&mut root, acknowledged).is_err());
     run(&mut root, "ROLLBACK").unwrap();
     assert_eq!(count(&mut server.root()), acknowledged);
+
+    // What goes makes room for others, also while nothing can grow.
+    run(&mut root, "DROP TABLE d.small").unwrap();
+    acknowledged -= ROWS;
+    assert_eq!(
+        run(&mut root, &format!("DELETE FROM d.t WHERE id >= {acknowledged}")).unwrap(),
+        u64::from(ROWS)
+    );
+    let fits = (0..100).any(|_| {
+        let inserted = insert(&mut root, acknowledged).is_ok();
+        if !inserted {
+            std::thread::sleep(Duration::from_millis(100)); // Until purge and a checkpoint have been.
+        }
+        inserted
+    });
+    assert!(fits, "{acknowledged} rows");
+    acknowledged += ROWS;
+    assert_eq!(count(&mut root), acknowledged);
 
     limit_files(&server, "unlimited");
     for _ in 0..300 {

@@ -134,6 +134,10 @@ impl Engine {
             ..Options::default()
         };
         let store = Store::open(env, &options.data_folder, store_options).map_err(StartError::Store)?;
+        // It may lie in the data folder, which is there only now.
+        crate::error_log::check().map_err(|error| {
+            StartError::Option(format!("Could not open file '{error_log}' for error logging: {error}"))
+        })?;
         let hears = env.clone();
         store.on_damage(Box::new(move |error| crate::error_log::error(&hears, &damage_text(error))));
         let definitions = Definitions::open(&store, crate::system_schemas::schemas())

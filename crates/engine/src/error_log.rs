@@ -18,6 +18,14 @@ pub fn open(env: &Env, path: &Path) {
     file.set_path(path);
 }
 
+/// Whether the file given can be written to.
+///
+/// # Errors
+/// Why not.
+pub fn check() -> std::io::Result<()> {
+    FILE.get().map_or(Ok(()), LogFile::check)
+}
+
 /// Something to know.
 pub fn note(env: &Env, text: &str) {
     write(env, "System", text);

@@ -95,6 +95,18 @@ impl LogFile {
         }
     }
 
+    /// Whether the file can be opened. For a log that begins without a header.
+    ///
+    /// # Errors
+    /// Why not.
+    pub fn check(&self) -> std::io::Result<()> {
+        let mut state = self.state.lock();
+        if state.open.is_none() {
+            state.open = Some(self.open(&state.path)?);
+        }
+        Ok(())
+    }
+
     fn open(&self, path: &Path) -> std::io::Result<Open> {
         let wrong =
             || std::io::Error::new(std::io::ErrorKind::InvalidInput, "a log file needs a folder and a name");
