@@ -207,13 +207,13 @@ pub struct Status {
     pub versions_merged: u64,
     /// Now: pages of all trees.
     pub page_count: u64,
-    /// Now: blocks of the data file.
+    /// Blocks of the data file, after the last checkpoint.
     pub file_blocks: u64,
     /// Now: of them, those that the data or the last checkpoint need.
     pub used_blocks: u64,
     /// Blocks moved to the start of the data file, to shorten it.
     pub moved_blocks: u64,
-    /// Now: 1 while the disk has no room for a checkpoint.
+    /// Now: 1 while the disk has no room for a checkpoint, or for pages that somebody wants to change.
     pub is_full: u64,
     /// Now: 1 while a checkpoint is under way.
     pub checkpoint_runs: u64,
@@ -634,13 +634,15 @@ impl Inner {
     #[inline]
     pub(crate) fn has_space(&self, purpose: Purpose) -> bool {
         let dirty = self.pool.dirty_count();
-        dirty <= self.pool.dirty_full_max() && self.checkpointer.room.is_enough(dirty, purpose)
+        dirty <= self.pool.dirty_full_max() && self.has_blocks(purpose)
     }
 
     #[cold]
     fn make_space(&self, purpose: Purpose) -> Result<(), StoreError> {
-        // What recovery repeats had its room.
-        if self.log.get().is_some() && !self.checkpointer.room.is_enough(self.pool.dirty_count(), purpose) {
+        if self.log.get().is_none() {
+            // Recovery repeats what had its room, though some of it by a checkpoint that did not end: it makes one amid, too.
+            self.find_room_if_any(purpose)?;
+        } else if !self.has_blocks(purpose) {
             self.find_room(purpose)?;
         }
         let dirty = self.pool.dirty_count();

@@ -214,6 +214,7 @@ impl Change<'_> {
     /// # Errors
     /// The store's.
     pub(super) fn drop_trees(&mut self, trees: &[u64]) -> Result<()> {
+        self.transaction.set_removes(true);
         for &tree in trees {
             match self.transaction.drop_tree(TreeId(tree), store::LockWait::Nowait) {
                 Ok(()) => {}
@@ -290,7 +291,6 @@ impl Change<'_> {
     /// # Errors
     /// The store's.
     pub(super) fn delete(&mut self, table: &TableDefinition) -> Result<()> {
-        self.transaction.set_removes(true);
         self.drop_trees(&trees_of(table))?;
         if table.kind == TableKind::Base {
             self.definitions.dictionary.delete_table(&mut self.transaction, table.id).map_err(write_error)?;

@@ -320,7 +320,6 @@ pub fn truncate_table(context: &mut Context<'_>, name: &ast::ObjectName<'_>) -> 
         check_no_children(&change.catalog, &entry.definition)?;
     }
     let mut table = (*entry.definition).clone();
-    change.transaction.set_removes(true);
     change.drop_trees(&trees_of(&table))?;
     table.rows_tree = TreeNumber(0);
     table.large_values_tree = TreeNumber(0);

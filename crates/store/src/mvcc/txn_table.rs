@@ -620,7 +620,10 @@ mod tests {
                 scope.spawn(move || {
                     let mut id = 7 + turn;
                     while table.horizon() <= count {
-                        let done = begun.load(Ordering::SeqCst).max(1);
+                        let done = begun.load(Ordering::SeqCst);
+                        if done == 0 {
+                            continue; // None has begun yet.
+                        }
                         id = (id * 48_271 + 11) % done + 1;
                         let at = snapshot.load(Ordering::SeqCst);
                         let found = table.commit_number(TxnId(id)).unwrap();

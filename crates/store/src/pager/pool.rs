@@ -60,6 +60,8 @@ pub(crate) struct Pool {
     copies_wanted: AtomicBool,
     /// Old contents for the running checkpoint (invariant 2).
     copies: Mutex<Vec<(PageId, Box<Body>)>>,
+    /// Of them, those of pages without a block: such a page takes one for its copy and one for itself.
+    new_copies: AtomicU32,
     numbers: Mutex<PageNumbers>,
     free_frames: Mutex<Vec<u32>>,
     /// Frames from here on were never used.
@@ -133,6 +135,7 @@ impl Pool {
             epoch: AtomicU64::new(1),
             copies_wanted: AtomicBool::new(false),
             copies: Mutex::default(),
+            new_copies: AtomicU32::new(0),
             numbers: Mutex::new(PageNumbers { next: 1, reusable: Vec::new(), freed: Vec::new() }),
             free_frames: Mutex::default(),
             fresh_frame: AtomicU32::new(0),
@@ -158,6 +161,12 @@ impl Pool {
 
     pub(crate) fn dirty_count(&self) -> u32 {
         self.dirty_count.load(Ordering::Relaxed)
+    }
+
+    /// Blocks that pages as they are now will take.
+    #[inline]
+    pub(crate) fn blocks_due(&self) -> u32 {
+        self.dirty_count() + self.new_copies.load(Ordering::Relaxed)
     }
 
     /// Changes may make so many pages dirty before a checkpoint has to come: the other frames are for readers and rollbacks.
@@ -284,8 +293,12 @@ impl Pool {
             self.dirty_count.fetch_add(1, Ordering::Relaxed);
         } else if self.copies_wanted.load(Ordering::Relaxed) {
             assert!(dirty < epoch);
-            let copy = Box::new(*guard.body());
-            self.copies.lock().push((PageId(guard.page_id()), copy));
+            let (page, copy) = (PageId(guard.page_id()), Box::new(*guard.body()));
+            let mut copies = self.copies.lock();
+            if self.table.get(page).is_some_and(|entry| entry.block() == 0) {
+                self.new_copies.fetch_add(1, Ordering::Relaxed);
+            }
+            copies.push((page, copy));
         }
         guard.set_dirty_epoch(epoch);
     }
@@ -515,7 +528,7 @@ impl Pool {
     /// Begins the next epoch and returns the one that ended. From now on until [`Pool::end_copies`] old contents are kept.
     /// Alone in the gate only.
     pub(crate) fn begin_epoch(&self) -> u64 {
-        self.copies.lock().clear(); // Of a checkpoint that was given up, by a change that was under way then.
+        drop(self.take_copies()); // Of a checkpoint that was given up, by a change that was under way then.
         self.copies_wanted.store(true, Ordering::Relaxed);
         self.epoch.fetch_add(1, Ordering::Relaxed)
     }
@@ -523,7 +536,7 @@ impl Pool {
     /// Old contents are no longer needed: the checkpoint has them, or was given up.
     pub(crate) fn end_copies(&self) {
         self.copies_wanted.store(false, Ordering::Relaxed);
-        self.copies.lock().clear();
+        drop(self.take_copies());
     }
 
     /// Frames from 0 up to here were ever used.
@@ -591,7 +604,9 @@ impl Pool {
 
     /// Takes the kept old contents.
     pub(crate) fn take_copies(&self) -> Vec<(PageId, Box<Body>)> {
-        std::mem::take(&mut *self.copies.lock())
+        let mut copies = self.copies.lock();
+        self.new_copies.store(0, Ordering::Relaxed);
+        std::mem::take(&mut *copies)
     }
 
     /// Which page is in a frame, if it was changed. It may change at once.

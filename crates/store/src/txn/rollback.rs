@@ -11,6 +11,7 @@ use crate::planted::{self, Plant};
 use crate::store::{Inner, meta_root, meta_value};
 use crate::sync::atomic::Ordering;
 use crate::trees::Tree;
+use crate::upkeep::room::Purpose;
 
 /// The version of a record that nobody sees any other version of.
 const SEEN_BY_ALL: Version = Version { stamp: 0, undo: undo::NONE };
@@ -43,7 +44,7 @@ pub(crate) fn undo_until(
             env::blocking::around(|| inner.undo.copy(at, &mut copy))?;
         }
         let entry = undo::read(&copy, 0)?;
-        inner.find_room_to_restore()?;
+        inner.find_room_if_any(Purpose::Restore)?;
         let restored = inner.with_room_at_last(|| {
             let _inside = inner.gate.enter();
             if planted::is(Plant::ForgetUndo) && entry.key.len() % 5 == 0 {

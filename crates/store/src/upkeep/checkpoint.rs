@@ -357,7 +357,7 @@ pub(crate) fn zero_block() -> Box<Block> {
 }
 
 impl State {
-    /// How long the file may be: half as long again as what is in use, and a little, so that the next checkpoint finds room.
+    /// How long the file may be: half as long again as what is in use, and a little.
     fn blocks_wanted(&self) -> u32 {
         let used = self.blocks.used_count();
         used.saturating_add(used / 2).saturating_add(self.spare_blocks)
@@ -485,7 +485,7 @@ impl Inner {
         let undo = undo?;
         let written = self
             .write_pages(state, number, &cut, paced)
-            .and_then(|()| self.move_blocks(state))
+            .and_then(|()| self.move_blocks(state, &cut))
             .and_then(|()| self.write_maps(state, number, &cut))
             .and_then(|()| self.write_directory(state, number));
         let directory = match written {
@@ -521,7 +521,8 @@ impl Inner {
 
         state.number = number;
         state.blocks.keep();
-        state.room.count(&state.blocks, cut.page_end, cut.records.len());
+        let undo = state.undo_blocks.len() + state.undo_list.block_count();
+        state.room.count(&state.blocks, cut.page_end, cut.records.len(), undo);
         state.changed_maps.clear();
         self.pool.reuse(&std::mem::take(&mut state.freed_pages));
         self.cut_file(state);
@@ -536,8 +537,9 @@ impl Inner {
     /// Writes the pages that were changed before the cut, and takes those that were freed out of the map.
     fn write_pages(&self, state: &mut State, number: u64, cut: &Cut, paced: bool) -> Result<(), StoreError> {
         // Most of it is there. If not, it is said before anything is written.
-        let wanted = cut.dirty_pages + map_blocks(cut.page_end);
-        state.room.grow(&*self.checkpointer.file, wanted).map_err(|error| fresh_failed(&error))?;
+        if !self.grow_to(cut.dirty_pages + map_blocks(cut.page_end))? {
+            return Err(StoreError::DiskFull { what: DATA });
+        }
         let mut block: Box<Block> = zero_block();
         let mut pace = Pace::begin(self, paced, cut.dirty_pages);
         let mut write_page = |state: &mut State, page: PageId, body: &Body| -> Result<(), StoreError> {
@@ -603,14 +605,14 @@ impl Inner {
     }
 
     /// Moves blocks from the end of a file that is too long to its start. Their pages stay as they are.
-    fn move_blocks(&self, state: &mut State) -> Result<(), StoreError> {
+    fn move_blocks(&self, state: &mut State, cut: &Cut) -> Result<(), StoreError> {
         let wanted = state.blocks_wanted();
-        if !state.room.is_enough(self.pool.dirty_count(), Purpose::Any) {
-            return Ok(()); // What is free now is needed for other things.
-        }
+        // Each move takes a block now and gives one back when this checkpoint ends; its own lists are still to be written.
+        let free = state.blocks.free_before(state.room.file_blocks());
+        let most = free.saturating_sub(map_blocks(cut.page_end)).min(MOVED_BLOCKS_MAX);
         let (mut block, mut moved) = (zero_block(), 0);
         for from in (wanted..state.room.file_blocks()).rev() {
-            if moved == MOVED_BLOCKS_MAX {
+            if moved == most {
                 break;
             }
             if !state.blocks.is_used(from) {
@@ -657,7 +659,7 @@ impl Inner {
         if state.room.file_blocks() <= state.blocks_wanted() {
             return;
         }
-        let wanted = state.room.wanted(self.pool.dirty_count(), Purpose::Any);
+        let wanted = state.room.wanted(self.pool.blocks_due(), Purpose::Any);
         let end = state.blocks.used_end();
         if state.room.cut(&*self.checkpointer.file, &state.blocks, end, wanted) {
             state.idle_moves = 0;

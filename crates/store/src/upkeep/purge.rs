@@ -126,8 +126,13 @@ impl Inner {
         self.txns.join(JOINED_PER_TICK, any_between);
         let mut more = false;
         if !self.checkpointer.is_full() {
-            more = self.purge_deletions(true, ENTRIES_PER_TICK)?;
-            more |= self.forget_waiting(ENTRIES_PER_TICK)?;
+            // Without room one of them may still do something, and so may what follows.
+            let unless_full = |outcome: Result<bool, StoreError>| match outcome {
+                Err(StoreError::DiskFull { .. }) => Ok(false),
+                outcome => outcome,
+            };
+            more = unless_full(self.purge_deletions(true, ENTRIES_PER_TICK))?;
+            more |= unless_full(self.forget_waiting(ENTRIES_PER_TICK))?;
         }
         self.undo.sweep(self.purge.bound(), SEGMENTS_PER_TICK);
         self.undo.close_removed();
@@ -166,7 +171,9 @@ impl Inner {
                 if !waits && (!self.has_space(Purpose::Remove) || tree == TreeId::META) {
                     return Ok(false);
                 }
-                self.check_space(Purpose::Remove)?;
+                if waits {
+                    self.check_space(Purpose::Remove)?;
+                }
                 if tree == TreeId::META {
                     if !self.with_room(|| self.forget_some(&key, Some(end.txn)))? {
                         *budget = budget.saturating_sub(ENTRIES_PER_PASSAGE);
@@ -219,10 +226,10 @@ impl Inner {
         Ok(tree::wants_merge(leaf.body()))
     }
 
-    /// Whether a checkpoint would have blocks for more changed pages.
-    fn has_blocks(&self) -> bool {
-        let dirty = self.pool.dirty_count();
-        !self.checkpointer.is_full() && self.checkpointer.room.is_enough(dirty, Purpose::Remove)
+    /// Whether the disk has none for a neighbour that is changed, too.
+    fn is_short_of_blocks(&self) -> bool {
+        let is_refused = self.checkpointer.room.is_refused() && !self.has_blocks(Purpose::Remove);
+        is_refused || self.checkpointer.is_full()
     }
 
     /// Merges a leaf from which something was taken, if it wants to be, and the nodes above that become too empty by that.
@@ -230,7 +237,7 @@ impl Inner {
     pub(crate) fn tidy_up(&self, root: Root, key: &[u8], mut wanted: Merge) {
         let mut level = 0;
         let mut reads = 0;
-        while wanted != Merge::No && self.has_blocks() && level < LEVELS_MAX {
+        while wanted != Merge::No && !self.is_short_of_blocks() && level < LEVELS_MAX {
             let merged = {
                 let _inside = self.gate.enter();
                 root.merge(&self.pool, key, level, wanted)

@@ -160,7 +160,8 @@ fn at_checkpoint(parts: Parts<'_>, superblock: Superblock, damaged: Option<u32>)
     let file_bytes = file.len().map_err(io("measuring the data file"))?;
     let file_blocks = u32::try_from(file_bytes / PAGE_BYTES as u64).unwrap_or(u32::MAX);
     let room = Room::new(file_blocks, &blocks, pool.arena().frame_count());
-    room.count(&blocks, superblock.page_end, undo_image.records.len());
+    let of_undo = undo_blocks.len() + undo_list.block_count();
+    room.count(&blocks, superblock.page_end, undo_image.records.len(), of_undo);
     let state = State {
         number: superblock.checkpoint,
         blocks,

@@ -10,8 +10,8 @@
 //!    only until the checkpoint that runs ends. That has what it needs beforehand, so pages that are changed meanwhile may count on these.
 //! 2. The file is at least `file_blocks` long. Both are found anew when a checkpoint was given up.
 //!
-//! What a rollback changes again, and the undo of large transactions that a checkpoint saves, is not counted beforehand. On a full disk a large
-//! transaction therefore gets what room there is once. Still a checkpoint may find none, and is given up (`docs/decisions/disk-full.md`).
+//! What a rollback changes again is not counted beforehand, and the undo that a checkpoint saves only by what the last one saved. On a full disk a large
+//! transaction therefore gets no checkpoint of its own. Still one may find no room, and is given up (`docs/decisions/disk-full.md`).
 
 use super::checkpoint::{CHAIN_BYTES, MAP_PAGES, stops, write_failed};
 use super::recover::DATA;
@@ -37,6 +37,9 @@ const GROWN_MAX: u32 = 1024;
 const TREE_BYTES: usize = 16;
 /// Blocks of lists beyond those that grow with pages and trees: the undo of small transactions, and a new part of the map.
 const LISTS_MIN: u32 = 3;
+
+/// Blocks that are had beforehand for the undo of transactions that run, at most: a large one's is saved once, and stays where it is.
+const UNDO_MAX: usize = 256;
 
 /// Blocks of the map of so many pages and of the list of these, at most.
 pub(super) fn map_blocks(page_end: u64) -> u32 {
@@ -167,10 +170,11 @@ impl Room {
         self.free.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Counts anew what is free; by the checkpoint. So many pages have numbers, and there are so many trees.
-    pub(crate) fn count(&self, blocks: &Blocks, page_end: u64, trees: usize) {
-        let heads = u32::try_from((trees * TREE_BYTES).div_ceil(CHAIN_BYTES)).unwrap_or(u32::MAX / 8);
-        let lists = map_blocks(page_end) + heads + LISTS_MIN;
+    /// Counts anew what is free; by the checkpoint. So many pages have numbers, there are so many trees, and so many blocks hold the undo
+    /// of those who ran: about as many as the next one will write.
+    pub(crate) fn count(&self, blocks: &Blocks, page_end: u64, trees: usize, undo: usize) {
+        let heads = (trees * TREE_BYTES).div_ceil(CHAIN_BYTES) + undo.min(UNDO_MAX);
+        let lists = map_blocks(page_end) + u32::try_from(heads).unwrap_or(u32::MAX / 8) + LISTS_MIN;
         let _growing = self.growing.lock();
         self.lists.store(lists, Ordering::Relaxed);
         let kept_back = (blocks.used_count() / 8).clamp(KEPT_BACK_MIN, self.kept_back_max);
@@ -197,21 +201,24 @@ impl Room {
         if missing == 0 {
             return Ok(());
         }
-        let (length, step) = (self.file_blocks(), missing.max(self.grown_by()));
-        let end = u64::from(length) * PAGE_BYTES as u64;
-        let mut grown = Err(std::io::ErrorKind::StorageFull.into());
-        // The step if there is room for it, else what is missing.
-        for blocks in [step, missing] {
-            grown = file.allocate(end, u64::from(blocks) * PAGE_BYTES as u64).map(|()| blocks);
-            if grown.is_ok() {
-                break;
+        let length = self.file_blocks();
+        let grow_by = |blocks: u32| {
+            let end = u64::from(length) * PAGE_BYTES as u64;
+            let grown = file.allocate(end, u64::from(blocks) * PAGE_BYTES as u64);
+            if grown.is_err() {
+                // A part may have been had, and is needed more elsewhere. If it cannot be given back, it is used later.
+                let _given_back = file.set_len(end);
             }
-            // A part may have been had, and is needed more elsewhere. If it cannot be given back, it is used later.
-            let _given_back = file.set_len(end);
-        }
+            grown.map(|()| blocks)
+        };
+        // A step if there is room for it, else what is missing.
+        let step = self.grown_by();
+        let grown =
+            if step > missing { grow_by(step).or_else(|_| grow_by(missing)) } else { grow_by(missing) };
         let blocks = grown?;
-        self.file_blocks.store(length + blocks, Ordering::Relaxed);
+        // In this order: who is given one of these blocks takes it off what is free.
         self.free.fetch_add(blocks, Ordering::Relaxed);
+        self.file_blocks.store(length + blocks, Ordering::Relaxed);
         Ok(())
     }
 
@@ -230,49 +237,66 @@ impl Room {
 }
 
 impl Inner {
-    /// Finds blocks for pages that are to be changed. Outside the gate, without a latch or a mutex.
+    /// Whether a page may be changed and the next checkpoint has its blocks.
+    #[inline]
+    pub(crate) fn has_blocks(&self, purpose: Purpose) -> bool {
+        self.checkpointer.room.is_enough(self.pool.blocks_due(), purpose)
+    }
+
+    /// Finds blocks for pages that are to be changed. Outside the gate, without a latch; who holds a mutex has it while a checkpoint is made.
     ///
     /// # Errors
     /// `DiskFull`: the disk has none, and the last checkpoint gave none back.
     #[cold]
     pub(crate) fn find_room(&self, purpose: Purpose) -> Result<(), StoreError> {
-        let room = &self.checkpointer.room;
-        let wanted = || room.wanted(self.pool.dirty_count().saturating_add(1), purpose);
-        if self.grow_to(wanted())? {
-            return Ok(());
+        let found = self.grow_or_give_back(purpose);
+        self.checkpointer.room.set_refused(!matches!(found, Ok(true)));
+        match found {
+            Ok(true) => Ok(()),
+            Ok(false) => Err(StoreError::DiskFull { what: DATA }),
+            Err(error) => Err(error),
         }
-        // A checkpoint gives back the blocks that its pages had before, and the log up to it. If that was of no use it is some time
-        // before the next, unless there are pages to write.
-        let is_tried =
-            room.is_refused() && self.env.clock.now().since(self.checkpointer.ended()) < FULL_RETRY;
-        let is_worth = !is_tried || self.pool.dirty_count() >= room.worth();
+    }
+
+    /// Has the file made longer, or a checkpoint made that gives blocks back. False if neither was of use.
+    fn grow_or_give_back(&self, purpose: Purpose) -> Result<bool, StoreError> {
+        let (room, is_full) = (&self.checkpointer.room, self.checkpointer.is_full());
+        let wanted = || room.wanted(self.pool.blocks_due().saturating_add(1), purpose);
+        // The upkeep thread asks a disk that had nothing again and again: not each statement does.
+        let is_asked = room.is_refused() && self.options.background_threads;
+        if !is_asked && self.grow_to(wanted())? {
+            return Ok(true);
+        }
         // Who changes more pages than the room there is, a checkpoint after another, may not find it again for taking all that back. Unless the
         // log gives it.
         let is_bounded = purpose == Purpose::Restore
             || room.large.load(Ordering::Relaxed) == 0
             || self.log_kept_now() > 2 * self.options.log.segment_bytes;
-        if is_worth && is_bounded {
-            self.make_room()?;
-            if self.grow_to(wanted())? {
-                return Ok(());
-            }
+        if !is_bounded {
+            self.checkpointer.ask();
+            return Ok(false);
         }
-        room.set_refused(true);
-        Err(StoreError::DiskFull { what: DATA })
+        // A checkpoint gives back the blocks that its pages had before, and the log up to it. If that was of no use it is some time
+        // before the next, unless there are pages to write.
+        let is_tried = (room.is_refused() || is_full)
+            && self.env.clock.now().since(self.checkpointer.ended()) < FULL_RETRY;
+        if is_tried && (is_full || self.pool.dirty_count() < room.worth()) {
+            return Ok(false);
+        }
+        self.make_room()?;
+        self.grow_to(wanted())
     }
 
-    /// Changes are taken back, and dirty more pages. If there is no room at all it goes on with what the pool has. Outside the gate, without a
-    /// latch or a mutex.
+    /// As [`Inner::find_room`], for who goes on with what the pool has if there is no room at all: recovery, and who takes changes back.
     ///
     /// # Errors
     /// The store has stopped, or stops.
     #[inline]
-    pub(crate) fn find_room_to_restore(&self) -> Result<(), StoreError> {
-        let is_enough = self.checkpointer.room.is_enough(self.pool.dirty_count(), Purpose::Restore);
-        if is_enough || self.log.get().is_none() || self.checkpointer.is_full() {
+    pub(crate) fn find_room_if_any(&self, purpose: Purpose) -> Result<(), StoreError> {
+        if self.has_blocks(purpose) {
             return Ok(());
         }
-        match self.find_room(Purpose::Restore) {
+        match self.find_room(purpose) {
             Err(StoreError::DiskFull { .. }) => Ok(()),
             found => found,
         }
@@ -288,28 +312,29 @@ impl Inner {
     /// Makes the file longer before writers need it, and asks again if the disk had no room.
     pub(super) fn grow_ahead(&self) -> Result<(), StoreError> {
         let room = &self.checkpointer.room;
-        if !self.grow_to(room.wanted_soon(self.pool.dirty_count()))? {
-            room.set_refused(true); // No failure yet: who needs it is told.
-        }
+        let grown = self.grow(room.wanted_soon(self.pool.blocks_due()))?;
+        room.set_refused(!grown && !self.has_blocks(Purpose::Any));
         Ok(())
     }
 
-    /// Gives the file so many free blocks. False if the disk has no room for them.
-    fn grow_to(&self, wanted: u32) -> Result<bool, StoreError> {
-        let (room, file) = (&self.checkpointer.room, &*self.checkpointer.file);
-        let is_full = |grown: &std::io::Result<()>| grown.as_ref().is_err_and(env::disk::is_full);
-        let mut grown = room.grow(file, wanted);
-        if is_full(&grown)
+    /// Gives the file so many free blocks, at the cost of spare segments of the log if need be. False if the disk has no room for them.
+    pub(super) fn grow_to(&self, wanted: u32) -> Result<bool, StoreError> {
+        let mut grown = self.grow(wanted)?;
+        if !grown
             && let Some(log) = self.log.get()
             && log.give_up_spares().map_err(|error| stops(&error))?
         {
-            grown = room.grow(file, wanted);
+            grown = self.grow(wanted)?;
         }
-        if is_full(&grown) {
-            return Ok(false);
+        Ok(grown)
+    }
+
+    fn grow(&self, wanted: u32) -> Result<bool, StoreError> {
+        match self.checkpointer.room.grow(&*self.checkpointer.file, wanted) {
+            Ok(()) => Ok(true),
+            Err(error) if env::disk::is_full(&error) => Ok(false),
+            Err(error) => Err(self.stop(&write_failed(&error).to_string())),
         }
-        room.set_refused(false);
-        grown.map(|()| true).map_err(|error| self.stop(&write_failed(&error).to_string()))
     }
 }
 

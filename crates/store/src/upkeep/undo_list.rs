@@ -86,6 +86,10 @@ impl UndoChain {
 }
 
 impl UndoList {
+    pub(super) fn block_count(&self) -> usize {
+        self.chains.iter().map(|chain| chain.blocks.len()).sum()
+    }
+
     fn new(chains: Vec<UndoChain>) -> UndoList {
         let mut encoded = (chains.len() as u32).to_le_bytes().to_vec();
         for chain in &chains {

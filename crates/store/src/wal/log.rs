@@ -653,7 +653,11 @@ impl Log {
             io.spares.split_off(left)
         };
         for spare in &spares {
-            segment::remove(&*shared.folder, spare).map_err(|error| shared.stop(&error))?;
+            match segment::remove(&*shared.folder, spare) {
+                // Some file systems need room for that. The next opening finds the file.
+                Err(LogError::Io { source, .. }) if env::disk::is_full(&source) => {}
+                removed => removed.map_err(|error| shared.stop(&error))?,
+            }
             shared.counts.file_bytes.fetch_sub(shared.segment_file_bytes, Ordering::Relaxed);
         }
         Ok(!spares.is_empty())
@@ -961,6 +965,7 @@ impl Shared {
                 if self.make_ready().is_err() {
                     let ending = || self.ending.load(Ordering::SeqCst);
                     self.preparer.sleeper.sleep_unless(ending, Some(SPARE_RETRY));
+                    self.preparer.wanted.store(true, Ordering::SeqCst);
                 }
                 continue;
             }

@@ -4,7 +4,7 @@ use super::log::salt_seed;
 use super::record::{HEADER_BYTES, Header, Kind, payload_crc};
 use super::segment::{self, Segment};
 use super::tail::Chain;
-use super::{BLOCK_BYTES, Log, LogError, LogOptions, Lsn, align_up, io_failed};
+use super::{BLOCK_BYTES, Log, LogError, LogOptions, Lsn, SPARE_SEGMENTS_MAX, align_up, io_failed};
 use crate::planted::{self, Plant};
 use env::Env;
 use env::disk::{File, Folder};
@@ -253,7 +253,11 @@ impl Replay {
         let count = self.files.iter().take_while(|(segment, _)| segment.end <= keep_from).count();
         let count = count.min(self.files.len() - 1);
         for (segment, _) in self.files.drain(..count) {
-            self.spares.push(segment::retire(&*self.folder, &segment)?);
+            if self.spares.len() < SPARE_SEGMENTS_MAX {
+                self.spares.push(segment::retire(&*self.folder, &segment)?);
+            } else {
+                segment::remove(&*self.folder, &segment.name())?;
+            }
         }
         self.current = self.files.len() - 1;
         // Before a spare gets a new header its old name must be gone for good.
