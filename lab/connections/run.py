@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The same offered load over 100, 1,000 and 10,000 connections: latency, server CPU, memory.
 
-    lab/connections/run.py --server NAME=mysql://user:password@host:port=PID ... [--invar target/release/invar]
+    lab/connections/run.py --server NAME=mysql://user:password@host:port=PID ... (or @%2Fpath%2Fof%2Fsocket) [--invar target/release/invar]
                            [--connections 100,1000,10000] [--rounds 3] [--out lab/results/connections.txt]
 
 99 of 100 operations read one row by its key, one changes one (many-connections.toml); arrivals keep their rate whatever the server
@@ -34,7 +34,9 @@ class Purge:
 
     def __init__(self, url, connections):
         at = urllib.parse.urlsplit(url)
-        self.connection = pymysql.connect(host=at.hostname, port=at.port or 3306, user=at.username, password=at.password or "")
+        place = urllib.parse.unquote(at.netloc.rpartition("@")[2])
+        where = {"unix_socket": place} if place.startswith("/") else {"host": at.hostname, "port": at.port or 3306}
+        self.connection = pymysql.connect(user=at.username, password=at.password or "", **where)
         self.connections, self.first, self.last = connections, None, None
 
     def look(self):

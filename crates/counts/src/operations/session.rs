@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use ::store::Store;
 use engine::engine::{Engine, StartOptions};
 use env::simulated::SimWorld;
 use env::threads::RealThreads;
@@ -98,6 +99,11 @@ pub(crate) fn count(counter: &mut Counter) {
     let mut env = SimWorld::new(4).env().clone();
     env.threads = Arc::new(RealThreads);
     let options = StartOptions { data_folder: "/data".into(), ..StartOptions::default() };
+    let store =
+        Store::open(&env, &options.data_folder, ::store::Options::default()).expect("a new folder opens");
+    super::leave_free_blocks(&store);
+    store.close().expect("the store closes");
+    drop(store);
     let engine = Engine::open(&env, &options).expect("a new folder opens");
     let mut client = Client::connect(&engine);
     client.query("CREATE DATABASE d");
