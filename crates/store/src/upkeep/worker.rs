@@ -114,8 +114,7 @@ impl Inner {
     }
 
     pub(crate) fn checkpoint_is_due(&self) -> bool {
-        let Some(log) = self.log.get() else { return false };
-        let log_bytes = log.end_lsn().0 - self.checkpointer.position().0;
+        let log_bytes = self.log_kept_now();
         let pages = u64::from(self.pool.dirty_count());
         let dirty = pages * 4 > u64::from(self.pool.arena().frame_count()) * 3
             || (pages * PAGE_BYTES as u64 > self.options.checkpoint_dirty_bytes

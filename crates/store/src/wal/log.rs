@@ -5,7 +5,7 @@
 
 use super::record::{Kind, payload_crc};
 use super::segment::{self, Segment};
-use super::tail::{Chain, Parts, Tail};
+use super::tail::{Chain, Parts, Tail, forget_chains};
 use super::{FlushPolicy, LogError, LogOptions, Lsn, PART_BYTES_MAX, io_failed};
 use crate::planted::{self, Plant};
 use crate::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering};
@@ -277,11 +277,8 @@ impl Log {
     ) -> Result<Log, LogError> {
         let segment_file_bytes = segment::clamp_segment_bytes(options.segment_bytes);
         debug_assert_eq!(segment.file_bytes(), segment_file_bytes);
-        let mut spares = segment::usable_spares(&*folder, spares, segment_file_bytes)?;
-        let spare = match spares.pop() {
-            Some(spare) => spare,
-            None => segment::make_spare(&*folder, segment_file_bytes)?,
-        };
+        let mut spares = segment::ready_spares(&*folder, spares, segment_file_bytes)?;
+        let spare = spares.pop().expect("one is ready");
         let file = segment::create(&*folder, &segment, &spare)?;
         segments.push(segment);
         let ready = spares.len();
@@ -594,15 +591,10 @@ impl Log {
         let keep_from = {
             let mut tail = shared.tail.lock();
             let end = shared.end.load(Ordering::Acquire);
-            tail.chains.retain(|chain| match chain.commit {
-                Some(commit) => commit > checkpoint.0,
-                // Without its chain it cannot commit any more.
-                None => end - chain.first <= shared.transaction_span_bytes_max,
-            });
-            match planted::is(Plant::DiscardParts) {
-                true => checkpoint.0,
-                false => tail.chains.iter().map(|chain| chain.first).fold(checkpoint.0, u64::min),
-            }
+            // Without its chain it cannot commit any more.
+            let may_commit = |chain: &Chain| end - chain.first <= shared.transaction_span_bytes_max;
+            let keep_from = forget_chains(&mut tail.chains, checkpoint, may_commit);
+            if planted::is(Plant::DiscardParts) { checkpoint.0 } else { keep_from }
         };
         let (retired, spare_count) = {
             let mut io = shared.io.lock();

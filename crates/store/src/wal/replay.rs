@@ -3,7 +3,7 @@
 use super::log::salt_seed;
 use super::record::{HEADER_BYTES, Header, Kind, payload_crc};
 use super::segment::{self, Segment};
-use super::tail::Chain;
+use super::tail::{self, Chain};
 use super::{BLOCK_BYTES, Log, LogError, LogOptions, Lsn, SPARE_SEGMENTS_MAX, align_up, io_failed};
 use crate::planted::{self, Plant};
 use env::Env;
@@ -232,13 +232,10 @@ impl Replay {
     /// `Io`.
     pub(crate) fn make_ready(&mut self, options: &LogOptions) -> Result<bool, LogError> {
         let file_bytes = segment::clamp_segment_bytes(options.segment_bytes);
-        self.spares = segment::usable_spares(&*self.folder, std::mem::take(&mut self.spares), file_bytes)?;
-        if self.spares.is_empty() {
-            match segment::make_spare(&*self.folder, file_bytes) {
-                Ok(spare) => self.spares.push(spare),
-                Err(LogError::Io { source, .. }) if env::disk::is_full(&source) => return Ok(false),
-                Err(error) => return Err(error),
-            }
+        match segment::ready_spares(&*self.folder, std::mem::take(&mut self.spares), file_bytes) {
+            Ok(spares) => self.spares = spares,
+            Err(LogError::Io { source, .. }) if env::disk::is_full(&source) => return Ok(false),
+            Err(error) => return Err(error),
         }
         Ok(true)
     }
@@ -248,8 +245,7 @@ impl Replay {
     /// # Errors
     /// `Io`.
     pub(crate) fn retire_below(&mut self, checkpoint: Lsn) -> Result<(), LogError> {
-        self.chains.retain(|chain| chain.commit.is_none_or(|commit| commit > checkpoint.0));
-        let keep_from = self.chains.iter().map(|chain| chain.first).fold(checkpoint.0, u64::min);
+        let keep_from = tail::forget_chains(&mut self.chains, checkpoint, |_| true);
         let count = self.files.iter().take_while(|(segment, _)| segment.end <= keep_from).count();
         let count = count.min(self.files.len() - 1);
         for (segment, _) in self.files.drain(..count) {

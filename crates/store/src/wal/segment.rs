@@ -241,11 +241,7 @@ fn fill(folder: &dyn Folder, file_bytes: u64) -> Result<(), LogError> {
 }
 
 /// Removes spares from a time when segments had another length. Answers the others.
-pub(crate) fn usable_spares(
-    folder: &dyn Folder,
-    spares: Vec<String>,
-    file_bytes: u64,
-) -> Result<Vec<String>, LogError> {
+fn usable_spares(folder: &dyn Folder, spares: Vec<String>, file_bytes: u64) -> Result<Vec<String>, LogError> {
     let mut usable = Vec::new();
     for spare in spares {
         let len = folder.open(&spare, FileOptions::existing()).and_then(|file| file.len());
@@ -255,6 +251,19 @@ pub(crate) fn usable_spares(
         }
     }
     Ok(usable)
+}
+
+/// As [`usable_spares`], and makes one if there is none.
+pub(crate) fn ready_spares(
+    folder: &dyn Folder,
+    spares: Vec<String>,
+    file_bytes: u64,
+) -> Result<Vec<String>, LogError> {
+    let mut ready = usable_spares(folder, spares, file_bytes)?;
+    if ready.is_empty() {
+        ready.push(make_spare(folder, file_bytes)?);
+    }
+    Ok(ready)
 }
 
 /// Turns a segment into a spare. Durable after the folder's next sync.

@@ -2,7 +2,7 @@
 
 use super::record::{HEADER_BYTES, Header, Kind, Link};
 use super::segment::Segment;
-use super::{BLOCK_BYTES, align_up};
+use super::{BLOCK_BYTES, Lsn, align_up};
 use crate::planted::{self, Plant};
 
 /// The parts that one transaction has appended so far. The default has none.
@@ -87,6 +87,16 @@ pub(super) struct Chain {
     pub(super) first: u64,
     /// Position of the commit, once there is one.
     pub(super) commit: Option<u64>,
+}
+
+/// Forgets chains whose commit a checkpoint has, and those that may not commit any more. Answers from where on the log is still needed.
+pub(super) fn forget_chains(
+    chains: &mut Vec<Chain>,
+    checkpoint: Lsn,
+    may_commit: impl Fn(&Chain) -> bool,
+) -> u64 {
+    chains.retain(|chain| chain.commit.map_or_else(|| may_commit(chain), |commit| commit > checkpoint.0));
+    chains.iter().map(|chain| chain.first).fold(checkpoint.0, u64::min)
 }
 
 /// Bytes for one segment, at most [`PIECE_BYTES_MAX`] of them, whole blocks once sealed. A record may go on in the next piece.
