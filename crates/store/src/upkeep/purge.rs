@@ -168,11 +168,10 @@ impl Inner {
                 },
             };
             if let Some((tree, key)) = found {
-                if !waits && (!self.has_space(Purpose::Remove) || tree == TreeId::META) {
-                    return Ok(false);
-                }
                 if waits {
                     self.check_space(Purpose::Remove)?;
+                } else if !self.has_space(Purpose::Remove) || tree == TreeId::META {
+                    return Ok(false);
                 }
                 if tree == TreeId::META {
                     if !self.with_room(|| self.forget_some(&key, Some(end.txn)))? {

@@ -224,7 +224,8 @@ pub(crate) fn replay_log(store: &Store, path: &Path) -> Result<(), OpenError> {
     if !replay.make_ready(&inner.options.log).map_err(failed)? {
         // The disk is full. A checkpoint has its room, and needs no segment before it.
         inner.checkpoint()?;
-        replay.retire_below(Lsn(inner.checkpointer.position().0)).map_err(failed)?;
+        let position = Lsn(inner.checkpointer.position().0);
+        replay.retire_below(position, &inner.options.log).map_err(failed)?;
     }
     let log = replay.into_log(&inner.options.log).map_err(failed)?;
     let _ = inner.log.set(log);

@@ -605,23 +605,12 @@ impl Log {
         if retired.is_empty() {
             return Ok(());
         }
-        // Outside the I/O mutex: flushes go on meanwhile. Oldest first, so that a crash leaves a row without gaps.
-        let mut spares = Vec::new();
-        let mut work = || -> Result<(), LogError> {
-            for segment in &retired {
-                if spare_count + spares.len() < SPARES_MAX
-                    && segment.file_bytes() == shared.segment_file_bytes
-                {
-                    spares.push(segment::retire(&*shared.folder, segment)?);
-                } else {
-                    segment::remove(&*shared.folder, &segment.name())?;
-                    shared.counts.file_bytes.fetch_sub(segment.file_bytes(), Ordering::Relaxed);
-                }
-            }
-            // Before a spare gets a new header its old name must be gone for good.
-            shared.folder.sync().map_err(|error| io_failed("syncing the folder of the log".to_owned(), error))
-        };
-        work().map_err(|error| shared.stop(&error))?;
+        // Outside the I/O mutex: flushes go on meanwhile.
+        let spares = segment::let_go(&*shared.folder, &retired, spare_count, shared.segment_file_bytes)
+            .map_err(|error| shared.stop(&error))?;
+        let removed = retired.iter().map(Segment::file_bytes).sum::<u64>()
+            - spares.len() as u64 * shared.segment_file_bytes;
+        shared.counts.file_bytes.fetch_sub(removed, Ordering::Relaxed);
         shared.add_spares(spares);
         Ok(())
     }
@@ -679,7 +668,6 @@ impl Drop for Log {
 /// The next segment is made when so large a part of this one is used: early, so that a disk that fills up meanwhile leaves the log two
 /// segments to take turns with.
 const PREPARED_AT: u64 = 8;
-const SPARES_MAX: usize = super::SPARE_SEGMENTS_MAX;
 
 impl Shared {
     fn policy(&self) -> FlushPolicy {

@@ -4,7 +4,7 @@ use super::log::salt_seed;
 use super::record::{HEADER_BYTES, Header, Kind, payload_crc};
 use super::segment::{self, Segment};
 use super::tail::{self, Chain};
-use super::{BLOCK_BYTES, Log, LogError, LogOptions, Lsn, SPARE_SEGMENTS_MAX, align_up, io_failed};
+use super::{BLOCK_BYTES, Log, LogError, LogOptions, Lsn, align_up, io_failed};
 use crate::planted::{self, Plant};
 use env::Env;
 use env::disk::{File, Folder};
@@ -244,20 +244,15 @@ impl Replay {
     ///
     /// # Errors
     /// `Io`.
-    pub(crate) fn retire_below(&mut self, checkpoint: Lsn) -> Result<(), LogError> {
+    pub(crate) fn retire_below(&mut self, checkpoint: Lsn, options: &LogOptions) -> Result<(), LogError> {
         let keep_from = tail::forget_chains(&mut self.chains, checkpoint, |_| true);
         let count = self.files.iter().take_while(|(segment, _)| segment.end <= keep_from).count();
         let count = count.min(self.files.len() - 1);
-        for (segment, _) in self.files.drain(..count) {
-            if self.spares.len() < SPARE_SEGMENTS_MAX {
-                self.spares.push(segment::retire(&*self.folder, &segment)?);
-            } else {
-                segment::remove(&*self.folder, &segment.name())?;
-            }
-        }
+        let retired: Vec<Segment> = self.files.drain(..count).map(|(segment, _)| segment).collect();
         self.current = self.files.len() - 1;
-        // Before a spare gets a new header its old name must be gone for good.
-        self.folder.sync().map_err(|error| io_failed("syncing the folder of the log".to_owned(), error))
+        let file_bytes = segment::clamp_segment_bytes(options.segment_bytes);
+        self.spares.extend(segment::let_go(&*self.folder, &retired, self.spares.len(), file_bytes)?);
+        Ok(())
     }
 
     /// The record that continues the chain in the current segment: right behind the one before, or on the next block.

@@ -5,7 +5,8 @@
 
 use super::record::{u32_at, u64_at};
 use super::{
-    BLOCK_BYTES, LOG_FORMAT_VERSION, LogError, Lsn, SEGMENT_BYTES_MAX, SEGMENT_BYTES_MIN, io_failed,
+    BLOCK_BYTES, LOG_FORMAT_VERSION, LogError, Lsn, SEGMENT_BYTES_MAX, SEGMENT_BYTES_MIN, SPARE_SEGMENTS_MAX,
+    io_failed,
 };
 use env::disk::{File, FileOptions, Folder};
 use std::sync::Arc;
@@ -272,6 +273,28 @@ pub(crate) fn retire(folder: &dyn Folder, segment: &Segment) -> Result<String, L
     let name = segment.name();
     folder.rename(&name, &spare).map_err(|error| io_failed(format!("retiring {name}"), error))?;
     Ok(spare)
+}
+
+/// Turns segments that nobody reads again, oldest first, into spares of `file_bytes` each as long as there are few, and removes the others. Answers
+/// the new spares; durable when it returns.
+pub(crate) fn let_go(
+    folder: &dyn Folder,
+    segments: &[Segment],
+    spare_count: usize,
+    file_bytes: u64,
+) -> Result<Vec<String>, LogError> {
+    let mut spares = Vec::new();
+    // In this order, so that a crash leaves a row without gaps.
+    for segment in segments {
+        if spare_count + spares.len() < SPARE_SEGMENTS_MAX && segment.file_bytes() == file_bytes {
+            spares.push(retire(folder, segment)?);
+        } else {
+            remove(folder, &segment.name())?;
+        }
+    }
+    // Before a spare gets a new header its old name must be gone for good.
+    folder.sync().map_err(|error| io_failed("syncing the folder of the log".to_owned(), error))?;
+    Ok(spares)
 }
 
 /// Removes a segment or spare file. Durable after the folder's next sync.

@@ -86,9 +86,9 @@ fn on_a_full_disk_a_log_goes_on_in_a_segment_that_a_checkpoint_let_go() {
     let (commits, mut replay) = read_all(env, Lsn::FIRST).unwrap();
     assert_eq!(commits.len() as u64, number);
     assert!(!replay.make_ready(&small()).unwrap(), "no spare, no room");
-    replay.retire_below(commits[0].position).unwrap();
+    replay.retire_below(commits[0].position, &small()).unwrap();
     assert!(!replay.make_ready(&small()).unwrap(), "the first segment has commits after that");
-    replay.retire_below(end).unwrap();
+    replay.retire_below(end, &small()).unwrap();
     assert!(replay.make_ready(&small()).unwrap());
     let log = replay.into_log(&small()).unwrap();
     let position = log.append(b"more", |_| ()).unwrap();
