@@ -46,7 +46,7 @@ pub use row_notes::{Note, NotedRow, RowNotes, TakenNotes, TooManyChanges};
 pub use table::{KeyBytesRange, Table, may_need_large_values};
 pub use value::with_cell;
 pub use write::{RowScratch, Updated, WriteContext};
-pub use zone::{TimestampZone, Utc};
+pub use zone::{TimestampZone, Utc, rezoned};
 
 /// How long to wait for records that nobody else should hold long: counters, large values, the dictionary.
 pub(crate) const WAIT_INTERNAL: store::LockWait = store::LockWait::Timeout(Duration::from_secs(50));

@@ -1,5 +1,6 @@
 //! What rows need of a time zone: a TIMESTAMP is UTC in a row and local time in a vector.
 
+use types::Cell;
 use types::temporal::calendar::UNIX_EPOCH_DAY;
 use types::temporal::zone::TimeZone;
 use types::temporal::{DateTime, MICROS_PER_DAY};
@@ -11,6 +12,15 @@ pub trait TimestampZone: Sync {
 
     /// Microseconds since 1970 UTC of local fields; a time that the zone skips gives the end of the gap.
     fn utc_micros(&self, local: DateTime) -> i64;
+}
+
+/// The fields that a TIMESTAMP has in one zone as those that it has in another. NULL and the zero date stay what they are.
+#[must_use]
+pub fn rezoned<'c>(cell: Cell<'c>, from: &dyn TimestampZone, to: &dyn TimestampZone) -> Cell<'c> {
+    match cell {
+        Cell::Int(packed @ 1..) => Cell::Int(to.local(from.utc_micros(DateTime::unpack(packed))).pack()),
+        cell => cell,
+    }
 }
 
 /// UTC.

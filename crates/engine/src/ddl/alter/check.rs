@@ -7,8 +7,7 @@ use exec::RowChecks;
 use exec::expr::{EvalSettings, Warnings};
 use service::error::Diagnostic;
 use store::Transaction;
-use table::{KeyBytesRange, Note, NotedRow, RowNotes, ScanRequest, Table, TimestampZone, Utc};
-use types::temporal::DateTime;
+use table::{KeyBytesRange, Note, NotedRow, RowNotes, ScanRequest, Table, Utc, rezoned};
 use types::vector::BytesColumn;
 use types::{Batch, Cell, TypeKind};
 
@@ -77,13 +76,9 @@ impl RowChecker {
         self.row.clear();
         let columns = self.row.columns.iter_mut().zip(self.checks.columns());
         for ((column, &ordinal), &timestamp) in columns.zip(&self.timestamps) {
-            match cell(ordinal) {
-                Cell::Int(packed @ 1..) if timestamp => {
-                    let micros = Utc.utc_micros(DateTime::unpack(packed));
-                    column.push_int(self.settings.time_zone.local(micros).pack());
-                }
-                cell => column.push_cell(cell),
-            }
+            let cell = cell(ordinal);
+            let zone = &self.settings.time_zone;
+            column.push_cell(if timestamp { rezoned(cell, &Utc, zone) } else { cell });
         }
         self.row.row_count = 1;
         self.checks.check(&self.row, &self.settings, &mut self.warnings)

@@ -6,9 +6,8 @@ use catalog::{TableDefinition, TableEntry};
 use exec::RowDefaults;
 use exec::expr::{EvalSettings, Warnings};
 use service::error::Diagnostic;
-use table::{TimestampZone, Utc};
-use types::temporal::DateTime;
-use types::{Batch, Cell, Column, TypeKind};
+use table::{Utc, rezoned};
+use types::{Batch, Column, TypeKind};
 
 use super::instant::is_computed;
 use crate::ddl::{Context, Result};
@@ -66,24 +65,16 @@ impl ComputedColumns {
                 out.push_null();
                 continue;
             }
-            match column.cell(0) {
-                Cell::Int(packed @ 1..) if self.timestamps[ordinal] => {
-                    out.push_int(zone.local(Utc.utc_micros(DateTime::unpack(packed))).pack());
-                }
-                cell => out.push_cell(cell),
-            }
+            let cell = column.cell(0);
+            out.push_cell(if self.timestamps[ordinal] { rezoned(cell, &Utc, zone) } else { cell });
         }
         self.row.row_count = 1;
         self.defaults.put(&mut self.row, number, &self.settings, &mut self.warnings)?;
         for (ordinal, column) in columns.iter_mut().enumerate().filter(|(ordinal, _)| self.computed[*ordinal])
         {
             column.clear();
-            match self.row.columns[ordinal].cell(0) {
-                Cell::Int(packed @ 1..) if self.timestamps[ordinal] => {
-                    column.push_int(Utc.local(zone.utc_micros(DateTime::unpack(packed))).pack());
-                }
-                cell => column.push_cell(cell),
-            }
+            let cell = self.row.columns[ordinal].cell(0);
+            column.push_cell(if self.timestamps[ordinal] { rezoned(cell, zone, &Utc) } else { cell });
         }
         Ok(())
     }

@@ -23,10 +23,9 @@ use store::{LockWait, Reader, Store, Transaction, Tree, TreeId};
 use table::codec::row::LargeReference;
 use table::{
     KeyBytesRange, Note, NotedRow, OWN_STREAM_BYTES, Others, Part, PartKind, RowNotes, RowScratch,
-    ScanRequest, Table, TimestampZone, Utc, Whole, WriteContext, WriteError,
+    ScanRequest, Table, TimestampZone, Utc, Whole, WriteContext, WriteError, rezoned,
 };
 use types::convert::{Severity, StoreOptions, store_copied};
-use types::temporal::DateTime;
 use types::temporal::parse::DateMode;
 use types::temporal::zone::TimeZone;
 use types::vector::{Batch, BytesColumn};
@@ -502,11 +501,8 @@ impl<'a> Converter<'a> {
             }
             // A TIMESTAMP that stays one is copied as an instant; one that becomes something else, or the other way round, goes
             // through the session's zone.
-            if from.kind == TypeKind::Timestamp
-                && to.kind != TypeKind::Timestamp
-                && let Cell::Int(packed @ 1..) = cell
-            {
-                cell = Cell::Int(self.zone.local(Utc.utc_micros(DateTime::unpack(packed))).pack());
+            if from.kind == TypeKind::Timestamp && to.kind != TypeKind::Timestamp {
+                cell = rezoned(cell, &Utc, self.zone);
             }
             let issue = store_copied(cell, from, to, &self.options, out);
             if to.kind == TypeKind::Timestamp
@@ -514,7 +510,7 @@ impl<'a> Converter<'a> {
                 && let Cell::Int(packed @ 1..) = out.cell(0)
             {
                 out.clear();
-                out.push_int(Utc.local(self.zone.utc_micros(DateTime::unpack(packed))).pack());
+                out.push_cell(rezoned(Cell::Int(packed), self.zone, &Utc));
             }
             if let Some(issue) = issue {
                 let report = issue.report(self.strict, &self.table.name, &definition.name, row);
