@@ -346,7 +346,7 @@ pub trait Session: Send {
         StatusFlags::AUTOCOMMIT
     }
 
-    /// `wait_timeout` or `interactive_timeout` of this session, seconds; asked only when the connection is idle for long.
+    /// `wait_timeout` or `interactive_timeout` of this session, seconds; asked after each round of commands.
     fn idle_timeout_s(&self) -> u64;
 
     /// The session's `max_allowed_packet`, bytes; asked for packets over 4 MB.

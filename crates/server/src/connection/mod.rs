@@ -182,7 +182,6 @@ pub(crate) struct Connection {
     timed_out: TimedOut,
     opened: Instant,
     active: Instant,
-    idle_timeout_s: u64,
     ended: bool,
 }
 
@@ -232,7 +231,6 @@ impl Connection {
             timed_out: TimedOut::No,
             opened: now,
             active: now,
-            idle_timeout_s: 0,
             ended: false,
         };
         let version = shared.service.server_version();
@@ -270,7 +268,6 @@ impl Connection {
     /// Reads, executes and answers until nothing more can be done without waiting.
     pub(crate) fn drive(&mut self, scratch: &mut Scratch, shared: &Shared, now: Instant) -> Next {
         self.active = now;
-        self.idle_timeout_s = 0;
         if let Err(end) = self.run(scratch, shared) {
             self.end(end, shared);
         }
@@ -668,10 +665,7 @@ impl Connection {
                 idle >= seconds(limits.net_read_timeout_s)
             }
             Some(session) => {
-                if idle.as_secs() > 0 && idle.as_secs() >= self.idle_timeout_s {
-                    self.idle_timeout_s = session.idle_timeout_s().max(1);
-                }
-                let is_idle = self.idle_timeout_s > 0 && idle.as_secs() >= self.idle_timeout_s;
+                let is_idle = idle.as_secs() >= session.idle_timeout_s().max(1);
                 self.timed_out = if is_idle { TimedOut::Idle } else { TimedOut::No };
                 return is_idle;
             }
@@ -680,6 +674,18 @@ impl Connection {
             self.timed_out = TimedOut::Stuck;
         }
         is_late
+    }
+
+    /// How many seconds from `now` [`Connection::sweep`] can find nothing, if nothing happens meanwhile. Only who is idle between
+    /// two commands is patient: the other times are short, or others' to change.
+    pub(crate) fn patience_left_s(&self, now: Instant) -> u64 {
+        match &self.session {
+            Some(session) if !self.is_stalled() && self.io.input.is_empty() && self.long_packet.is_none() => {
+                let idle = now.saturating_duration_since(self.active);
+                session.idle_timeout_s().saturating_sub(idle.as_secs())
+            }
+            _ => 0,
+        }
     }
 
     /// Ends the session and the conversation; what the session does at its end may take time.

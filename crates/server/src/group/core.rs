@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 use mio::{Events, Interest, Poll, Token, Waker};
 use service::{ConnectionControl, ConnectionEvent};
 
+use super::looks::Looks;
 use super::{Group, Listener, lock};
 use crate::connection::{Connection, Next, Scratch};
 use crate::io::Stream;
@@ -22,8 +23,8 @@ use crate::placement::{COMMITTERS, LOAD_INTERVAL, Move};
 const EVENTS_PER_POLL: usize = 256;
 /// How often timeouts are looked for.
 const SWEEP_INTERVAL: Duration = Duration::from_secs(1);
-/// Connections whose timeouts are looked at between two polls: ten thousand at once, none of them in a cache, hold up commands for milliseconds.
-const SWEPT_PER_TURN: usize = 256;
+/// Connections that are looked at between two polls: ten thousand at once, none of them in a cache, hold up commands for milliseconds.
+const LOOKS_PER_TURN: usize = 256;
 /// A flush of the log slower than this is left to the log's thread, unless every connection here waits for it.
 const INLINE_SYNC_MAX: Duration = Duration::from_micros(400);
 
@@ -55,6 +56,7 @@ pub(crate) struct Core {
     pub(super) next_sweep: Instant,
     /// How far the sweep has come, if one is under way.
     swept: Option<usize>,
+    looks: Looks,
     pub(super) now: Instant,
     sync_time: Duration,
     /// When the load was last noted, by which thread, and its CPU time then.
@@ -87,6 +89,7 @@ impl Core {
             accept_again: false,
             next_sweep: now + SWEEP_INTERVAL,
             swept: None,
+            looks: Looks::new(now),
             now,
             sync_time: Duration::ZERO,
             load_noted: (now, None, Duration::ZERO),
@@ -228,12 +231,12 @@ impl Core {
             connection.shut(&group.shared);
             next = Next::Closed;
         }
+        self.looks.set(slot, self.now, connection.patience_left_s(self.now));
         match next {
             Next::Closed => {
                 debug_assert!(connection.is_closed());
                 drop(connection); // Closes the socket, which takes it out of the poller.
-                self.slots[slot] = Slot::Free;
-                self.free.push(slot);
+                self.empty(slot);
                 group.connection_count.fetch_sub(1, Ordering::Relaxed);
                 group.shared.connection_closed();
             }
@@ -403,8 +406,7 @@ impl Core {
             self.check_in(slot, connection, Next::Socket, from);
             return;
         }
-        self.slots[slot] = Slot::Free;
-        self.free.push(slot);
+        self.empty(slot);
         from.connection_count.fetch_sub(1, Ordering::Relaxed);
         to.connection_count.fetch_add(1, Ordering::Relaxed);
         lock(&to.moved).push(connection);
@@ -559,6 +561,12 @@ impl Core {
         })
     }
 
+    fn empty(&mut self, slot: usize) {
+        self.slots[slot] = Slot::Free;
+        self.free.push(slot);
+        self.looks.forget(slot);
+    }
+
     fn sweep(&mut self, group: &Group) {
         let limits = group.shared.service.limits();
         let from = self.swept.unwrap_or_else(|| {
@@ -566,11 +574,16 @@ impl Core {
             group.obey(&limits);
             0
         });
-        let to = self.slots.len().min(from + SWEPT_PER_TURN);
-        for slot in from..to {
+        let mut left = from..self.slots.len();
+        for _ in 0..LOOKS_PER_TURN {
+            let Some(slot) = self.looks.first_due(left.clone(), self.now) else {
+                self.swept = None;
+                return;
+            };
             self.sweep_slot(slot, &limits);
+            left.start = slot + 1;
         }
-        self.swept = (to < self.slots.len()).then_some(to);
+        self.swept = Some(left.start);
     }
 
     fn sweep_slot(&mut self, slot: usize, limits: &service::Limits) {
@@ -578,6 +591,7 @@ impl Core {
         if connection.sweep(self.now, limits) {
             self.ready.push_back(slot);
         }
+        self.looks.set(slot, self.now, connection.patience_left_s(self.now));
     }
 }
 

@@ -29,6 +29,7 @@
 
 mod core;
 mod crowds;
+mod looks;
 mod turns;
 
 use std::cell::{Cell, RefCell};
