@@ -18,6 +18,7 @@ use crate::deadlines::Deadlines;
 use crate::log::QueryLogs;
 use crate::processes::ProcessList;
 use crate::read_lock::ReadLock;
+use crate::session::shared_plans::SharedPlans;
 use crate::status::Counters;
 use crate::user_locks::UserLocks;
 use crate::variables::definition::known;
@@ -52,6 +53,8 @@ pub struct Core {
     pub logs: QueryLogs,
     /// Connections.
     pub processes: ProcessList,
+    /// Plans of texts.
+    pub plans: SharedPlans,
     /// SHOW STATUS.
     pub counters: Counters,
     /// `max_execution_time`.
@@ -96,6 +99,7 @@ impl Core {
             globals_change: Mutex::new(()),
             logs,
             processes: ProcessList::default(),
+            plans: SharedPlans::default(),
             counters: Counters::default(),
             deadlines: Deadlines::default(),
             spill: OnceLock::new(),

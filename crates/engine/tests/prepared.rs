@@ -21,8 +21,8 @@ struct Client {
 }
 
 impl Client {
-    fn connect(engine: &Engine) -> Client {
-        Client { session: root::connect(engine, CAPABILITIES) }
+    fn connect(engine: &Engine, number: u64) -> Client {
+        Client { session: root::connect_as(engine, CAPABILITIES, number) }
     }
 
     /// Lets the session answer; a line for each thing that comes back.
@@ -114,23 +114,30 @@ impl Client {
     }
 }
 
-/// A server with `t (id)` of 1 to 5.
-fn with_table(test: impl FnOnce(&mut Client)) {
+/// A new server with a session.
+fn with_engine(test: impl FnOnce(&Engine, &mut Client)) {
     let folder = tempfile::tempdir().expect("a folder for the test");
     let options = StartOptions { data_folder: folder.path().join("data"), ..StartOptions::default() };
     let engine = Engine::open(&env::Env::real(), &options).expect("a new folder opens");
-    let mut client = Client::connect(&engine);
-    for sql in [
-        "CREATE DATABASE d",
-        "USE d",
-        "CREATE TABLE t (id INT PRIMARY KEY)",
-        "INSERT INTO t VALUES (1), (2), (3), (4), (5)",
-    ] {
-        assert_eq!(client.query(sql), ["OK"], "{sql}");
-    }
-    test(&mut client);
+    let mut client = Client::connect(&engine, 1);
+    test(&engine, &mut client);
     drop(client);
     engine.close().expect("the store closes");
+}
+
+/// A session of a server with `t (id)` of 1 to 5.
+fn with_table(test: impl FnOnce(&mut Client)) {
+    with_engine(|_, client| {
+        for sql in [
+            "CREATE DATABASE d",
+            "USE d",
+            "CREATE TABLE t (id INT PRIMARY KEY)",
+            "INSERT INTO t VALUES (1), (2), (3), (4), (5)",
+        ] {
+            assert_eq!(client.query(sql), ["OK"], "{sql}");
+        }
+        test(client);
+    });
 }
 
 #[test]
@@ -246,5 +253,32 @@ fn a_prepared_statement_is_parsed_and_planned_once() {
             run(client);
         }
         assert_eq!(client.parsed() - before, 1, "only the question itself was parsed");
+    });
+}
+
+/// What one session has planned another runs at once.
+#[test]
+fn sessions_share_plans() {
+    with_engine(|engine, first| {
+        first.query("CREATE DATABASE d");
+        first.query("CREATE TABLE d.t (id INT PRIMARY KEY, n INT)");
+        let work = |client: &mut Client, number: u64| {
+            client.query("USE d");
+            let before = client.parsed();
+            client.query(&format!("SELECT id FROM t WHERE id = {number}"));
+            client.query(&format!("UPDATE t SET n = n + 1 WHERE id = {number}"));
+            // Once to prepare it, and once for the parameter that came.
+            let select = client.prepare("SELECT n FROM t WHERE id = ?");
+            client.execute(select, 0, &[ParameterValue::Int(number as i64)]);
+            client.parsed() - before
+        };
+        assert_eq!(work(first, 1), 5, "all of them, and the question itself");
+        assert_eq!(work(first, 2), 2, "what is prepared is parsed");
+        for number in 3..9 {
+            assert_eq!(work(&mut Client::connect(engine, number), number), 2, "another session");
+        }
+        first.query("ALTER TABLE d.t ADD m INT");
+        assert_eq!(work(&mut Client::connect(engine, 9), 1), 5, "the table is another");
+        assert_eq!(work(first, 1), 2);
     });
 }

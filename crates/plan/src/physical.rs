@@ -34,6 +34,8 @@ pub struct PhysicalPlan {
     pub apart: Vec<bool>,
     /// Types of the parameters.
     pub parameters: Vec<DataType>,
+    /// Those of LIMIT, which must not be negative.
+    pub limit_parameters: Vec<u32>,
     /// What the account must be allowed.
     pub privileges: Vec<(TableIndex, NeededPrivilege, Vec<u32>)>,
     /// Every column the statement knows, by [`ColumnId`]: names for EXPLAIN.

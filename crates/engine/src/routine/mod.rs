@@ -38,7 +38,7 @@ use service::SqlError;
 use types::{DataType, Value};
 
 use crate::session::diagnostics::Diagnostics;
-use crate::session::plans::CachedPlan;
+use crate::session::plans::HeldPlan;
 use crate::variables::Setting;
 use program::{Program, ScopeId, SlotType, Target};
 
@@ -59,7 +59,7 @@ pub(crate) struct Routine {
 /// The plan of a statement or expression of a routine.
 #[derive(Debug)]
 struct Planned {
-    plan: CachedPlan,
+    plan: HeldPlan,
     /// Of SELECT ... INTO.
     into: Option<Box<[Target]>>,
 }

@@ -15,7 +15,7 @@ use types::{DataType, TypeKind, Value, ValueRef};
 use super::program::{EmbeddedKind, Program, Slot, SlotType, StatementId, Target};
 use super::{Frame, Planned, compile};
 use crate::session::LocalSession;
-use crate::session::plans::CachedPlan;
+use crate::session::plans::{CachedPlan, HeldPlan};
 use crate::variables::sql_mode::SqlModes;
 
 type Result<T> = std::result::Result<T, Box<SqlError>>;
@@ -59,7 +59,7 @@ impl LocalSession {
     }
 
     /// Runs a plan with the frame's slots as parameters.
-    fn run_with_slots(&mut self, plan: &mut CachedPlan, reply: &mut Reply<'_>) -> Outcome {
+    fn run_with_slots(&mut self, plan: &mut HeldPlan, reply: &mut Reply<'_>) -> Outcome {
         let slots = std::mem::take(&mut self.frame()?.slots);
         let values: Vec<ValueRef<'_>> = slots.iter().map(ValueRef::from).collect();
         let ran = self.run_cached(plan, &values, false, reply);
@@ -134,7 +134,7 @@ impl LocalSession {
     }
 
     /// `operand = value` of a CASE.
-    fn plan_equals(&self, slot: Slot, value: &Expr<'_>, text: &[u8]) -> Result<CachedPlan> {
+    fn plan_equals(&self, slot: Slot, value: &Expr<'_>, text: &[u8]) -> Result<HeldPlan> {
         let name = compile::operand_name(slot);
         let name = Ident { text: name.as_bytes(), span: Span::default() };
         let column = ColumnRef { schema: None, table: None, name };
@@ -149,7 +149,7 @@ impl LocalSession {
         expr: &Expr<'_>,
         text: &[u8],
         values: &[ValueRef<'_>],
-    ) -> Result<CachedPlan> {
+    ) -> Result<HeldPlan> {
         let items = [SelectItem::Expr { expr: *expr, alias: None, source: expr.span }];
         let select = Select {
             options: ast::SelectOptions::default(),

@@ -8,7 +8,7 @@ use types::{Value, ValueRef};
 use super::plans::has_plan;
 use super::recognise::Recognised;
 use super::show::name_text;
-use super::{LocalSession, MEMORY_KEPT_BYTES_MAX, not_supported};
+use super::{LocalSession, memory, not_supported};
 use crate::log::{GeneralEvent, SlowEvent, StatementText};
 use crate::privilege;
 use crate::processes::Activity;
@@ -31,14 +31,14 @@ impl LocalSession {
         loop {
             let running = self.begin_statement(Activity::Query, rest);
             self.follows_others = rest.len() != sql.len();
-            // The arena leaves the session while its trees are in use, so that statements may borrow the session.
-            let mut arena = std::mem::take(&mut self.arena);
-            let mut outcome = self.run_first(rest, &arena, reply);
-            while super::lock_tables::plans_anew(&outcome) {
-                arena.reset();
-                outcome = self.run_first(rest, &arena, reply);
-            }
-            self.put_back(arena);
+            let outcome = memory::lend(|arena: &mut bumpalo::Bump| {
+                let mut outcome = self.run_first(rest, arena, reply);
+                while super::lock_tables::plans_anew(&outcome) {
+                    arena.reset();
+                    outcome = self.run_first(rest, arena, reply);
+                }
+                outcome
+            });
             self.follows_others = false;
             let end = match outcome {
                 Ok(end) => end,
@@ -53,14 +53,6 @@ impl LocalSession {
                 Some(end) => rest = &rest[end..],
                 None => return Ok(()),
             }
-        }
-    }
-
-    /// Puts the arena back for the next statement, without the memory of a long one.
-    pub(super) fn put_back(&mut self, mut arena: bumpalo::Bump) {
-        arena.reset();
-        if arena.allocated_bytes() <= MEMORY_KEPT_BYTES_MAX {
-            self.arena = arena;
         }
     }
 
@@ -83,11 +75,10 @@ impl LocalSession {
         arena: &'a bumpalo::Bump,
         reply: &mut Reply<'_>,
     ) -> Result<Option<usize>, Box<SqlError>> {
-        let key = match self.run_recognised(sql, reply)? {
-            Recognised::Ran(end) => return Ok(end),
-            Recognised::Keep(key) => Some(key),
-            Recognised::Parse => None,
-        };
+        let recognised = self.run_recognised(sql, reply)?;
+        if let Recognised::Ran(end) = recognised {
+            return Ok(end);
+        }
         self.core.counters.statements_parsed.increment();
         let parsed = match syntax::parse(sql, arena, self.settings.sql_mode.for_syntax()) {
             Ok(parsed) => parsed,
@@ -106,11 +97,8 @@ impl LocalSession {
         }
         reply.more_results(parsed.more);
         let text = &sql[..parsed.end];
-        let ran = match key {
-            Some(key) => self.run_shared(&parsed.statement, text, key, reply)?,
-            None => false,
-        };
-        if !ran {
+        let keeps = matches!(recognised, Recognised::Keep);
+        if !(keeps && self.run_shared(&parsed.statement, text, reply)?) {
             self.dispatch(&parsed.statement, text, &[], reply)?;
         }
         Ok(parsed.more.then_some(parsed.end))
@@ -337,9 +325,8 @@ impl LocalSession {
     #[inline]
     pub(crate) fn end_statement(&mut self, running: &Running, text: &dyn StatementText) {
         self.leave_change();
-        let kept = [&mut self.key, &mut self.row, &mut self.statement_text];
-        for memory in kept.into_iter().filter(|memory| memory.capacity() > MEMORY_KEPT_BYTES_MAX) {
-            *memory = Vec::new();
+        if self.statement_text.capacity() > memory::KEPT_BYTES_MAX {
+            self.statement_text = Vec::new();
         }
         self.is_repeat = false;
         if self.repeat_within.is_some() {

@@ -24,6 +24,7 @@ use types::{Value, ValueRef};
 
 use super::LocalSession;
 use super::definitions::file_charset;
+use super::plans::HeldPlan;
 use super::show::name_text;
 use crate::privilege;
 use crate::status::StatementKind;
@@ -385,7 +386,7 @@ impl LocalSession {
         let parsed = syntax::parse(text, &arena, self.settings.sql_mode.for_syntax())
             .map_err(|error| super::dispatch::syntax_error(&error))?;
         let strict = self.settings.sql_mode.is_strict() && !text.starts_with(IGNORING.as_bytes());
-        let mut plan = None;
+        let mut plan: Option<HeldPlan> = None;
         let mut fields = Vec::new();
         let mut piece = Vec::new();
         let mut to_skip = ignore_lines;

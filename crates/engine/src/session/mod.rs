@@ -22,6 +22,7 @@ pub mod explain;
 pub mod listing;
 pub mod load;
 pub(crate) mod lock_tables;
+mod memory;
 pub mod plans;
 pub mod point;
 pub mod prepared;
@@ -29,7 +30,9 @@ mod recognise;
 pub mod run;
 pub mod set;
 pub mod settings;
+pub mod shared_plans;
 pub mod show;
+mod templates;
 pub mod transaction;
 
 use std::sync::Arc;
@@ -73,9 +76,6 @@ pub(crate) fn no_schema(name: &str) -> Box<SqlError> {
     }
 }
 
-/// A session keeps the memory that a statement used for the next, up to so much of each kind: an idle session holds little.
-pub(crate) const MEMORY_KEPT_BYTES_MAX: usize = 16 * 1024;
-
 /// One client's conversation with local tables.
 pub struct LocalSession {
     pub(crate) core: Arc<Core>,
@@ -114,12 +114,6 @@ pub struct LocalSession {
     pub(crate) temporary: crate::ddl::TemporaryTables,
     /// LOCK TABLES and its kin.
     pub(crate) locks: lock_tables::SessionLocks,
-    /// Memory for keys.
-    pub(crate) key: Vec<u8>,
-    /// Memory for the row of a point SELECT.
-    pub(crate) row: Vec<u8>,
-    /// Memory for the parameters of a prepared statement.
-    parameters: Vec<types::ValueRef<'static>>,
     /// Those of the running statement that lie on disk.
     pub(crate) long_values: Vec<exec::LongParameter>,
     /// The prepared statement whose text the process list has; 0: another text.
@@ -138,9 +132,8 @@ pub struct LocalSession {
     is_repeat: bool,
     /// Stored procedures: those in run, and those this session has run.
     pub(crate) routines: crate::routine::Routines,
-    /// Plans of texts; away while a text is looked up.
-    plan_cache: Option<Box<recognise::PlanCache>>,
-    arena: bumpalo::Bump,
+    /// What it knows of its texts; away while one of them is looked up.
+    templates: Option<Box<recognise::SessionTemplates>>,
 }
 
 impl std::fmt::Debug for LocalSession {
@@ -208,9 +201,6 @@ impl LocalSession {
             tls: request.tls.map(Arc::new),
             temporary: crate::ddl::TemporaryTables::default(),
             locks: lock_tables::SessionLocks::default(),
-            key: Vec::new(),
-            row: Vec::new(),
-            parameters: Vec::new(),
             long_values: Vec::new(),
             shown_statement: 0,
             statement_text: Vec::new(),
@@ -220,8 +210,7 @@ impl LocalSession {
             repeat_within: None,
             is_repeat: false,
             routines: crate::routine::Routines::default(),
-            plan_cache: Some(Box::default()),
-            arena: bumpalo::Bump::new(),
+            templates: Some(Box::default()),
             control: request.control,
             core,
         };

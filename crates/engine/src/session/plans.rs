@@ -7,6 +7,7 @@
 //! Invariant: a plan runs only while everything it was made for is the same ([`LocalSession::plan_is_current`]): the
 //! catalog's version, the settings that binding reads, the classes of the parameters.
 
+use std::hash::{BuildHasher, Hash, Hasher};
 use std::sync::Arc;
 
 use catalog::{Account, Catalog};
@@ -14,7 +15,7 @@ use exec::Prepared;
 use exec::output::{ResultColumn, encode_columns};
 use plan::{PlanError, PlanResult};
 use service::SqlError;
-use service::error::{ER_INCORRECT_GLOBAL_LOCAL_VAR, ER_INTERNAL_ERROR};
+use service::error::{ER_DATA_OUT_OF_RANGE, ER_INCORRECT_GLOBAL_LOCAL_VAR, ER_INTERNAL_ERROR};
 use syntax::ast::{QueryBody, Statement, VarScope};
 use types::charset::Charset;
 use types::collation::CollationId;
@@ -28,13 +29,14 @@ use crate::variables::definition::known;
 use crate::variables::sql_mode::SqlModes;
 use crate::variables::{Kind, Scope, Setting, by_name};
 
-/// A plan that can run again, with what it depends on.
-#[derive(Clone, Debug)]
+/// A plan that can run again, with what it depends on. It does not change, and may be many sessions' ([`HeldPlan`]).
+#[derive(Debug)]
 pub struct CachedPlan {
     pub(crate) prepared: Arc<Prepared>,
     catalog_version: u64,
     sql_mode: SqlModes,
     connection_collation: CollationId,
+    div_precision_increment: u8,
     parameter_classes: Vec<ParameterClass>,
     pub(super) columns: Option<(Option<Charset>, Arc<EncodedColumns>)>,
     pub(super) kind: StatementKind,
@@ -43,8 +45,6 @@ pub struct CachedPlan {
     reusable: bool,
     /// It reads system tables, which want to know the session.
     pub(super) reads_system_tables: bool,
-    /// The account that was found to have all the plan needs. A changed account is another one.
-    allowed: Option<Arc<Account>>,
     pub(super) point: Option<(Option<Charset>, PointProgram)>,
     /// MAX_EXECUTION_TIME of a SELECT's hints, in milliseconds.
     pub(super) max_execution_ms: Option<u64>,
@@ -57,7 +57,7 @@ fn hinted_time(statement: &Statement<'_>, text: &[u8]) -> Option<u64> {
 }
 
 /// What binding looks at in a parameter's value: its class, not the value.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 enum ParameterClass {
     Null,
     Int,
@@ -83,6 +83,45 @@ fn class_of(value: &ValueRef<'_>) -> ParameterClass {
         ValueRef::Time(_) => ParameterClass::Time,
         ValueRef::Bytes { collation, .. } => ParameterClass::Text(*collation),
         ValueRef::Json(_) => ParameterClass::Json,
+    }
+}
+
+/// A session's hold on a plan.
+#[derive(Debug)]
+pub struct HeldPlan {
+    plan: Arc<CachedPlan>,
+    /// The account that was found to have all the plan needs. A changed account is another one.
+    allowed: Option<Arc<Account>>,
+}
+
+impl HeldPlan {
+    pub(super) fn new(plan: Arc<CachedPlan>) -> HeldPlan {
+        HeldPlan { plan, allowed: None }
+    }
+
+    /// The plan, for another session to hold.
+    pub(super) fn shared(&self) -> &Arc<CachedPlan> {
+        &self.plan
+    }
+
+    /// Whether this account was found to be allowed all that the plan does.
+    #[inline]
+    pub(super) fn is_allowed(&self, account: &Arc<Account>) -> bool {
+        self.allowed.as_ref().is_some_and(|allowed| Arc::ptr_eq(allowed, account))
+    }
+
+    /// Notes that it is.
+    pub(super) fn allow(&mut self, account: &Arc<Account>) {
+        self.allowed = Some(Arc::clone(account));
+    }
+}
+
+impl std::ops::Deref for HeldPlan {
+    type Target = CachedPlan;
+
+    #[inline]
+    fn deref(&self) -> &CachedPlan {
+        &self.plan
     }
 }
 
@@ -113,6 +152,24 @@ impl CachedPlan {
         }
     }
 
+    /// The version of the catalog it was made for.
+    pub(super) fn catalog_version(&self) -> u64 {
+        self.catalog_version
+    }
+
+    /// Refuses a LIMIT below zero. What else a value in LIMIT must be its class tells when the plan is made.
+    ///
+    /// # Errors
+    /// 1690.
+    #[inline]
+    pub(super) fn require_limits(&self, values: &[ValueRef<'_>]) -> Result<(), Box<SqlError>> {
+        let is_negative = |&ordinal: &u32| matches!(values.get(ordinal as usize), Some(ValueRef::Int(..0)));
+        if self.prepared.plan().limit_parameters.iter().any(is_negative) {
+            return Err(ER_DATA_OUT_OF_RANGE.with(&[&"unsigned integer", &"EXECUTE"]));
+        }
+        Ok(())
+    }
+
     /// Whether it changes a table that other sessions see.
     pub(crate) fn changes_shared_tables(&self) -> bool {
         let plan = self.prepared.plan();
@@ -133,17 +190,6 @@ impl CachedPlan {
     /// Types of the result's columns.
     pub(crate) fn output_types(&self) -> impl Iterator<Item = &DataType> {
         self.prepared.plan().output.iter().map(|column| &column.data_type)
-    }
-
-    /// Whether this account was found to be allowed all that the plan does.
-    #[inline]
-    pub(super) fn is_allowed(&self, account: &Arc<Account>) -> bool {
-        self.allowed.as_ref().is_some_and(|allowed| Arc::ptr_eq(allowed, account))
-    }
-
-    /// Notes that it is.
-    pub(super) fn allow(&mut self, account: &Arc<Account>) {
-        self.allowed = Some(Arc::clone(account));
     }
 
     pub(crate) fn parameter_type(&self, index: usize) -> Option<&DataType> {
@@ -214,10 +260,9 @@ impl plan::bind::Session for BindSession<'_> {
     }
 
     fn type_context(&self) -> plan::function::TypeContext {
-        let increment = self.session.variables.unsigned(known::div_precision_increment());
         plan::function::TypeContext {
             connection_collation: self.session.settings.connection_collation,
-            div_precision_increment: u8::try_from(increment).unwrap_or(4),
+            div_precision_increment: self.session.settings.div_precision_increment,
             no_unsigned_subtraction: self.session.settings.sql_mode.has(SqlModes::NO_UNSIGNED_SUBTRACTION),
         }
     }
@@ -239,9 +284,6 @@ impl plan::bind::Session for BindSession<'_> {
     fn limit_parameter(&self, ordinal: u32) -> PlanResult<()> {
         let value = self.parameters.and_then(|values| values.get(ordinal as usize));
         match value {
-            Some(ValueRef::Int(number)) if *number < 0 => {
-                Err(PlanError::new(1690, "unsigned integer value is out of range in 'EXECUTE'"))
-            }
             None | Some(ValueRef::Null | ValueRef::Int(_) | ValueRef::UInt(_)) => Ok(()),
             // The binary protocol's texts are numbers of clients that send all as text.
             Some(ValueRef::Bytes { .. }) if !self.session.executing_named => Ok(()),
@@ -338,7 +380,7 @@ impl LocalSession {
         statement: &Statement<'_>,
         text: &[u8],
         values: &[ValueRef<'_>],
-    ) -> Result<CachedPlan, Box<SqlError>> {
+    ) -> Result<HeldPlan, Box<SqlError>> {
         self.plan_with(statement, text, Some(values), &self.catalog())
     }
 
@@ -352,7 +394,7 @@ impl LocalSession {
         text: &[u8],
         values: &[ValueRef<'_>],
         literals: &syntax::Digested<'_>,
-    ) -> Result<CachedPlan, Box<SqlError>> {
+    ) -> Result<HeldPlan, Box<SqlError>> {
         let bind = BindSession { session: self, parameters: Some(values), literals: Some(literals) };
         self.plan_bound(statement, text, values, &self.catalog(), &bind)
     }
@@ -363,7 +405,7 @@ impl LocalSession {
         text: &[u8],
         values: Option<&[ValueRef<'_>]>,
         catalog: &Arc<Catalog>,
-    ) -> Result<CachedPlan, Box<SqlError>> {
+    ) -> Result<HeldPlan, Box<SqlError>> {
         let bind = BindSession { session: self, parameters: values, literals: None };
         self.plan_bound(statement, text, values.unwrap_or_default(), catalog, &bind)
     }
@@ -375,7 +417,7 @@ impl LocalSession {
         values: &[ValueRef<'_>],
         catalog: &Arc<Catalog>,
         bind: &BindSession<'_>,
-    ) -> Result<CachedPlan, Box<SqlError>> {
+    ) -> Result<HeldPlan, Box<SqlError>> {
         let bound = plan::bind::bind(statement, text, catalog, bind).map_err(|error| plan_error(&error))?;
         let plan = plan::optimize(bound, &plan::Options::new(catalog));
         let prepared = Arc::new(Prepared::new(Arc::new(plan))?);
@@ -384,13 +426,13 @@ impl LocalSession {
             catalog_version: catalog.version,
             sql_mode: self.settings.sql_mode,
             connection_collation: self.settings.connection_collation,
+            div_precision_increment: self.settings.div_precision_increment,
             parameter_classes: values.iter().map(class_of).collect(),
             columns: None,
             kind: kind_of(statement),
             database: self.database.clone(),
             reusable: false,
             reads_system_tables: false,
-            allowed: None,
             point: None,
             max_execution_ms: hinted_time(statement, text),
         };
@@ -403,7 +445,7 @@ impl LocalSession {
             cached.columns = Some((results, Arc::new(cached.columns(results))));
             cached.point = PointProgram::of(cached.prepared.plan(), results).map(|point| (results, point));
         }
-        Ok(cached)
+        Ok(HeldPlan::new(Arc::new(cached)))
     }
 
     /// Plans a statement for PREPARE, parameters unknown; `None` for statements without a plan.
@@ -411,11 +453,40 @@ impl LocalSession {
         &mut self,
         statement: &Statement<'_>,
         text: &[u8],
-    ) -> Result<Option<CachedPlan>, Box<SqlError>> {
+    ) -> Result<Option<HeldPlan>, Box<SqlError>> {
         if !has_plan(statement) {
             return Ok(None);
         }
-        self.plan_with(statement, text, None, &self.catalog()).map(Some)
+        if let Some(plan) = self.find_prepared(text, &[]) {
+            return Ok(Some(plan));
+        }
+        let plan = self.plan_with(statement, text, None, &self.catalog())?;
+        self.share_prepared(text, &[], &plan);
+        Ok(Some(plan))
+    }
+
+    /// The plan of a prepared text that another session made for such parameters; none: they are unknown.
+    pub(super) fn find_prepared(&self, text: &[u8], values: &[ValueRef<'_>]) -> Option<HeldPlan> {
+        let plan = self.core.plans.find_prepared(self.prepared_key(text, values), text)?;
+        self.would_make(&plan, values).then(|| HeldPlan::new(plan))
+    }
+
+    /// Plans a prepared text for these parameters, so that other sessions may run it as well.
+    pub(super) fn plan_prepared(
+        &self,
+        statement: &Statement<'_>,
+        text: &[u8],
+        values: &[ValueRef<'_>],
+    ) -> Result<HeldPlan, Box<SqlError>> {
+        let plan = self.plan_statement(statement, text, values)?;
+        self.share_prepared(text, values, &plan);
+        Ok(plan)
+    }
+
+    fn share_prepared(&self, text: &[u8], values: &[ValueRef<'_>], plan: &HeldPlan) {
+        if self.would_make(plan, values) && !plan.reads_system_tables {
+            self.core.plans.put(self.prepared_key(text, values), text.into(), Arc::clone(plan.shared()));
+        }
     }
 
     /// Whether a cached plan may run now with these parameters.
@@ -423,6 +494,13 @@ impl LocalSession {
         self.plan_fits(plan)
             && plan.parameter_classes.len() == values.len()
             && plan.parameter_classes.iter().zip(values).all(|(class, value)| *class == class_of(value))
+    }
+
+    /// Whether this session would have made such a plan now: beside what may change under a plan, what a prepared statement keeps from
+    /// when it was prepared.
+    pub(super) fn would_make(&self, plan: &CachedPlan, values: &[ValueRef<'_>]) -> bool {
+        plan.div_precision_increment == self.settings.div_precision_increment
+            && self.plan_is_current(plan, values)
     }
 
     /// Whether a cached plan may run now, with parameters of the types it was made for.
@@ -433,5 +511,26 @@ impl LocalSession {
             && plan.sql_mode == self.settings.sql_mode
             && plan.connection_collation == self.settings.connection_collation
             && same_name(plan.database.as_ref(), self.database.as_ref())
+    }
+
+    /// A template's key among all sessions' plans: `key`, and what a plan with these literals depends on here.
+    pub(super) fn shared_key(&self, key: u64, values: &[ValueRef<'_>]) -> u64 {
+        self.key_here(("template", key), values)
+    }
+
+    /// The same of a prepared text and its parameters.
+    fn prepared_key(&self, text: &[u8], values: &[ValueRef<'_>]) -> u64 {
+        self.key_here(("text", text), values)
+    }
+
+    fn key_here(&self, what: impl Hash, values: &[ValueRef<'_>]) -> u64 {
+        let mut hasher = foldhash::fast::FixedState::default().build_hasher();
+        let settings = &self.settings;
+        what.hash(&mut hasher);
+        (settings.sql_mode.0, settings.connection_collation, settings.div_precision_increment)
+            .hash(&mut hasher);
+        (self.database.as_deref(), settings.results_charset).hash(&mut hasher);
+        values.iter().for_each(|value| class_of(value).hash(&mut hasher));
+        hasher.finish()
     }
 }

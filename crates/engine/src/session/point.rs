@@ -22,6 +22,8 @@ use types::vector::Cell;
 use types::{Physical, Value, ValueRef};
 use wire::row;
 
+use super::memory::PointMemory;
+
 /// One part of the key: where its value comes from and what it must be.
 #[derive(Clone, Debug)]
 struct KeyPart {
@@ -195,26 +197,25 @@ impl PointProgram {
         true
     }
 
-    /// Reads the row and appends its payload to `out`, which is empty.
+    /// Reads the row and writes its payload to `memory.row`.
     ///
     /// # Errors
     /// The store's.
-    pub fn run(
-        &mut self,
+    pub(super) fn run(
+        &self,
         values: &[ValueRef<'_>],
         reader: Reader<'_>,
         zone: &dyn TimestampZone,
-        key: &mut Vec<u8>,
         format: RowFormat,
-        out: &mut Vec<u8>,
+        memory: &mut PointMemory,
     ) -> Result<PointOutcome, Box<SqlError>> {
+        let PointMemory { key, row, cell } = memory;
         key.clear();
-        out.clear();
+        row.clear();
         if !self.write_key(values, zone, key) {
             return Ok(PointOutcome::NotHere);
         }
-        let columns = &mut self.columns;
-        let write = |view: &RowView<'_>| write_row(columns, view, zone, format, out);
+        let write = |view: &RowView<'_>| write_row(&self.columns, view, zone, format, cell, row);
         let found = if self.covering {
             self.table.get_covered(self.index, key, reader, write)
         } else {
@@ -231,17 +232,18 @@ impl PointProgram {
 
 /// Writes the columns of one row; false if one of them lies outside the row.
 fn write_row(
-    columns: &mut [Column],
+    columns: &[Column],
     view: &RowView<'_>,
     zone: &dyn TimestampZone,
     format: RowFormat,
+    scratch: &mut Vec<u8>,
     out: &mut Vec<u8>,
 ) -> bool {
     let bitmap = match format {
         RowFormat::Text => 0,
         RowFormat::Binary => row::begin_binary(out, columns.len()),
     };
-    for (index, column) in columns.iter_mut().enumerate() {
+    for (index, column) in columns.iter().enumerate() {
         let ordinal = column.ordinal;
         let decimal;
         let cell = if view.is_null(ordinal) {
@@ -261,9 +263,9 @@ fn write_row(
             }
         };
         match format {
-            RowFormat::Text => column.encoder.put_cell_text(cell, out),
+            RowFormat::Text => column.encoder.put_cell_text(cell, scratch, out),
             RowFormat::Binary => {
-                if !column.encoder.put_cell_binary(cell, out) {
+                if !column.encoder.put_cell_binary(cell, scratch, out) {
                     row::set_binary_null(out, bitmap, index);
                 }
             }

@@ -29,7 +29,8 @@ use wire::{ColumnType, EncodedColumns};
 
 use super::LocalSession;
 use super::cursor::Cursor;
-use super::plans::CachedPlan;
+use super::memory;
+use super::plans::{CachedPlan, HeldPlan};
 use crate::core::Core;
 use crate::log::{StatementText, beginning};
 use crate::processes::Activity;
@@ -40,8 +41,6 @@ use crate::variables::definition::known;
 pub const LONG_DATA_BYTES_MAX_FACTOR: u64 = 2;
 /// Room beyond a rendered statement's estimated length.
 const RENDERED_SLACK_BYTES: usize = 256;
-/// A session keeps the memory of so many parameters for its next statement.
-const VALUES_KEPT: usize = 16;
 
 /// One prepared statement.
 #[derive(Debug)]
@@ -65,7 +64,7 @@ enum Kept {
     #[default]
     Nothing,
     /// A plan, which may have to be made anew.
-    Plan(CachedPlan),
+    Plan(HeldPlan),
     /// A tree that needs neither a plan nor its text, whatever the settings: BEGIN, COMMIT, ROLLBACK.
     Tree(Statement<'static>),
 }
@@ -314,13 +313,6 @@ fn from_client<'a>(client: Charset, value: ValueRef<'a>, arena: &'a bumpalo::Bum
     ValueRef::Bytes { bytes: arena.alloc_slice_copy(&text), collation }
 }
 
-/// An empty vector for other values in the memory of this one.
-pub(super) fn recycle<'b>(mut values: Vec<ValueRef<'_>>) -> Vec<ValueRef<'b>> {
-    values.clear();
-    // Collecting in place keeps the memory: both sides have the same layout.
-    values.into_iter().map(|_| ValueRef::Null).collect()
-}
-
 fn datetime_of(fields: wire::row::DateTimeFields) -> DateTime {
     DateTime {
         year: fields.year,
@@ -388,13 +380,10 @@ impl LocalSession {
 
     fn prepare_now(&mut self, sql: &[u8], reply: &mut Reply<'_>) -> Outcome {
         self.require_room()?;
-        let arena = std::mem::take(&mut self.arena);
-        let checked = self.check_prepare(sql, &arena);
-        self.put_back(arena);
-        let (places, plan) = checked?;
+        let (places, plan) = memory::lend(|arena: &mut bumpalo::Bump| self.check_prepare(sql, arena))?;
         let results = self.settings.results_charset;
         let columns = plan.as_ref().map(|plan| plan.columns(results)).unwrap_or_default();
-        let parameters = parameter_columns(places.len(), plan.as_ref());
+        let parameters = parameter_columns(places.len(), plan.as_deref());
         self.prepared.last_id = self.prepared.last_id.wrapping_add(1).max(1);
         let id = self.prepared.last_id;
         let statement = PreparedStatement {
@@ -416,7 +405,7 @@ impl LocalSession {
         &mut self,
         sql: &[u8],
         arena: &bumpalo::Bump,
-    ) -> Result<(Vec<u32>, Option<CachedPlan>), Box<SqlError>> {
+    ) -> Result<(Vec<u32>, Option<HeldPlan>), Box<SqlError>> {
         self.core.counters.statements_parsed.increment();
         let parsed = syntax::parse(sql, arena, self.settings.sql_mode.for_syntax())
             .map_err(|error| super::dispatch::syntax_error(&error))?;
@@ -465,7 +454,7 @@ impl LocalSession {
             statement.long_data.clear();
             return Err(error);
         }
-        let mut values = recycle(std::mem::take(&mut self.parameters));
+        let mut values = memory::take_values();
         let mut long_data = std::mem::take(&mut statement.long_data);
         let has_long_data = !long_data.is_empty();
         if has_long_data
@@ -524,10 +513,7 @@ impl LocalSession {
             }
         };
         self.end_statement(&running, &rendered);
-        // An idle session holds little.
-        if values.capacity() <= VALUES_KEPT {
-            self.parameters = recycle(values);
-        }
+        memory::keep_values(values);
         outcome
     }
 
@@ -605,7 +591,7 @@ impl LocalSession {
                 return Ok(false);
             }
             self.reload_account();
-            let Ok(plan) = self.plan_statement(&parsed.statement, &statement.text, &values) else {
+            let Ok(plan) = self.plan_prepared(&parsed.statement, &statement.text, &values) else {
                 return Ok(false);
             };
             statement.kept = Kept::Plan(plan);
@@ -664,10 +650,9 @@ impl LocalSession {
             Kept::Plan(_) | Kept::Nothing => {}
         }
         *kept = Kept::Nothing;
-        let arena = std::mem::take(&mut self.arena);
-        let outcome = self.plan_and_run(text, &arena, values, wants_cursor, reply);
-        self.put_back(arena);
-        let (next, cursor) = outcome?;
+        let (next, cursor) = memory::lend(|arena: &mut bumpalo::Bump| {
+            self.plan_and_run(text, arena, values, wants_cursor, reply)
+        })?;
         *kept = next;
         Ok(cursor)
     }
@@ -680,6 +665,13 @@ impl LocalSession {
         wants_cursor: bool,
         reply: &mut Reply<'_>,
     ) -> Result<(Kept, Option<Cursor>), Box<SqlError>> {
+        if let Some(mut plan) = self.find_prepared(text, values) {
+            self.diagnostics.clear();
+            self.reload_account();
+            self.require_passing(Some(&plan.prepared))?;
+            let cursor = self.run_cached(&mut plan, values, wants_cursor, reply)?;
+            return Ok((Kept::Plan(plan), cursor));
+        }
         self.core.counters.statements_parsed.increment();
         let parsed = syntax::parse(text, arena, self.settings.sql_mode.for_syntax())
             .map_err(|error| super::dispatch::syntax_error(&error))?;
@@ -692,7 +684,7 @@ impl LocalSession {
         }
         self.diagnostics.clear();
         self.reload_account();
-        let mut plan = self.plan_statement(&parsed.statement, text, values)?;
+        let mut plan = self.plan_prepared(&parsed.statement, text, values)?;
         self.require_passing(Some(&plan.prepared))?;
         let cursor = self.run_cached(&mut plan, values, wants_cursor, reply)?;
         Ok((Kept::Plan(plan), cursor))

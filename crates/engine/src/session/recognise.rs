@@ -11,134 +11,43 @@
 //! time. The literals become exactly the values that binding makes of them, and [`LocalSession::plan_is_current`] makes
 //! the plan anew when their classes, the catalog, the default database, the SQL mode or the collation changed.
 //!
-//! The cache belongs to a session: no lock, and nothing of one client is seen by another.
+//! What a session knows of its texts is its own: no lock. What it does not know it asks [`super::shared_plans`] once.
+
+use std::hash::{BuildHasher, Hasher};
+use std::sync::Arc;
 
 use catalog::TableKind;
-use hashbrown::HashMap;
-use service::{Outcome, Reply, SqlError};
+use service::{Reply, SqlError};
+use syntax::Digested;
 use syntax::ast::{
     Assignment, BinaryOp, Cell, CellKind, Expr, ExprKind, InsertSource, JoinCondition, Literal, NumberKind,
     QueryBody, Statement, TableRef, ValuesRows,
 };
-use syntax::{DigestScratch, Digested};
 use types::collation::CollationId;
 use types::{TypeKind, Value, ValueRef};
 
-use super::plans::CachedPlan;
-use super::prepared::recycle;
-use super::{LocalSession, MEMORY_KEPT_BYTES_MAX};
-use crate::variables::definition::known;
+use super::LocalSession;
+use super::memory::{self, TextMemory};
+use super::plans::{CachedPlan, HeldPlan};
+use super::shared_plans::Known;
+use super::templates::Templates;
 use crate::variables::sql_mode::SqlModes;
 
-/// Most templates one session remembers.
-const ENTRIES_MAX: usize = 256;
-/// Most bytes they may take, plans counted as by [`Entry::bytes`].
-const BYTES_MAX: usize = 4 << 20;
-/// What a plan is taken to need, and what it needs more for each byte of a template (columns, literals).
-const PLAN_BYTES: usize = 8 << 10;
-const PLAN_BYTES_PER_TEMPLATE_BYTE: usize = 4;
 /// Longest template that is remembered: a list of as many columns as a table may have, each with an alias of its own.
 const TEMPLATE_BYTES_MAX: usize = 512 << 10;
 /// Most literals of a statement that is remembered: two for each column of the widest row.
 const LITERALS_MAX: usize = 8192;
 /// Several rows with more literals are planned each time: a bulk INSERT gains nothing.
 const ROWS_LITERALS_MAX: usize = 128;
-/// A larger template, or one of more literals, is kept when it comes for the second time: lists (`IN`) of ever other lengths are as
-/// many templates, and would push out what comes again.
-const KEPT_AT_ONCE_BYTES_MAX: usize = 16 << 10;
-const KEPT_AT_ONCE_LITERALS_MAX: usize = 128;
-/// How many of those a session knows to have come.
-const CAME_MAX: usize = 16;
-
-/// What is known about a template.
-#[derive(Debug)]
-struct Entry {
-    template: Box<[u8]>,
-    /// `None`: planned each time.
-    plan: Option<CachedPlan>,
-    used: u64,
-}
-
-impl Entry {
-    fn bytes(&self) -> usize {
-        let plan = PLAN_BYTES + PLAN_BYTES_PER_TEMPLATE_BYTE * self.template.len();
-        self.template.len() + size_of::<Self>() + if self.plan.is_some() { plan } else { 0 }
-    }
-}
-
-/// The templates of a session, the least recently used goes first.
-#[derive(Debug, Default)]
-struct Templates {
-    entries: HashMap<u64, Entry, foldhash::fast::FixedState>,
-    bytes: usize,
-    clock: u64,
-    /// Keys of large templates that came and were not kept; the oldest is overwritten.
-    came: [u64; CAME_MAX],
-    came_next: usize,
-}
-
-impl Templates {
-    /// What is known about a template; one with the same hash and another text is not it.
-    fn find(&mut self, key: u64, template: &[u8]) -> Option<&mut Entry> {
-        self.clock += 1;
-        let entry = self.entries.get_mut(&key).filter(|entry| *entry.template == *template)?;
-        entry.used = self.clock;
-        Some(entry)
-    }
-
-    /// Whether a template that is not remembered should be: a small one at once, a large one if it came before.
-    fn is_worth_keeping(&mut self, key: u64, digested: &Digested<'_>) -> bool {
-        if digested.literals.len() <= KEPT_AT_ONCE_LITERALS_MAX
-            && digested.template.len() <= KEPT_AT_ONCE_BYTES_MAX
-        {
-            return true;
-        }
-        if self.came.contains(&key) {
-            return true;
-        }
-        self.came[self.came_next] = key;
-        self.came_next = (self.came_next + 1) % CAME_MAX;
-        false
-    }
-
-    fn put(&mut self, key: u64, template: &[u8], plan: Option<CachedPlan>) {
-        self.remove(key);
-        self.clock += 1;
-        let entry = Entry { template: template.into(), plan, used: self.clock };
-        let bytes = entry.bytes();
-        while !self.entries.is_empty()
-            && (self.entries.len() >= ENTRIES_MAX || self.bytes + bytes > BYTES_MAX)
-        {
-            let oldest = self.entries.iter().min_by_key(|(_, entry)| entry.used).map(|(&key, _)| key);
-            self.remove(oldest.unwrap_or_default());
-        }
-        self.bytes += bytes;
-        self.entries.insert(key, entry);
-    }
-
-    fn remove(&mut self, key: u64) -> Option<Entry> {
-        let entry = self.entries.remove(&key)?;
-        self.bytes -= entry.bytes();
-        Some(entry)
-    }
-}
-
-/// The plans of a session's texts, and memory to use again.
-#[derive(Default)]
-pub(crate) struct PlanCache {
-    scratch: DigestScratch,
-    unescaped: UnescapedTexts,
-    /// Empty between statements.
-    values: Vec<ValueRef<'static>>,
-    templates: Templates,
-}
+/// What a session knows of its texts.
+pub(crate) type SessionTemplates = Templates<HeldPlan>;
 
 /// What looking a text up came to.
 pub(crate) enum Recognised {
     /// It ran; where the next statement begins, if there is one.
     Ran(Option<usize>),
-    /// It is to be parsed and planned, and its plan kept under this key.
-    Keep(u64),
+    /// It is to be parsed and planned, and its plan kept.
+    Keep,
     /// It is to be parsed.
     Parse,
 }
@@ -343,12 +252,20 @@ fn columns_fit(plan: &CachedPlan, compared: &[(&[u8], LiteralKind)]) -> bool {
 
 /// The texts of a statement's escaped literals, in order, without their escapes.
 #[derive(Default)]
-struct UnescapedTexts {
+pub(super) struct UnescapedTexts {
     bytes: Vec<u8>,
     lengths: Vec<usize>,
 }
 
 impl UnescapedTexts {
+    /// Gives memory back that has grown beyond `bytes_max`.
+    #[inline]
+    pub(super) fn keep_at_most(&mut self, bytes_max: usize) {
+        if self.bytes.capacity() + self.lengths.capacity() * size_of::<usize>() > bytes_max {
+            *self = Self::default();
+        }
+    }
+
     fn read(&mut self, cells: &[Cell], sql: &[u8], backslash: bool) -> Option<Unescaped<'_>> {
         self.bytes.clear();
         self.lengths.clear();
@@ -421,25 +338,22 @@ impl LocalSession {
         sql: &[u8],
         reply: &mut Reply<'_>,
     ) -> Result<Recognised, Box<SqlError>> {
-        // The cache leaves the session while its memory is in use.
-        let Some(mut cache) = self.plan_cache.take() else { return Ok(Recognised::Parse) };
-        let recognised = self.recognise(sql, &mut cache, reply);
-        cache.scratch.keep_at_most(MEMORY_KEPT_BYTES_MAX);
-        if cache.unescaped.bytes.capacity() > MEMORY_KEPT_BYTES_MAX {
-            cache.unescaped = UnescapedTexts::default();
-        }
-        self.plan_cache = Some(cache);
+        // They leave the session while a plan of theirs runs.
+        let Some(mut templates) = self.templates.take() else { return Ok(Recognised::Parse) };
+        let recognised = memory::lend(|memory| self.recognise(sql, memory, &mut templates, reply));
+        self.templates = Some(templates);
         recognised
     }
 
     fn recognise(
         &mut self,
         sql: &[u8],
-        cache: &mut PlanCache,
+        memory: &mut TextMemory,
+        templates: &mut SessionTemplates,
         reply: &mut Reply<'_>,
     ) -> Result<Recognised, Box<SqlError>> {
-        let PlanCache { scratch, unescaped, values: kept, templates } = cache;
-        let Some(digested) = syntax::digest(sql, self.settings.sql_mode.for_syntax(), scratch) else {
+        let TextMemory { digest, unescaped } = memory;
+        let Some(digested) = syntax::digest(sql, self.settings.sql_mode.for_syntax(), digest) else {
             return Ok(Recognised::Parse);
         };
         let several_rows = digested.rows.is_some_and(|rows| rows.row_count > 1);
@@ -451,34 +365,50 @@ impl LocalSession {
             return Ok(Recognised::Parse);
         }
         let key = self.key_of(&digested);
-        let Some(entry) = templates.find(key, digested.template) else {
-            let keep = templates.is_worth_keeping(key, &digested);
-            return Ok(if keep { Recognised::Keep(key) } else { Recognised::Parse });
+        let mut values = memory::take_values();
+        let found = match templates.find(key, digested.template) {
+            Some(None) => return Ok(Recognised::Parse),
+            found => found.flatten(),
         };
-        let mut values = recycle(std::mem::take(kept));
-        if entry.plan.is_none() || !self.take_values(sql, &digested, unescaped, &mut values) {
-            return Ok(Recognised::Parse);
+        if !self.take_values(sql, &digested, unescaped, &mut values) {
+            return Ok(if found.is_some() { Recognised::Parse } else { Recognised::Keep });
         }
-        let Some(plan) = entry.plan.as_mut().filter(|plan| self.plan_is_current(plan, &values)) else {
-            return Ok(Recognised::Keep(key));
+        let plan = match found {
+            Some(known) if self.plan_is_current(&known.plan, &values) => &mut known.plan,
+            _ => match self.find_shared(key, &digested, &values) {
+                Known::Plan(template, plan) => templates.put(key, template, HeldPlan::new(plan)),
+                Known::Keep => return Ok(Recognised::Keep),
+                Known::Rare => return Ok(Recognised::Parse),
+            },
         };
         self.core.counters.plan_cache_hits.increment();
         self.diagnostics.clear();
         self.reload_account();
         reply.more_results(digested.more);
         let outcome = self.run_cached(plan, &values, false, reply);
-        *kept = recycle(values);
+        memory::keep_values(values);
         outcome?;
         Ok(Recognised::Ran(digested.more.then_some(digested.end)))
     }
 
-    /// What a template is kept under: with its hash all that its plan depends on and that is not compared later.
+    /// What all sessions know of a template, if it holds for this one.
+    #[cold]
+    fn find_shared(&self, key: u64, digested: &Digested<'_>, values: &[ValueRef<'_>]) -> Known {
+        if !self.temporary.is_empty() {
+            return Known::Keep;
+        }
+        match self.core.plans.find(self.shared_key(key, values), digested) {
+            Known::Plan(_, plan) if !self.would_make(&plan, values) => Known::Keep,
+            known => known,
+        }
+    }
+
+    /// What this session knows a template by: with its hash all that its plan depends on and that is not compared later.
     fn key_of(&self, digested: &Digested<'_>) -> u64 {
-        use std::hash::{BuildHasher, Hasher};
         let mut hasher = foldhash::fast::FixedState::default().build_hasher();
         hasher.write_u64(digested.hash);
         hasher.write_u32(digested.rows.map_or(0, |rows| rows.row_count));
-        hasher.write_u64(self.variables.unsigned(known::div_precision_increment()));
+        hasher.write_u8(self.settings.div_precision_increment);
         hasher.finish()
     }
 
@@ -498,18 +428,17 @@ impl LocalSession {
         values.len() == digested.literals.len()
     }
 
-    /// Plans a parsed statement so that others share its plan, runs it and keeps the plan under `key`; false if nothing
-    /// ran, because it cannot be shared.
+    /// Plans a parsed statement so that others share its plan, runs it and keeps the plan; false if nothing ran, because it
+    /// cannot be shared.
     pub(super) fn run_shared(
         &mut self,
         statement: &Statement<'_>,
         sql: &[u8],
-        key: u64,
         reply: &mut Reply<'_>,
     ) -> Result<bool, Box<SqlError>> {
-        let Some(mut cache) = self.plan_cache.take() else { return Ok(false) };
-        let outcome = self.share(statement, sql, key, &mut cache, reply);
-        self.plan_cache = Some(cache);
+        let Some(mut templates) = self.templates.take() else { return Ok(false) };
+        let outcome = memory::lend(|memory| self.share(statement, sql, memory, &mut templates, reply));
+        self.templates = Some(templates);
         outcome
     }
 
@@ -517,15 +446,16 @@ impl LocalSession {
         &mut self,
         statement: &Statement<'_>,
         sql: &[u8],
-        key: u64,
-        cache: &mut PlanCache,
+        memory: &mut TextMemory,
+        templates: &mut SessionTemplates,
         reply: &mut Reply<'_>,
     ) -> Result<bool, Box<SqlError>> {
-        let PlanCache { scratch, unescaped, templates, .. } = cache;
-        let Some(digested) = syntax::digest(sql, self.settings.sql_mode.for_syntax(), scratch) else {
+        let TextMemory { digest, unescaped } = memory;
+        let Some(digested) = syntax::digest(sql, self.settings.sql_mode.for_syntax(), digest) else {
             return Ok(false);
         };
         self.core.counters.plan_cache_misses.increment();
+        let key = self.key_of(&digested);
         let mut places = Places { digested: &digested, count: 0, compared: Vec::new() };
         let mut plan = None;
         let mut values = Vec::new();
@@ -536,75 +466,30 @@ impl LocalSession {
                 .ok()
                 .filter(|plan| columns_fit(plan, &places.compared));
         }
-        let Some(mut plan) = plan else {
-            templates.put(key, digested.template, None);
+        let Some(plan) = plan else {
+            templates.put_without_plan(key);
             return Ok(false);
         };
+        let template: Arc<[u8]> = digested.template.into();
+        if self.temporary.is_empty() {
+            self.core.plans.put(
+                self.shared_key(key, &values),
+                Arc::clone(&template),
+                Arc::clone(plan.shared()),
+            );
+        }
         self.diagnostics.clear();
         self.reload_account();
-        let outcome: Outcome = self.run_cached(&mut plan, &values, false, reply).map(|_| ());
-        templates.put(key, digested.template, Some(plan));
-        outcome.map(|()| true)
+        let plan = templates.put(key, template, plan);
+        self.run_cached(plan, &values, false, reply).map(|_| true)
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use syntax::DigestScratch;
+
     use super::*;
-
-    #[test]
-    fn the_least_recently_used_template_goes() {
-        let mut templates = Templates::default();
-        for key in 0..ENTRIES_MAX as u64 {
-            templates.put(key, &key.to_le_bytes(), None);
-        }
-        assert!(templates.find(0, &0u64.to_le_bytes()).is_some());
-        templates.put(9999, b"new", None);
-        assert_eq!(templates.entries.len(), ENTRIES_MAX);
-        assert!(templates.find(0, &0u64.to_le_bytes()).is_some(), "it was used since");
-        assert!(templates.find(1, &1u64.to_le_bytes()).is_none());
-        assert!(templates.find(9999, b"new").is_some());
-        assert!(templates.find(9999, b"old").is_none(), "the same hash is not the same text");
-    }
-
-    #[test]
-    fn a_large_template_is_kept_when_it_comes_again() {
-        let mut templates = Templates::default();
-        let mut scratch = DigestScratch::default();
-        let mut keeps = |key: u64, sql: String| {
-            let digested = syntax::digest(sql.as_bytes(), syntax::SqlMode::default(), &mut scratch).unwrap();
-            templates.is_worth_keeping(key, &digested)
-        };
-        let list = |count: usize| format!("SELECT a FROM t WHERE id IN (1{})", ", 1".repeat(count - 1));
-        assert!(keeps(1, list(KEPT_AT_ONCE_LITERALS_MAX)));
-        for key in 0..3 * CAME_MAX as u64 {
-            assert!(!keeps(100 + key, list(KEPT_AT_ONCE_LITERALS_MAX + 1)), "the first time");
-        }
-        assert!(keeps(100 + 3 * CAME_MAX as u64 - 1, list(KEPT_AT_ONCE_LITERALS_MAX + 1)));
-        assert!(!keeps(100, list(KEPT_AT_ONCE_LITERALS_MAX + 1)), "that was long ago");
-        let wide: String =
-            (0..400).map(|n| format!("e.column_number_{n} AS entity_column_number_{n}_0_, ")).collect();
-        let wide = format!("SELECT {wide} 1 FROM t e");
-        assert!(!keeps(2, wide.clone()));
-        assert!(keeps(2, wide));
-    }
-
-    #[test]
-    fn bytes_are_bounded_and_given_back() {
-        let mut templates = Templates::default();
-        let long = vec![7u8; BYTES_MAX / 4];
-        for key in 0..20 {
-            templates.put(key, &long, None);
-            assert!(templates.bytes <= BYTES_MAX);
-        }
-        assert_eq!(templates.entries.len(), 3);
-        templates.put(19, b"short", None);
-        assert!(templates.bytes < BYTES_MAX / 4 * 3);
-        for key in 0..20 {
-            templates.remove(key);
-        }
-        assert_eq!(templates.bytes, 0);
-    }
 
     #[test]
     fn literals_become_what_binding_makes_of_them() {

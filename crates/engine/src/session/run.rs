@@ -16,14 +16,15 @@ use exec::{Changed, ReplySink};
 use plan::logical::NeededPrivilege;
 use plan::physical::PlanKind;
 use service::error::ER_CANT_CREATE_THREAD;
-use service::{OkSummary, Outcome, Reply, SqlError};
+use service::{OkSummary, Outcome, Reply, RowFormat, SqlError};
 use syntax::ast::{ExprKind, Into as IntoClause, Statement};
 use types::{DataType, Value, ValueRef};
 use wire::EncodedColumns;
 
 use super::cursor::{Cursor, CursorSink};
-use super::plans::CachedPlan;
-use super::point::PointOutcome;
+use super::memory::{self, PointMemory};
+use super::plans::{CachedPlan, HeldPlan};
+use super::point::{PointOutcome, PointProgram};
 use super::{LocalSession, not_supported};
 use crate::privilege;
 use crate::status::StatementKind;
@@ -104,11 +105,12 @@ impl LocalSession {
     /// when its time is over.
     pub(crate) fn run_cached(
         &mut self,
-        plan: &mut CachedPlan,
+        plan: &mut HeldPlan,
         values: &[ValueRef<'_>],
         wants_cursor: bool,
         reply: &mut Reply<'_>,
     ) -> Result<Option<Cursor>, Box<SqlError>> {
+        plan.require_limits(values)?;
         // Nothing that the statement uses up, nothing that cannot be given a second time, nothing done before it.
         env::blocking::set_repeatable(
             self.next_insert_id.is_none()
@@ -141,7 +143,7 @@ impl LocalSession {
 
     fn run_within_limit(
         &mut self,
-        plan: &mut CachedPlan,
+        plan: &mut HeldPlan,
         values: &[ValueRef<'_>],
         wants_cursor: bool,
         reply: &mut Reply<'_>,
@@ -158,7 +160,7 @@ impl LocalSession {
 
     fn run_unlimited(
         &mut self,
-        plan: &mut CachedPlan,
+        plan: &mut HeldPlan,
         values: &[ValueRef<'_>],
         wants_cursor: bool,
         reply: &mut Reply<'_>,
@@ -199,12 +201,11 @@ impl LocalSession {
     /// Runs a point SELECT's program; false if the plan has none or a value does not fit it, and nothing was sent.
     fn run_point(
         &mut self,
-        plan: &mut CachedPlan,
+        plan: &CachedPlan,
         values: &[ValueRef<'_>],
         reply: &mut Reply<'_>,
     ) -> Result<bool, Box<SqlError>> {
-        let (Some((charset, columns)), Some((point_charset, point))) = (&plan.columns, &mut plan.point)
-        else {
+        let (Some((charset, columns)), Some((point_charset, point))) = (&plan.columns, &plan.point) else {
             return Ok(false);
         };
         let results = self.settings.results_charset;
@@ -215,50 +216,58 @@ impl LocalSession {
             return Ok(false);
         }
         let in_transaction = self.transaction.is_open() || !self.settings.autocommit;
-        let format = reply.row_format();
-        let outcome = if in_transaction {
+        memory::lend(|memory: &mut PointMemory| {
+            match self.read_point(plan, point, values, in_transaction, reply.row_format(), memory)? {
+                PointOutcome::NotHere => Ok(false),
+                PointOutcome::Rows(rows) => {
+                    self.send_point(rows, columns, &memory.row, in_transaction, reply).map(|()| true)
+                }
+            }
+        })
+    }
+
+    fn read_point(
+        &mut self,
+        plan: &CachedPlan,
+        point: &PointProgram,
+        values: &[ValueRef<'_>],
+        in_transaction: bool,
+        format: RowFormat,
+        memory: &mut PointMemory,
+    ) -> Result<PointOutcome, Box<SqlError>> {
+        if in_transaction {
             self.begin_table_statement();
             self.lock_metadata(plan.prepared.plan())?;
             let zone = &*self.settings.time_zone;
             let uncommitted = self.transaction.isolation == super::settings::Isolation::ReadUncommitted;
-            let (transaction, view) = self.transaction.parts();
-            match view {
-                Some(view) => {
-                    let reader =
-                        if uncommitted { view.reader_uncommitted() } else { transaction.reader(view) };
-                    point.run(values, reader, zone, &mut self.key, format, &mut self.row)
-                }
+            let (transaction, Some(view)) = self.transaction.parts() else {
+                return Ok(PointOutcome::NotHere);
+            };
+            let reader = if uncommitted { view.reader_uncommitted() } else { transaction.reader(view) };
+            return point.run(values, reader, zone, format, memory);
+        }
+        // An autocommit read holds its snapshot only here; DDL waits for the latch at most.
+        self.transaction.view_now();
+        // A definition that changed before the snapshot was taken may have rows that this plan cannot read.
+        let current = self.core.catalog().version() == plan.prepared.plan().catalog_version;
+        let outcome = if current && self.reads_unlocked() {
+            let zone = &*self.settings.time_zone;
+            match self.transaction.parts().1 {
+                Some(view) => point.run(values, view.reader(), zone, format, memory),
                 None => Ok(PointOutcome::NotHere),
             }
         } else {
-            // An autocommit read holds its snapshot only here; DDL waits for the latch at most.
-            self.transaction.view_now();
-            // A definition that changed before the snapshot was taken may have rows that this plan cannot read.
-            let current = self.core.catalog().version() == plan.prepared.plan().catalog_version;
-            let outcome = if current && self.reads_unlocked() {
-                let zone = &*self.settings.time_zone;
-                match self.transaction.parts().1 {
-                    Some(view) => {
-                        point.run(values, view.reader(), zone, &mut self.key, format, &mut self.row)
-                    }
-                    None => Ok(PointOutcome::NotHere),
-                }
-            } else {
-                Ok(PointOutcome::NotHere)
-            };
-            self.transaction.park();
-            outcome
+            Ok(PointOutcome::NotHere)
         };
-        match outcome? {
-            PointOutcome::NotHere => Ok(false),
-            PointOutcome::Rows(rows) => self.send_point(rows, columns, in_transaction, reply).map(|()| true),
-        }
+        self.transaction.park();
+        outcome
     }
 
     fn send_point(
         &mut self,
         rows: u64,
         columns: &EncodedColumns,
+        row: &[u8],
         in_transaction: bool,
         reply: &mut Reply<'_>,
     ) -> Outcome {
@@ -271,7 +280,7 @@ impl LocalSession {
         let status = self.status_flags();
         reply.columns(columns, status, 0)?;
         if rows > 0 {
-            reply.begin_row().extend_from_slice(&self.row);
+            reply.begin_row().extend_from_slice(row);
             reply.end_row()?;
         }
         reply.end_rows(status, self.diagnostics.packet_count())

@@ -85,6 +85,8 @@ pub struct Settings {
     pub client_charset: Charset,
     /// `collation_connection`.
     pub connection_collation: CollationId,
+    /// `div_precision_increment`.
+    pub div_precision_increment: u8,
     /// `character_set_results`; `None` when it is NULL.
     pub results_charset: Option<Charset>,
     /// `time_zone`; SYSTEM is resolved.
@@ -133,6 +135,8 @@ impl Settings {
             client_charset: charset(known::character_set_client()),
             connection_collation: CollationId::from_name(variables.text(known::collation_connection()))
                 .unwrap_or(CollationId::UTF8MB4_0900_AI_CI),
+            div_precision_increment: u8::try_from(variables.unsigned(known::div_precision_increment()))
+                .unwrap_or(u8::MAX),
             results_charset: match variables.get(known::character_set_results()) {
                 Setting::Null => None,
                 _ => Some(charset(known::character_set_results())),

@@ -15,13 +15,12 @@ use crate::expr::SqlResult;
 /// Bytes of a large value that are read at a time to be sent.
 const PIECE_BYTES: u64 = 256 << 10;
 
-/// How the values of one column are written.
+/// How the values of one column are written. `scratch` of its methods is memory to use again, whatever it holds.
 #[derive(Clone, Debug)]
 pub struct CellEncoder {
     data_type: DataType,
     /// Text changes from the first set to the second.
     convert: Option<(Charset, Charset)>,
-    scratch: Vec<u8>,
 }
 
 #[allow(clippy::cast_sign_loss, reason = "an unsigned column keeps the bits of its u64 in an i64")]
@@ -64,11 +63,11 @@ impl CellEncoder {
             let widened = own == Charset::Utf8mb3 && to == Charset::Utf8mb4;
             !(same || widened || own == Charset::Binary || to == Charset::Binary)
         });
-        Self { data_type: data_type.clone(), convert: convert.map(|to| (own, to)), scratch: Vec::new() }
+        Self { data_type: data_type.clone(), convert: convert.map(|to| (own, to)) }
     }
 
     /// A value of a column whose physical form is an integer, as text.
-    pub fn put_int_text(&mut self, value: i64, out: &mut Vec<u8>) {
+    pub fn put_int_text(&self, value: i64, scratch: &mut Vec<u8>, out: &mut Vec<u8>) {
         let data_type = &self.data_type;
         match data_type.kind {
             TypeKind::Date => row::put_text_date(out, datetime_fields(value)),
@@ -78,9 +77,9 @@ impl CellEncoder {
             TypeKind::Time => row::put_text_time(out, time_fields(value), data_type.scale),
             TypeKind::Enum => {
                 let text = data_type.members.as_ref().map_or(&b""[..], |members| members.enum_text(value));
-                Self::put_converted(self.convert, &mut self.scratch, text, out);
+                self.put_converted(text, scratch, out);
             }
-            TypeKind::Set => self.put_set(value, out),
+            TypeKind::Set => self.put_set(value, scratch, out),
             TypeKind::Bit => row::put_text_bytes(out, self.bit_bytes(&bits(value).to_be_bytes())),
             TypeKind::Year => {
                 let text = [0, 1, 2, 3]
@@ -90,10 +89,10 @@ impl CellEncoder {
             _ if data_type.zerofill => {
                 let digits = bits(value).to_string();
                 let width = data_type.length as usize;
-                self.scratch.clear();
-                self.scratch.resize(width.saturating_sub(digits.len()), b'0');
-                self.scratch.extend_from_slice(digits.as_bytes());
-                row::put_text_bytes(out, &self.scratch);
+                scratch.clear();
+                scratch.resize(width.saturating_sub(digits.len()), b'0');
+                scratch.extend_from_slice(digits.as_bytes());
+                row::put_text_bytes(out, scratch);
             }
             _ if data_type.unsigned => row::put_text_u64(out, bits(value)),
             _ => row::put_text_i64(out, value),
@@ -101,7 +100,7 @@ impl CellEncoder {
     }
 
     /// The same in binary form.
-    pub fn put_int_binary(&mut self, value: i64, out: &mut Vec<u8>) {
+    pub fn put_int_binary(&self, value: i64, scratch: &mut Vec<u8>, out: &mut Vec<u8>) {
         match self.data_type.kind {
             TypeKind::TinyInt => out.push(bits(value) as u8),
             TypeKind::SmallInt | TypeKind::Year => out.extend_from_slice(&(bits(value) as u16).to_le_bytes()),
@@ -109,7 +108,7 @@ impl CellEncoder {
             TypeKind::Date => row::put_binary_date(out, datetime_fields(value)),
             TypeKind::DateTime | TypeKind::Timestamp => row::put_binary_datetime(out, datetime_fields(value)),
             TypeKind::Time => row::put_binary_time(out, time_fields(value)),
-            TypeKind::Enum | TypeKind::Set | TypeKind::Bit => self.put_int_text(value, out),
+            TypeKind::Enum | TypeKind::Set | TypeKind::Bit => self.put_int_text(value, scratch, out),
             _ => row::put_binary_i64(out, value),
         }
     }
@@ -119,16 +118,16 @@ impl CellEncoder {
         &bytes[8 - count..]
     }
 
-    fn put_set(&mut self, value: i64, out: &mut Vec<u8>) {
+    fn put_set(&self, value: i64, scratch: &mut Vec<u8>, out: &mut Vec<u8>) {
         let mut text = Vec::new();
         if let Some(members) = &self.data_type.members {
             members.set_text(bits(value), &mut text);
         }
-        Self::put_converted(self.convert, &mut self.scratch, &text, out);
+        self.put_converted(&text, scratch, out);
     }
 
     /// A FLOAT or DOUBLE as text.
-    pub fn put_double_text(&mut self, value: f64, out: &mut Vec<u8>) {
+    pub fn put_double_text(&self, value: f64, scratch: &mut Vec<u8>, out: &mut Vec<u8>) {
         #[allow(
             clippy::cast_possible_truncation,
             reason = "a FLOAT column's value was rounded to f32 before"
@@ -137,15 +136,15 @@ impl CellEncoder {
             (TypeKind::Float, SCALE_NOT_FIXED) => row::put_text_f32(out, value as f32),
             (_, SCALE_NOT_FIXED) => row::put_text_f64(out, value),
             (_, scale) => {
-                self.scratch.clear();
-                types::number::write_fixed(value, scale, &mut self.scratch);
-                row::put_text_bytes(out, &self.scratch);
+                scratch.clear();
+                types::number::write_fixed(value, scale, scratch);
+                row::put_text_bytes(out, scratch);
             }
         }
     }
 
     /// A FLOAT or DOUBLE in binary form.
-    pub fn put_double_binary(&mut self, value: f64, out: &mut Vec<u8>) {
+    pub fn put_double_binary(&self, value: f64, out: &mut Vec<u8>) {
         #[allow(
             clippy::cast_possible_truncation,
             reason = "a FLOAT column's value was rounded to f32 before"
@@ -158,38 +157,43 @@ impl CellEncoder {
     }
 
     /// A DECIMAL, the same in both forms.
-    pub fn put_decimal(&mut self, value: &Decimal, out: &mut Vec<u8>) {
-        self.scratch.clear();
-        value.write_text(&mut self.scratch);
+    pub fn put_decimal(&self, value: &Decimal, scratch: &mut Vec<u8>, out: &mut Vec<u8>) {
+        scratch.clear();
+        value.write_text(scratch);
         if self.data_type.zerofill {
             let width = self.data_type.length as usize + usize::from(self.data_type.scale > 0);
-            let missing = width.saturating_sub(self.scratch.len());
-            self.scratch.splice(0..0, std::iter::repeat_n(b'0', missing));
+            let missing = width.saturating_sub(scratch.len());
+            scratch.splice(0..0, std::iter::repeat_n(b'0', missing));
         }
-        row::put_text_bytes(out, &self.scratch);
+        row::put_text_bytes(out, scratch);
     }
 
     /// A string or JSON document, the same in both forms.
-    pub fn put_bytes(&mut self, value: &[u8], out: &mut Vec<u8>) {
+    pub fn put_bytes(&self, value: &[u8], scratch: &mut Vec<u8>, out: &mut Vec<u8>) {
         if self.data_type.kind == TypeKind::Json {
-            let mut text = std::mem::take(&mut self.scratch);
+            let mut text = std::mem::take(scratch);
             text.clear();
             types::json::print(value, &mut text);
-            Self::put_converted(self.convert, &mut self.scratch, &text, out);
-            self.scratch = text;
+            self.put_converted(&text, &mut Vec::new(), out);
+            *scratch = text;
         } else if self.convert.is_none() {
             row::put_text_bytes(out, value);
         } else {
-            Self::put_converted(self.convert, &mut self.scratch, value, out);
+            self.put_converted(value, scratch, out);
         }
     }
 
     /// A large value, in pieces if it is sent as it is stored.
-    fn put_large(&mut self, value: &LargeValue<'_>, reply: &mut Reply<'_>) -> SqlResult<()> {
+    fn put_large(
+        &self,
+        value: &LargeValue<'_>,
+        scratch: &mut Vec<u8>,
+        reply: &mut Reply<'_>,
+    ) -> SqlResult<()> {
         if self.data_type.kind == TypeKind::Json || self.convert.is_some() {
             let mut whole = Vec::new();
             value.read(&mut whole)?;
-            self.put_bytes(&whole, reply.row());
+            self.put_bytes(&whole, scratch, reply.row());
             return reply.continue_row();
         }
         wire::codec::put_lenenc_int(reply.row(), value.len());
@@ -202,13 +206,8 @@ impl CellEncoder {
         Ok(())
     }
 
-    fn put_converted(
-        convert: Option<(Charset, Charset)>,
-        scratch: &mut Vec<u8>,
-        text: &[u8],
-        out: &mut Vec<u8>,
-    ) {
-        let Some((from, to)) = convert else { return row::put_text_bytes(out, text) };
+    fn put_converted(&self, text: &[u8], scratch: &mut Vec<u8>, out: &mut Vec<u8>) {
+        let Some((from, to)) = self.convert else { return row::put_text_bytes(out, text) };
         scratch.clear();
         // What the client's set lacks becomes '?', as in MySQL.
         let _ = types::charset::convert_lossy(from, text, to, scratch);
@@ -217,25 +216,25 @@ impl CellEncoder {
 
     /// A value as text, from wherever it lies.
     #[inline]
-    pub fn put_cell_text(&mut self, cell: Cell<'_>, out: &mut Vec<u8>) {
+    pub fn put_cell_text(&self, cell: Cell<'_>, scratch: &mut Vec<u8>, out: &mut Vec<u8>) {
         match cell {
             Cell::Null => row::put_text_null(out),
-            Cell::Int(value) => self.put_int_text(value, out),
-            Cell::Double(value) => self.put_double_text(value, out),
-            Cell::Decimal(value) => self.put_decimal(value, out),
-            Cell::Bytes(value) => self.put_bytes(value, out),
+            Cell::Int(value) => self.put_int_text(value, scratch, out),
+            Cell::Double(value) => self.put_double_text(value, scratch, out),
+            Cell::Decimal(value) => self.put_decimal(value, scratch, out),
+            Cell::Bytes(value) => self.put_bytes(value, scratch, out),
         }
     }
 
     /// A value in binary form; false for NULL, which only the row's bitmap shows.
     #[inline]
-    pub fn put_cell_binary(&mut self, cell: Cell<'_>, out: &mut Vec<u8>) -> bool {
+    pub fn put_cell_binary(&self, cell: Cell<'_>, scratch: &mut Vec<u8>, out: &mut Vec<u8>) -> bool {
         match cell {
             Cell::Null => return false,
-            Cell::Int(value) => self.put_int_binary(value, out),
+            Cell::Int(value) => self.put_int_binary(value, scratch, out),
             Cell::Double(value) => self.put_double_binary(value, out),
-            Cell::Decimal(value) => self.put_decimal(value, out),
-            Cell::Bytes(value) => self.put_bytes(value, out),
+            Cell::Decimal(value) => self.put_decimal(value, scratch, out),
+            Cell::Bytes(value) => self.put_bytes(value, scratch, out),
         }
         true
     }
@@ -246,6 +245,7 @@ impl CellEncoder {
 pub struct RowEncoder {
     cells: Vec<CellEncoder>,
     format: RowFormat,
+    scratch: Vec<u8>,
 }
 
 impl RowEncoder {
@@ -256,21 +256,22 @@ impl RowEncoder {
         results: Option<Charset>,
         format: RowFormat,
     ) -> Self {
-        Self { cells: columns.map(|data_type| CellEncoder::new(data_type, results)).collect(), format }
+        let cells = columns.map(|data_type| CellEncoder::new(data_type, results)).collect();
+        Self { cells, format, scratch: Vec::new() }
     }
 
     /// Appends row `row` of `batch`, whose first columns are the result's.
     pub fn put_row(&mut self, batch: &Batch, row: usize, out: &mut Vec<u8>) {
         match self.format {
             RowFormat::Text => {
-                for (cell, column) in self.cells.iter_mut().zip(&batch.columns) {
-                    cell.put_cell_text(column.cell(row), out);
+                for (cell, column) in self.cells.iter().zip(&batch.columns) {
+                    cell.put_cell_text(column.cell(row), &mut self.scratch, out);
                 }
             }
             RowFormat::Binary => {
                 let bitmap = row::begin_binary(out, self.cells.len());
-                for (index, (cell, column)) in self.cells.iter_mut().zip(&batch.columns).enumerate() {
-                    if !cell.put_cell_binary(column.cell(row), out) {
+                for (index, (cell, column)) in self.cells.iter().zip(&batch.columns).enumerate() {
+                    if !cell.put_cell_binary(column.cell(row), &mut self.scratch, out) {
                         row::set_binary_null(out, bitmap, index);
                     }
                 }
@@ -299,13 +300,13 @@ impl RowEncoder {
                 }
             }
         }
-        for (index, encoder) in self.cells.iter_mut().enumerate() {
+        for (index, encoder) in self.cells.iter().enumerate() {
             match apart.cell(batch, index, row)? {
-                ResultCell::Apart(value) => encoder.put_large(&value, reply)?,
+                ResultCell::Apart(value) => encoder.put_large(&value, &mut self.scratch, reply)?,
                 ResultCell::Here(cell) => match self.format {
-                    RowFormat::Text => encoder.put_cell_text(cell, reply.row()),
+                    RowFormat::Text => encoder.put_cell_text(cell, &mut self.scratch, reply.row()),
                     RowFormat::Binary => {
-                        encoder.put_cell_binary(cell, reply.row());
+                        encoder.put_cell_binary(cell, &mut self.scratch, reply.row());
                     }
                 },
             }

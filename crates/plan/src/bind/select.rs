@@ -433,6 +433,7 @@ impl<'a> Binder<'a> {
         match &expr.kind {
             ast::ExprKind::Param(ordinal) => {
                 self.session.limit_parameter(*ordinal)?;
+                self.limit_parameters.push(*ordinal);
                 Ok(self.parameter(*ordinal))
             }
             ast::ExprKind::Literal(literal) => self.literal(literal, expr.span.start),

@@ -89,6 +89,7 @@ pub fn build(mut bound: Bound, options: &Options) -> PhysicalPlan {
         output: bound.output,
         apart,
         parameters: bound.parameters,
+        limit_parameters: bound.limit_parameters,
         privileges: bound.privileges,
         outer_slot_count: outer_slots.len() as u32,
         outer_slots,

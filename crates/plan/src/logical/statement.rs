@@ -209,6 +209,8 @@ pub struct Bound {
     pub privileges: Vec<(TableIndex, NeededPrivilege, Vec<u32>)>,
     /// Types of the parameters as used; those not given are inferred.
     pub parameters: Vec<DataType>,
+    /// Those of LIMIT, which must not be negative.
+    pub limit_parameters: Vec<u32>,
     /// Depends on session state beyond the plan's key (variables): must not be cached.
     pub volatile: bool,
     /// Number of recursive CTEs.
