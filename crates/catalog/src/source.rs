@@ -83,6 +83,11 @@ pub trait TableStatistics: Send + Sync {
     /// Rows of index `index` in `range`.
     fn estimate_rows(&self, index: usize, range: &KeyRange) -> u64;
 
+    /// How often ANALYZE TABLE was said.
+    fn analyzed_count(&self) -> u64 {
+        0
+    }
+
     /// Bytes of the rows (`information_schema.tables.data_length`).
     fn data_bytes(&self) -> u64;
 

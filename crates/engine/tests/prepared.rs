@@ -282,3 +282,66 @@ fn sessions_share_plans() {
         assert_eq!(work(first, 1), 2);
     });
 }
+
+/// A plan that was made while the table was empty is not the plan of a table with rows.
+#[test]
+fn plans_are_made_anew_when_a_table_grows() {
+    with_engine(|_, client| {
+        for sql in ["CREATE DATABASE d", "USE d", "CREATE TABLE t (id INT PRIMARY KEY, k INT, KEY (k))"] {
+            assert_eq!(client.query(sql), ["OK"], "{sql}");
+        }
+        let select = client.prepare("SELECT id FROM t WHERE k = ?");
+        let run = |client: &mut Client, rows: usize| {
+            let before = client.parsed();
+            assert_eq!(client.query("SELECT id FROM t WHERE k = 5").len(), rows);
+            assert_eq!(client.execute(select, 0, &[ParameterValue::Int(5)]).len(), rows);
+            client.parsed() - before - 1
+        };
+        assert_eq!(run(client, 0), 2);
+        assert_eq!(run(client, 0), 0);
+        let insert = |client: &mut Client, ids: std::ops::Range<u32>| {
+            for id in ids {
+                client.query(&format!("INSERT INTO t VALUES ({id}, {})", id % 100));
+            }
+        };
+        insert(client, 0..10);
+        assert_eq!(run(client, 1), 0, "still small");
+        insert(client, 10..100);
+        assert_eq!(run(client, 1), 2, "no longer");
+        assert_eq!(run(client, 1), 0);
+        insert(client, 100..200);
+        assert_eq!(run(client, 2), 0, "twice as many");
+        client.query("ANALYZE TABLE t");
+        assert_eq!(run(client, 2), 2, "looked at anew");
+        assert_eq!(run(client, 2), 0);
+        client.query("DELETE FROM t");
+        assert_eq!(run(client, 0), 2, "empty");
+        // A row by its key is found as ever, and an INSERT does not care.
+        let point = |client: &mut Client| client.query("SELECT k FROM t WHERE id = 1").len();
+        insert(client, 0..1);
+        point(client);
+        insert(client, 1..50);
+        point(client);
+        let before = client.parsed();
+        insert(client, 50..500);
+        assert_eq!(point(client), 1);
+        assert_eq!(client.parsed() - before, 1);
+    });
+}
+
+#[test]
+fn a_text_in_limit_is_a_number_of_the_binary_protocol_only() {
+    with_table(|client| {
+        let sql = "SELECT id FROM t ORDER BY id LIMIT ?";
+        let select = client.prepare(sql);
+        client.query("SET @two = '2', @less = -1");
+        client.query(&format!("PREPARE s FROM '{sql}'"));
+        for _ in 0..2 {
+            assert_eq!(client.execute(select, 0, &[ParameterValue::Bytes(b"2")]), ["1", "2"]);
+            assert_eq!(client.query("EXECUTE s USING @two"), ["1210 Incorrect arguments to EXECUTE"]);
+            assert_eq!(client.execute(select, 0, &[ParameterValue::Int(1)]), ["1"]);
+            let refused = ["1690 unsigned integer value is out of range in 'EXECUTE'"];
+            assert_eq!(client.query("EXECUTE s USING @less"), refused);
+        }
+    });
+}

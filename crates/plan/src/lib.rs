@@ -26,6 +26,7 @@ pub mod logical;
 pub mod passes;
 pub mod physical;
 pub mod rewrite;
+mod sizes;
 mod text;
 
 pub use build::{Options, optimize};

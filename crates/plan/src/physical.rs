@@ -20,6 +20,7 @@ use crate::expr::{ColumnId, Expr};
 use crate::logical::{
     AggregateFunction, InsertCell, JoinKind, NeededPrivilege, OutputColumn, TableIndex, TablePart,
 };
+use crate::sizes::TableSize;
 
 /// A whole statement, ready to run.
 #[derive(Clone, Debug)]
@@ -34,7 +35,7 @@ pub struct PhysicalPlan {
     pub apart: Vec<bool>,
     /// Types of the parameters.
     pub parameters: Vec<DataType>,
-    /// Those of LIMIT, which must not be negative.
+    /// Those of LIMIT, whose values must be counts.
     pub limit_parameters: Vec<u32>,
     /// What the account must be allowed.
     pub privileges: Vec<(TableIndex, NeededPrivilege, Vec<u32>)>,
@@ -48,6 +49,8 @@ pub struct PhysicalPlan {
     pub recursion_count: u32,
     /// Nodes, for counters of EXPLAIN ANALYZE: every `Node::number` is below.
     pub node_count: u32,
+    /// The tables whose size decided how it runs.
+    pub sizes: Vec<TableSize>,
     /// Must not be cached.
     pub volatile: bool,
     /// SELECT SQL_CALC_FOUND_ROWS.

@@ -605,6 +605,26 @@ fn kill_reaches_idle_and_waiting_connections() {
 }
 
 #[test]
+fn a_kill_reaches_who_waits_for_the_log() {
+    let world = world_with(Duration::from_millis(300));
+    let mut killer = root(&world);
+    let mut waiting = root(&world);
+    // From now on flushes are known to be slow, and left to the log's thread: there are others in each group.
+    let _others = [root(&world), root(&world)];
+    assert_eq!(waiting.query("COMMIT"), ["OK 0"]);
+    let mut payload = Vec::new();
+    Command::Query(b"COMMIT").encode(&mut payload);
+    waiting.sequence = 0;
+    waiting.send(&payload);
+    std::thread::sleep(Duration::from_millis(100));
+    assert_eq!(killer.query(&format!("KILL {}", waiting.connection_id)), ["OK 0"]);
+    assert_eq!(waiting.answer(ResultReader::query(CAPABILITIES)), ["OK 0"], "it was committed");
+    assert!(waiting.is_closed());
+    drop(killer);
+    world.stop();
+}
+
+#[test]
 fn limits_on_connections_and_time_hold() {
     let world = world();
     echo_limits(&world, |limits| {

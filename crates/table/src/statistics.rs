@@ -27,11 +27,18 @@ pub(crate) struct Statistics {
     made_at: AtomicU64,
     /// Per index, per number of parts: entries per different prefix, times 1,000.
     entries_per_key: RwLock<Vec<Vec<u64>>>,
+    /// How often it was asked for.
+    analyzed_count: AtomicU64,
 }
 
 impl Table {
-    /// ANALYZE TABLE: looks at the indexes anew.
+    /// ANALYZE TABLE: looks at the indexes anew, and lets plans be made anew.
     pub fn analyze(&self) {
+        self.sample();
+        self.counters().statistics.analyzed_count.fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn sample(&self) {
         let rows = self.row_count();
         let per_index: Vec<Vec<u64>> =
             (0..self.definition.indexes.len()).map(|index| self.sample_index(index)).collect();
@@ -49,7 +56,7 @@ impl Table {
         };
         // A definition with another number of indexes makes the figures useless too.
         if stale || self.counters().statistics.entries_per_key.read().len() != self.definition.indexes.len() {
-            self.analyze();
+            self.sample();
         }
     }
 
@@ -134,6 +141,10 @@ impl TableStatistics for Table {
             return 0;
         }
         self.store.estimate_rows(&self.indexes[index].tree, &bytes.scan_range(false)).unwrap_or(1)
+    }
+
+    fn analyzed_count(&self) -> u64 {
+        self.counters().statistics.analyzed_count.load(Ordering::Relaxed)
     }
 
     fn data_bytes(&self) -> u64 {

@@ -5,7 +5,7 @@
 //! inside a statement) gets new memory.
 //!
 //! Invariants:
-//! 1. What is lent is empty.
+//! 1. Nobody reads in what is lent what an earlier borrower left.
 //! 2. A thread keeps [`KEPT_BYTES_MAX`] of each kind at most.
 
 use std::cell::Cell;

@@ -5,7 +5,9 @@
 //! ```
 //!
 //! Invariant: a plan runs only while everything it was made for is the same ([`LocalSession::plan_is_current`]): the
-//! catalog's version, the settings that binding reads, the classes of the parameters.
+//! catalog's version, the settings that binding reads, the classes of the parameters, about how large the tables were. A prepared statement keeps
+//! `div_precision_increment` from when it was prepared, as in MySQL; who takes over another session's plan has the same
+//! ([`LocalSession::would_make`]).
 
 use std::hash::{BuildHasher, Hash, Hasher};
 use std::sync::Arc;
@@ -15,7 +17,9 @@ use exec::Prepared;
 use exec::output::{ResultColumn, encode_columns};
 use plan::{PlanError, PlanResult};
 use service::SqlError;
-use service::error::{ER_DATA_OUT_OF_RANGE, ER_INCORRECT_GLOBAL_LOCAL_VAR, ER_INTERNAL_ERROR};
+use service::error::{
+    ER_DATA_OUT_OF_RANGE, ER_INCORRECT_GLOBAL_LOCAL_VAR, ER_INTERNAL_ERROR, ER_WRONG_ARGUMENTS,
+};
 use syntax::ast::{QueryBody, Statement, VarScope};
 use types::charset::Charset;
 use types::collation::CollationId;
@@ -24,6 +28,7 @@ use wire::EncodedColumns;
 
 use super::LocalSession;
 use super::point::PointProgram;
+use super::shared_plans::Known;
 use crate::status::StatementKind;
 use crate::variables::definition::known;
 use crate::variables::sql_mode::SqlModes;
@@ -157,15 +162,29 @@ impl CachedPlan {
         self.catalog_version
     }
 
-    /// Refuses a LIMIT below zero. What else a value in LIMIT must be its class tells when the plan is made.
+    /// Refuses values in LIMIT that are no counts. `named`: EXECUTE gives them, whose texts are no numbers.
     ///
     /// # Errors
-    /// 1690.
+    /// 1690, 1210.
     #[inline]
-    pub(super) fn require_limits(&self, values: &[ValueRef<'_>]) -> Result<(), Box<SqlError>> {
-        let is_negative = |&ordinal: &u32| matches!(values.get(ordinal as usize), Some(ValueRef::Int(..0)));
-        if self.prepared.plan().limit_parameters.iter().any(is_negative) {
-            return Err(ER_DATA_OUT_OF_RANGE.with(&[&"unsigned integer", &"EXECUTE"]));
+    pub(super) fn require_limits(&self, values: &[ValueRef<'_>], named: bool) -> Result<(), Box<SqlError>> {
+        let limits = self.prepared.plan().limit_parameters.iter();
+        for value in limits.filter_map(|&ordinal| values.get(ordinal as usize)) {
+            match value {
+                ValueRef::Int(..0) => {
+                    return Err(ER_DATA_OUT_OF_RANGE.with(&[&"unsigned integer", &"EXECUTE"]));
+                }
+                // The binary protocol's texts are numbers of clients that send all as text.
+                ValueRef::Null | ValueRef::Int(_) | ValueRef::UInt(_) => {}
+                ValueRef::Bytes { .. } if !named => {}
+                _ => {
+                    return Err(ER_WRONG_ARGUMENTS.with(&[&if named {
+                        "EXECUTE"
+                    } else {
+                        "mysqld_stmt_execute"
+                    }]));
+                }
+            }
         }
         Ok(())
     }
@@ -279,19 +298,6 @@ impl plan::bind::Session for BindSession<'_> {
     fn parameter_type(&self, ordinal: u32) -> Option<DataType> {
         let value = self.parameters?.get(ordinal as usize)?;
         Some(plan::expr::literal_type(*value))
-    }
-
-    fn limit_parameter(&self, ordinal: u32) -> PlanResult<()> {
-        let value = self.parameters.and_then(|values| values.get(ordinal as usize));
-        match value {
-            None | Some(ValueRef::Null | ValueRef::Int(_) | ValueRef::UInt(_)) => Ok(()),
-            // The binary protocol's texts are numbers of clients that send all as text.
-            Some(ValueRef::Bytes { .. }) if !self.session.executing_named => Ok(()),
-            Some(_) => {
-                let to = if self.session.executing_named { "EXECUTE" } else { "mysqld_stmt_execute" };
-                Err(PlanError::new(1210, format!("Incorrect arguments to {to}")))
-            }
-        }
     }
 
     fn date_mode(&self) -> types::temporal::parse::DateMode {
@@ -457,35 +463,40 @@ impl LocalSession {
         if !has_plan(statement) {
             return Ok(None);
         }
-        if let Some(plan) = self.find_prepared(text, &[]) {
-            return Ok(Some(plan));
+        let found = self.find_prepared(text, &[]);
+        if let Known::Plan(_, plan) = found {
+            return Ok(Some(HeldPlan::new(plan)));
         }
         let plan = self.plan_with(statement, text, None, &self.catalog())?;
-        self.share_prepared(text, &[], &plan);
+        self.share_prepared(&found, text, &[], &plan);
         Ok(Some(plan))
     }
 
     /// The plan of a prepared text that another session made for such parameters; none: they are unknown.
-    pub(super) fn find_prepared(&self, text: &[u8], values: &[ValueRef<'_>]) -> Option<HeldPlan> {
-        let plan = self.core.plans.find_prepared(self.prepared_key(text, values), text)?;
-        self.would_make(&plan, values).then(|| HeldPlan::new(plan))
+    pub(super) fn find_prepared(&self, text: &[u8], values: &[ValueRef<'_>]) -> Known {
+        let key = self.prepared_key(text, values);
+        self.take_if(self.core.plans.find(key, text, values.len()), values)
     }
 
-    /// Plans a prepared text for these parameters, so that other sessions may run it as well.
-    pub(super) fn plan_prepared(
+    /// Lets others run the plan of a prepared text, about which `found` was known.
+    pub(super) fn share_prepared(
         &self,
-        statement: &Statement<'_>,
+        found: &Known,
         text: &[u8],
         values: &[ValueRef<'_>],
-    ) -> Result<HeldPlan, Box<SqlError>> {
-        let plan = self.plan_statement(statement, text, values)?;
-        self.share_prepared(text, values, &plan);
-        Ok(plan)
+        plan: &HeldPlan,
+    ) {
+        let is_kept = matches!(found, Known::Keep);
+        if is_kept && self.would_make(plan, values) && !plan.reads_system_tables {
+            self.core.plans.put(self.prepared_key(text, values), text.into(), Arc::clone(plan.shared()));
+        }
     }
 
-    fn share_prepared(&self, text: &[u8], values: &[ValueRef<'_>], plan: &HeldPlan) {
-        if self.would_make(plan, values) && !plan.reads_system_tables {
-            self.core.plans.put(self.prepared_key(text, values), text.into(), Arc::clone(plan.shared()));
+    /// What was found among all sessions' plans, as far as it holds for this one.
+    pub(super) fn take_if(&self, found: Known, values: &[ValueRef<'_>]) -> Known {
+        match found {
+            Known::Plan(_, plan) if !self.would_make(&plan, values) => Known::Keep,
+            found => found,
         }
     }
 
@@ -511,6 +522,7 @@ impl LocalSession {
             && plan.sql_mode == self.settings.sql_mode
             && plan.connection_collation == self.settings.connection_collation
             && same_name(plan.database.as_ref(), self.database.as_ref())
+            && plan.prepared.plan().sizes_hold()
     }
 
     /// A template's key among all sessions' plans: `key`, and what a plan with these literals depends on here.

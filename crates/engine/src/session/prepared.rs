@@ -31,6 +31,7 @@ use super::LocalSession;
 use super::cursor::Cursor;
 use super::memory;
 use super::plans::{CachedPlan, HeldPlan};
+use super::shared_plans::Known;
 use crate::core::Core;
 use crate::log::{StatementText, beginning};
 use crate::processes::Activity;
@@ -591,7 +592,7 @@ impl LocalSession {
                 return Ok(false);
             }
             self.reload_account();
-            let Ok(plan) = self.plan_prepared(&parsed.statement, &statement.text, &values) else {
+            let Ok(plan) = self.plan_statement(&parsed.statement, &statement.text, &values) else {
                 return Ok(false);
             };
             statement.kept = Kept::Plan(plan);
@@ -665,7 +666,9 @@ impl LocalSession {
         wants_cursor: bool,
         reply: &mut Reply<'_>,
     ) -> Result<(Kept, Option<Cursor>), Box<SqlError>> {
-        if let Some(mut plan) = self.find_prepared(text, values) {
+        let found = self.find_prepared(text, values);
+        if let Known::Plan(_, plan) = found {
+            let mut plan = HeldPlan::new(plan);
             self.diagnostics.clear();
             self.reload_account();
             self.require_passing(Some(&plan.prepared))?;
@@ -684,7 +687,8 @@ impl LocalSession {
         }
         self.diagnostics.clear();
         self.reload_account();
-        let mut plan = self.plan_prepared(&parsed.statement, text, values)?;
+        let mut plan = self.plan_statement(&parsed.statement, text, values)?;
+        self.share_prepared(&found, text, values, &plan);
         self.require_passing(Some(&plan.prepared))?;
         let cursor = self.run_cached(&mut plan, values, wants_cursor, reply)?;
         Ok((Kept::Plan(plan), cursor))

@@ -8,8 +8,8 @@
 //! Texts that differ only in literals share one plan, whose parameters the literals are. Sharing must not be seen, so a
 //! plan is shared only if every literal stands where its value decides nothing about the plan: compared with a column
 //! of its own kind, in `LIMIT`, as a value to store. Every other statement is remembered as one that is planned each
-//! time. The literals become exactly the values that binding makes of them, and [`LocalSession::plan_is_current`] makes
-//! the plan anew when their classes, the catalog, the default database, the SQL mode or the collation changed.
+//! time. The literals become exactly the values that binding makes of them, and [`LocalSession::plan_is_current`] has
+//! the plan made anew when their classes, or anything else it was made for, changed.
 //!
 //! What a session knows of its texts is its own: no lock. What it does not know it asks [`super::shared_plans`] once.
 
@@ -29,12 +29,10 @@ use types::{TypeKind, Value, ValueRef};
 use super::LocalSession;
 use super::memory::{self, TextMemory};
 use super::plans::{CachedPlan, HeldPlan};
-use super::shared_plans::Known;
+use super::shared_plans::{Known, TEMPLATE_BYTES_MAX};
 use super::templates::Templates;
 use crate::variables::sql_mode::SqlModes;
 
-/// Longest template that is remembered: a list of as many columns as a table may have, each with an alias of its own.
-const TEMPLATE_BYTES_MAX: usize = 512 << 10;
 /// Most literals of a statement that is remembered: two for each column of the widest row.
 const LITERALS_MAX: usize = 8192;
 /// Several rows with more literals are planned each time: a bulk INSERT gains nothing.
@@ -365,20 +363,24 @@ impl LocalSession {
             return Ok(Recognised::Parse);
         }
         let key = self.key_of(&digested);
-        let mut values = memory::take_values();
         let found = match templates.find(key, digested.template) {
             Some(None) => return Ok(Recognised::Parse),
             found => found.flatten(),
         };
+        let mut values = memory::take_values();
         if !self.take_values(sql, &digested, unescaped, &mut values) {
+            memory::keep_values(values);
             return Ok(if found.is_some() { Recognised::Parse } else { Recognised::Keep });
         }
         let plan = match found {
             Some(known) if self.plan_is_current(&known.plan, &values) => &mut known.plan,
             _ => match self.find_shared(key, &digested, &values) {
                 Known::Plan(template, plan) => templates.put(key, template, HeldPlan::new(plan)),
-                Known::Keep => return Ok(Recognised::Keep),
-                Known::Rare => return Ok(Recognised::Parse),
+                other => {
+                    memory::keep_values(values);
+                    let keeps = matches!(other, Known::Keep);
+                    return Ok(if keeps { Recognised::Keep } else { Recognised::Parse });
+                }
             },
         };
         self.core.counters.plan_cache_hits.increment();
@@ -394,13 +396,9 @@ impl LocalSession {
     /// What all sessions know of a template, if it holds for this one.
     #[cold]
     fn find_shared(&self, key: u64, digested: &Digested<'_>, values: &[ValueRef<'_>]) -> Known {
-        if !self.temporary.is_empty() {
-            return Known::Keep;
-        }
-        match self.core.plans.find(self.shared_key(key, values), digested) {
-            Known::Plan(_, plan) if !self.would_make(&plan, values) => Known::Keep,
-            known => known,
-        }
+        let found =
+            self.core.plans.find(self.shared_key(key, values), digested.template, digested.literals.len());
+        self.take_if(found, values)
     }
 
     /// What this session knows a template by: with its hash all that its plan depends on and that is not compared later.

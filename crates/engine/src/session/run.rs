@@ -110,7 +110,7 @@ impl LocalSession {
         wants_cursor: bool,
         reply: &mut Reply<'_>,
     ) -> Result<Option<Cursor>, Box<SqlError>> {
-        plan.require_limits(values)?;
+        plan.require_limits(values, self.executing_named)?;
         // Nothing that the statement uses up, nothing that cannot be given a second time, nothing done before it.
         env::blocking::set_repeatable(
             self.next_insert_id.is_none()
@@ -393,6 +393,7 @@ impl LocalSession {
         reply: &mut Reply<'_>,
     ) -> Outcome {
         let IntoClause::Variables(targets) = into else { return Err(not_supported("INTO OUTFILE")) };
+        plan.require_limits(values, self.executing_named)?;
         for target in *targets {
             if let syntax::ast::IntoVar::Local(name) = target {
                 let name = String::from_utf8_lossy(name.text);

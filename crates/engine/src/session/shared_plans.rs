@@ -2,17 +2,17 @@
 //!
 //! A session that gets a text for the first time, or prepares it, looks here before it plans it, so ten thousand connections of one
 //! application plan a statement once, hold one plan, and run it from the same memory. A session asks here once for each: it holds what
-//! it found ([`HeldPlan`](super::plans::HeldPlan)), so what runs all the time takes no lock and counts no reference.
+//! it found ([`HeldPlan`](super::plans::HeldPlan)), so what runs all the time takes no lock and counts no reference. Where the classes of
+//! its literals change (NULL and a value in turns) it asks again: each has a plan, and a session holds one of them.
 //!
 //! A plan says nothing of the session it was made by: what it does depend on is in its key and compared again by whoever finds it
-//! ([`LocalSession::plan_is_current`](super::LocalSession::plan_is_current)). Who may run it is asked of each session's own account.
+//! ([`LocalSession::would_make`](super::LocalSession::would_make)). Who may run it is asked of each session's own account.
 //!
 //! Invariant: a plan here was made for the catalog without anybody's temporary tables.
 
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use syntax::Digested;
 
 use super::plans::CachedPlan;
 use super::templates::Templates;
@@ -20,16 +20,20 @@ use super::templates::Templates;
 /// The plans lie in so many parts, each with a lock and limits of its own: [`templates::ENTRIES_MAX`](super::templates::ENTRIES_MAX),
 /// [`templates::BYTES_MAX`](super::templates::BYTES_MAX).
 const PARTS: usize = 16;
-/// A larger template, or one of more literals, is kept when it comes for the second time: lists (`IN`) of ever other lengths are as
+/// Longest template or text that is kept: a list of as many columns as a table may have, each with an alias of its own.
+pub(super) const TEMPLATE_BYTES_MAX: usize = 512 << 10;
+/// A larger template, or one of more values, is kept when it comes for the second time: lists (`IN`) of ever other lengths are as
 /// many templates, and would push out what comes again.
 const KEPT_AT_ONCE_BYTES_MAX: usize = 16 << 10;
-const KEPT_AT_ONCE_LITERALS_MAX: usize = 128;
+const KEPT_AT_ONCE_VALUES_MAX: usize = 128;
 /// How many of those a part knows to have come.
 const CAME_MAX: usize = 16;
 
 #[derive(Debug, Default)]
 struct Part {
     templates: Templates<Arc<CachedPlan>>,
+    /// The newest catalog that one of them was made for.
+    catalog_version: u64,
     /// Keys of large templates that came and were not kept; the oldest is overwritten.
     came: [u64; CAME_MAX],
     came_next: usize,
@@ -37,10 +41,11 @@ struct Part {
 
 impl Part {
     /// Whether a template that is not remembered should be: a small one at once, a large one if it came before.
-    fn is_worth_keeping(&mut self, key: u64, digested: &Digested<'_>) -> bool {
-        if digested.literals.len() <= KEPT_AT_ONCE_LITERALS_MAX
-            && digested.template.len() <= KEPT_AT_ONCE_BYTES_MAX
-        {
+    fn is_worth_keeping(&mut self, key: u64, template: &[u8], value_count: usize) -> bool {
+        if template.len() > TEMPLATE_BYTES_MAX {
+            return false;
+        }
+        if value_count <= KEPT_AT_ONCE_VALUES_MAX && template.len() <= KEPT_AT_ONCE_BYTES_MAX {
             return true;
         }
         if self.came.contains(&key) {
@@ -73,24 +78,26 @@ impl SharedPlans {
         &self.parts[(key >> 32) as usize % PARTS]
     }
 
-    /// The plan of a text that was prepared, under this key.
-    pub(super) fn find_prepared(&self, key: u64, text: &[u8]) -> Option<Arc<CachedPlan>> {
-        Some(Arc::clone(&self.part(key).lock().templates.find(key, text)??.plan))
-    }
-
-    /// What is known about a template under this key.
-    pub(super) fn find(&self, key: u64, digested: &Digested<'_>) -> Known {
+    /// What is known about a template of so many literals, or a text that is prepared with so many parameters.
+    pub(super) fn find(&self, key: u64, template: &[u8], value_count: usize) -> Known {
         let mut part = self.part(key).lock();
-        if let Some(Some(known)) = part.templates.find(key, digested.template) {
+        if let Some(Some(known)) = part.templates.find(key, template) {
             return Known::Plan(Arc::clone(&known.template), Arc::clone(&known.plan));
         }
-        if part.is_worth_keeping(key, digested) { Known::Keep } else { Known::Rare }
+        if part.is_worth_keeping(key, template, value_count) { Known::Keep } else { Known::Rare }
     }
 
-    /// Keeps the plan of a template, or of a text that was prepared, and no longer those that were made for an older catalog.
+    /// Keeps the plan of a template, or of a text that was prepared. Plans for an older catalog go when the first for a newer one comes.
     pub(super) fn put(&self, key: u64, template: Arc<[u8]>, plan: Arc<CachedPlan>) {
         let mut part = self.part(key).lock();
-        part.templates.retain(|other| other.catalog_version() >= plan.catalog_version());
+        let version = plan.catalog_version();
+        if version < part.catalog_version {
+            return;
+        }
+        if version > part.catalog_version {
+            part.catalog_version = version;
+            part.templates.retain(|other| other.catalog_version() >= version);
+        }
         part.templates.put(key, template, plan);
     }
 }
@@ -107,15 +114,15 @@ mod tests {
         let mut scratch = DigestScratch::default();
         let mut keeps = |key: u64, sql: String| {
             let digested = syntax::digest(sql.as_bytes(), syntax::SqlMode::default(), &mut scratch).unwrap();
-            part.is_worth_keeping(key, &digested)
+            part.is_worth_keeping(key, digested.template, digested.literals.len())
         };
         let list = |count: usize| format!("SELECT a FROM t WHERE id IN (1{})", ", 1".repeat(count - 1));
-        assert!(keeps(1, list(KEPT_AT_ONCE_LITERALS_MAX)));
+        assert!(keeps(1, list(KEPT_AT_ONCE_VALUES_MAX)));
         for key in 0..3 * CAME_MAX as u64 {
-            assert!(!keeps(100 + key, list(KEPT_AT_ONCE_LITERALS_MAX + 1)), "the first time");
+            assert!(!keeps(100 + key, list(KEPT_AT_ONCE_VALUES_MAX + 1)), "the first time");
         }
-        assert!(keeps(100 + 3 * CAME_MAX as u64 - 1, list(KEPT_AT_ONCE_LITERALS_MAX + 1)));
-        assert!(!keeps(100, list(KEPT_AT_ONCE_LITERALS_MAX + 1)), "that was long ago");
+        assert!(keeps(100 + 3 * CAME_MAX as u64 - 1, list(KEPT_AT_ONCE_VALUES_MAX + 1)));
+        assert!(!keeps(100, list(KEPT_AT_ONCE_VALUES_MAX + 1)), "that was long ago");
         let wide: String =
             (0..400).map(|n| format!("e.column_number_{n} AS entity_column_number_{n}_0_, ")).collect();
         let wide = format!("SELECT {wide} 1 FROM t e");

@@ -67,12 +67,15 @@ impl Binder<'_> {
 
     /// The bytes of a literal as the client sent them: the text is UTF-8 here, whatever the client's character set.
     fn as_sent<'t>(&mut self, value: &'t [u8]) -> Cow<'t, [u8]> {
-        let client = self.session.client_charset();
-        if value.is_ascii() || !client.needs_conversion() {
+        if value.is_ascii() {
             return Cow::Borrowed(value);
         }
-        // Another session's character set would give other bytes.
+        // Another character set of the client would give other bytes.
         self.volatile = true;
+        let client = self.session.client_charset();
+        if !client.needs_conversion() {
+            return Cow::Borrowed(value);
+        }
         let mut sent = Vec::with_capacity(value.len());
         // Every character came from that set.
         let _ = types::charset::convert_lossy(Charset::Utf8mb4, value, client, &mut sent);

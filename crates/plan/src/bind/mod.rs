@@ -81,15 +81,6 @@ pub trait Session {
         None
     }
 
-    /// Whether this parameter's value may be LIMIT's.
-    ///
-    /// # Errors
-    /// 1210 if its type may not.
-    fn limit_parameter(&self, ordinal: u32) -> PlanResult<()> {
-        let _ = ordinal;
-        Ok(())
-    }
-
     /// Which dates `sql_mode` takes in a literal.
     fn date_mode(&self) -> DateMode {
         DateMode::default()

@@ -432,7 +432,6 @@ impl<'a> Binder<'a> {
     pub(crate) fn limit_value(&mut self, expr: &ast::Expr<'_>) -> PlanResult<Expr> {
         match &expr.kind {
             ast::ExprKind::Param(ordinal) => {
-                self.session.limit_parameter(*ordinal)?;
                 self.limit_parameters.push(*ordinal);
                 Ok(self.parameter(*ordinal))
             }

@@ -74,7 +74,7 @@ pub fn build(mut bound: Bound, options: &Options) -> PhysicalPlan {
     let changed: Vec<_> = kind.changed_tables().map(|table| &bound.tables[table.0 as usize].entry).collect();
     let foreign_keys = options.references.graph(&changed);
     let apart = columns_apart(&bound);
-    PhysicalPlan {
+    let mut plan = PhysicalPlan {
         kind,
         tables: bound
             .tables
@@ -96,12 +96,15 @@ pub fn build(mut bound: Bound, options: &Options) -> PhysicalPlan {
         columns: bound.columns,
         recursion_count: bound.recursion_count,
         node_count,
+        sizes: Vec::new(),
         volatile: bound.volatile,
         calc_found_rows: bound.calc_found_rows,
         catalog_version: options.catalog_version,
         references: Arc::clone(&options.references),
         foreign_keys,
-    }
+    };
+    plan.sizes = plan.sizes_now();
+    plan
 }
 
 /// Which columns of the result are wholes, see [`PhysicalPlan::apart`].

@@ -209,7 +209,7 @@ pub struct Bound {
     pub privileges: Vec<(TableIndex, NeededPrivilege, Vec<u32>)>,
     /// Types of the parameters as used; those not given are inferred.
     pub parameters: Vec<DataType>,
-    /// Those of LIMIT, which must not be negative.
+    /// Those of LIMIT, whose values must be counts.
     pub limit_parameters: Vec<u32>,
     /// Depends on session state beyond the plan's key (variables): must not be cached.
     pub volatile: bool,

@@ -680,7 +680,13 @@ impl Connection {
     /// two commands is patient: the other times are short, or others' to change.
     pub(crate) fn patience_left_s(&self, now: Instant) -> u64 {
         match &self.session {
-            Some(session) if !self.is_stalled() && self.io.input.is_empty() && self.long_packet.is_none() => {
+            Some(session)
+                if !self.is_stalled()
+                    && self.io.input.is_empty()
+                    && self.long_packet.is_none()
+                    // Its knock may have come while the answer waited for the log.
+                    && self.control.kill_state() != Kill::Connection =>
+            {
                 let idle = now.saturating_duration_since(self.active);
                 session.idle_timeout_s().saturating_sub(idle.as_secs())
             }

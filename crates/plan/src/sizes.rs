@@ -1,0 +1,65 @@
+//! The tables that a plan was chosen for by the number of their rows.
+//!
+//! Plans live long: a connection keeps those of its statements, and all sessions share them. One that was made while a table was empty
+//! reads the whole of it, which is the best way to a row of an empty table. So a plan knows how large its tables were, and is made
+//! anew when one of them has become another: a table that grows has its statements planned once more for each doubling.
+
+use catalog::TableKind;
+
+use crate::logical::TableIndex;
+use crate::physical::{Node, Op, PhysicalPlan, PlanKind};
+
+/// A table may become so many times as large, or as small, before a plan is made anew.
+const SIZE_FACTOR: u64 = 2;
+/// And so many rows more: among few rows any way is a good one.
+const SIZE_SLACK_ROWS: u64 = 16;
+
+/// What was known of a table when the plan was made.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct TableSize {
+    table: TableIndex,
+    row_count: u64,
+    analyzed_count: u64,
+}
+
+impl PhysicalPlan {
+    /// What is known now of the tables whose size decides how the plan runs: none if it only goes to single rows of one table by a
+    /// whole unique key, or only adds rows.
+    pub(crate) fn sizes_now(&self) -> Vec<TableSize> {
+        let decides = self.tables.len() > 1
+            || match &self.kind {
+                PlanKind::Query(node) | PlanKind::Do(node) => scans_ranges(node),
+                PlanKind::Update(update) => scans_ranges(&update.source),
+                PlanKind::Delete(delete) => scans_ranges(&delete.source),
+                PlanKind::Insert(_) => false,
+            };
+        let tables = self.tables.iter().enumerate().filter(|_| decides);
+        let stored = tables.filter(|(_, table)| table.entry.definition.kind != TableKind::System);
+        let indexes = stored.map(|(index, _)| TableIndex(u32::try_from(index).unwrap_or(u32::MAX)));
+        indexes.map(|table| self.size_now(table)).collect()
+    }
+
+    fn size_now(&self, table: TableIndex) -> TableSize {
+        let statistics = self.tables[table.0 as usize].entry.source.statistics();
+        TableSize { table, row_count: statistics.row_count(), analyzed_count: statistics.analyzed_count() }
+    }
+
+    /// Whether the tables are still about as large as they were when the plan was made, and none was analyzed since.
+    #[inline]
+    #[must_use]
+    pub fn sizes_hold(&self) -> bool {
+        self.sizes.iter().all(|then| {
+            let now = self.size_now(then.table);
+            let is_near = |one: u64, other: u64| one <= other.saturating_mul(SIZE_FACTOR) + SIZE_SLACK_ROWS;
+            now.analyzed_count == then.analyzed_count
+                && is_near(now.row_count, then.row_count)
+                && is_near(then.row_count, now.row_count)
+        })
+    }
+}
+
+fn scans_ranges(node: &Node) -> bool {
+    let mut found = matches!(&node.op, Op::Scan(scan) if !scan.access.point);
+    node.each_input(&mut |input| found = found || scans_ranges(input));
+    found
+}
