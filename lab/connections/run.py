@@ -23,6 +23,10 @@ import urllib.parse
 
 import pymysql
 
+# Seconds between looks at the server's memory, and looks at its memory for each at its counters: what looks takes processor time from what is looked at.
+MEMORY_INTERVAL_S = 1
+MEMORY_LOOKS_PER_PURGE_LOOK = 5
+
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.dirname(HERE))
 
@@ -65,10 +69,10 @@ def one(invar, name, url, pid, connections, seed):
 
     def watch():
         looks = 0
-        while not ended.wait(0.1):
+        while not ended.wait(MEMORY_INTERVAL_S):
             seen.append(resident_kb(pid))
             looks += 1
-            if looks % 5 == 0:
+            if looks % MEMORY_LOOKS_PER_PURGE_LOOK == 0:
                 purge.look()
 
     watcher = threading.Thread(target=watch)
@@ -84,14 +88,14 @@ def one(invar, name, url, pid, connections, seed):
     return {"purge_us": purge.us_each(), "p50_us": block["latency"]["p50_ns"] / 1e3, "p99_us": block["latency"]["p99_ns"] / 1e3,
             "service_p99_us": block["service"]["p99_ns"] / 1e3,
             "seconds_p99_us": [ns / 1e3 for ns in block["latency_p99_by_second_ns"]],
-            "cpu_us": block["server_cpu_ns_per_op"] / 1e3, "operations_per_s": block["qps"],
+            "cpu_us": block["server_cpu_ns_per_op"] / 1e3, "stolen": block["steal_share"] * 1e3, "operations_per_s": block["qps"],
             "resident_mb": max(seen) / 1024, "kb_each": max(0, max(seen) - before) / connections,
             "errors": sum(block["errors"].values()), "skips": block["skips"], "invalid": block["invalid"]}, None
 
 
 def table(found, left_out):
     """The medians so far, as text."""
-    lines = [f"{'server':<14}{'connections':>12}{'p50 us':>10}{'p99 us':>10}{'usual p99':>10}{'quiet p99':>10}{'service p99':>12}{'CPU us/op':>11}{'purge us/op':>12}{'op/s':>8}{'RSS MB':>9}"
+    lines = [f"{'server':<14}{'connections':>12}{'p50 us':>10}{'p99 us':>10}{'usual p99':>10}{'quiet p99':>10}{'service p99':>12}{'CPU us/op':>11}{'purge us/op':>12}{'op/s':>8}{'stolen':>8}{'RSS MB':>9}"
              f"{'KB each':>9}  rounds"]
     for (name, connections), rounds in sorted(found.items()):
         middle = {key: statistics.median(one[key] for one in rounds) for key in rounds[0] if key not in ("invalid", "errors", "skips", "seconds_p99_us")}
@@ -100,14 +104,14 @@ def table(found, left_out):
         bad = sum(one["errors"] + one["skips"] for one in rounds)
         purge = "-" if math.isnan(middle["purge_us"]) else f"{middle['purge_us']:.3f}"
         lines.append(f"{name:<14}{connections:>12}{middle['p50_us']:>10.0f}{middle['p99_us']:>10.0f}{usual:>10.0f}{quiet:>10.0f}{middle['service_p99_us']:>12.0f}{middle['cpu_us']:>11.1f}"
-                     f"{purge:>12}{middle['operations_per_s']:>8.0f}{middle['resident_mb']:>9.0f}{middle['kb_each']:>9.1f}  {len(rounds)}"
+                     f"{purge:>12}{middle['operations_per_s']:>8.0f}{middle['stolen']:>8.1f}{middle['resident_mb']:>9.0f}{middle['kb_each']:>9.1f}  {len(rounds)}"
                      + (f", {bad} errors or skips" if bad else "") + (f", {len(odd)} invalid: {odd[0]}" if odd else ""))
     lines += [f"{name}: {why}" for name, why in sorted(left_out.items())]
     return "\n".join(lines) + "\n"
 
 
 def said(figures):
-    return (f"p50 {figures['p50_us']:.0f} p99 {figures['p99_us']:.0f} us (usual {statistics.median(figures['seconds_p99_us']):.0f}, quiet {statistics.quantiles(figures['seconds_p99_us'], n=4)[0]:.0f}), {figures['cpu_us']:.1f} us CPU, purge {figures['purge_us']:.3f} us, "
+    return (f"p50 {figures['p50_us']:.0f} p99 {figures['p99_us']:.0f} us (usual {statistics.median(figures['seconds_p99_us']):.0f}, quiet {statistics.quantiles(figures['seconds_p99_us'], n=4)[0]:.0f}), {figures['cpu_us']:.1f} us CPU, purge {figures['purge_us']:.3f} us, {figures['stolen']:.1f} stolen, "
             f"{figures['resident_mb']:.0f} MB")
 
 
