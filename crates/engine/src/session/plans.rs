@@ -20,7 +20,7 @@ use service::SqlError;
 use service::error::{
     ER_DATA_OUT_OF_RANGE, ER_INCORRECT_GLOBAL_LOCAL_VAR, ER_INTERNAL_ERROR, ER_WRONG_ARGUMENTS,
 };
-use syntax::ast::{QueryBody, Statement, VarScope};
+use syntax::ast::{Into, QueryBody, Statement, VarScope};
 use types::charset::Charset;
 use types::collation::CollationId;
 use types::{DataType, Value, ValueRef};
@@ -28,6 +28,7 @@ use wire::EncodedColumns;
 
 use super::LocalSession;
 use super::point::PointProgram;
+use super::run::targets_of;
 use super::shared_plans::Known;
 use crate::status::StatementKind;
 use crate::variables::definition::known;
@@ -227,6 +228,14 @@ pub fn has_plan(statement: &Statement<'_>) -> bool {
             | Statement::Delete(_)
             | Statement::Do(_)
     )
+}
+
+/// Where a SELECT puts its row instead of sending it.
+pub(super) fn into_of<'s>(statement: &Statement<'s>) -> Option<&'s Into<'s>> {
+    match statement {
+        Statement::Query(query) => query.into,
+        _ => None,
+    }
 }
 
 fn kind_of(statement: &Statement<'_>) -> StatementKind {
@@ -462,6 +471,11 @@ impl LocalSession {
     ) -> Result<Option<HeldPlan>, Box<SqlError>> {
         if !has_plan(statement) {
             return Ok(None);
+        }
+        if let Some(into) = into_of(statement) {
+            // It has no columns to tell of, but may be wrong.
+            let plan = self.plan_with(statement, text, None, &self.catalog())?;
+            return targets_of(&plan, into).map(|_| None);
         }
         let found = self.find_prepared(text, &[]);
         if let Known::Plan(_, plan) = found {

@@ -688,6 +688,10 @@ impl LocalSession {
         self.diagnostics.clear();
         self.reload_account();
         let mut plan = self.plan_statement(&parsed.statement, text, values)?;
+        if let Some(into) = super::plans::into_of(&parsed.statement) {
+            self.run_into(&plan, into, values, reply)?;
+            return Ok((Kept::Nothing, None));
+        }
         self.share_prepared(&found, text, values, &plan);
         self.require_passing(Some(&plan.prepared))?;
         let cursor = self.run_cached(&mut plan, values, wants_cursor, reply)?;

@@ -17,13 +17,13 @@ use plan::logical::NeededPrivilege;
 use plan::physical::PlanKind;
 use service::error::ER_CANT_CREATE_THREAD;
 use service::{OkSummary, Outcome, Reply, RowFormat, SqlError};
-use syntax::ast::{ExprKind, Into as IntoClause, Statement};
+use syntax::ast::{ExprKind, Into as IntoClause, IntoVar, Statement};
 use types::{DataType, Value, ValueRef};
 use wire::EncodedColumns;
 
 use super::cursor::{Cursor, CursorSink};
 use super::memory::{self, PointMemory};
-use super::plans::{CachedPlan, HeldPlan};
+use super::plans::{CachedPlan, HeldPlan, into_of};
 use super::point::{PointOutcome, PointProgram};
 use super::{LocalSession, not_supported};
 use crate::privilege;
@@ -39,9 +39,7 @@ impl LocalSession {
         reply: &mut Reply<'_>,
     ) -> Outcome {
         let mut plan = self.plan_statement(statement, text, parameters)?;
-        if let Statement::Query(query) = statement
-            && let Some(into) = query.into
-        {
+        if let Some(into) = into_of(statement) {
             return self.run_into(&plan, into, parameters, reply);
         }
         self.run_cached(&mut plan, parameters, false, reply).map(|_| ())
@@ -385,25 +383,15 @@ impl LocalSession {
     }
 
     /// SELECT ... INTO @a, @b
-    fn run_into(
+    pub(super) fn run_into(
         &mut self,
         plan: &CachedPlan,
         into: &IntoClause<'_>,
         values: &[ValueRef<'_>],
         reply: &mut Reply<'_>,
     ) -> Outcome {
-        let IntoClause::Variables(targets) = into else { return Err(not_supported("INTO OUTFILE")) };
+        let targets = targets_of(plan, into)?;
         plan.require_limits(values, self.executing_named)?;
-        for target in *targets {
-            if let syntax::ast::IntoVar::Local(name) = target {
-                let name = String::from_utf8_lossy(name.text);
-                return Err(service::error::ER_SP_UNDECLARED_VAR.with(&[&name]));
-            }
-        }
-        let types: Vec<DataType> = plan.output_types().cloned().collect();
-        if types.len() != targets.len() {
-            return Err(service::error::ER_WRONG_NUMBER_OF_COLUMNS_IN_SELECT.bare());
-        }
         self.core.counters.count(plan.kind);
         self.require_plan_privileges(plan)?;
         self.begin_planned_statement(plan.prepared.plan());
@@ -411,7 +399,7 @@ impl LocalSession {
         self.lock_metadata(plan.prepared.plan())?;
         let before = self.transaction.store.savepoint();
         // One row more than allowed shows that there are too many.
-        let mut sink = CollectSink::new(types, 2);
+        let mut sink = CollectSink::new(plan.output_types().cloned().collect(), 2);
         let ran = self
             .with_context(plan, values, |prepared, context| exec::run_query(prepared, context, &mut sink));
         if let Err(error) = ran {
@@ -427,7 +415,7 @@ impl LocalSession {
         match sink.rows.pop() {
             Some(row) => {
                 for (target, value) in targets.iter().zip(row) {
-                    if let syntax::ast::IntoVar::User(name) = target {
+                    if let IntoVar::User(name) = target {
                         self.user_variables.insert(name.to_ascii_lowercase(), value);
                     }
                 }
@@ -499,4 +487,25 @@ impl LocalSession {
         self.with_context(&plan, values, |prepared, context| exec::run_query(prepared, context, &mut sink))?;
         Ok(sink.rows.pop().and_then(|mut row| row.pop()).unwrap_or(Value::Null))
     }
+}
+
+/// The variables that take a SELECT's row, as many as it has columns.
+///
+/// # Errors
+/// 1222; 1327 outside of a routine; 1235 for a file.
+pub(super) fn targets_of<'a>(
+    plan: &CachedPlan,
+    into: &IntoClause<'a>,
+) -> Result<&'a [IntoVar<'a>], Box<SqlError>> {
+    let IntoClause::Variables(targets) = into else { return Err(not_supported("INTO OUTFILE")) };
+    for target in *targets {
+        if let IntoVar::Local(name) = target {
+            let name = String::from_utf8_lossy(name.text);
+            return Err(service::error::ER_SP_UNDECLARED_VAR.with(&[&name]));
+        }
+    }
+    if plan.output_types().count() != targets.len() {
+        return Err(service::error::ER_WRONG_NUMBER_OF_COLUMNS_IN_SELECT.bare());
+    }
+    Ok(targets)
 }
