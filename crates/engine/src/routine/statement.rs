@@ -15,7 +15,7 @@ use types::{DataType, TypeKind, Value, ValueRef};
 use super::program::{EmbeddedKind, Program, Slot, SlotType, StatementId, Target};
 use super::{Frame, Planned, compile};
 use crate::session::LocalSession;
-use crate::session::plans::{CachedPlan, HeldPlan};
+use crate::session::plans::{CachedPlan, HeldPlan, into_of};
 use crate::variables::sql_mode::SqlModes;
 
 type Result<T> = std::result::Result<T, Box<SqlError>>;
@@ -118,11 +118,9 @@ impl LocalSession {
             _ => {
                 let parsed = syntax::parse(&embedded.text, &arena, mode).map_err(failed)?;
                 let plan = self.plan_statement(&parsed.statement, &embedded.text, &[])?;
-                let into = match parsed.statement {
-                    Statement::Query(query) => query.into,
-                    _ => None,
-                };
-                let into = into.map(|into| targets_of(program, embedded.scope, into)).transpose()?;
+                let into = into_of(&parsed.statement)
+                    .map(|into| targets_of(program, embedded.scope, into))
+                    .transpose()?;
                 Ok(Planned { plan, into })
             }
         }

@@ -28,7 +28,7 @@ use wire::EncodedColumns;
 
 use super::LocalSession;
 use super::point::PointProgram;
-use super::run::targets_of;
+use super::run::variables_of;
 use super::shared_plans::Known;
 use crate::status::StatementKind;
 use crate::variables::definition::known;
@@ -38,7 +38,7 @@ use crate::variables::{Kind, Scope, Setting, by_name};
 /// A plan that can run again, with what it depends on. It does not change, and may be many sessions' ([`HeldPlan`]).
 #[derive(Debug)]
 pub struct CachedPlan {
-    pub(crate) prepared: Arc<Prepared>,
+    pub(crate) prepared: Prepared,
     catalog_version: u64,
     sql_mode: SqlModes,
     connection_collation: CollationId,
@@ -231,7 +231,7 @@ pub fn has_plan(statement: &Statement<'_>) -> bool {
 }
 
 /// Where a SELECT puts its row instead of sending it.
-pub(super) fn into_of<'s>(statement: &Statement<'s>) -> Option<&'s Into<'s>> {
+pub(crate) fn into_of<'s>(statement: &Statement<'s>) -> Option<&'s Into<'s>> {
     match statement {
         Statement::Query(query) => query.into,
         _ => None,
@@ -435,7 +435,7 @@ impl LocalSession {
     ) -> Result<HeldPlan, Box<SqlError>> {
         let bound = plan::bind::bind(statement, text, catalog, bind).map_err(|error| plan_error(&error))?;
         let plan = plan::optimize(bound, &plan::Options::new(catalog));
-        let prepared = Arc::new(Prepared::new(Arc::new(plan))?);
+        let prepared = Prepared::new(Arc::new(plan))?;
         let mut cached = CachedPlan {
             prepared,
             catalog_version: catalog.version,
@@ -475,7 +475,7 @@ impl LocalSession {
         if let Some(into) = into_of(statement) {
             // It has no columns to tell of, but may be wrong.
             let plan = self.plan_with(statement, text, None, &self.catalog())?;
-            return targets_of(&plan, into).map(|_| None);
+            return variables_of(&plan, into).map(|_| None);
         }
         let found = self.find_prepared(text, &[]);
         if let Known::Plan(_, plan) = found {

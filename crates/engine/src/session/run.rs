@@ -390,7 +390,7 @@ impl LocalSession {
         values: &[ValueRef<'_>],
         reply: &mut Reply<'_>,
     ) -> Outcome {
-        let targets = targets_of(plan, into)?;
+        let targets = variables_of(plan, into)?;
         plan.require_limits(values, self.executing_named)?;
         self.core.counters.count(plan.kind);
         self.require_plan_privileges(plan)?;
@@ -493,7 +493,7 @@ impl LocalSession {
 ///
 /// # Errors
 /// 1222; 1327 outside of a routine; 1235 for a file.
-pub(super) fn targets_of<'a>(
+pub(super) fn variables_of<'a>(
     plan: &CachedPlan,
     into: &IntoClause<'a>,
 ) -> Result<&'a [IntoVar<'a>], Box<SqlError>> {
