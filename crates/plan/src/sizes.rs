@@ -33,8 +33,14 @@ impl PhysicalPlan {
                 PlanKind::Delete(delete) => scans_ranges(&delete.source),
                 PlanKind::Insert(_) => false,
             };
-        let tables = self.tables.iter().enumerate().filter(|_| decides);
-        let stored = tables.filter(|(_, table)| table.entry.definition.kind != TableKind::System);
+        if !decides {
+            return Vec::new();
+        }
+        let stored = self
+            .tables
+            .iter()
+            .enumerate()
+            .filter(|(_, table)| table.entry.definition.kind != TableKind::System);
         let indexes = stored.map(|(index, _)| TableIndex(u32::try_from(index).unwrap_or(u32::MAX)));
         indexes.map(|table| self.size_now(table)).collect()
     }

@@ -169,6 +169,7 @@ impl CachedPlan {
     /// 1690, 1210.
     #[inline]
     pub(super) fn require_limits(&self, values: &[ValueRef<'_>], named: bool) -> Result<(), Box<SqlError>> {
+        let to = if named { "EXECUTE" } else { "mysqld_stmt_execute" };
         let limits = self.prepared.plan().limit_parameters.iter();
         for value in limits.filter_map(|&ordinal| values.get(ordinal as usize)) {
             match value {
@@ -178,13 +179,7 @@ impl CachedPlan {
                 // The binary protocol's texts are numbers of clients that send all as text.
                 ValueRef::Null | ValueRef::Int(_) | ValueRef::UInt(_) => {}
                 ValueRef::Bytes { .. } if !named => {}
-                _ => {
-                    return Err(ER_WRONG_ARGUMENTS.with(&[&if named {
-                        "EXECUTE"
-                    } else {
-                        "mysqld_stmt_execute"
-                    }]));
-                }
+                _ => return Err(ER_WRONG_ARGUMENTS.with(&[&to])),
             }
         }
         Ok(())
@@ -500,9 +495,15 @@ impl LocalSession {
         values: &[ValueRef<'_>],
         plan: &HeldPlan,
     ) {
-        let is_kept = matches!(found, Known::Keep);
-        if is_kept && self.would_make(plan, values) && !plan.reads_system_tables {
-            self.core.plans.put(self.prepared_key(text, values), text.into(), Arc::clone(plan.shared()));
+        if matches!(found, Known::Keep) {
+            self.offer(self.prepared_key(text, values), text.into(), values, plan);
+        }
+    }
+
+    /// Lets others run a plan, if it is not this session's alone.
+    pub(super) fn offer(&self, key: u64, template: Arc<[u8]>, values: &[ValueRef<'_>], plan: &HeldPlan) {
+        if self.would_make(plan, values) && !plan.reads_system_tables {
+            self.core.plans.put(key, template, Arc::clone(plan.shared()));
         }
     }
 

@@ -197,7 +197,7 @@ impl PointProgram {
         true
     }
 
-    /// Reads the row and writes its payload to `memory.row`.
+    /// Reads the row and writes its payload to `memory.row`; `memory` is as it was lent.
     ///
     /// # Errors
     /// The store's.
@@ -210,8 +210,6 @@ impl PointProgram {
         memory: &mut PointMemory,
     ) -> Result<PointOutcome, Box<SqlError>> {
         let PointMemory { key, row, cell } = memory;
-        key.clear();
-        row.clear();
         if !self.write_key(values, zone, key) {
             return Ok(PointOutcome::NotHere);
         }

@@ -469,13 +469,7 @@ impl LocalSession {
             return Ok(false);
         };
         let template: Arc<[u8]> = digested.template.into();
-        if self.temporary.is_empty() {
-            self.core.plans.put(
-                self.shared_key(key, &values),
-                Arc::clone(&template),
-                Arc::clone(plan.shared()),
-            );
-        }
+        self.offer(self.shared_key(key, &values), Arc::clone(&template), &values, &plan);
         self.diagnostics.clear();
         self.reload_account();
         let plan = templates.put(key, template, plan);
