@@ -100,7 +100,7 @@ fn start_variables(options: &StartOptions, host_name: &str) -> Result<Variables,
         if matches!(definition.kind, crate::variables::Kind::Boolean) && text.is_empty() {
             value = types::Value::Int(1);
         }
-        let setting = assign::setting_of(definition, &value, &mut warnings)
+        let setting = assign::setting_of(definition, variables.get(id), &value, &mut warnings)
             .map_err(|error| StartError::Option(format!("{name}: {}", error.message)))?;
         variables.set(id, setting);
         Ok(())
@@ -150,7 +150,9 @@ impl Engine {
                 continue;
             }
             let mut warnings = Vec::new();
-            if let Ok(setting) = assign::setting_of(id.definition(), &option_value(text), &mut warnings) {
+            if let Ok(setting) =
+                assign::setting_of(id.definition(), variables.get(id), &option_value(text), &mut warnings)
+            {
                 variables.set(id, setting);
             }
         }

@@ -116,12 +116,13 @@ fn no_switch_changes_the_output() {
         let (blocks, _) = script::parse(&text).expect("a script");
         for command in blocks.iter().flat_map(|block| &block.commands) {
             let all = bind(&catalog, &command.text);
-            for bits in 0..16 {
+            for bits in 0..32 {
                 let switches = Switches {
                     semijoin: bits & 1 != 0,
                     outer_to_inner: bits & 2 != 0,
                     pushdown: bits & 4 != 0,
                     parts: bits & 8 != 0,
+                    hash_join: bits & 16 != 0,
                 };
                 let mut bound = all.clone();
                 plan::passes::run(&mut bound, switches);

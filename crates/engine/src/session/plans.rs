@@ -32,6 +32,7 @@ use super::run::variables_of;
 use super::shared_plans::Known;
 use crate::status::StatementKind;
 use crate::variables::definition::known;
+use crate::variables::optimizer_switch::OptimizerSwitch;
 use crate::variables::sql_mode::SqlModes;
 use crate::variables::{Kind, Scope, Setting, by_name};
 
@@ -43,6 +44,7 @@ pub struct CachedPlan {
     sql_mode: SqlModes,
     connection_collation: CollationId,
     div_precision_increment: u8,
+    optimizer_switch: OptimizerSwitch,
     parameter_classes: Vec<ParameterClass>,
     pub(super) columns: Option<(Option<Charset>, Arc<EncodedColumns>)>,
     pub(super) kind: StatementKind,
@@ -429,7 +431,11 @@ impl LocalSession {
         bind: &BindSession<'_>,
     ) -> Result<HeldPlan, Box<SqlError>> {
         let bound = plan::bind::bind(statement, text, catalog, bind).map_err(|error| plan_error(&error))?;
-        let plan = plan::optimize(bound, &plan::Options::new(catalog));
+        let options = plan::Options {
+            switches: self.settings.optimizer_switch.plan_switches(),
+            ..plan::Options::new(catalog)
+        };
+        let plan = plan::optimize(bound, &options);
         let prepared = Prepared::new(Arc::new(plan))?;
         let mut cached = CachedPlan {
             prepared,
@@ -437,6 +443,7 @@ impl LocalSession {
             sql_mode: self.settings.sql_mode,
             connection_collation: self.settings.connection_collation,
             div_precision_increment: self.settings.div_precision_increment,
+            optimizer_switch: self.settings.optimizer_switch,
             parameter_classes: values.iter().map(class_of).collect(),
             columns: None,
             kind: kind_of(statement),
@@ -536,6 +543,7 @@ impl LocalSession {
             && plan.catalog_version == self.core.catalog().version()
             && plan.sql_mode == self.settings.sql_mode
             && plan.connection_collation == self.settings.connection_collation
+            && plan.optimizer_switch == self.settings.optimizer_switch
             && same_name(plan.database.as_ref(), self.database.as_ref())
             && plan.prepared.plan().sizes_hold()
     }
@@ -556,6 +564,7 @@ impl LocalSession {
         what.hash(&mut hasher);
         (settings.sql_mode.0, settings.connection_collation, settings.div_precision_increment)
             .hash(&mut hasher);
+        settings.optimizer_switch.hash(&mut hasher);
         (self.database.as_deref(), settings.results_charset).hash(&mut hasher);
         values.iter().for_each(|value| class_of(value).hash(&mut hasher));
         hasher.finish()

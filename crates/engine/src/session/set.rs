@@ -225,7 +225,9 @@ impl LocalSession {
             None => self.core.globals().get(id).clone(),
             Some(value) => {
                 let mut warnings = Vec::new();
-                let setting = assign::setting_of(definition, value, &mut warnings)?;
+                let current =
+                    if global { self.core.globals().get(id).clone() } else { self.variables.get(id).clone() };
+                let setting = assign::setting_of(definition, &current, value, &mut warnings)?;
                 self.diagnostics.extend(warnings, self.settings.diagnostics_max);
                 setting
             }

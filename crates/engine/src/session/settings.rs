@@ -7,6 +7,7 @@ use types::collation::CollationId;
 use types::temporal::zone::TimeZone;
 
 use crate::variables::definition::known;
+use crate::variables::optimizer_switch::OptimizerSwitch;
 use crate::variables::sql_mode::SqlModes;
 use crate::variables::{Setting, Variables};
 
@@ -85,6 +86,8 @@ pub struct Settings {
     pub client_charset: Charset,
     /// `collation_connection`.
     pub connection_collation: CollationId,
+    /// `optimizer_switch`.
+    pub optimizer_switch: OptimizerSwitch,
     /// `div_precision_increment`.
     pub div_precision_increment: u8,
     /// `character_set_results`; `None` when it is NULL.
@@ -135,6 +138,7 @@ impl Settings {
             client_charset: charset(known::character_set_client()),
             connection_collation: CollationId::from_name(variables.text(known::collation_connection()))
                 .unwrap_or(CollationId::UTF8MB4_0900_AI_CI),
+            optimizer_switch: OptimizerSwitch::of(variables.get(known::optimizer_switch())),
             div_precision_increment: u8::try_from(variables.unsigned(known::div_precision_increment()))
                 .unwrap_or(u8::MAX),
             results_charset: match variables.get(known::character_set_results()) {

@@ -10,6 +10,7 @@ use types::charset::Charset;
 use types::collation::CollationId;
 
 use super::definition::{Definition, Kind};
+use super::optimizer_switch::OptimizerSwitch;
 use super::sql_mode::{SqlModeError, SqlModes};
 use super::values::Setting;
 
@@ -54,12 +55,13 @@ fn integer_of(value: &Value) -> Option<i128> {
     }
 }
 
-/// Checks `value` and makes it a setting. Numbers out of range are clipped with a warning, as MySQL does.
+/// Checks `value` and makes it a setting, in place of `current`. Numbers out of range are clipped with a warning, as MySQL does.
 ///
 /// # Errors
 /// 1231 and 1232, and those of character sets and sql_modes.
 pub fn setting_of(
     definition: &Definition,
+    current: &Setting,
     value: &Value,
     warnings: &mut Vec<Diagnostic>,
 ) -> Result<Setting, Box<SqlError>> {
@@ -108,8 +110,28 @@ pub fn setting_of(
             }
             Ok(Setting::text(&text.to_ascii_uppercase()))
         }
+        Kind::Text if definition.name == "optimizer_switch" => optimizer_switch(definition, current, value),
         Kind::Text => text(definition, value),
     }
+}
+
+fn optimizer_switch(
+    definition: &Definition,
+    current: &Setting,
+    value: &Value,
+) -> Result<Setting, Box<SqlError>> {
+    let switch = match (text_of(value), integer_of(value)) {
+        (Some(text), _) => OptimizerSwitch::of(current)
+            .with(text)
+            .map_err(|entry| ER_WRONG_VALUE_FOR_VAR.with(&[&definition.name, &entry]))?,
+        (None, Some(number)) => u64::try_from(number)
+            .ok()
+            .and_then(OptimizerSwitch::from_bits)
+            .ok_or_else(|| wrong_value(definition, value))?,
+        _ if value.is_null() => return Err(wrong_value(definition, value)),
+        _ => return Err(wrong_type(definition)),
+    };
+    Ok(Setting::text(&switch.shown()))
 }
 
 fn boolean(value: &Value) -> Option<bool> {
@@ -187,7 +209,7 @@ mod tests {
     fn set(name: &str, value: &Value) -> Result<(Setting, Vec<String>), String> {
         let definition = by_name(name.as_bytes()).unwrap().definition();
         let mut warnings = Vec::new();
-        match setting_of(definition, value, &mut warnings) {
+        match setting_of(definition, &definition.default, value, &mut warnings) {
             Ok(setting) => Ok((setting, warnings.into_iter().map(|warning| warning.message).collect())),
             Err(error) => Err(format!("{} {}", error.number, error.message)),
         }

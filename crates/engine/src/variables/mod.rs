@@ -14,6 +14,7 @@
 pub mod assign;
 pub mod definition;
 pub mod gtid;
+pub mod optimizer_switch;
 pub mod sql_mode;
 pub mod values;
 

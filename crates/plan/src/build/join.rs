@@ -212,7 +212,7 @@ impl Builder<'_> {
             .collect();
         let selectivity: f64 = applicable.iter().map(|condition| self.selectivity(condition)).product();
         let rows = (partial.rows * relation.rows * selectivity).max(0.01);
-        let equal = applicable.iter().any(|condition| is_equality(condition));
+        let equal = applicable.iter().any(|condition| self.may_hash(condition));
         let mut cost = relation.cost + partial.rows * relation.rows * PAIR_COST;
         if equal {
             let small = partial.rows.min(relation.rows);
@@ -244,6 +244,11 @@ impl Builder<'_> {
             .into_iter()
             .filter(|candidate| candidate.uses_left)
             .min_by(|a, b| a.cost.total_cmp(&b.cost))
+    }
+
+    /// An equality by which a hash join may be made. What compares large values apart from their rows has no other way.
+    fn may_hash(&self, condition: &Expr) -> bool {
+        is_equality(condition) && (self.switches.hash_join || self.compares_wholes(condition))
     }
 
     fn compares_wholes(&self, condition: &Expr) -> bool {
@@ -298,7 +303,7 @@ impl Builder<'_> {
         let lookup = if joins.is_empty() { None } else { self.lookup(table, &all, needed) };
         let whole = self.cheapest(table, own, needed);
         let right_rows = (whole.rows).max(0.01);
-        let equal = joins.iter().any(is_equality);
+        let equal = joins.iter().any(|condition| self.may_hash(condition));
         let mut step = Step::Loop;
         let mut least = whole.cost + left.rows * right_rows * PAIR_COST;
         if equal {
@@ -421,6 +426,9 @@ impl Builder<'_> {
         left: &[ColumnId],
         right: &[ColumnId],
     ) -> Option<(Expr, Expr, bool)> {
+        if !self.may_hash(condition) {
+            return None;
+        }
         let (function, args) = condition.as_call()?;
         let null_safe = match function {
             FunctionId::Eq => false,

@@ -56,7 +56,7 @@ pub fn optimize(mut bound: Bound, options: &Options) -> PhysicalPlan {
 #[must_use]
 pub fn build(mut bound: Bound, options: &Options) -> PhysicalPlan {
     let mut kind = std::mem::replace(&mut bound.kind, BoundKind::Do(Box::new(Logical::OneRow)));
-    let mut builder = Builder::new(&bound);
+    let mut builder = Builder::new(&bound, options.switches);
     let kind = match &mut kind {
         BoundKind::Query(tree) => {
             let wanted: Vec<ColumnId> = bound.output.iter().map(|column| column.id).collect();
@@ -144,6 +144,7 @@ impl Needed {
 
 pub(crate) struct Builder<'b> {
     pub(crate) bound: &'b Bound,
+    pub(crate) switches: Switches,
     /// Columns of enclosing queries, by slot.
     outer_slots: Vec<ColumnId>,
     node_count: u32,
@@ -154,9 +155,10 @@ pub(crate) struct Builder<'b> {
 const NO_POSITION: u32 = u32::MAX;
 
 impl<'b> Builder<'b> {
-    fn new(bound: &'b Bound) -> Builder<'b> {
+    fn new(bound: &'b Bound, switches: Switches) -> Builder<'b> {
         Builder {
             bound,
+            switches,
             outer_slots: Vec::new(),
             node_count: 0,
             positions: vec![NO_POSITION; bound.columns.len() + bound.tables.len()],

@@ -23,7 +23,7 @@ mod wholes;
 use crate::expr::{ColumnId, Expr};
 use crate::logical::{Bound, BoundAssignment, BoundKind, InsertRows, Logical};
 
-/// Which passes run. All, unless a test or a session says otherwise.
+/// Which passes run, and which operators may be chosen. All, unless a test or a session says otherwise.
 #[derive(Clone, Copy, Debug)]
 pub struct Switches {
     /// `semijoin`.
@@ -34,11 +34,13 @@ pub struct Switches {
     pub pushdown: bool,
     /// `parts`.
     pub parts: bool,
+    /// Joins may be hash joins; else they look rows up by an index or compare all pairs.
+    pub hash_join: bool,
 }
 
 impl Default for Switches {
     fn default() -> Switches {
-        Switches { semijoin: true, outer_to_inner: true, pushdown: true, parts: true }
+        Switches { semijoin: true, outer_to_inner: true, pushdown: true, parts: true, hash_join: true }
     }
 }
 

@@ -1,0 +1,185 @@
+//! `optimizer_switch`: MySQL's flags by bit, and which of them steer the planner here.
+//!
+//! | flag | what it does when it is off |
+//! | --- | --- |
+//! | `semijoin` | EXISTS and IN stay subqueries that run for each row |
+//! | `block_nested_loop` | no hash joins: joins look rows up by an index or compare all pairs |
+//! | `derived_condition_pushdown` | conditions stay above the rows they are about |
+//!
+//! The other flags are checked, kept and shown. Assigning a list changes the flags it names and keeps the others.
+
+use super::values::Setting;
+
+/// A set of flags as MySQL numbers them (`SET optimizer_switch = 1` leaves only `index_merge` on).
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+pub struct OptimizerSwitch(u32);
+
+/// The flags by bit, and whether each is on by default.
+const FLAGS: [(&str, bool); 27] = [
+    ("index_merge", true),
+    ("index_merge_union", true),
+    ("index_merge_sort_union", true),
+    ("index_merge_intersection", true),
+    ("engine_condition_pushdown", true),
+    ("index_condition_pushdown", true),
+    ("mrr", true),
+    ("mrr_cost_based", true),
+    ("block_nested_loop", true),
+    ("batched_key_access", false),
+    ("materialization", true),
+    ("semijoin", true),
+    ("loosescan", true),
+    ("firstmatch", true),
+    ("duplicateweedout", true),
+    ("subquery_materialization_cost_based", true),
+    ("use_index_extensions", true),
+    ("condition_fanout_filter", true),
+    ("derived_merge", true),
+    ("use_invisible_indexes", false),
+    ("skip_scan", true),
+    ("hash_join", true),
+    ("subquery_to_derived", false),
+    ("prefer_ordering_index", true),
+    ("hypergraph_optimizer", false),
+    ("derived_condition_pushdown", true),
+    ("hash_set_operations", true),
+];
+
+const fn bit_of(name: &str) -> u32 {
+    let mut at = 0;
+    while at < FLAGS.len() {
+        let (candidate, name) = (FLAGS[at].0.as_bytes(), name.as_bytes());
+        if candidate.len() == name.len() {
+            let mut same = 0;
+            while same < name.len() && candidate[same] == name[same] {
+                same += 1;
+            }
+            if same == name.len() {
+                return 1 << at;
+            }
+        }
+        at += 1;
+    }
+    panic!("no such flag");
+}
+
+const SEMIJOIN: u32 = bit_of("semijoin");
+const BLOCK_NESTED_LOOP: u32 = bit_of("block_nested_loop");
+const DERIVED_CONDITION_PUSHDOWN: u32 = bit_of("derived_condition_pushdown");
+
+impl Default for OptimizerSwitch {
+    fn default() -> Self {
+        let on = |(at, flag): (usize, &(&str, bool))| u32::from(flag.1) << at;
+        Self(FLAGS.iter().enumerate().map(on).sum())
+    }
+}
+
+impl OptimizerSwitch {
+    /// These flags with the changes of a list such as `semijoin=off,mrr=default`.
+    ///
+    /// # Errors
+    /// The first entry that is wrong, for 1231: an unknown flag or value, or a flag that an earlier entry names.
+    pub fn with(self, text: &str) -> Result<Self, &str> {
+        let defaults = Self::default().0;
+        let (mut bits, mut assigned, mut reset) = (self.0, 0, false);
+        let mut values = 0;
+        if text.is_empty() {
+            return Ok(self);
+        }
+        for entry in text.split(',') {
+            if entry.eq_ignore_ascii_case("default") && !reset {
+                reset = true;
+                continue;
+            }
+            let (name, value) = entry.split_once('=').ok_or(entry)?;
+            let at = FLAGS.iter().position(|flag| flag.0.eq_ignore_ascii_case(name)).ok_or(entry)?;
+            let bit = 1 << at;
+            let on = match value.trim_end().to_ascii_lowercase().as_str() {
+                "on" => true,
+                "off" => false,
+                "default" => defaults & bit != 0,
+                _ => return Err(entry),
+            };
+            if assigned & bit != 0 {
+                return Err(entry);
+            }
+            assigned |= bit;
+            values |= if on { bit } else { 0 };
+        }
+        if reset {
+            bits = defaults;
+        }
+        Ok(Self(bits & !assigned | values))
+    }
+
+    /// The flags that a variable holds.
+    #[must_use]
+    pub fn of(setting: &Setting) -> Self {
+        let Setting::Text(text) = setting else { return Self::default() };
+        // A stored text is what `shown` printed: every flag in the order of the bits.
+        let on = |(at, entry): (usize, &str)| u32::from(entry.ends_with("=on")) << at;
+        Self(text.split(',').enumerate().map(on).sum())
+    }
+
+    /// Reads the numeric form; `None` if a bit means nothing.
+    #[must_use]
+    pub fn from_bits(bits: u64) -> Option<Self> {
+        u32::try_from(bits).ok().filter(|bits| *bits < 1 << FLAGS.len()).map(Self)
+    }
+
+    /// All flags, as `@@optimizer_switch` shows them.
+    #[must_use]
+    pub fn shown(self) -> String {
+        let one = |(at, flag): (usize, &(&str, bool))| {
+            format!("{}={}", flag.0, if self.0 & 1 << at != 0 { "on" } else { "off" })
+        };
+        FLAGS.iter().enumerate().map(one).collect::<Vec<_>>().join(",")
+    }
+
+    /// What the planner may do.
+    #[must_use]
+    pub fn plan_switches(self) -> plan::passes::Switches {
+        let pushdown = self.0 & DERIVED_CONDITION_PUSHDOWN != 0;
+        plan::passes::Switches {
+            semijoin: self.0 & SEMIJOIN != 0,
+            pushdown,
+            hash_join: self.0 & BLOCK_NESTED_LOOP != 0,
+            ..plan::passes::Switches::default()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_list_changes_what_it_names() {
+        let start = OptimizerSwitch::default();
+        let off = start.with("semijoin=off").unwrap();
+        assert!(!off.plan_switches().semijoin && off.plan_switches().hash_join);
+        assert_eq!(off.with("mrr=default").unwrap(), off);
+        assert_eq!(off.with("default"), Ok(start));
+        assert!(!off.with("block_nested_loop=off,default").unwrap().plan_switches().hash_join);
+        assert!(start.with("block_nested_loop=off,default").unwrap().plan_switches().semijoin);
+        assert_eq!(off.with(""), Ok(off));
+        for wrong in ["semijoin=1", "semi=off", " mrr=off", "", "semijoin", "default"] {
+            let text = format!("default,{wrong}");
+            assert_eq!(start.with(&text), Err(wrong));
+        }
+        assert_eq!(start.with("mrr=off,mrr=on"), Err("mrr=on"));
+    }
+
+    #[test]
+    fn the_table_of_variables_has_the_same_default() {
+        let definition = crate::variables::by_name(b"optimizer_switch").unwrap().definition();
+        assert_eq!(definition.default.shown(), OptimizerSwitch::default().shown());
+    }
+
+    #[test]
+    fn numbers_are_bits() {
+        let one = OptimizerSwitch::from_bits(1).unwrap();
+        assert!(one.shown().starts_with("index_merge=on,index_merge_union=off"));
+        assert_eq!(OptimizerSwitch::from_bits(1 << FLAGS.len()), None);
+    }
+}
