@@ -11,6 +11,7 @@
 //! | `&` | reads that answer |
 //! | `\connect USER PASSWORD [DATABASE]` | this session from now on; `-` for no password |
 //! | `\disconnect` | ends this session |
+//! | `\names` | from now on columns are printed by name alone: for scripts about rows, since flags depend on the plan in MySQL |
 //!
 //! `INVAR_REWRITE=1` writes what comes out; `INVAR_SCRIPT=NAME` runs one script. With `INVAR_ORACLE=mysql://...` the same
 //! scripts run on a MySQL 9.7: what it answers otherwise must stand in `sql/NAME.differences`, a script of the blocks that
@@ -42,6 +43,8 @@ struct World {
     watcher: Option<Connection>,
     /// Ask queries by both protocols.
     both_protocols: bool,
+    /// Print only the names of columns.
+    names_only: bool,
 }
 
 impl World {
@@ -53,7 +56,7 @@ impl World {
             connection.run(sql.as_bytes()).expect("a fresh database");
         }
         options.database = Some(database.to_owned());
-        World { options, sessions: BTreeMap::new(), watcher: None, both_protocols }
+        World { options, sessions: BTreeMap::new(), watcher: None, both_protocols, names_only: false }
     }
 
     fn run(&mut self, block: &Block) -> String {
@@ -98,6 +101,11 @@ impl World {
             output.push_str("ok\n");
             return;
         }
+        if sql == "\\names" {
+            self.names_only = true;
+            return;
+        }
+        let names_only = self.names_only;
         let options = &self.options;
         let connection = self
             .sessions
@@ -105,7 +113,7 @@ impl World {
             .or_insert_with(|| ready(Connection::connect(options).expect("the server answers")));
         if sql == "&" {
             match connection.pending() {
-                Some(answer) => print_answer(answer, output),
+                Some(answer) => print_answer(answer, names_only, output),
                 None => output.push_str("nothing was asked\n"),
             }
         } else if let Some(sql) = sql.strip_prefix("& ") {
@@ -118,7 +126,7 @@ impl World {
         } else {
             let mut rows = Vec::new();
             match connection.query(sql.as_bytes()) {
-                Ok(answer) => rows = print_results(answer, output),
+                Ok(answer) => rows = print_results(answer, names_only, output),
                 Err(error) => {
                     let _ = writeln!(output, "{error}");
                 }
@@ -185,12 +193,12 @@ fn ready(mut connection: Connection) -> Connection {
     connection
 }
 
-fn print_answer(answer: Answer<'_>, output: &mut String) {
-    let _rows = print_results(answer, output);
+fn print_answer(answer: Answer<'_>, names_only: bool, output: &mut String) {
+    let _rows = print_results(answer, names_only, output);
 }
 
 /// Prints all results; the rows of the last are given back.
-fn print_results(mut answer: Answer<'_>, output: &mut String) -> Vec<String> {
+fn print_results(mut answer: Answer<'_>, names_only: bool, output: &mut String) -> Vec<String> {
     let mut rows = Vec::new();
     loop {
         match answer.next_result() {
@@ -206,7 +214,9 @@ fn print_results(mut answer: Answer<'_>, output: &mut String) -> Vec<String> {
             print_ok(&answer, output);
             continue;
         }
-        let columns: Vec<String> = answer.columns().iter().map(|column| describe(&column)).collect();
+        let name = |column: &Column<'_>| String::from_utf8_lossy(column.name).into_owned();
+        let print = |column: Column<'_>| if names_only { name(&column) } else { describe(&column) };
+        let columns: Vec<String> = answer.columns().iter().map(print).collect();
         let _ = writeln!(output, "[{}]", columns.join(" | "));
         loop {
             match answer.next_row() {

@@ -98,35 +98,13 @@ pub(crate) fn key_range(
     zone: &dyn TimestampZone,
     mode: DateMode,
 ) -> Option<KeyBytesRange> {
+    let key = match equal_parts(table, index, range, values, row, zone, mode) {
+        EqualParts::Known(key) => key,
+        EqualParts::KnownTo(key) => return Some(KeyBytesRange::prefix(key)),
+        EqualParts::Nothing => return None,
+    };
     let codec = table.key_codec(index);
     let definition = table.definition();
-    let mut key = Vec::with_capacity(32);
-    for (number, equal) in range.equal.iter().enumerate() {
-        let part = codec.parts()[number];
-        let stored = &definition.columns[part.column].data_type;
-        let cell = values[number].cell(row);
-        // The usual case without a detour: the same shape, and nothing to convert.
-        if let Cell::Int(value) = cell
-            && plain_integer(stored)
-            && plain_integer(&equal.expr.data_type)
-            && fits(value, equal.expr.data_type.unsigned, stored)
-        {
-            codec.write_part(number, cell, zone, &mut key);
-            continue;
-        }
-        if let Cell::Bytes(_) = cell
-            && stored.is_string()
-        {
-            codec.write_part(number, cell, zone, &mut key);
-            continue;
-        }
-        match convert(cell, &equal.expr.data_type, stored, mode) {
-            Converted::Exact(value) => write_value(codec, number, &value, zone, &mut key),
-            Converted::Null if equal.null_safe => codec.write_part(number, Cell::Null, zone, &mut key),
-            Converted::Unknown => return Some(KeyBytesRange::prefix(key)),
-            _ => return None,
-        }
-    }
     let number = range.equal.len();
     if range.lower.is_none() && range.upper.is_none() {
         return Some(KeyBytesRange::prefix(key));
@@ -207,6 +185,58 @@ pub(crate) fn key_range(
     };
     let range = KeyBytesRange { lower, upper };
     if range.is_empty() { None } else { Some(range) }
+}
+
+/// The key of a range's parts that are compared with `=` or `<=>`.
+pub(crate) enum EqualParts {
+    /// The whole of it.
+    Known(Vec<u8>),
+    /// Up to a value of which the column's equal cannot be told.
+    KnownTo(Vec<u8>),
+    /// No row has such values.
+    Nothing,
+}
+
+/// As [`key_range`], without the ends.
+pub(crate) fn equal_parts(
+    table: &Table,
+    index: usize,
+    range: &RangePlan,
+    values: &[Column],
+    row: usize,
+    zone: &dyn TimestampZone,
+    mode: DateMode,
+) -> EqualParts {
+    let codec = table.key_codec(index);
+    let definition = table.definition();
+    let mut key = Vec::with_capacity(32);
+    for (number, equal) in range.equal.iter().enumerate() {
+        let part = codec.parts()[number];
+        let stored = &definition.columns[part.column].data_type;
+        let cell = values[number].cell(row);
+        // The usual case without a detour: the same shape, and nothing to convert.
+        if let Cell::Int(value) = cell
+            && plain_integer(stored)
+            && plain_integer(&equal.expr.data_type)
+            && fits(value, equal.expr.data_type.unsigned, stored)
+        {
+            codec.write_part(number, cell, zone, &mut key);
+            continue;
+        }
+        if let Cell::Bytes(_) = cell
+            && stored.is_string()
+        {
+            codec.write_part(number, cell, zone, &mut key);
+            continue;
+        }
+        match convert(cell, &equal.expr.data_type, stored, mode) {
+            Converted::Exact(value) => write_value(codec, number, &value, zone, &mut key),
+            Converted::Null if equal.null_safe => codec.write_part(number, Cell::Null, zone, &mut key),
+            Converted::Unknown => return EqualParts::KnownTo(key),
+            _ => return EqualParts::Nothing,
+        }
+    }
+    EqualParts::Known(key)
 }
 
 /// An end of a range in the column's own values.
@@ -332,6 +362,8 @@ fn convert(cell: Cell<'_>, from: &DataType, stored: &DataType, mode: DateMode) -
         TypeKind::Enum => match (cell, &stored.members) {
             (Cell::Bytes(text), Some(members)) => match members.position(text, stored.collation) {
                 Some(position) => Converted::Exact(Value::UInt(position as u64 + 1)),
+                // '' is the value of index 0, which no member has.
+                None if text.iter().all(|byte| *byte == b' ') => Converted::Unknown,
                 None => Converted::Nowhere,
             },
             (Cell::Int(index), _) => Converted::Exact(Value::UInt(index as u64)),

@@ -9,7 +9,7 @@ use plan::Expr;
 use plan::logical::JoinKind;
 use plan::physical::{Node, PhysicalPlan, Scan};
 use store::LockMode;
-use table::{Columns, KeyBytesRange, ScanRequest, Table, TableScan};
+use table::{Columns, ScanRequest, Table, TableScan};
 use types::vector::{BATCH_BYTES_TARGET, BATCH_ROWS_MAX, BytesColumn, ColumnData};
 use types::{Batch, Column, Physical};
 
@@ -245,8 +245,13 @@ impl LookupJoin<'_> {
         let access = &self.scan.access;
         let mut keys = Vec::new();
         let lock = lock_now(self.lock, ctx);
-        if access.point && lock.is_none() && !self.scan.locator && access.index.is_some() {
-            return self.fill_points(ctx, right);
+        if access.point
+            && lock.is_none()
+            && !self.scan.locator
+            && self.open.is_none()
+            && self.fill_points(ctx, right)?
+        {
+            return Ok(());
         }
         let mut found = Batch::new(self.right_shapes.iter().copied());
         let mut locators = BytesColumn::default();
@@ -333,19 +338,25 @@ impl LookupJoin<'_> {
         Ok(())
     }
 
-    /// As `fill`, for a unique index whose whole key is known: descents are interleaved.
-    fn fill_points(&mut self, ctx: &mut ExecContext<'_>, right: &mut Batch) -> SqlResult<()> {
+    /// As `fill`, for a unique index whose whole key is known: descents are interleaved. False if the key of the next left
+    /// row cannot be told.
+    fn fill_points(&mut self, ctx: &mut ExecContext<'_>, right: &mut Batch) -> SqlResult<bool> {
         let total = self.left.batch.row_count;
-        let Some(index) = self.scan.access.index else { return Ok(()) };
+        let Some(index) = self.scan.access.index else { return Ok(false) };
         let mut points = BytesColumn::default();
         let mut rows = Vec::new();
-        let mut keys: Vec<KeyBytesRange> = Vec::new();
+        let mut keys: Vec<Vec<u8>> = Vec::new();
         while self.next_row < total && rows.len() < self.points_max {
             let row = self.next_row;
+            if self.ranges.points(&self.table, index, row, ctx, &mut keys).is_none() {
+                if rows.is_empty() {
+                    return Ok(false);
+                }
+                break;
+            }
             self.next_row += 1;
-            self.ranges.keys(&self.table, Some(index), row, ctx, &mut keys);
             for key in &keys {
-                points.push(&key.lower);
+                points.push(key);
                 rows.push(row as u32);
             }
         }
@@ -368,7 +379,7 @@ impl LookupJoin<'_> {
                 self.pairs.left_rows = kept;
             }
         }
-        Ok(())
+        Ok(true)
     }
 }
 

@@ -19,7 +19,7 @@ use super::{BoxOperator, Operator, Source, no_input};
 use crate::context::ExecContext;
 use crate::error::{internal, row_error, store_error};
 use crate::expr::{Program, Scratch, SqlResult};
-use crate::key::key_range;
+use crate::key::{EqualParts, equal_parts, key_range};
 use crate::prepare::Programs;
 
 /// The table of the store behind a plan's table.
@@ -158,9 +158,36 @@ impl<'p> Ranges<'p> {
             normalize(out);
         }
     }
+
+    /// The whole keys for row `row` of the input last evaluated, each once, if all ranges are whole keys of the index. `None`: of
+    /// one it cannot be told which key it is; [`Self::keys`] gives the range in which it lies.
+    pub(crate) fn points(
+        &self,
+        table: &Table,
+        index: usize,
+        row: usize,
+        ctx: &ExecContext<'_>,
+        out: &mut Vec<Vec<u8>>,
+    ) -> Option<()> {
+        out.clear();
+        let zone = &ctx.eval.settings.time_zone;
+        let mode = ctx.eval.settings.date_mode();
+        for (range, &start) in self.ranges?.iter().zip(&self.starts) {
+            match equal_parts(table, index, range, &self.values[start..], row, zone, mode) {
+                EqualParts::Known(key) => out.push(key),
+                EqualParts::KnownTo(_) => return None,
+                EqualParts::Nothing => {}
+            }
+        }
+        if out.len() > 1 {
+            out.sort_unstable();
+            out.dedup();
+        }
+        Some(())
+    }
 }
 
-/// Sorts ranges and joins those that touch.
+/// Sorts ranges and joins those that overlap or touch: neighbouring keys become one range.
 fn normalize(ranges: &mut Vec<KeyBytesRange>) {
     ranges.sort_unstable_by(|a, b| a.lower.cmp(&b.lower));
     let mut kept: Vec<KeyBytesRange> = Vec::with_capacity(ranges.len());
