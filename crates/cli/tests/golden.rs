@@ -12,6 +12,8 @@
 //! | `\connect USER PASSWORD [DATABASE]` | this session from now on; `-` for no password |
 //! | `\disconnect` | ends this session |
 //! | `\names` | from now on columns are printed by name alone: for scripts about rows, since flags depend on the plan in MySQL |
+//! | `\reset` | COM_RESET_CONNECTION |
+//! | `\change_user USER PASSWORD [DATABASE]` | COM_CHANGE_USER; `-` for no password |
 //!
 //! `INVAR_REWRITE=1` writes what comes out; `INVAR_SCRIPT=NAME` runs one script. With `INVAR_ORACLE=mysql://...` the same
 //! scripts run on a MySQL 9.7: what it answers otherwise must stand in `sql/NAME.differences`, a script of the blocks that
@@ -111,7 +113,24 @@ impl World {
             .sessions
             .entry(session.to_owned())
             .or_insert_with(|| ready(Connection::connect(options).expect("the server answers")));
-        if sql == "&" {
+        if let Some(arguments) = sql.strip_prefix("\\change_user ") {
+            let mut arguments = arguments.split(' ');
+            let user = arguments.next().unwrap_or_default();
+            let password = arguments.next().filter(|password| *password != "-").unwrap_or_default();
+            match connection.change_user(user, password.as_bytes(), arguments.next()) {
+                Ok(()) => output.push_str("ok\n"),
+                Err(error) => {
+                    let _ = writeln!(output, "{error}");
+                }
+            }
+        } else if sql == "\\reset" {
+            match connection.reset_session() {
+                Ok(_) => output.push_str("ok\n"),
+                Err(error) => {
+                    let _ = writeln!(output, "{error}");
+                }
+            }
+        } else if sql == "&" {
             match connection.pending() {
                 Some(answer) => print_answer(answer, names_only, output),
                 None => output.push_str("nothing was asked\n"),

@@ -452,6 +452,8 @@ table! {
     1739 ER_WARN_INDEX_NOT_APPLICABLE "HY000" "Cannot use %-.64s access on index '%-.64s' due to type or collation conversion on field '%-.64s'";
     1746 ER_CANT_UPDATE_TABLE_IN_CREATE_TABLE_SELECT "HY000" "Can't update table '%-.192s' while '%-.192s' is being created.";
     1747 ER_PARTITION_CLAUSE_ON_NONPARTITIONED "HY000" "PARTITION () clause on non partitioned table";
+    1751 ER_WARNING_NOT_COMPLETE_ROLLBACK_WITH_CREATED_TEMP_TABLE "HY000" "The creation of some temporary tables could not be rolled back.";
+    1752 ER_WARNING_NOT_COMPLETE_ROLLBACK_WITH_DROPPED_TEMP_TABLE "HY000" "Some temporary tables were dropped, but these operations could not be rolled back.";
     1758 ER_DA_INVALID_CONDITION_NUMBER "35000" "Invalid condition number";
     1759 ER_INSECURE_PLAIN_TEXT "HY000" "Sending passwords in plain text without SSL/TLS is extremely insecure.";
     1761 ER_FOREIGN_DUPLICATE_KEY_WITH_CHILD_INFO "23000" "Foreign key constraint for table '%.192s', record '%-.192s' would lead to a duplicate entry in table '%.192s', key '%.192s'";

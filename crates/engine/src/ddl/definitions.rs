@@ -48,6 +48,8 @@ pub struct Definitions {
     dictionary: Dictionary,
     catalog: CatalogHandle,
     changing: Mutex<()>,
+    /// Trees of temporary tables that are gone but could not be dropped yet.
+    unowned: Mutex<Vec<u64>>,
     /// `innodb_online_alter_log_max_size`.
     note_bytes_max: AtomicU64,
 }
@@ -72,6 +74,7 @@ impl Definitions {
             dictionary,
             catalog: CatalogHandle::new(catalog),
             changing: Mutex::new(()),
+            unowned: Mutex::default(),
             note_bytes_max: AtomicU64::new(128 << 20),
         })
     }
@@ -118,6 +121,24 @@ impl Definitions {
         }
     }
 
+    /// Drops trees that no definition names and no transaction uses (temporary tables of a session that has ended), and those that an
+    /// earlier call could not drop. Nobody waits until that is durable: the next start drops what is left.
+    ///
+    /// # Errors
+    /// The store's; the next call tries again.
+    pub(super) fn drop_unowned(
+        &self,
+        trees: impl IntoIterator<Item = u64>,
+    ) -> std::result::Result<(), StoreError> {
+        let mut all = std::mem::take(&mut *self.unowned.lock());
+        all.extend(trees);
+        let dropped = drop_trees(&self.store, &all);
+        if dropped.is_err() {
+            self.unowned.lock().append(&mut all);
+        }
+        dropped
+    }
+
     /// Writes exact AUTO_INCREMENT counters: part of a clean shutdown.
     ///
     /// # Errors
@@ -136,21 +157,26 @@ impl Definitions {
 fn drop_orphans(store: &Store, catalog: &Catalog) -> std::result::Result<(), StoreError> {
     let mut owned: Vec<u64> = catalog.base_tables().flat_map(|entry| trees_of(&entry.definition)).collect();
     owned.sort_unstable();
+    let is_orphan = |tree: &TreeId| *tree >= TreeId::FIRST_FREE && owned.binary_search(&tree.0).is_err();
+    let orphans: Vec<u64> = store.tree_ids().into_iter().filter(is_orphan).map(|tree| tree.0).collect();
+    drop_trees(store, &orphans)
+}
+
+/// Drops trees in a transaction of their own: all of them or none.
+fn drop_trees(store: &Store, trees: &[u64]) -> std::result::Result<(), StoreError> {
     let mut transaction = store.begin();
     transaction.set_removes(true);
-    for tree in store.tree_ids() {
-        if tree.0 >= TreeId::FIRST_FREE.0 && owned.binary_search(&tree.0).is_err() {
-            match transaction.drop_tree(tree, store::LockWait::Nowait) {
-                // A dropped tree is listed until its pages are free.
-                Ok(()) | Err(store::WriteError::Store(StoreError::TreeGone(_))) => {}
-                Err(store::WriteError::Store(error)) => return Err(error),
-                Err(error) => {
-                    return Err(StoreError::Corrupt {
-                        what: "tree".into(),
-                        why: error.to_string().into(),
-                        place: None,
-                    });
-                }
+    for &tree in trees {
+        match transaction.drop_tree(TreeId(tree), store::LockWait::Nowait) {
+            // A dropped tree is listed until its pages are free.
+            Ok(()) | Err(store::WriteError::Store(StoreError::TreeGone(_))) => {}
+            Err(store::WriteError::Store(error)) => return Err(error),
+            Err(error) => {
+                return Err(StoreError::Corrupt {
+                    what: "tree".into(),
+                    why: error.to_string().into(),
+                    place: None,
+                });
             }
         }
     }

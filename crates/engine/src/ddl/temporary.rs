@@ -4,9 +4,10 @@ use std::cell::RefCell;
 use std::sync::Arc;
 
 use catalog::{Catalog, TableEntry};
+use store::StoreError;
 
+use super::Definitions;
 use super::definitions::trees_of;
-use super::{Definitions, Result};
 
 /// Set in the version of a snapshot that holds temporary tables.
 const OVERLAY: u64 = 1 << 63;
@@ -73,20 +74,16 @@ impl TemporaryTables {
         Some(self.tables.remove(position))
     }
 
-    /// Drops all tables: when the session ends or is reset.
+    /// Drops all tables: when the session ends or is reset. No transaction of the session may know of them any longer.
     ///
     /// # Errors
-    /// The store's.
-    pub fn drop_all(&mut self, definitions: &Definitions) -> Result<()> {
+    /// The store's. The tables are gone for the session all the same; their trees are dropped with those of a later session.
+    pub fn drop_all(&mut self, definitions: &Definitions) -> Result<(), StoreError> {
         if self.tables.is_empty() {
             return Ok(());
         }
-        let mut change = definitions.begin();
-        for entry in self.tables.drain(..) {
-            change.drop_trees(&trees_of(&entry.definition))?;
-        }
         self.overlay.take();
-        change.commit()?;
-        Ok(())
+        let tables = std::mem::take(&mut self.tables);
+        definitions.drop_unowned(tables.iter().flat_map(|entry| trees_of(&entry.definition)))
     }
 }

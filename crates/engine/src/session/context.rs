@@ -39,11 +39,8 @@ impl LocalSession {
         values: &[ValueRef<'_>],
         run: impl FnOnce(&Prepared, &mut ExecContext<'_>) -> SqlResult<R>,
     ) -> SqlResult<R> {
-        if self.temporary.is_empty() {
-            let catalog = self.core.catalog().peek();
-            return self.with_context_of(&catalog, plan, values, run);
-        }
-        let catalog = self.catalog();
+        // What system tables tell of: nobody's temporary tables.
+        let catalog = self.core.catalog().peek();
         self.with_context_of(&catalog, plan, values, run)
     }
 

@@ -159,7 +159,9 @@ impl LocalSession {
             self.enter_change()?;
             return self.with_backup_lock(|session| session.define(statement, sql, reply));
         }
-        self.define(statement, sql, reply)
+        self.define(statement, sql, reply)?;
+        self.note_temporary_definition(matches!(statement, Statement::CreateTable(_)));
+        Ok(())
     }
 
     fn define(&mut self, statement: &Statement<'_>, sql: &[u8], reply: &mut Reply<'_>) -> Outcome {

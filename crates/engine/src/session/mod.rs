@@ -216,30 +216,27 @@ impl LocalSession {
         };
         session.transaction.obey(&session.control);
         session.set_collation(request.collation);
-        if request.capabilities.has(Capabilities::INTERACTIVE) {
-            let interactive = session.variables.get(known::interactive_timeout()).clone();
-            session.variables.set(known::wait_timeout(), interactive);
-        }
+        session.set_wait_timeout();
         session
             .variables
             .set(known::pseudo_thread_id(), Setting::Integer(i128::from(session.control.connection_id)));
         if let Some(database) = request.database.filter(|name| !name.is_empty()) {
             session.use_database(&String::from_utf8_lossy(&database))?;
         }
-        session.log_connect();
+        session.log_connect("Connect", session.database.as_deref());
         Ok(session)
     }
 
-    fn log_connect(&self) {
+    fn log_connect(&self, command: &str, database: Option<&str>) {
         if self.core.logs.general_is_on() {
-            let database = self.database.as_deref().unwrap_or("");
+            let database = database.unwrap_or("");
             let how = match (&self.tls, self.control.peer) {
                 (Some(_), _) => "SSL/TLS",
                 (None, Some(_)) => "TCP/IP",
                 (None, None) => "Socket",
             };
             let text = format!("{} on {database} using {how}", self.user_at_host);
-            self.log_general("Connect", &text.as_bytes());
+            self.log_general(command, &text.as_bytes());
         }
     }
 
@@ -389,25 +386,108 @@ impl LocalSession {
         }
     }
 
-    /// Back to the state after login, as COM_RESET_CONNECTION and COM_CHANGE_USER want it.
-    fn reset_state(&mut self) -> Outcome {
-        self.rollback_transaction()?;
+    /// Releases what the session holds of the server: its transaction, temporary tables, locks and prepared statements.
+    ///
+    /// # Errors
+    /// The rollback's; everything is released all the same.
+    fn release_held(&mut self) -> Outcome {
+        let rolled_back = self.rollback_transaction();
+        // After the rollback, which reads their rows.
+        if let Err(error) = self.temporary.drop_all(&self.core.definitions) {
+            let text = format!(
+                "The temporary tables of connection {} are dropped later: {error}",
+                self.control.connection_id
+            );
+            crate::error_log::warning(&self.core.env, &text);
+        }
         self.locks.release_all(&self.core, &self.process.changing);
-        self.transaction.forget_next();
         self.prepared.clear(&self.core);
-        self.user_variables.clear();
-        self.variables = Variables::clone(&self.core.globals());
-        self.variables
-            .set(known::pseudo_thread_id(), Setting::Integer(i128::from(self.control.connection_id)));
-        self.settings = Settings::derive(&self.variables);
-        self.diagnostics.clear();
-        self.last_insert_id = 0;
-        self.next_insert_id = None;
-        self.fixed_timestamp_micros = None;
-        self.next_isolation = None;
-        self.next_read_only = None;
         self.core.release_session(self.control.connection_id);
-        Ok(())
+        rolled_back
+    }
+
+    /// Resets the session to the state after a login, for COM_RESET_CONNECTION and COM_CHANGE_USER. Account, default database and
+    /// connection stay.
+    ///
+    /// # Errors
+    /// The rollback's; the session is reset all the same.
+    fn reset_state(&mut self) -> Outcome {
+        let released = self.release_held();
+        // Every field is named here: a new one must be either kept or reset.
+        let Self {
+            // What belongs to the connection.
+            core,
+            control,
+            process: _,
+            capabilities: _,
+            multi_statements: _,
+            tls: _,
+            slow_log_database: _,
+            is_repeat: _,
+            repeat_within: _,
+            // The account and its database: COM_CHANGE_USER replaces them.
+            account: _,
+            accounts_seen: _,
+            catalog_seen: _,
+            user_at_host: _,
+            database: _,
+            // Caches, which look at account, catalog and settings each time.
+            templates: _,
+            routines: _,
+            // As in MySQL, RAND() goes on and FOUND_ROWS() stays.
+            random: _,
+            found_rows: _,
+            // Released above.
+            transaction: _,
+            temporary: _,
+            locks: _,
+            prepared: _,
+            // The session's state.
+            variables,
+            settings,
+            user_variables,
+            diagnostics,
+            last_insert_id,
+            told_insert_id,
+            next_insert_id,
+            row_count,
+            fixed_timestamp_micros,
+            next_isolation,
+            next_read_only,
+            long_values,
+            shown_statement,
+            statement_text,
+            statement_parameters,
+            executing_named,
+            follows_others,
+        } = self;
+        *variables = Variables::clone(&core.globals());
+        variables.set(known::pseudo_thread_id(), Setting::Integer(i128::from(control.connection_id)));
+        *settings = Settings::derive(variables);
+        *user_variables = HashMap::new();
+        diagnostics.clear();
+        *last_insert_id = 0;
+        *told_insert_id = 0;
+        *next_insert_id = None;
+        *row_count = -1;
+        *fixed_timestamp_micros = None;
+        *next_isolation = None;
+        *next_read_only = None;
+        *long_values = Vec::new();
+        *shown_statement = 0;
+        *statement_text = Vec::new();
+        *statement_parameters = Vec::new();
+        *executing_named = false;
+        *follows_others = false;
+        released
+    }
+
+    /// Gives an interactive client its own `wait_timeout`.
+    fn set_wait_timeout(&mut self) {
+        if self.capabilities.has(Capabilities::INTERACTIVE) {
+            let interactive = self.variables.get(known::interactive_timeout()).clone();
+            self.variables.set(known::wait_timeout(), interactive);
+        }
     }
 }
 
@@ -416,10 +496,8 @@ impl Drop for LocalSession {
         if self.core.logs.general_is_on() {
             self.log_general("Quit", &&b""[..]);
         }
-        // The store rolls back what is open when the transaction is dropped.
-        self.locks.release_all(&self.core, &self.process.changing);
-        self.prepared.clear(&self.core);
-        self.core.release_session(self.control.connection_id);
+        // An error has been written to the log by the store, and there is no client any more.
+        let _ = self.release_held();
         self.core.processes.remove(self.control.connection_id);
     }
 }
@@ -492,6 +570,7 @@ impl Session for LocalSession {
 
     fn change_user(&mut self, request: ChangeUserRequest, reply: &mut Reply<'_>) -> Outcome {
         self.reset_state()?;
+        self.set_wait_timeout();
         let catalog = self.core.catalog().load();
         if let Some(account) = catalog.accounts.find(&request.account.user, &request.account.host) {
             self.account = privilege::with_roles(&catalog.accounts, account);
@@ -509,23 +588,17 @@ impl Session for LocalSession {
         if let Some(collation) = request.collation {
             self.set_collation(collation);
         }
-        if let Some(database) = request.database.filter(|name| !name.is_empty()) {
-            self.use_database(&String::from_utf8_lossy(&database))?;
+        let database = request.database.filter(|name| !name.is_empty());
+        let database = database.map(|name| String::from_utf8_lossy(&name).into_owned());
+        self.log_connect("Change user", database.as_deref());
+        if let Some(database) = database {
+            self.use_database(&database)?;
         }
         self.send_ok(reply)
     }
 
     fn reset_connection(&mut self, reply: &mut Reply<'_>) -> Outcome {
-        let charset = self.variables.get(known::character_set_client()).clone();
-        let results = self.variables.get(known::character_set_results()).clone();
-        let collation = self.variables.get(known::collation_connection()).clone();
         self.reset_state()?;
-        // The handshake's character set stays.
-        self.variables.set(known::character_set_connection(), charset.clone());
-        self.variables.set(known::character_set_client(), charset);
-        self.variables.set(known::character_set_results(), results);
-        self.variables.set(known::collation_connection(), collation);
-        self.settings = Settings::derive(&self.variables);
         self.send_ok(reply)
     }
 

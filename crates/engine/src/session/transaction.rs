@@ -21,7 +21,11 @@
 use std::sync::Arc;
 
 use plan::physical::{PhysicalPlan, PlanKind, PlanTable};
-use service::error::{ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION, ER_SP_DOES_NOT_EXIST};
+use service::error::{
+    ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION, ER_SP_DOES_NOT_EXIST,
+    ER_WARNING_NOT_COMPLETE_ROLLBACK_WITH_CREATED_TEMP_TABLE,
+    ER_WARNING_NOT_COMPLETE_ROLLBACK_WITH_DROPPED_TEMP_TABLE,
+};
 use service::{ConnectionControl, Outcome, Reply, SqlError};
 use store::{CommitPosition, Interrupt, ReadView, Savepoint, Transaction};
 use syntax::ast::Completion;
@@ -52,6 +56,9 @@ pub struct TransactionState {
     view_is_older: bool,
     /// It may not write.
     pub(crate) read_only: bool,
+    /// It made a temporary table, or dropped one: neither is rolled back.
+    created_temporary: bool,
+    dropped_temporary: bool,
     /// Each with how many metadata locks were held.
     savepoints: Vec<(String, Savepoint, usize)>,
     /// Tables whose definitions this transaction uses: DDL waits for it.
@@ -88,6 +95,8 @@ impl TransactionState {
             keeps_view: true,
             view_is_older: false,
             read_only: false,
+            created_temporary: false,
+            dropped_temporary: false,
             savepoints: Vec::new(),
             metadata: MetadataLocks::default(),
             committed: None,
@@ -169,10 +178,6 @@ impl TransactionState {
             self.view.park();
         }
     }
-
-    pub(super) fn forget_next(&mut self) {
-        self.savepoints.clear();
-    }
 }
 
 /// A transaction of the store whose lock waits `interrupt` ends.
@@ -187,6 +192,8 @@ impl LocalSession {
     fn open_transaction(&mut self, read_only: Option<bool>) {
         let state = &mut self.transaction;
         state.open = true;
+        state.created_temporary = false;
+        state.dropped_temporary = false;
         state.isolation = self.next_isolation.take().unwrap_or(self.settings.isolation);
         state.read_only = read_only.or(self.next_read_only.take()).unwrap_or(self.settings.read_only);
         self.next_read_only = None;
@@ -403,8 +410,28 @@ impl LocalSession {
         self.finish_with(completion, reply, Self::commit_transaction)
     }
 
+    /// CREATE TEMPORARY TABLE or DROP TEMPORARY TABLE has run, which a rollback of the open transaction leaves as it is.
+    pub(super) fn note_temporary_definition(&mut self, created: bool) {
+        let state = &mut self.transaction;
+        state.created_temporary |= state.open && created;
+        state.dropped_temporary |= state.open && !created;
+    }
+
+    /// Warns of what a rollback leaves as it is.
+    fn warn_of_temporary_tables(&mut self) {
+        let TransactionState { open, created_temporary, dropped_temporary, .. } = self.transaction;
+        let created = ER_WARNING_NOT_COMPLETE_ROLLBACK_WITH_CREATED_TEMP_TABLE;
+        let dropped = ER_WARNING_NOT_COMPLETE_ROLLBACK_WITH_DROPPED_TEMP_TABLE;
+        for (applies, code) in [(created_temporary, created), (dropped_temporary, dropped)] {
+            if open && applies {
+                self.diagnostics.push(code.warning(&[]), self.settings.diagnostics_max);
+            }
+        }
+    }
+
     pub(super) fn rollback(&mut self, completion: Completion, reply: &mut Reply<'_>) -> Outcome {
         self.core.counters.count(StatementKind::Rollback);
+        self.warn_of_temporary_tables();
         self.finish_with(completion, reply, Self::rollback_transaction)
     }
 
@@ -457,6 +484,7 @@ impl LocalSession {
     pub(super) fn rollback_to(&mut self, name: &str, reply: &mut Reply<'_>) -> Outcome {
         self.core.counters.count(StatementKind::RollbackToSavepoint);
         let at = self.find_savepoint(name)?;
+        self.warn_of_temporary_tables();
         self.transaction.savepoints.truncate(at + 1);
         let (_, savepoint, metadata_mark) = &self.transaction.savepoints[at];
         self.transaction.store.rollback_to(savepoint).map_err(exec::store_error)?;

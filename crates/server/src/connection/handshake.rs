@@ -193,9 +193,13 @@ impl Connection {
                     attributes: start.attributes,
                     collation: start.collation,
                 };
-                self.answer(RowFormat::Text, scratch, shared, |session, reply| {
-                    session.change_user(request, reply)
-                })
+                let mut has_failed = false;
+                let answered = self.answer(RowFormat::Text, scratch, shared, |session, reply| {
+                    session.change_user(request, reply).inspect_err(|_| has_failed = true)
+                });
+                // Who the client is now is not what it asked for.
+                self.closing |= has_failed;
+                answered
             }
         }
     }
