@@ -552,7 +552,8 @@ fn those_beyond_the_waiters_wait_without_a_thread_and_hold_up_nobody() {
     // Killed where it waits without a thread, by both kinds of KILL.
     let mut killed = passers.pop().expect("there are some");
     assert_eq!(other.query(&format!("KILL {}", killed.connection_id)), ["OK 0"]);
-    assert!(killed.is_closed());
+    // One of the two that wait with a thread is told so before.
+    assert!(killed.is_closed() || killed.is_closed());
     assert_eq!(holder.query("RELEASE"), ["OK 0"]);
     for client in &mut passers {
         assert_eq!(client.answer(ResultReader::query(CAPABILITIES)), ["OK 0"]);
