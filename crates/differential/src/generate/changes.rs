@@ -1,0 +1,253 @@
+//! Changes of rows and of definitions, in strict and other modes.
+
+use super::queries::column_info;
+use super::{Generator, Relation, Visible};
+use crate::ast::{Alteration, Expr, Rows, Source, Statement};
+use crate::forms;
+use crate::schema::{Column, Family, IndexKind, Table, Type};
+
+/// Modes that sessions are set to; MySQL's default first.
+pub const SQL_MODES: &[&str] = &[
+    "ONLY_FULL_GROUP_BY,STRICT_TRANS_TABLES,NO_ZERO_IN_DATE,NO_ZERO_DATE,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION",
+    "ONLY_FULL_GROUP_BY",
+    "ONLY_FULL_GROUP_BY,STRICT_ALL_TABLES",
+    "ONLY_FULL_GROUP_BY,STRICT_TRANS_TABLES,NO_UNSIGNED_SUBTRACTION",
+    "ONLY_FULL_GROUP_BY,PAD_CHAR_TO_FULL_LENGTH",
+    "ONLY_FULL_GROUP_BY,STRICT_TRANS_TABLES,TIME_TRUNCATE_FRACTIONAL",
+    "ONLY_FULL_GROUP_BY,ALLOW_INVALID_DATES,STRICT_TRANS_TABLES",
+    "ONLY_FULL_GROUP_BY,NO_AUTO_VALUE_ON_ZERO,HIGH_NOT_PRECEDENCE",
+];
+
+impl Generator {
+    fn relation_of(&mut self, table: usize) -> (Source, Relation) {
+        let alias = self.fresh("r");
+        let table = &self.tables[table];
+        let columns = table.columns.iter();
+        let columns =
+            columns.map(|column| Visible { name: column.name.clone(), info: column_info(column) }).collect();
+        let source = Source::Table { name: table.name.clone(), alias: alias.clone(), hint: None };
+        (source, Relation { alias, columns })
+    }
+
+    /// A statement that changes rows, or the mode of those that follow.
+    pub(super) fn change(&mut self) -> Statement {
+        match self.random.below(20) {
+            0 => Statement::Plain(format!("SET sql_mode = '{}'", self.random.pick(SQL_MODES))),
+            1 => Statement::Plain((*self.random.pick(&["BEGIN", "ROLLBACK", "COMMIT"])).to_owned()),
+            2..=8 => self.insert(),
+            9..=14 => self.update(),
+            _ => self.delete(),
+        }
+    }
+
+    /// A value to store in a column: mostly one of its type, else whatever must be converted.
+    fn assigned(&mut self, column: &Column) -> Option<Expr> {
+        let choice = self.random.below(100);
+        if choice < 6 {
+            return None;
+        }
+        if choice < 55 || column.is_plain && choice < 90 {
+            return Some(Expr::Literal {
+                value: self.stored_value(column),
+                is_bound: self.random.chance(50),
+            });
+        }
+        if column.is_plain {
+            // Plain columns stay plain: what is known of them holds for the whole round.
+            return match column.column_type.family() {
+                family @ (Family::Integer | Family::Decimal | Family::Real) => Some(self.literal(family).0),
+                _ => None,
+            };
+        }
+        if choice < 66 {
+            // A value of another column's type.
+            let table = self.random.below(self.tables.len());
+            let other = self.random.below(self.tables[table].columns.len());
+            let other = self.tables[table].columns[other].clone();
+            return Some(Expr::Literal {
+                value: self.stored_value(&other),
+                is_bound: self.random.chance(50),
+            });
+        }
+        let family = if choice < 92 { column.column_type.family() } else { self.some_family() };
+        Some(self.expr(family, 2).0)
+    }
+
+    fn insert(&mut self) -> Statement {
+        let at = self.random.below(self.tables.len());
+        let table = self.tables[at].clone();
+        let has_unique = table.indexes.iter().any(|index| index.kind != IndexKind::Plain);
+        let verb = *self.random.pick(&["INSERT", "INSERT", "INSERT IGNORE", "REPLACE"]);
+        let chosen: Vec<&Column> = table.columns.iter().filter(|_| self.random.chance(85)).collect();
+        let chosen = if chosen.is_empty() { table.columns.iter().collect() } else { chosen };
+        let columns: Vec<String> = chosen.iter().map(|column| column.name.clone()).collect();
+        let rows = if self.random.chance(70) {
+            let count = *self.random.pick(&[1, 1, 2, 3]);
+            Rows::Values(
+                (0..count).map(|_| chosen.iter().map(|column| self.assigned(column)).collect()).collect(),
+            )
+        } else {
+            let families: Vec<Family> = chosen.iter().map(|column| column.column_type.family()).collect();
+            Rows::Query(Box::new(self.rows_of(&families)))
+        };
+        let mut on_duplicate = Vec::new();
+        if verb == "INSERT" && has_unique && self.random.chance(40) {
+            for _ in 0..1 + self.random.below(2) {
+                let column = self.random.pick(&table.columns).clone();
+                let value = if self.random.chance(40) {
+                    let column = Expr::Column { relation: String::new(), name: column.name.clone() };
+                    Expr::Call { form: forms::VALUES, arguments: vec![column] }
+                } else {
+                    self.assigned(&column).unwrap_or(Expr::literal(crate::value::Value::Null))
+                };
+                on_duplicate.push((column.name, value));
+            }
+        }
+        Statement::Insert { verb, table: table.name, columns, rows, on_duplicate }
+    }
+
+    /// The columns of the primary key, by which the order of changes is certain.
+    fn key_order(table: &Table, alias: &str) -> Vec<(Expr, bool)> {
+        let primary = table.indexes.iter().find(|index| index.kind == IndexKind::Primary);
+        let parts = primary.filter(|index| index.parts.iter().all(|part| part.prefix.is_none()));
+        let column = |name: &str| Expr::Column { relation: alias.to_owned(), name: name.to_owned() };
+        parts.map_or(Vec::new(), |index| {
+            index.parts.iter().map(|part| (column(&part.column), false)).collect()
+        })
+    }
+
+    fn update(&mut self) -> Statement {
+        let at = self.random.below(self.tables.len());
+        let (mut from, relation) = self.relation_of(at);
+        let table = self.tables[at].clone();
+        let alias = relation.alias.clone();
+        let order = Self::key_order(&table, &alias);
+        // Whether a row violates a unique key depends on what was changed before it.
+        let free: Vec<Column> = table
+            .columns
+            .iter()
+            .filter(|column| {
+                let unique = table.indexes.iter().filter(|index| index.kind != IndexKind::Plain);
+                !unique.into_iter().any(|index| index.parts.iter().any(|part| part.column == column.name))
+            })
+            .cloned()
+            .collect();
+        let candidates = if free.is_empty() || !order.is_empty() && self.random.chance(15) {
+            &table.columns
+        } else {
+            &free
+        };
+        let is_ignore = self.random.chance(15);
+        self.scopes.push(vec![relation.clone()]);
+        let mut sets = Vec::new();
+        for _ in 0..1 + self.random.below(2) {
+            let column = self.random.pick(candidates).clone();
+            if sets.iter().any(|(set, _)| matches!(set, Expr::Column { name, .. } if *name == column.name)) {
+                continue;
+            }
+            let value = self.assigned(&column).unwrap_or(Expr::literal(crate::value::Value::Null));
+            sets.push((Expr::Column { relation: alias.clone(), name: column.name }, value));
+        }
+        let is_multi = self.random.chance(30);
+        if is_multi {
+            let other = self.random.below(self.tables.len());
+            let (right, other) = self.relation_of(other);
+            let kind = *self.random.pick(&["JOIN", "LEFT JOIN"]);
+            self.scopes.push(vec![relation, other]);
+            let on = Some(self.condition(1).0);
+            from = Source::Join { kind, left: Box::new(from), right: Box::new(right), on, using: Vec::new() };
+        }
+        let filter = self.random.chance(85).then(|| self.condition(2).0);
+        self.scopes.clear();
+        let has_order = !is_multi && !order.is_empty() && self.random.chance(70);
+        let limit = (has_order && self.random.chance(30)).then(|| self.random.below(4) as u64);
+        let order = if has_order { order } else { Vec::new() };
+        Statement::Update { is_ignore, from, sets, filter, order, limit }
+    }
+
+    fn delete(&mut self) -> Statement {
+        let at = self.random.below(self.tables.len());
+        let (mut from, relation) = self.relation_of(at);
+        let table = self.tables[at].clone();
+        let alias = relation.alias.clone();
+        let order = Self::key_order(&table, &alias);
+        let is_multi = self.random.chance(35);
+        let mut targets = Vec::new();
+        self.scopes.push(vec![relation.clone()]);
+        if is_multi {
+            let other = self.random.below(self.tables.len());
+            let (right, other) = self.relation_of(other);
+            targets.push(alias);
+            if self.random.chance(25) {
+                targets.push(other.alias.clone());
+            }
+            let kind = *self.random.pick(&["JOIN", "LEFT JOIN"]);
+            self.scopes.push(vec![relation, other]);
+            let on = Some(self.condition(1).0);
+            from = Source::Join { kind, left: Box::new(from), right: Box::new(right), on, using: Vec::new() };
+        }
+        let filter = Some(self.condition(2).0);
+        self.scopes.clear();
+        let has_order = !is_multi && !order.is_empty() && self.random.chance(50);
+        let limit = (has_order && self.random.chance(50)).then(|| self.random.below(4) as u64);
+        let order = if has_order { order } else { Vec::new() };
+        Statement::Delete { is_ignore: false, targets, from, filter, order, limit }
+    }
+
+    /// A statement that changes a definition.
+    pub(super) fn definition(&mut self) -> Statement {
+        let at = self.random.below(self.tables.len());
+        let table = self.tables[at].clone();
+        let number = self.random.below(1000);
+        let change = match self.random.below(10) {
+            0..=3 => {
+                let collation = match &table.columns[self.random.below(table.columns.len())].column_type {
+                    Type::Text { collation, .. } => collation,
+                    _ => "utf8mb4_0900_ai_ci",
+                };
+                let column = self.random.pick(&table.columns).name.clone();
+                Alteration::Modify(self.column(column, collation))
+            }
+            4 => Alteration::Add(self.column(format!("n{number}"), "utf8mb4_0900_ai_ci")),
+            5 if table.columns.len() > 2 => Alteration::Drop(self.random.pick(&table.columns).name.clone()),
+            6 if !table.indexes.is_empty() => {
+                Alteration::DropIndex(self.random.pick(&table.indexes).name.clone())
+            }
+            7 => {
+                let families: Vec<Family> = (0..2).map(|_| self.some_family()).collect();
+                let query = self.rows_of(&families);
+                return Statement::CreateSelect { table: format!("made{number}"), query };
+            }
+            _ => {
+                let kind = if self.random.chance(25) { IndexKind::Unique } else { IndexKind::Plain };
+                match self.index(&table, format!("i{number}"), kind) {
+                    Some(index) => Alteration::AddIndex(index),
+                    None => return Statement::Plain(format!("SHOW CREATE TABLE {}", table.name)),
+                }
+            }
+        };
+        Statement::Alter { table: table.name, change }
+    }
+
+    /// Notes that an ALTER TABLE succeeded, so that later statements know the table as it is.
+    pub fn altered(&mut self, table: &str, change: &Alteration) {
+        let Some(table) = self.tables.iter_mut().find(|known| known.name == table) else { return };
+        match change {
+            Alteration::Modify(column) => {
+                if let Some(known) = table.columns.iter_mut().find(|known| known.name == column.name) {
+                    // What was stored before may be anything after conversion.
+                    *known = Column { is_plain: false, ..column.clone() };
+                }
+            }
+            Alteration::Add(column) => table.columns.push(column.clone()),
+            Alteration::Drop(name) => {
+                if let Some(at) = table.columns.iter().position(|column| column.name == *name) {
+                    table.rows.clear();
+                    table.remove_column(at);
+                }
+            }
+            Alteration::AddIndex(index) => table.indexes.push(index.clone()),
+            Alteration::DropIndex(name) => table.indexes.retain(|index| index.name != *name),
+        }
+    }
+}

@@ -1,0 +1,128 @@
+//! The generator: tables, expressions, queries and changes, all drawn from one seed.
+//!
+//! What it makes has one right answer. Where MySQL leaves a choice (which of several equal texts GROUP BY shows, which
+//! rows LIMIT takes, in which order floating values are added, which row violates first), the choice is kept out of
+//! what is generated, so that the comparison need not be lenient.
+
+pub mod changes;
+pub mod expressions;
+pub mod queries;
+pub mod tables;
+
+use crate::ast::{Script, Statement};
+use crate::random::Random;
+use crate::schema::{Family, Table};
+
+/// What is known of a value in scope.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Info {
+    /// Its family.
+    pub family: Family,
+    /// Values that compare equal are the same.
+    pub is_stable: bool,
+    /// Small enough for arithmetic, exact enough for sums.
+    pub is_small: bool,
+}
+
+/// A column in scope.
+#[derive(Clone, Debug)]
+pub struct Visible {
+    /// Its name.
+    pub name: String,
+    /// What it holds.
+    pub info: Info,
+}
+
+/// A table, derived table or CTE in scope.
+#[derive(Clone, Debug)]
+pub struct Relation {
+    /// Its alias, or name.
+    pub alias: String,
+    /// Its columns.
+    pub columns: Vec<Visible>,
+}
+
+/// What a round is to hold.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// How many statements.
+    pub statements: usize,
+    /// Of 100 statements so many change rows.
+    pub change_percent: u64,
+    /// Of 100 statements so many change definitions.
+    pub definition_percent: u64,
+    /// Depth of expressions.
+    pub depth: usize,
+}
+
+impl Default for Settings {
+    fn default() -> Settings {
+        Settings { statements: 200, change_percent: 15, definition_percent: 1, depth: 3 }
+    }
+}
+
+/// Generates one round.
+#[derive(Debug)]
+pub struct Generator {
+    /// Where choices come from.
+    pub random: Random,
+    /// Tables as they are defined now; rows are those of the beginning.
+    pub tables: Vec<Table>,
+    /// What a round is to hold.
+    pub settings: Settings,
+    /// CTEs in scope.
+    pub(crate) ctes: Vec<Relation>,
+    /// What columns can be named, innermost query last.
+    pub(crate) scopes: Vec<Vec<Relation>>,
+    pub(crate) names: usize,
+    /// Subqueries still allowed in the statement.
+    pub(crate) budget: usize,
+}
+
+impl Generator {
+    /// The generator of one round, with its tables.
+    #[must_use]
+    pub fn new(seed: u64, settings: Settings) -> Generator {
+        let mut generator = Generator {
+            random: Random::new(seed),
+            tables: Vec::new(),
+            settings,
+            ctes: Vec::new(),
+            scopes: Vec::new(),
+            names: 0,
+            budget: 0,
+        };
+        generator.make_tables();
+        generator
+    }
+
+    /// A name that nothing else in the statement has.
+    pub(crate) fn fresh(&mut self, prefix: &str) -> String {
+        self.names += 1;
+        format!("{prefix}{}", self.names)
+    }
+
+    /// The next statement. A definition is changed in `tables` as if it succeeds.
+    pub fn statement(&mut self) -> Statement {
+        self.names = 0;
+        self.budget = 4;
+        self.ctes.clear();
+        self.scopes.clear();
+        if self.random.chance(self.settings.definition_percent) {
+            return self.definition();
+        }
+        if self.random.chance(self.settings.change_percent) {
+            return self.change();
+        }
+        Statement::Query(self.query())
+    }
+
+    /// A whole round.
+    #[must_use]
+    pub fn script(seed: u64, settings: Settings) -> Script {
+        let mut generator = Generator::new(seed, settings);
+        let tables = generator.tables.clone();
+        let statements = (0..generator.settings.statements).map(|_| generator.statement()).collect();
+        Script { tables, statements }
+    }
+}

@@ -1,0 +1,692 @@
+//! Queries: joins, subqueries, groups, set operations, common table expressions.
+
+use super::expressions::Typed;
+use super::{Generator, Info, Relation, Visible};
+use crate::ast::{Body, Cte, Expr, Item, Query, Select, Source};
+use crate::forms;
+use crate::schema::{Column, Family, IndexKind, Table};
+use crate::value::Value;
+
+/// What a query is for.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Shape {
+    /// So many columns; any number if `None`.
+    columns: Option<usize>,
+    /// The family of the first column, if it matters.
+    family: Option<Family>,
+    /// Columns have names that differ: it is a derived table, a CTE or a side of a set operation.
+    is_named: bool,
+    /// Equal values in its result are the same.
+    is_stable: bool,
+    /// One row.
+    is_scalar: bool,
+}
+
+const ANY: Shape = Shape { columns: None, family: None, is_named: false, is_stable: false, is_scalar: false };
+
+/// What is known of a column's values.
+pub(super) fn column_info(column: &Column) -> Info {
+    let family = column.column_type.family();
+    let is_stable = match family {
+        Family::Text => column.is_plain,
+        Family::Json => false,
+        _ => true,
+    };
+    let is_small = column.is_plain
+        && matches!(family, Family::Integer | Family::Decimal | Family::Real | Family::Bit | Family::Year);
+    Info { family, is_stable, is_small }
+}
+
+fn visible(table: &Table) -> Vec<Visible> {
+    let columns = table.columns.iter();
+    columns.map(|column| Visible { name: column.name.clone(), info: column_info(column) }).collect()
+}
+
+impl Generator {
+    /// A statement that reads.
+    pub(super) fn query(&mut self) -> Query {
+        let mut query = self.query_with_ctes();
+        if query.with.is_empty() && query.select().is_some() && self.random.chance(4) {
+            let lockings = ["FOR UPDATE", "FOR SHARE", "LOCK IN SHARE MODE", "FOR UPDATE SKIP LOCKED"];
+            query.locking = Some(self.random.word(&lockings));
+        }
+        query
+    }
+
+    fn query_with_ctes(&mut self) -> Query {
+        let mut with = Vec::new();
+        let mut is_recursive = false;
+        if self.random.chance(12) {
+            for _ in 0..1 + self.random.below(2) {
+                let name = self.fresh("cte");
+                if self.random.chance(30) {
+                    is_recursive = true;
+                    let (query, columns) = self.recursion(&name);
+                    let visible = Relation { alias: name.clone(), columns };
+                    let names = visible.columns.iter().map(|column| column.name.clone()).collect();
+                    with.push(Cte { name, columns: names, query });
+                    self.ctes.push(visible);
+                } else {
+                    let (query, columns) = self.shaped(Shape { is_named: true, ..ANY });
+                    with.push(Cte { name: name.clone(), columns: Vec::new(), query });
+                    self.ctes.push(Relation { alias: name, columns });
+                }
+            }
+        }
+        // MySQL sends a parameter of a CTE that is not used with a type that is none.
+        for cte in &mut with {
+            crate::walk::query_expressions(&mut cte.query, &mut unbind);
+        }
+        let (mut query, _) = self.shaped(ANY);
+        query.with = with;
+        query.is_recursive = is_recursive;
+        query
+    }
+
+    /// Numbers from a start to an end, perhaps joined with a table at each step.
+    fn recursion(&mut self, name: &str) -> (Query, Vec<Visible>) {
+        let number = |value: i64| Expr::literal(Value::Int(i128::from(value)));
+        let column = |name: &str| Expr::Column { relation: String::new(), name: name.to_owned() };
+        let start = self.random.between(0, 2);
+        let end = start + self.random.between(0, 6);
+        let step =
+            Expr::Call { form: forms::PLUS, arguments: vec![column("n"), number(self.random.between(1, 2))] };
+        let text = self.random.chance(40);
+        let mut first = vec![Item { expr: number(start), alias: None }];
+        let mut next = vec![Item { expr: step, alias: None }];
+        let mut columns = vec![Visible {
+            name: "n".to_owned(),
+            info: Info { family: Family::Integer, is_stable: true, is_small: true },
+        }];
+        if text {
+            let wide = forms::FORMS.iter().find(|form| form.template == "CAST({} AS CHAR)");
+            let joined = forms::FORMS.iter().find(|form| form.template == "CONCAT({}, {})");
+            if let (Some(_), Some(joined)) = (wide, joined) {
+                first.push(Item { expr: Expr::literal(Value::Text("a,b,c,d,e".to_owned())), alias: None });
+                let more = Expr::Call {
+                    form: joined,
+                    arguments: vec![column("n"), Expr::literal(Value::Text("x".into()))],
+                };
+                next.push(Item { expr: more, alias: None });
+                columns.push(Visible {
+                    name: "s".to_owned(),
+                    info: Info { family: Family::Text, is_stable: true, is_small: false },
+                });
+            }
+        }
+        let first = Query::of(Select { items: first, ..Select::default() });
+        let next = Query::of(Select {
+            items: next,
+            from: Some(Source::Table { name: name.to_owned(), alias: name.to_owned(), hint: None }),
+            filter: Some(Expr::Call { form: forms::LESS, arguments: vec![column("n"), number(end)] }),
+            ..Select::default()
+        });
+        let operator = if self.random.chance(70) { "UNION ALL" } else { "UNION" };
+        let mut query = Query::of(Select::default());
+        query.body = Body::Set { operator, left: Box::new(first), right: Box::new(next) };
+        (query, columns)
+    }
+
+    /// A query of a shape, and its columns.
+    pub(super) fn shaped(&mut self, shape: Shape) -> (Query, Vec<Visible>) {
+        if !shape.is_scalar && self.budget > 0 && self.random.chance(9) {
+            self.budget -= 1;
+            return self.set_operation(shape);
+        }
+        let is_grouped = shape.is_scalar || self.random.chance(25);
+        let (select, columns) = if is_grouped { self.grouped(shape) } else { self.plain(shape) };
+        let is_star = select.items.is_empty();
+        let mut query = Query::of(select);
+        if !shape.is_scalar && !is_star {
+            self.order(&mut query, &columns);
+        }
+        (query, columns)
+    }
+
+    /// ORDER BY some or all columns; LIMIT only where that decides which rows come.
+    fn order(&mut self, query: &mut Query, columns: &[Visible]) {
+        if !self.random.chance(45) {
+            return;
+        }
+        let mut positions: Vec<usize> = (0..columns.len()).collect();
+        for at in (1..positions.len()).rev() {
+            positions.swap(at, self.random.below(at + 1));
+        }
+        let all = self.random.chance(60);
+        if !all {
+            positions.truncate(1 + self.random.below(positions.len()));
+        }
+        query.order = positions.iter().map(|position| (*position, self.random.chance(30))).collect();
+        let checked = positions.iter().take_while(|position| columns[**position].info.is_stable).count();
+        query.order_checked = checked;
+        if checked == columns.len() && self.random.chance(45) {
+            let offset = if self.random.chance(25) { self.random.below(4) as u64 } else { 0 };
+            query.limit = Some((offset, *self.random.pick(&[0, 1, 2, 3, 5, 10, 1000])));
+        }
+    }
+
+    fn set_operation(&mut self, shape: Shape) -> (Query, Vec<Visible>) {
+        let operator = *self.random.pick(&[
+            "UNION",
+            "UNION",
+            "UNION ALL",
+            "UNION ALL",
+            "INTERSECT",
+            "EXCEPT",
+            "INTERSECT ALL",
+            "EXCEPT ALL",
+        ]);
+        let count = shape.columns.unwrap_or(1 + self.random.below(3));
+        // Columns are made of the same families on both sides, seldom mixed.
+        let families: Vec<Family> = (0..count).map(|_| self.family_of_some_table()).collect();
+        let mut sides = Vec::new();
+        let mut columns: Vec<Visible> = Vec::new();
+        for side in 0..2 {
+            let is_stable = operator != "UNION ALL" || shape.is_stable;
+            let (select, found) = self.side(&families, shape.family, is_stable);
+            if side == 0 {
+                columns = found;
+            } else {
+                for (column, other) in columns.iter_mut().zip(&found) {
+                    let same = column.info.family == other.info.family;
+                    column.info.is_stable &= other.info.is_stable && (same || is_stable);
+                    column.info.is_small &= other.info.is_small && same;
+                    if !same {
+                        column.info.family = Family::Text;
+                    }
+                }
+            }
+            sides.push(Box::new(Query::of(select)));
+        }
+        let mut query = Query::of(Select::default());
+        let (Some(right), Some(left)) = (sides.pop(), sides.pop()) else { return (query, columns) };
+        query.body = Body::Set { operator, left, right };
+        self.order(&mut query, &columns);
+        (query, columns)
+    }
+
+    fn family_of_some_table(&mut self) -> Family {
+        let table = self.random.below(self.tables.len());
+        let columns = &self.tables[table].columns;
+        columns[self.random.below(columns.len())].column_type.family()
+    }
+
+    /// One side of a set operation.
+    fn side(
+        &mut self,
+        families: &[Family],
+        first: Option<Family>,
+        is_stable: bool,
+    ) -> (Select, Vec<Visible>) {
+        let (from, relations) = self.from();
+        self.scopes.push(relations);
+        let mut select = Select { from: Some(from), ..Select::default() };
+        let mut columns = Vec::new();
+        for (index, family) in families.iter().enumerate() {
+            let family = if index == 0 { first.unwrap_or(*family) } else { *family };
+            let family = if self.random.chance(7) { self.some_family() } else { family };
+            let mut typed = self.expr(family, 1);
+            if is_stable {
+                typed = self.stabilise(typed);
+            }
+            self.push_item(&mut select, &mut columns, typed, true);
+        }
+        select.filter = self.random.chance(60).then(|| self.condition(2).0);
+        self.scopes.pop();
+        (select, columns)
+    }
+
+    fn push_item(
+        &mut self,
+        select: &mut Select,
+        columns: &mut Vec<Visible>,
+        (expr, info): Typed,
+        is_named: bool,
+    ) {
+        let mut alias = None;
+        let mut name = String::new();
+        if is_named || self.random.chance(30) {
+            name = self.fresh("x");
+            alias = Some(name.clone());
+        }
+        columns.push(Visible { name, info });
+        select.items.push(Item { expr, alias });
+    }
+
+    /// A SELECT without groups.
+    fn plain(&mut self, shape: Shape) -> (Select, Vec<Visible>) {
+        let mut select = Select::default();
+        if self.random.chance(6) && self.scopes.is_empty() {
+            // Expressions alone.
+            self.scopes.push(Vec::new());
+        } else {
+            let (from, relations) = self.from();
+            select.from = Some(from);
+            self.scopes.push(relations);
+        }
+        select.is_distinct = self.random.chance(14);
+        let is_stable = shape.is_stable || select.is_distinct;
+        let mut columns = Vec::new();
+        let is_single = self.scopes.last().is_some_and(|relations| relations.len() == 1);
+        if shape == ANY && !select.is_distinct && select.from.is_some() && self.random.chance(8)
+            || is_single && shape.columns.is_none() && !is_stable && self.random.chance(4)
+        {
+            for relation in self.scopes.last().into_iter().flatten() {
+                columns.extend(relation.columns.iter().cloned());
+            }
+        } else {
+            let count = shape.columns.unwrap_or_else(|| 1 + self.random.below(4));
+            for index in 0..count {
+                let family = match shape.family {
+                    Some(family) if index == 0 && self.random.chance(92) => family,
+                    _ => self.some_family(),
+                };
+                let depth = if self.random.chance(55) { 0 } else { self.settings.depth };
+                let mut typed = self.expr(family, depth);
+                if is_stable {
+                    typed = self.stabilise(typed);
+                }
+                self.push_item(&mut select, &mut columns, typed, shape.is_named);
+            }
+        }
+        if select.from.is_some() {
+            select.filter = self.random.chance(65).then(|| self.condition(self.settings.depth).0);
+            self.modifiers(&mut select);
+        }
+        self.scopes.pop();
+        (select, columns)
+    }
+
+    fn modifiers(&mut self, select: &mut Select) {
+        if self.random.chance(4) {
+            select.modifiers.push("STRAIGHT_JOIN".to_owned());
+        }
+        if self.random.chance(3) {
+            let hints = [
+                "/*+ NO_SEMIJOIN() */",
+                "/*+ NO_BNL() */",
+                "/*+ NO_MERGE() */",
+                "/*+ SET_VAR(sort_buffer_size=32768) */",
+                "/*+ SEMIJOIN(MATERIALIZATION) */",
+                "/*+ SUBQUERY(INTOEXISTS) */",
+                "/*+ NO_ICP() */",
+                "/*+ JOIN_FIXED_ORDER() */",
+            ];
+            // Optimizer hints come first.
+            let hint = (*self.random.pick(&hints)).to_owned();
+            select.modifiers.insert(0, hint);
+        }
+    }
+
+    /// A SELECT with aggregates.
+    fn grouped(&mut self, shape: Shape) -> (Select, Vec<Visible>) {
+        let (from, relations) = self.from();
+        self.scopes.push(relations);
+        let mut select = Select { from: Some(from), ..Select::default() };
+        let mut columns = Vec::new();
+        let mut keys: Vec<Typed> = Vec::new();
+        if !shape.is_scalar && self.random.chance(80) {
+            for _ in 0..1 + self.random.below(3) {
+                let family = self.some_family();
+                let depth = if self.random.chance(70) { 0 } else { 2 };
+                let (expr, info) = self.expr(family, depth);
+                // A literal would be a position.
+                if !matches!(expr, Expr::Literal { .. }) {
+                    let expr = unbound(expr);
+                    keys.push((expr, info));
+                }
+            }
+        }
+        select.group = keys.iter().map(|(expr, _)| expr.clone()).collect();
+        select.is_rollup = !keys.is_empty() && self.random.chance(12);
+        let count = shape.columns.unwrap_or_else(|| 1 + self.random.below(4));
+        for index in 0..count {
+            let shown: Vec<Typed> = keys.iter().filter(|(_, info)| info.is_stable).cloned().collect();
+            let typed = if !shown.is_empty() && self.random.chance(45) {
+                self.random.pick(&shown).clone()
+            } else {
+                let family = if index == 0 { shape.family } else { None };
+                self.aggregate(family, shape.is_stable)
+            };
+            let typed = if shape.is_stable { self.stabilise(typed) } else { typed };
+            self.push_item(&mut select, &mut columns, typed, shape.is_named);
+        }
+        select.filter = self.random.chance(55).then(|| self.condition(self.settings.depth).0);
+        if !shape.is_scalar && self.random.chance(25) {
+            let (left, info) = self.aggregate(None, true);
+            let right = self.literal(info.family).0;
+            let templates = ["({} = {})", "({} <> {})", "({} < {})", "({} >= {})", "({} <=> {})"];
+            let template = *self.random.pick(&templates);
+            if let Some(form) = forms::FORMS.iter().find(|form| form.template == template) {
+                select.having = Some(Expr::Call { form, arguments: vec![left, right] });
+            }
+        }
+        self.modifiers(&mut select);
+        self.scopes.pop();
+        (select, columns)
+    }
+
+    /// An aggregate with one right answer.
+    fn aggregate(&mut self, family: Option<Family>, is_stable: bool) -> Typed {
+        let known = |family, is_stable| Info { family, is_stable, is_small: false };
+        let simple = |function, arguments| Expr::Aggregate {
+            function,
+            is_distinct: false,
+            arguments,
+            order: Vec::new(),
+        };
+        let mut choice = self.random.below(100);
+        if family.is_some_and(|family| !matches!(family, Family::Integer | Family::Decimal)) {
+            choice = 50; // MIN and MAX give any family.
+        }
+        match choice {
+            0..=14 => (simple("COUNT", Vec::new()), known(Family::Integer, true)),
+            15..=24 => {
+                let family = self.some_family();
+                (simple("COUNT", vec![self.expr(family, 1).0]), known(Family::Integer, true))
+            }
+            25..=34 => {
+                let arguments = (0..1 + self.random.below(2)).map(|_| {
+                    let family = self.some_family();
+                    self.expr(family, 1).0
+                });
+                let arguments = arguments.collect();
+                let count =
+                    Expr::Aggregate { function: "COUNT", is_distinct: true, arguments, order: Vec::new() };
+                (count, known(Family::Integer, true))
+            }
+            35..=64 => {
+                let family = family.unwrap_or_else(|| self.some_family());
+                let typed = self.expr(family, 1);
+                let (expr, info) = self.stabilise(typed);
+                let function = *self.random.pick(&["MIN", "MAX"]);
+                (simple(function, vec![expr]), known(info.family, true))
+            }
+            65..=79 => {
+                let column = self.column_where(|info| info.is_small);
+                let (expr, _) = column.unwrap_or_else(|| self.literal(Family::Integer));
+                let function = *self.random.pick(&["SUM", "SUM", "AVG"]);
+                let is_distinct = self.random.chance(20);
+                let sum = Expr::Aggregate { function, is_distinct, arguments: vec![expr], order: Vec::new() };
+                (sum, known(Family::Decimal, true))
+            }
+            80..=86 => {
+                let column = self.column_where(|info| info.is_small && info.family == Family::Integer);
+                let (expr, _) = column.unwrap_or_else(|| self.literal(Family::Integer));
+                let function = *self.random.pick(&["BIT_AND", "BIT_OR", "BIT_XOR"]);
+                (simple(function, vec![expr]), known(Family::Integer, true))
+            }
+            87..=94 => {
+                let family = self.some_family();
+                let typed = self.expr(family, 0);
+                let (expr, _) = self.stabilise(typed);
+                let order = vec![(unbound(expr.clone()), self.random.chance(30))];
+                let order = if matches!(expr, Expr::Literal { .. }) { Vec::new() } else { order };
+                let arguments = vec![unbound(expr)];
+                let is_distinct = self.random.chance(40);
+                let joined = Expr::Aggregate { function: "GROUP_CONCAT", is_distinct, arguments, order };
+                (joined, known(Family::Text, is_stable))
+            }
+            _ => {
+                let column = self.column_where(|info| info.is_small);
+                let (expr, _) = column.unwrap_or_else(|| self.literal(Family::Integer));
+                let function = *self.random.pick(&[
+                    "STDDEV_POP",
+                    "STDDEV_SAMP",
+                    "VAR_POP",
+                    "VAR_SAMP",
+                    "STD",
+                    "VARIANCE",
+                ]);
+                let rounded =
+                    Expr::Call { form: forms::ROUNDED, arguments: vec![simple(function, vec![expr])] };
+                (rounded, known(Family::Real, true))
+            }
+        }
+    }
+
+    /// What a query reads from, and what it makes visible.
+    fn from(&mut self) -> (Source, Vec<Relation>) {
+        let (mut source, relation) = self.relation();
+        let mut relations = vec![relation];
+        let joins = *self.random.pick(&[0, 0, 0, 1, 1, 1, 2, 2, 3]);
+        for _ in 0..joins {
+            let (right, relation) = self.relation();
+            (source, relations) = self.join(source, relations, right, relation);
+        }
+        (source, relations)
+    }
+
+    fn join(
+        &mut self,
+        left: Source,
+        mut relations: Vec<Relation>,
+        right: Source,
+        relation: Relation,
+    ) -> (Source, Vec<Relation>) {
+        let kinds =
+            ["JOIN", "JOIN", "JOIN", "LEFT JOIN", "LEFT JOIN", "RIGHT JOIN", "CROSS JOIN", "STRAIGHT_JOIN"];
+        let mut kind = *self.random.pick(&kinds);
+        let mut on = None;
+        let mut using = Vec::new();
+        // Names that stand once on each side.
+        let common: Vec<String> = relation
+            .columns
+            .iter()
+            .filter(|column| {
+                let count = |name: &str| {
+                    relations.iter().flat_map(|left| &left.columns).filter(|left| left.name == name).count()
+                };
+                count(&column.name) == 1
+            })
+            .map(|column| column.name.clone())
+            .collect();
+        let choice = self.random.below(100);
+        if choice < 12 && !common.is_empty() && kind != "CROSS JOIN" && kind != "STRAIGHT_JOIN" {
+            for _ in 0..1 + self.random.below(2) {
+                let name = self.random.pick(&common).clone();
+                if !using.contains(&name) {
+                    using.push(name);
+                }
+            }
+            relations.push(relation);
+        } else if choice < 16 && relations.len() == 1 && kind != "CROSS JOIN" && kind != "STRAIGHT_JOIN" {
+            kind = match kind {
+                "LEFT JOIN" => "NATURAL LEFT JOIN",
+                "RIGHT JOIN" => "NATURAL RIGHT JOIN",
+                _ => "NATURAL JOIN",
+            };
+            relations.push(relation);
+        } else {
+            let condition = self.join_condition(&relations, &relation);
+            relations.push(relation);
+            if kind != "CROSS JOIN" || self.random.chance(50) {
+                self.scopes.push(relations.clone());
+                let mut condition = condition.unwrap_or_else(|| self.condition(1).0);
+                if self.random.chance(20) {
+                    let more = self.condition(1).0;
+                    condition = Expr::Call { form: forms::AND, arguments: vec![condition, more] };
+                }
+                self.scopes.pop();
+                on = Some(condition);
+            }
+        }
+        (Source::Join { kind, left: Box::new(left), right: Box::new(right), on, using }, relations)
+    }
+
+    /// `left.column = right.column`, perhaps several, mostly of one family.
+    fn join_condition(&mut self, left: &[Relation], right: &Relation) -> Option<Expr> {
+        let mut condition: Option<Expr> = None;
+        for _ in 0..*self.random.pick(&[1, 1, 1, 2, 2, 3]) {
+            let relation = self.random.pick(left);
+            if relation.columns.is_empty() || right.columns.is_empty() {
+                return condition;
+            }
+            let a = self.random.pick(&relation.columns);
+            let number = |family| {
+                matches!(
+                    family,
+                    Family::Integer | Family::Decimal | Family::Real | Family::Bit | Family::Year
+                )
+            };
+            let same: Vec<&Visible> = right
+                .columns
+                .iter()
+                .filter(|b| b.info.family == a.info.family || number(a.info.family) && number(b.info.family))
+                .collect();
+            let b = if same.is_empty() || self.random.chance(8) {
+                self.random.pick(&right.columns)
+            } else {
+                same[self.random.below(same.len())]
+            };
+            let column = |relation: &Relation, column: &Visible| Expr::Column {
+                relation: relation.alias.clone(),
+                name: column.name.clone(),
+            };
+            let mut sides = vec![column(relation, a), column(right, b)];
+            if self.random.chance(50) {
+                sides.reverse();
+            }
+            let templates = [
+                "({} = {})",
+                "({} = {})",
+                "({} = {})",
+                "({} = {})",
+                "({} <=> {})",
+                "({} < {})",
+                "({} >= {})",
+            ];
+            let template = *self.random.pick(&templates);
+            let form = forms::FORMS.iter().find(|form| form.template == template)?;
+            let equal = Expr::Call { form, arguments: sides };
+            condition = Some(match condition {
+                None => equal,
+                Some(before) => Expr::Call { form: forms::AND, arguments: vec![before, equal] },
+            });
+        }
+        condition
+    }
+
+    /// A table, CTE or derived table.
+    fn relation(&mut self) -> (Source, Relation) {
+        if self.budget > 0 && self.random.chance(12) {
+            self.budget -= 1;
+            // A derived table sees no other table of its FROM, and those of outer queries.
+            let (query, columns) = self.shaped(Shape { is_named: true, ..ANY });
+            let alias = self.fresh("d");
+            let source = Source::Derived { query: Box::new(query), alias: alias.clone() };
+            return (source, Relation { alias, columns });
+        }
+        if !self.ctes.is_empty() && self.random.chance(60) {
+            let cte = self.random.pick(&self.ctes).clone();
+            let alias = self.fresh("q");
+            let source = Source::Table { name: cte.alias, alias: alias.clone(), hint: None };
+            return (source, Relation { alias, columns: cte.columns });
+        }
+        let table = self.random.below(self.tables.len());
+        let hint = self.index_hint(table);
+        let alias = self.fresh("r");
+        let table = &self.tables[table];
+        let source = Source::Table { name: table.name.clone(), alias: alias.clone(), hint };
+        (source, Relation { alias, columns: visible(table) })
+    }
+
+    fn index_hint(&mut self, table: usize) -> Option<String> {
+        if !self.random.chance(7) {
+            return None;
+        }
+        let indexes = &self.tables[table].indexes;
+        if indexes.is_empty() {
+            return None;
+        }
+        let index = self.random.pick(indexes);
+        let name = if index.kind == IndexKind::Primary { "PRIMARY" } else { &index.name };
+        let verb = self.random.pick(&["USE INDEX", "FORCE INDEX", "IGNORE INDEX", "FORCE INDEX FOR JOIN"]);
+        Some(format!("{verb} ({name})"))
+    }
+
+    /// A subquery with one row and one column.
+    pub(super) fn scalar_subquery(&mut self, family: Family) -> Option<Typed> {
+        self.budget = self.budget.checked_sub(1)?;
+        let shape = Shape { columns: Some(1), family: Some(family), is_scalar: true, ..ANY };
+        let (query, columns) = self.shaped(shape);
+        let mut info = columns.first()?.info;
+        info.is_small = false;
+        Some((Expr::Scalar(Box::new(query)), info))
+    }
+
+    /// EXISTS, IN, ANY, ALL.
+    pub(super) fn subquery_condition(&mut self) -> Expr {
+        self.budget = self.budget.saturating_sub(1);
+        let is_negated = self.random.chance(40);
+        match self.random.below(10) {
+            0..=3 => {
+                let mut query = self.shaped(ANY).0;
+                self.correlate(&mut query);
+                Expr::Exists { query: Box::new(query), is_negated }
+            }
+            4..=7 => {
+                let count = *self.random.pick(&[1, 1, 1, 2]);
+                let families: Vec<Family> = (0..count).map(|_| self.some_family()).collect();
+                let mut left: Vec<Expr> = families.iter().map(|family| self.expr(*family, 0).0).collect();
+                let shape = Shape { columns: Some(count), family: Some(families[0]), ..ANY };
+                let mut query = self.shaped(shape).0;
+                query.limit = None; // IN with LIMIT is refused.
+                let left = if count == 1 { left.remove(0) } else { Expr::Row(left) };
+                Expr::InQuery { left: Box::new(left), query: Box::new(query), is_negated }
+            }
+            _ => {
+                let family = self.some_family();
+                let left = Box::new(self.expr(family, 0).0);
+                let shape = Shape { columns: Some(1), family: Some(family), ..ANY };
+                let mut query = self.shaped(shape).0;
+                query.limit = None;
+                let operator = *self.random.pick(&["=", "<>", "<", "<=", ">", ">="]);
+                Expr::Quantified { left, operator, is_all: is_negated, query: Box::new(query) }
+            }
+        }
+    }
+
+    /// Binds a subquery to the query around it by an equality, as people write them.
+    fn correlate(&mut self, query: &mut Query) {
+        let Body::Select(select) = &mut query.body else { return };
+        if !select.group.is_empty() || !self.random.chance(60) {
+            return;
+        }
+        let Some(Source::Table { name, alias, .. }) = &select.from else { return };
+        let Some(table) = self.tables.iter().find(|table| table.name == *name) else { return };
+        let columns = visible(table);
+        let inner = Relation { alias: alias.clone(), columns };
+        let Some(outer) = self.scopes.last().cloned() else { return };
+        if outer.is_empty() {
+            return;
+        }
+        if let Some(condition) = self.join_condition(&outer, &inner) {
+            select.filter = Some(match select.filter.take() {
+                None => condition,
+                Some(filter) => Expr::Call { form: forms::AND, arguments: vec![condition, filter] },
+            });
+        }
+    }
+
+    /// A query that gives these families, one row after the other in a certain order.
+    pub(super) fn rows_of(&mut self, families: &[Family]) -> Query {
+        let (select, columns) = self.side(families, None, true);
+        let mut query = Query::of(select);
+        query.order = (0..columns.len()).map(|position| (position, false)).collect();
+        query.order_checked = columns.len();
+        query
+    }
+}
+
+/// The expression with its parameters as literals: a grouped expression must be the same text twice.
+fn unbound(mut expr: Expr) -> Expr {
+    crate::walk::expressions(&mut expr, &mut unbind);
+    expr
+}
+
+fn unbind(expr: &mut Expr) {
+    if let Expr::Literal { is_bound, .. } = expr {
+        *is_bound = false;
+    }
+}

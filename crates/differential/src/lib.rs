@@ -1,0 +1,26 @@
+//! Random statements, generated from a seed, whose answers are compared between two servers.
+//!
+//! ```text
+//! seed -> generate (tables, queries, changes) -> ast -> round: both servers answer -> compare
+//!                                                         a difference -> explained? -> minimise -> a script to run by hand
+//! ```
+//!
+//! Invariants:
+//! 1. A seed gives the same statements on every machine as long as the servers answer alike.
+//! 2. What is generated has one right answer; see [`generate`].
+//! 3. A difference is reported unless `explained.txt` names its pattern with the reason.
+//!
+//! Read next: [`ast`], [`generate`], [`round`], [`minimise`].
+
+pub mod ast;
+pub mod compare;
+pub mod explained;
+pub mod forms;
+pub mod generate;
+pub mod minimise;
+pub mod random;
+pub mod round;
+pub mod schema;
+pub mod server;
+pub mod value;
+pub mod walk;

@@ -1,0 +1,157 @@
+//! `differential --left URL --right URL [--seed N] [--statements N] [--minimise] ...`: runs rounds and prints what differs.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Instant;
+
+use client::Options;
+use differential::compare::Lenience;
+use differential::explained;
+use differential::generate::Settings;
+use differential::minimise::{minimise, script_text};
+use differential::round::Pair;
+
+const USAGE: &str = "\
+usage: differential --left mysql://USER@HOST:PORT --right mysql://USER:PASSWORD@HOST:PORT
+  --seed N          seed of the first round; each round has the next one (default 1)
+  --statements N    how many statements in all (default 2000)
+  --round N         statements in a round (default 200)
+  --changes N       of 100 statements so many change rows (default 15)
+  --definitions N   of 100 statements so many change definitions (default 1)
+  --minimise        cut each finding down before it is printed
+  --out DIR         write each finding into a file there, named by kind and seed
+  --rows-only       compare rows, contents and errors only: no column types, warnings, texts
+  --no-texts        do not compare texts of errors and warnings
+  --database NAME   database to use on both servers; it is dropped (default differential)
+";
+
+struct Arguments {
+    left: Options,
+    right: Options,
+    seed: u64,
+    statements: usize,
+    settings: Settings,
+    is_minimising: bool,
+    out: Option<PathBuf>,
+    lenience: Lenience,
+    database: String,
+}
+
+fn arguments() -> Result<Arguments, String> {
+    let mut left = None;
+    let mut right = None;
+    let mut seed = 1;
+    let mut statements = 2000;
+    let mut settings = Settings::default();
+    let mut is_minimising = false;
+    let mut out = None;
+    let mut lenience = Lenience { columns: true, warnings: true, texts: true };
+    let mut database = "differential".to_owned();
+    let mut words = std::env::args().skip(1);
+    while let Some(word) = words.next() {
+        let mut value = || words.next().ok_or(format!("{word} needs a value"));
+        let number = |text: String| text.parse::<u64>().map_err(|_| format!("{text} is no number"));
+        let url = |text: String| Options::from_url(&text).map_err(|error| format!("{text}: {error}"));
+        match word.as_str() {
+            "--left" => left = Some(url(value()?)?),
+            "--right" => right = Some(url(value()?)?),
+            "--seed" => seed = number(value()?)?,
+            "--statements" => statements = number(value()?)? as usize,
+            "--round" => settings.statements = number(value()?)? as usize,
+            "--changes" => settings.change_percent = number(value()?)?,
+            "--definitions" => settings.definition_percent = number(value()?)?,
+            "--minimise" => is_minimising = true,
+            "--out" => out = Some(PathBuf::from(value()?)),
+            "--rows-only" => lenience = Lenience { columns: false, warnings: false, texts: false },
+            "--no-texts" => lenience.texts = false,
+            "--database" => database = value()?,
+            _ => return Err(format!("{word} is not known")),
+        }
+    }
+    let left = left.ok_or("--left is needed")?;
+    let right = right.ok_or("--right is needed")?;
+    Ok(Arguments { left, right, seed, statements, settings, is_minimising, out, lenience, database })
+}
+
+fn run(arguments: &Arguments) -> Result<bool, String> {
+    let Arguments { left, right, lenience, database, settings, .. } = arguments;
+    let connect = |database: &str| {
+        Pair::connect(left, right, database, *lenience).map_err(|error| format!("cannot connect: {error}"))
+    };
+    let mut pair = connect(database)?;
+    let mut cutter = if arguments.is_minimising { Some(connect(&format!("{database}_cut"))?) } else { None };
+    let entries = explained::entries();
+    let begin = Instant::now();
+    let mut done = 0;
+    let mut counts: BTreeMap<String, usize> = BTreeMap::new();
+    let mut explained_count = 0;
+    let mut seed = arguments.seed;
+    let mut failure = None;
+    while done < arguments.statements && failure.is_none() {
+        let ran = pair.round(seed, settings, |finding| {
+            let is_known = |finding: &differential::round::Finding| {
+                let sql =
+                    finding.script.statements.last().map_or(String::new(), differential::ast::Statement::sql);
+                explained::explanation(&entries, &sql, &finding.difference).is_some()
+            };
+            if is_known(&finding) {
+                explained_count += 1;
+                return;
+            }
+            let finding = match &mut cutter {
+                Some(cutter) => minimise(cutter, finding),
+                None => finding,
+            };
+            if is_known(&finding) {
+                explained_count += 1;
+                return;
+            }
+            let kind = format!("{:?}", finding.difference.kind);
+            let count = counts.entry(kind.clone()).or_default();
+            *count += 1;
+            let text = script_text(&finding);
+            match &arguments.out {
+                Some(folder) => {
+                    let file = folder.join(format!("{kind}-{seed}-{count}.sql"));
+                    if let Err(error) =
+                        std::fs::create_dir_all(folder).and_then(|()| std::fs::write(file, text))
+                    {
+                        failure = Some(error.to_string());
+                    }
+                }
+                None => println!("{text}"),
+            }
+        });
+        done += ran.map_err(|error| format!("round {seed}: {error}"))?;
+        seed += 1;
+    }
+    if let Some(failure) = failure {
+        return Err(failure);
+    }
+    let seconds = begin.elapsed().as_secs_f64();
+    let mut line = format!("{done} statements, seeds {} to {}, {seconds:.0} s", arguments.seed, seed - 1);
+    let _ =
+        write!(line, ", explained {explained_count}, right server broke off {} times", pair.right_crashes);
+    println!("{line}; differences: {counts:?}");
+    Ok(counts.is_empty())
+}
+
+fn main() -> ExitCode {
+    let arguments = match arguments() {
+        Ok(arguments) => arguments,
+        Err(error) => {
+            eprintln!("{error}\n{USAGE}");
+            return ExitCode::from(2);
+        }
+    };
+    match run(&arguments) {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::from(1),
+        Err(error) => {
+            eprintln!("{error}");
+            ExitCode::from(2)
+        }
+    }
+}

@@ -1,0 +1,229 @@
+//! One round: tables are made on both servers, statements run on both, answers are compared.
+
+use client::{Error, Options};
+
+use crate::ast::{Script, Source, Statement};
+use crate::compare::{self, Difference, Kind, Lenience};
+use crate::generate::{Generator, Settings};
+use crate::random::Random;
+use crate::schema::Table;
+use crate::server::{Answer, Server};
+
+/// Errors after which nothing is compared: a time limit, or a lock that an earlier difference left behind.
+const UNCERTAIN_ERRORS: [u16; 3] = [3024, 1205, 1317];
+
+/// Both servers.
+#[derive(Debug)]
+pub struct Pair {
+    /// The server that is tested.
+    pub left: Server,
+    /// The server that is right.
+    pub right: Server,
+    /// What is compared.
+    pub lenience: Lenience,
+    /// How often the right server broke off.
+    pub right_crashes: usize,
+}
+
+/// How a statement went.
+#[derive(Debug, Default)]
+pub struct Outcome {
+    /// What differs.
+    pub differences: Vec<Difference>,
+    /// Both servers did it.
+    pub succeeded: bool,
+    /// The tables may not be the same any more, or a connection is new.
+    pub is_apart: bool,
+    /// The left server's answer, for other checks.
+    pub answer: Option<Answer>,
+}
+
+/// A difference, with what leads to it.
+#[derive(Debug)]
+pub struct Finding {
+    /// The seed of its round.
+    pub seed: u64,
+    /// Tables and statements; the last one differs.
+    pub script: Script,
+    /// Whether the last one was prepared.
+    pub is_prepared: bool,
+    /// What differs.
+    pub difference: Difference,
+}
+
+/// The tables a statement changes.
+#[must_use]
+pub fn changed_tables(statement: &Statement) -> Vec<String> {
+    fn gather(source: &Source, found: &mut Vec<String>) {
+        match source {
+            Source::Table { name, .. } => found.push(name.clone()),
+            Source::Derived { .. } => {}
+            Source::Join { left, right, .. } => {
+                gather(left, found);
+                gather(right, found);
+            }
+        }
+    }
+    let mut found = Vec::new();
+    match statement {
+        Statement::Insert { table, .. }
+        | Statement::Alter { table, .. }
+        | Statement::CreateSelect { table, .. } => {
+            found.push(table.clone());
+        }
+        Statement::Update { from, .. } | Statement::Delete { from, .. } => gather(from, &mut found),
+        Statement::Query(_) | Statement::Plain(_) => {}
+    }
+    found.sort();
+    found.dedup();
+    found
+}
+
+impl Pair {
+    /// Connects to both, each with a database of this name.
+    ///
+    /// # Errors
+    /// A server is not there.
+    pub fn connect(
+        left: &Options,
+        right: &Options,
+        database: &str,
+        lenience: Lenience,
+    ) -> Result<Pair, Error> {
+        let (left, right) = (Server::connect(left, database)?, Server::connect(right, database)?);
+        Ok(Pair { left, right, lenience, right_crashes: 0 })
+    }
+
+    /// Empty databases with these tables.
+    ///
+    /// # Errors
+    /// A connection broke.
+    pub fn load(&mut self, tables: &[Table]) -> Result<(), Error> {
+        self.left.fresh_database()?;
+        self.right.fresh_database()?;
+        let mut sql = Vec::new();
+        for table in tables {
+            sql.push(table.create_sql());
+            sql.extend(table.insert_sql());
+        }
+        for sql in sql {
+            self.left.send(&sql);
+            self.right.send(&sql);
+            let (_, _) = (self.left.read(), self.right.read());
+        }
+        Ok(())
+    }
+
+    /// Both servers' answers to a text.
+    pub fn ask(&mut self, sql: &str) -> (Answer, Answer) {
+        self.left.send(sql);
+        self.right.send(sql);
+        (self.left.read(), self.right.read())
+    }
+
+    /// Runs a statement on both servers and compares all that can be seen of it.
+    pub fn run(&mut self, statement: &Statement, is_prepared: bool) -> Outcome {
+        let (left, right) = if is_prepared {
+            let (sql, values) = statement.prepared_sql();
+            (self.left.ask_prepared(&sql, &values), self.right.ask_prepared(&sql, &values))
+        } else {
+            self.ask(&statement.sql())
+        };
+        let mut outcome =
+            Outcome { succeeded: left.error().is_none() && right.error().is_none(), ..Outcome::default() };
+        if let Answer::Broken(why) = &right {
+            self.right_crashes += 1;
+            eprintln!("the right server: {why} on {}", statement.sql());
+            outcome.is_apart = true;
+            let _ = self.right.reconnect(); // The next load says it if that fails.
+            return outcome;
+        }
+        if let Answer::Broken(_) = left {
+            outcome.is_apart = true;
+            let _ = self.left.reconnect();
+        }
+        let is_uncertain =
+            |answer: &Answer| answer.error().is_some_and(|number| UNCERTAIN_ERRORS.contains(&number));
+        if is_uncertain(&left) || is_uncertain(&right) {
+            outcome.is_apart = statement.is_change();
+            return outcome;
+        }
+        if let Some(found) = compare::compare(&left, &right, statement, self.lenience) {
+            outcome.is_apart |= found.kind < Kind::Columns && statement.is_change();
+            outcome.differences.push(found);
+        } else if self.lenience.warnings
+            && compare::has_certain_warnings(statement)
+            && (left.warnings() > 0 || right.warnings() > 0)
+        {
+            let (left, right) = (self.left.warnings(), self.right.warnings());
+            outcome.differences.extend(compare::compare_warnings(&left, &right, self.lenience));
+        }
+        if !matches!(left, Answer::Broken(_)) {
+            for table in changed_tables(statement) {
+                self.compare_content(&table, statement, &mut outcome);
+            }
+        }
+        outcome.answer = Some(left);
+        outcome
+    }
+
+    fn compare_content(&mut self, table: &str, statement: &Statement, outcome: &mut Outcome) {
+        let mut texts = vec![format!("SELECT * FROM {table}")];
+        if matches!(statement, Statement::Alter { .. } | Statement::CreateSelect { .. }) {
+            texts.push(format!("SHOW CREATE TABLE {table}"));
+        }
+        for sql in texts {
+            let (left, right) = self.ask(&sql);
+            let plain = Statement::Plain(sql);
+            let lenience = Lenience { columns: false, ..self.lenience };
+            if let Some(mut found) = compare::compare(&left, &right, &plain, lenience) {
+                found.kind = Kind::Content;
+                outcome.is_apart = true;
+                outcome.differences.push(found);
+            }
+        }
+    }
+
+    /// Generates and runs a round; `found` is given each difference. Returns how many statements ran.
+    ///
+    /// # Errors
+    /// A connection broke and did not come back.
+    pub fn round(
+        &mut self,
+        seed: u64,
+        settings: &Settings,
+        mut found: impl FnMut(Finding),
+    ) -> Result<usize, Error> {
+        let mut generator = Generator::new(seed, settings.clone());
+        // Its own choices, so that a statement is the same whether it is prepared or not.
+        let mut random = Random::new(!seed);
+        let tables = generator.tables.clone();
+        self.load(&tables)?;
+        let mut history: Vec<Statement> = Vec::new();
+        for done in 0..settings.statements {
+            let statement = generator.statement();
+            let is_prepared =
+                random.chance(30) && !matches!(statement, Statement::Plain(_) | Statement::Alter { .. });
+            let outcome = self.run(&statement, is_prepared);
+            let is_state = statement.is_change() || matches!(statement, Statement::Plain(_));
+            if let (true, Statement::Alter { table, change }) = (outcome.succeeded, &statement) {
+                generator.altered(table, change);
+            }
+            if !outcome.differences.is_empty() {
+                let mut statements = history.clone();
+                statements.push(statement.clone());
+                let script = Script { tables: tables.clone(), statements };
+                for difference in outcome.differences {
+                    found(Finding { seed, script: script.clone(), is_prepared, difference });
+                }
+            }
+            if outcome.is_apart {
+                return Ok(done + 1);
+            }
+            if is_state {
+                history.push(statement);
+            }
+        }
+        Ok(settings.statements)
+    }
+}
