@@ -401,7 +401,11 @@ impl<'a> Reply<'a> {
     ///
     /// # Errors
     /// The client cannot (`LOCAL_FILES` missing: 3948), or is gone.
+    ///
+    /// # Panics
+    /// If the client is still sending a file.
     pub fn request_local_file(&mut self, name: &[u8]) -> Outcome {
+        assert!(!self.local_file_open, "a client sends one file at a time");
         if !self.capabilities.has(Capabilities::LOCAL_FILES) {
             return Err(crate::error::ER_CLIENT_LOCAL_FILES_DISABLED.bare());
         }

@@ -1,5 +1,8 @@
 //! LOAD DATA: a file's lines as rows of one INSERT.
 //!
+//! The table's metadata lock is taken before the client is asked for its file. From then on the statement cannot be run again from its
+//! beginning: a second request would meet the middle of the file.
+//!
 //! The statement becomes an INSERT whose row holds a parameter for each column of the file and the expressions of
 //! SET; it is planned once and run a line at a time inside one transaction, so that conversions, defaults, warnings and
 //! duplicate keys are those of INSERT. Lines come in pieces ([`Splitter`]), so memory does not grow with the file.
@@ -8,8 +11,9 @@
 //! lies under `secure_file_priv` if that is set.
 
 use std::path::Path;
+use std::sync::Arc;
 
-use catalog::Privileges;
+use catalog::{Privileges, TableEntry, TableKind};
 use env::disk::FileOptions;
 use exec::FileLine;
 use service::error::{
@@ -18,12 +22,14 @@ use service::error::{
 };
 use service::{OkSummary, Outcome, Reply, SqlError};
 use syntax::ast::{Duplicates, LoadColumn, LoadData};
+use table::MetadataMode;
 use types::charset::Charset;
 use types::collation::CollationId;
 use types::{Value, ValueRef};
 
 use super::LocalSession;
 use super::definitions::file_charset;
+use super::lock_tables::plans_anew;
 use super::plans::HeldPlan;
 use super::show::name_text;
 use crate::privilege;
@@ -237,13 +243,54 @@ impl LocalSession {
     pub(crate) fn load_data(&mut self, load: &LoadData<'_>, sql: &[u8], reply: &mut Reply<'_>) -> Outcome {
         self.core.counters.count(StatementKind::Load);
         let format = Format::of(load)?;
-        let entry = self.find_table(load.table)?;
-        let definition = &entry.definition;
-        privilege::require_table(&self.account, &definition.schema, &definition.name, Privileges::INSERT)?;
-        if definition.kind != catalog::TableKind::Temporary {
-            self.require_writable()?;
+        let mark = self.transaction.metadata.len();
+        let outcome = self.load_into(load, &format, sql, reply);
+        if outcome.is_err() && !self.in_transaction() {
+            self.transaction.metadata.release_to(mark);
         }
-        self.enter_change()?;
+        outcome
+    }
+
+    /// The table, with its metadata lock taken: what the client's file is made for stays so while it is read.
+    ///
+    /// # Errors
+    /// Those of finding the table, of privileges and of waiting for the lock.
+    fn lock_loaded_table(&mut self, load: &LoadData<'_>) -> Result<Arc<TableEntry>> {
+        let mark = self.transaction.metadata.len();
+        let mut entry = self.find_table(load.table)?;
+        loop {
+            let definition = &entry.definition;
+            privilege::require_table(
+                &self.account,
+                &definition.schema,
+                &definition.name,
+                Privileges::INSERT,
+            )?;
+            if definition.kind != TableKind::Temporary {
+                self.require_writable()?;
+            }
+            self.enter_change()?;
+            self.lock_entry(&entry, MetadataMode::Write)?;
+            // While we waited the table may have changed, or the name have come to mean another.
+            match self.find_table(load.table) {
+                Ok(now) if Arc::ptr_eq(&now.definition, &entry.definition) => return Ok(now),
+                now => {
+                    self.transaction.metadata.release_to(mark);
+                    entry = now?;
+                }
+            }
+        }
+    }
+
+    fn load_into(
+        &mut self,
+        load: &LoadData<'_>,
+        format: &Format,
+        sql: &[u8],
+        reply: &mut Reply<'_>,
+    ) -> Outcome {
+        let entry = self.lock_loaded_table(load)?;
+        let definition = &entry.definition;
         let charset = file_charset(
             load.charset,
             Charset::from_name(self.variables.text(known::character_set_database()))
@@ -297,7 +344,7 @@ impl LocalSession {
         text.extend_from_slice(&values.join(&b", "[..]));
         text.push(b')');
 
-        let mut splitter = Splitter { format, waiting: Vec::new(), read: 0 };
+        let mut splitter = Splitter { format: format.clone(), waiting: Vec::new(), read: 0 };
         let mut pieces = self.open_source(load, reply)?;
         self.begin_table_statement();
         let before = self.transaction.store.savepoint();
@@ -421,12 +468,20 @@ impl LocalSession {
                 }
                 drop(next);
                 let values: Vec<ValueRef<'_>> = row.iter().map(ValueRef::from).collect();
-                let current = match plan.take() {
-                    Some(current) if self.plan_is_current(&current, &values) => current,
-                    _ => self.plan_statement(&parsed.statement, text, &values)?,
+                let summary = loop {
+                    let current = match plan.take() {
+                        Some(current) if self.plan_is_current(&current, &values) => current,
+                        _ => self.plan_statement(&parsed.statement, text, &values)?,
+                    };
+                    let ran = self.run_file_line(&current, &values, line);
+                    if plans_anew(&ran) {
+                        // Another table of the plan changed. The client has been asked for its file: only the line is run again.
+                        self.transaction.ensure_view();
+                        continue;
+                    }
+                    plan = Some(current);
+                    break ran?;
                 };
-                let summary = self.run_file_line(&current, &values, line)?;
-                plan = Some(current);
                 if field_count > targets.len() {
                     if strict {
                         return Err(ER_WARN_TOO_MANY_RECORDS.with(&[&loaded.records]));
@@ -490,7 +545,7 @@ fn require_characters(bytes: &[u8], charset: Charset) -> Result<()> {
 /// Where the bytes come from.
 enum Source {
     Client,
-    File { file: std::sync::Arc<dyn env::disk::File>, at: u64, length: u64 },
+    File { file: Arc<dyn env::disk::File>, at: u64, length: u64 },
 }
 
 impl Source {

@@ -17,7 +17,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use catalog::{Privileges, TableKind};
+use catalog::{Privileges, TableEntry, TableKind};
 use plan::PhysicalPlan;
 use plan::logical::NeededPrivilege;
 use service::error::{
@@ -194,6 +194,30 @@ impl LocalSession {
             if error.number == ER_LOCK_DEADLOCK.number {
                 self.rollback_transaction()?;
             }
+        }
+        locked
+    }
+
+    /// Takes the metadata lock of one table for the rest of the transaction; under LOCK TABLES, looks whether it is locked.
+    ///
+    /// # Errors
+    /// As [`LocalSession::lock_metadata`], but for a changed table, which the caller looks for.
+    pub(super) fn lock_entry(&mut self, entry: &TableEntry, mode: MetadataMode) -> Outcome {
+        if self.locks.active {
+            return self.require_locked_table(
+                &entry.definition.schema,
+                &entry.definition.name,
+                mode != MetadataMode::Read,
+            );
+        }
+        let time = Duration::from_secs(self.variables.unsigned(known::lock_wait_timeout()));
+        let control = &self.control;
+        let patience = Patience { time, killed: &|| control.is_killed() };
+        let locked = self.transaction.metadata.lock(entry, mode, patience);
+        if let Err(error) = &locked
+            && error.number == ER_LOCK_DEADLOCK.number
+        {
+            self.rollback_transaction()?;
         }
         locked
     }

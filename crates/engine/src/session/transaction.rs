@@ -164,6 +164,13 @@ impl TransactionState {
         self.view.park();
     }
 
+    /// The running statement goes on after [`TransactionState::forget_statement`].
+    pub(super) fn ensure_view(&mut self) {
+        if self.view.is_parked() {
+            self.view.refresh();
+        }
+    }
+
     /// A statement ends before it has read or written anything.
     pub(super) fn forget_statement(&mut self) {
         // A snapshot of its own would miss what it waited for, such as the rows of a table that was copied.
