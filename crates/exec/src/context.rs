@@ -95,6 +95,8 @@ pub struct ExecContext<'a> {
     pub change: ChangeSettings,
     /// Rows read from tables so far (`Rows_examined` of the slow log).
     pub rows_examined: u64,
+    /// Rows that a LIMIT of SQL_CALC_FOUND_ROWS has read in all.
+    pub(crate) rows_found: Option<u64>,
     /// Batches so far: the first owes nobody anything.
     batches: u32,
     /// Parameters whose values lie on disk. Only a plan that takes them as they are ([`crate::Prepared::long_columns`]) may run
@@ -189,6 +191,7 @@ impl<'a> ExecContext<'a> {
             spill_file: None,
             change: ChangeSettings::default(),
             rows_examined: 0,
+            rows_found: None,
             batches: 0,
             long_values: Vec::new(),
             working: Vec::new(),

@@ -336,7 +336,7 @@ impl Printer<'_> {
                 self.plain(depth + 1, &text);
                 self.node(input, depth + 2);
             }
-            Op::Limit { input, count, offset } => {
+            Op::Limit { input, count, offset, .. } => {
                 let limit = self.limit(count.as_ref(), offset.as_ref());
                 self.line(depth, node, &limit);
                 self.node(input, depth + 1);

@@ -16,6 +16,7 @@ use catalog::{ForeignKeyGraph, LockWait, References, TableEntry};
 pub use syntax::ast::SetOp;
 use types::{DataType, Physical};
 
+use crate::error::PlanError;
 use crate::expr::{ColumnId, Expr};
 use crate::logical::{
     AggregateFunction, InsertCell, JoinKind, NeededPrivilege, OutputColumn, TableIndex, TablePart,
@@ -55,6 +56,8 @@ pub struct PhysicalPlan {
     pub volatile: bool,
     /// SELECT SQL_CALC_FOUND_ROWS.
     pub calc_found_rows: bool,
+    /// What each execution warns of.
+    pub warnings: Vec<PlanError>,
     /// Catalog version it was bound with.
     pub catalog_version: u64,
     /// The foreign keys of that catalog.
@@ -338,6 +341,8 @@ pub enum Op {
     },
     /// Part of the rows.
     Limit {
+        /// All rows are read and counted (SQL_CALC_FOUND_ROWS).
+        counts_all: bool,
         /// Rows.
         input: Box<Node>,
         /// At most so many.

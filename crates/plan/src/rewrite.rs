@@ -53,6 +53,16 @@ pub fn substitute_in_tree(tree: &mut Logical, with: &dyn Fn(ColumnId) -> Option<
     tree.each_input_mut(&mut |input| substitute_in_tree(input, with));
 }
 
+/// May be computed in another place or another number of times.
+#[must_use]
+pub fn is_repeatable(expr: &Expr) -> bool {
+    !expr.any(&mut |node| match &node.kind {
+        ExprKind::UserVarAssign { .. } | ExprKind::UserVar(_) => true,
+        ExprKind::Call { function, .. } => !function.is_deterministic(),
+        _ => false,
+    })
+}
+
 /// Splits `a AND b AND c` into its parts.
 pub fn conjuncts(expr: Expr, out: &mut Vec<Expr>) {
     match expr.kind {

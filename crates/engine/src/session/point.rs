@@ -96,6 +96,9 @@ impl PointProgram {
     pub fn of(plan: &PhysicalPlan, results: Option<Charset>) -> Option<Self> {
         let PlanKind::Query(root) = &plan.kind else { return None };
         let outputs: Vec<usize> = (0..plan.output.len()).collect();
+        if plan.calc_found_rows || !plan.warnings.is_empty() {
+            return None;
+        }
         let (scan, positions) = scan_below(root, &outputs)?;
         let mention = &plan.tables[scan.table.0 as usize];
         if mention.lock.is_some() || !scan.filter.is_empty() || scan.limit.is_some() || !scan.access.point {

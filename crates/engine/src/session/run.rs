@@ -295,7 +295,7 @@ impl LocalSession {
         match &plan.prepared.plan().kind {
             PlanKind::Query(_) if wants_cursor => {
                 let mut sink = CursorSink::default();
-                self.with_context(plan, values, |prepared, context| {
+                self.found_rows = self.with_context(plan, values, |prepared, context| {
                     exec::run_query(prepared, context, &mut sink)
                 })?;
                 self.finish(in_transaction, reply)?;
@@ -309,10 +309,11 @@ impl LocalSession {
                 let (results, rows_max) = (self.settings.results_charset, self.settings.select_limit);
                 reply.columns(&columns, self.status_flags(), 0)?;
                 let mut sink = ReplySink::new(reply, plan.output_types(), results, rows_max);
-                self.with_context(plan, values, |prepared, context| {
+                let found = self.with_context(plan, values, |prepared, context| {
                     exec::run_query(prepared, context, &mut sink)
                 })?;
-                self.found_rows = sink.row_count();
+                let is_counted = plan.prepared.plan().calc_found_rows;
+                self.found_rows = if is_counted { found } else { sink.row_count() };
                 self.row_count = -1;
                 self.finish(in_transaction, reply)?;
                 reply.end_rows(self.status_flags(), self.diagnostics.packet_count())?;

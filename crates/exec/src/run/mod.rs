@@ -25,6 +25,7 @@ mod test;
 use std::sync::Arc;
 
 use plan::physical::{Node, Op, PhysicalPlan, PlanKind};
+use service::error::{Code, Diagnostic, Level};
 use types::{Batch, Column, Value};
 
 use crate::context::ExecContext;
@@ -143,10 +144,11 @@ pub(crate) fn build<'p>(
         Op::TopN { input, keys, count, offset } => {
             Box::new(sort::Sort::new(plan, input, keys, Some((count, offset.as_ref())), programs)?)
         }
-        Op::Limit { input, count, offset } => Box::new(simple::Limit::new(
+        Op::Limit { input, count, offset, counts_all } => Box::new(simple::Limit::new(
             Source::new(plan, input, programs)?,
             count.as_ref().map(|count| RowLimit::new(count, programs)).transpose()?,
             offset.as_ref().map(|offset| RowLimit::new(offset, programs)).transpose()?,
+            *counts_all,
         )),
         Op::Append { left, right } => {
             Box::new(simple::Append::new(build(plan, left, programs)?, build(plan, right, programs)?))
@@ -183,12 +185,22 @@ fn row_keys(plan: &PhysicalPlan, node: &Node) -> SqlResult<RowKeys> {
 pub(crate) fn enter(plan: &PhysicalPlan, ctx: &mut ExecContext<'_>) {
     ctx.working = (0..plan.recursion_count).map(|_| Arc::new(Keep::default())).collect();
     ctx.spill_file = None;
+    ctx.rows_found = None;
+    for warning in &plan.warnings {
+        ctx.eval.warnings.push(Diagnostic {
+            level: Level::Warning,
+            number: warning.number,
+            state: Code::by_number(warning.number).map_or(*b"HY000", |code| code.state),
+            message: warning.message.clone(),
+        });
+    }
     if plan.outer_slot_count > 0 {
         ctx.eval.outer = (0..plan.outer_slot_count).map(|_| Column::new(types::Physical::Int)).collect();
     }
 }
 
-/// Runs a query (or DO) and gives its rows to `sink`. Answers how many there were.
+/// Runs a query (or DO) and gives its rows to `sink`. Answers how many there were; with SQL_CALC_FOUND_ROWS how many there
+/// would be if neither LIMIT nor the sink ended it.
 ///
 /// # Errors
 /// The client's.
@@ -202,13 +214,16 @@ pub fn run_query(prepared: &Prepared, ctx: &mut ExecContext<'_>, sink: &mut dyn 
     source.start(ctx)?;
     let apart = Apart::of(plan, ctx)?;
     let mut count = 0;
+    let mut is_wanted = true;
     while source.next(ctx)? {
         count += source.batch.row_count as u64;
-        let more = match &apart {
-            None => sink.batch(&source.batch)?,
-            Some(apart) => sink.batch_apart(&source.batch, apart)?,
-        };
-        if !more {
+        if is_wanted {
+            is_wanted = match &apart {
+                None => sink.batch(&source.batch)?,
+                Some(apart) => sink.batch_apart(&source.batch, apart)?,
+            };
+        }
+        if !is_wanted && !plan.calc_found_rows {
             break;
         }
         // A row made of nothing is a whole answer: KILL ends the SLEEP() in it and not the statement.
@@ -216,7 +231,7 @@ pub fn run_query(prepared: &Prepared, ctx: &mut ExecContext<'_>, sink: &mut dyn 
             ctx.check()?;
         }
     }
-    Ok(count)
+    Ok(ctx.rows_found.take().unwrap_or(count))
 }
 
 /// The value of one expression without input (SET, KILL, CALL arguments).

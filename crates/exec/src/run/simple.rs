@@ -183,11 +183,19 @@ pub(super) struct Limit<'p> {
     offset: Option<RowLimit>,
     left: u64,
     skip: u64,
+    /// Reads all rows, and tells how many there were.
+    counts_all: bool,
+    found: u64,
 }
 
 impl<'p> Limit<'p> {
-    pub(super) fn new(input: Source<'p>, count: Option<RowLimit>, offset: Option<RowLimit>) -> Limit<'p> {
-        Limit { input, count, offset, left: 0, skip: 0 }
+    pub(super) fn new(
+        input: Source<'p>,
+        count: Option<RowLimit>,
+        offset: Option<RowLimit>,
+        counts_all: bool,
+    ) -> Limit<'p> {
+        Limit { input, count, offset, left: 0, skip: 0, counts_all, found: 0 }
     }
 }
 
@@ -201,6 +209,10 @@ impl Operator for Limit<'_> {
             Some(offset) => offset.value(ctx)?,
             None => 0,
         };
+        if self.counts_all {
+            self.found = 0;
+            return self.input.start(ctx);
+        }
         if self.left > 0 {
             let wanted = self.left.saturating_add(self.skip);
             let outer =
@@ -216,6 +228,7 @@ impl Operator for Limit<'_> {
         while self.left > 0 && self.input.next(ctx)? {
             let batch = &mut self.input.batch;
             let rows = batch.row_count as u64;
+            self.found += rows;
             if self.skip >= rows {
                 self.skip -= rows;
                 continue;
@@ -231,6 +244,13 @@ impl Operator for Limit<'_> {
                 out.gather_from(batch, &rows);
             }
             return Ok(true);
+        }
+        if self.counts_all {
+            while self.input.next(ctx)? {
+                self.found += self.input.batch.row_count as u64;
+                ctx.check()?;
+            }
+            ctx.rows_found = Some(self.found);
         }
         Ok(false)
     }

@@ -500,6 +500,11 @@ impl<'a> Binder<'a> {
             self.column(name)?;
             return Ok(Expr::null());
         };
+        self.warn_deprecated(
+            "'VALUES function'",
+            "Please use an alias (INSERT INTO ... VALUES (...) AS alias) and replace VALUES(col) in the ON DUPLICATE KEY \
+             UPDATE clause with alias.col instead",
+        );
         let definition = &self.tables[table.0 as usize].entry.definition;
         match definition.column_ordinal(&utf8(name.name.text)) {
             Some(ordinal) => Ok(self.column_expr(ColumnId(new_row.0 + ordinal as u32))),

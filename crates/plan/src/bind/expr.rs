@@ -564,8 +564,17 @@ impl<'a> Binder<'a> {
                 None => Err(PlanError::new(1046, "No database selected")),
             };
         };
+        if function == FunctionId::FoundRows {
+            self.warn_deprecated("FOUND_ROWS()", "Consider using COUNT(*) instead.");
+        }
         let args = self.exprs(call.args)?;
         self.call(function, args)
+    }
+
+    /// 1287, with what to use instead as a sentence of its own.
+    pub(crate) fn warn_deprecated(&mut self, what: &str, instead: &str) {
+        let text = format!("{what} is deprecated and will be removed in a future release. {instead}");
+        self.warnings.push(*PlanError::new(1287, text));
     }
 
     /// ANY_VALUE: its argument escapes ONLY_FULL_GROUP_BY.
@@ -580,14 +589,24 @@ impl<'a> Binder<'a> {
         if aggregate.over.is_some() {
             return Err(PlanError::not_supported("window functions"));
         }
-        let invalid = || Err(PlanError::new(1111, "Invalid use of group function"));
-        if !self.block().aggregates_allowed || self.block().in_aggregate {
-            return invalid();
+        let innermost = self.blocks.len() - 1;
+        if self.block().in_aggregate {
+            return Err(invalid_aggregate());
         }
+        let outer_counts: Vec<usize> = self.blocks.iter().map(|block| block.outer.len()).collect();
         self.block().in_aggregate = true;
+        self.aggregate_nesting += 1;
         let bound = self.aggregate_args(aggregate);
+        self.aggregate_nesting -= 1;
         self.block().in_aggregate = false;
         let (args, order_by) = bound?;
+        let home = self.aggregate_home(args.iter().chain(order_by.iter().map(|key| &key.expr)))?;
+        if home != innermost {
+            // What its argument reads is no concern of the blocks inside: these read its result.
+            for (block, count) in self.blocks[home + 1..].iter_mut().zip(&outer_counts[home + 1..]) {
+                block.outer.truncate(*count);
+            }
+        }
         let (data_type, nullable) = function::aggregate_type(aggregate.func, &args)?;
         let call = AggregateCall {
             function: aggregate.func.into(),
@@ -598,13 +617,53 @@ impl<'a> Binder<'a> {
             data_type: data_type.clone(),
             nullable,
         };
-        if let Some((id, _)) = self.block().aggregates.iter().find(|(_, other)| *other == call) {
-            return Ok(Expr::column(*id, data_type, nullable));
-        }
-        let name = aggregate_name(aggregate.func).into();
-        let id = self.new_column(&name, data_type.clone(), nullable);
-        self.block().aggregates.push((id, call));
+        let known = self.blocks[home].aggregates.iter().find(|(_, other)| *other == call).map(|(id, _)| *id);
+        let id = match known {
+            Some(id) => id,
+            None => {
+                let name = aggregate_name(aggregate.func).into();
+                let id = self.new_column(&name, data_type.clone(), nullable);
+                self.blocks[home].aggregates.push((id, call));
+                id
+            }
+        };
+        self.add_outer(home, id);
         Ok(Expr::column(id, data_type, nullable))
+    }
+
+    /// The block whose rows an aggregate sums up: the outermost one around it that takes aggregates here and does not lie
+    /// outside of a column that the aggregate reads. Without such columns it is the innermost one, if that takes aggregates.
+    fn aggregate_home<'e>(&self, args: impl Iterator<Item = &'e Expr>) -> PlanResult<usize> {
+        let innermost = self.blocks.len() - 1;
+        let parent = |depth: usize| depth.checked_sub(if self.blocks[depth].skips_parent { 2 } else { 1 });
+        let takes = |depth: usize| self.blocks[depth].aggregates_allowed;
+        let mut deepest = None;
+        for arg in args {
+            arg.each_column(&mut |id| {
+                let mut depth = innermost;
+                while self.blocks[depth].outer.contains(&id) {
+                    match parent(depth) {
+                        Some(outer) => depth = outer,
+                        None => break,
+                    }
+                }
+                deepest = deepest.max(Some(depth));
+            });
+        }
+        let mut home = takes(innermost).then_some(innermost);
+        if deepest.is_some_and(|deepest| deepest < innermost) || home.is_none() {
+            let mut next = parent(innermost).filter(|_| deepest != Some(innermost));
+            while let Some(depth) = next.filter(|depth| deepest.is_none_or(|deepest| *depth >= deepest)) {
+                if takes(depth) {
+                    home = Some(depth);
+                }
+                next = parent(depth);
+            }
+        }
+        match home {
+            Some(home) if !self.blocks[home].in_aggregate => Ok(home),
+            _ => Err(invalid_aggregate()),
+        }
     }
 
     /// The argument as the aggregate computes with it: sums of texts and times are sums of doubles.
@@ -683,6 +742,10 @@ impl<'a> Binder<'a> {
             _ => None,
         })
     }
+}
+
+fn invalid_aggregate() -> Box<PlanError> {
+    PlanError::new(1111, "Invalid use of group function")
 }
 
 /// 1241.

@@ -290,6 +290,7 @@ impl<'a> Binder<'a> {
             _ => None,
         };
         if let Some(common) = common {
+            let first = if join.kind == AstJoin::Right { right_star.clone() } else { left_star.clone() };
             for name in common {
                 let left_column = self.find_common(&name, left_first..right_first)?;
                 let right_column = self.find_common(&name, right_first..end)?;
@@ -305,6 +306,8 @@ impl<'a> Binder<'a> {
                 left_star.retain(|column| *column != left_column);
                 right_star.retain(|column| *column != right_column);
             }
+            // The columns in common are shown in the first table's order.
+            star.sort_by_key(|column| first.iter().position(|other| other == column));
         }
         // The columns in common come first; then MySQL shows a RIGHT JOIN's right side before its left.
         let natural = !star.is_empty();

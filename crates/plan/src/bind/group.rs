@@ -81,20 +81,9 @@ impl Binder<'_> {
                     return Err(self.not_grouped(id, place, group.grouped));
                 }
             }
-            let arg = self.column_expr(id);
-            let (data_type, nullable) = (arg.data_type.clone(), arg.nullable || !group.grouped);
-            extra.push((
-                id,
-                AggregateCall {
-                    function: AggregateFunction::AnyValue,
-                    distinct: false,
-                    args: vec![arg],
-                    order_by: Vec::new(),
-                    separator: (*b"").into(),
-                    data_type,
-                    nullable,
-                },
-            ));
+            let mut call = any_value(self.column_expr(id));
+            call.nullable |= !group.grouped;
+            extra.push((id, call));
         }
         if group.rollup {
             // A super-aggregate row has NULL for the keys it sums over.
@@ -114,7 +103,7 @@ impl Binder<'_> {
         let (position, list) = match place {
             Place::Select(position) => (position + 1, "SELECT list"),
             Place::Having => (1, "HAVING clause"),
-            Place::Order(position) => (position + 1, "ORDER BY"),
+            Place::Order(position) => (position + 1, "ORDER BY clause"),
         };
         if grouped {
             PlanError::new(
@@ -176,6 +165,19 @@ impl Binder<'_> {
                 return determined;
             }
         }
+    }
+}
+
+/// The value of one of a group's rows.
+pub(crate) fn any_value(arg: Expr) -> AggregateCall {
+    AggregateCall {
+        function: AggregateFunction::AnyValue,
+        distinct: false,
+        data_type: arg.data_type.clone(),
+        nullable: arg.nullable,
+        args: vec![arg],
+        order_by: Vec::new(),
+        separator: (*b"").into(),
     }
 }
 

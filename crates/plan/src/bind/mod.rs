@@ -232,6 +232,9 @@ pub(crate) struct Binder<'a> {
     volatile: bool,
     recursion_count: u32,
     calc_found_rows: bool,
+    warnings: Vec<PlanError>,
+    /// Aggregates whose arguments are being bound, of all blocks.
+    aggregate_nesting: u32,
     /// Position of VALUES(col)'s row while ON DUPLICATE KEY UPDATE is bound.
     new_row: Option<(TableIndex, ColumnId)>,
     view_depth: u32,
@@ -261,6 +264,8 @@ impl<'a> Binder<'a> {
             volatile: false,
             recursion_count: 0,
             calc_found_rows: false,
+            warnings: Vec::new(),
+            aggregate_nesting: 0,
             new_row: None,
             view_depth: 0,
             depth: 0,
@@ -302,6 +307,7 @@ impl<'a> Binder<'a> {
             volatile: self.volatile,
             recursion_count: self.recursion_count,
             calc_found_rows: self.calc_found_rows,
+            warnings: self.warnings,
         }
     }
 

@@ -130,7 +130,8 @@ impl Block {
 /// What a lookup in one block gave.
 enum Found {
     Nothing,
-    Column(u32, u32, ColumnId),
+    /// The table, the ordinal and the column; whether the name is also that of another select item.
+    Column(u32, u32, ColumnId, bool),
     Alias(Expr),
 }
 
@@ -151,8 +152,30 @@ impl Binder<'_> {
         self.block().tables.push(ScopeTable { alias, schema, columns });
     }
 
+    /// The select item of this name. Items that are columns must not differ; of others the first counts.
+    fn find_alias<'b>(
+        block: &'b Block,
+        column: &str,
+        inlined: bool,
+        ambiguous: &dyn Fn() -> PlanResult<Found>,
+    ) -> PlanResult<Option<&'b Expr>> {
+        let mut found: Option<&(Arc<str>, Expr, Expr)> = None;
+        for alias in block.aliases.iter().filter(|(alias, ..)| names_equal(alias, column)) {
+            if alias.2.as_column().is_none() {
+                found = Some(alias);
+                break;
+            }
+            if found.is_some_and(|(_, _, other)| *other != alias.2) {
+                ambiguous()?;
+            }
+            found = Some(alias);
+        }
+        Ok(found.map(|(_, shown, expr)| if inlined { expr } else { shown }))
+    }
+
     fn find_in_block(&self, depth: usize, name: &ColumnRef<'_>) -> PlanResult<Found> {
         let block = &self.blocks[depth];
+        let is_innermost = depth + 1 == self.blocks.len();
         let column = utf8(name.name.text);
         let ambiguous = || {
             Err(PlanError::new(
@@ -160,23 +183,30 @@ impl Binder<'_> {
                 format!("Column '{}' in {} is ambiguous", written_name(name), block.clause),
             ))
         };
+        // A subquery sees the items of the lists around it, those that are bound already; above the projection as columns.
+        let above = matches!(block.alias_rule, AliasRule::Before | AliasRule::Having);
         let mut alias_found = None;
-        if block.alias_rule != AliasRule::Never && name.table.is_none() {
-            for (alias, shown, inlined) in &block.aliases {
-                if names_equal(alias, &column) {
-                    let meaning = if block.in_aggregate { inlined } else { shown };
-                    if alias_found.as_ref().is_some_and(|other| other != meaning) {
-                        return ambiguous();
-                    }
-                    alias_found = Some(meaning.clone());
-                }
-            }
+        if (block.alias_rule != AliasRule::Never || !is_innermost) && name.table.is_none() {
+            let inlined = !above || block.in_aggregate;
+            let shown = block.alias_rule == AliasRule::After && is_innermost;
+            alias_found = Self::find_alias(block, &column, inlined && !shown, &ambiguous)?.cloned();
         }
-        if let (AliasRule::Before | AliasRule::Having, Some(expr)) = (block.alias_rule, &alias_found) {
-            // An aggregate's argument is a column of FROM before it is an alias.
-            if !block.in_aggregate {
-                return Ok(Found::Alias(expr.clone()));
+        let alias_first = match block.alias_rule {
+            AliasRule::Having => true,
+            AliasRule::Before => is_innermost,
+            AliasRule::Never | AliasRule::After => false,
+        };
+        // An aggregate's argument is a column of FROM before it is an alias.
+        if let Some(expr) = &alias_found
+            && alias_first
+            && !block.in_aggregate
+        {
+            if let Some((table, ordinal, id)) = self.grouped_column(block, name, &column)
+                && expr.as_column() != Some(id)
+            {
+                return Ok(Found::Column(table, ordinal, id, true));
             }
+            return Ok(Found::Alias(expr.clone()));
         }
         let mut found = None;
         if let Some(table) = name.table {
@@ -204,15 +234,35 @@ impl Binder<'_> {
             }
         }
         Ok(match (found, alias_found) {
-            (Some((table, ordinal, id)), _) => {
+            (Some((table, ordinal, id)), alias) => {
                 let selected = block.alias_rule != AliasRule::Having
                     || block.in_aggregate
+                    || self.aggregate_nesting > 0
                     || block.group_columns.contains(&id)
                     || block.aliases.iter().any(|(_, shown, _)| shown.as_column() == Some(id));
-                if selected { Found::Column(table, ordinal, id) } else { Found::Nothing }
+                let other = block.alias_rule == AliasRule::After
+                    && is_innermost
+                    && alias.is_some_and(|alias| alias.as_column() != Some(id));
+                if selected { Found::Column(table, ordinal, id, other) } else { Found::Nothing }
             }
             (None, Some(expr)) => Found::Alias(expr),
             (None, None) => Found::Nothing,
+        })
+    }
+
+    /// In HAVING: the column of FROM with this name, if GROUP BY names it.
+    fn grouped_column(
+        &self,
+        block: &Block,
+        name: &ColumnRef<'_>,
+        column: &str,
+    ) -> Option<(u32, u32, ColumnId)> {
+        if block.alias_rule != AliasRule::Having || name.table.is_some() {
+            return None;
+        }
+        block.tables.iter().enumerate().find_map(|(position, table)| {
+            let (ordinal, id) = table.find(column)?;
+            block.group_columns.contains(&id).then_some((position as u32, ordinal, id))
         })
     }
 
@@ -228,21 +278,27 @@ impl Binder<'_> {
         let mut depth = innermost;
         loop {
             match self.find_in_block(depth, name)? {
-                Found::Column(table, ordinal, id) => {
+                Found::Column(table, ordinal, id, is_ambiguous) => {
+                    if is_ambiguous {
+                        let clause = self.blocks[depth].clause;
+                        let text = format!("Column '{}' in {clause} is ambiguous", written_name(name));
+                        self.warnings.push(*PlanError::new(1052, text));
+                    }
                     if let ScopeColumns::Base { table, .. } =
                         self.blocks[depth].tables[table as usize].columns
                     {
                         self.used[table.0 as usize][ordinal as usize] = true;
                     }
-                    for block in &mut self.blocks[depth + 1..] {
-                        if !block.outer.contains(&id) {
-                            block.outer.push(id);
-                        }
-                    }
+                    self.add_outer(depth, id);
                     return Ok(self.column_expr(id));
                 }
                 Found::Alias(expr) if depth == innermost => return Ok(expr),
-                Found::Alias(_) | Found::Nothing => {}
+                Found::Alias(expr) => {
+                    self.check_outer_alias(depth, name)?;
+                    expr.each_column(&mut |id| self.add_outer(depth, id));
+                    return Ok(expr);
+                }
+                Found::Nothing => {}
             }
             let step = if self.blocks[depth].skips_parent { 2 } else { 1 };
             if depth < step {
@@ -252,6 +308,30 @@ impl Binder<'_> {
         }
         let clause = self.blocks[innermost].clause;
         Err(PlanError::new(1054, format!("Unknown column '{}' in '{clause}'", written_name(name))))
+    }
+
+    /// Notes that all blocks inside of the one at `depth` read a column of it.
+    pub(crate) fn add_outer(&mut self, depth: usize, id: ColumnId) {
+        for block in &mut self.blocks[depth + 1..] {
+            if !block.outer.contains(&id) {
+                block.outer.push(id);
+            }
+        }
+    }
+
+    /// 1247: a subquery must not read an item that is made of aggregates of its own level.
+    fn check_outer_alias(&self, depth: usize, name: &ColumnRef<'_>) -> PlanResult<()> {
+        let block = &self.blocks[depth];
+        let column = utf8(name.name.text);
+        let mut is_aggregated = false;
+        for (_, _, expr) in block.aliases.iter().filter(|(alias, ..)| names_equal(alias, &column)) {
+            expr.each_column(&mut |id| is_aggregated |= block.aggregates.iter().any(|(other, _)| *other == id));
+        }
+        if is_aggregated {
+            let text = format!("Reference '{}' not supported (reference to group function)", written_name(name));
+            return Err(PlanError::new(1247, text));
+        }
+        Ok(())
     }
 
     /// `schema.table.column` of a base table's column, for messages.

@@ -147,7 +147,9 @@ impl<'a> Binder<'a> {
         if select.qualify.is_some() {
             return Err(PlanError::not_supported("QUALIFY"));
         }
-        self.calc_found_rows |= select.options.calc_found_rows && self.blocks.len() == 1;
+        if select.options.calc_found_rows {
+            self.bind_calc_found_rows()?;
+        }
         let mut tree = self.from(select.from)?;
         if select.options.straight_join {
             straighten(&mut tree);
@@ -181,8 +183,11 @@ impl<'a> Binder<'a> {
         self.block().alias_rule = AliasRule::After;
         for item in select.group_by {
             let key = self.group_key(item, &items, &output)?;
-            if !keys.iter().any(|(_, other)| *other == key) {
-                let id = match key.as_column().filter(|id| !self.block().outer.contains(id)) {
+            let is_repeated = keys.iter().any(|(_, other)| *other == key);
+            // Each key of ROLLUP is a level, one that came before as well; what is above reads the first of them.
+            if !is_repeated || rollup {
+                let own = key.as_column().filter(|id| !is_repeated && !self.block().outer.contains(id));
+                let id = match own {
                     Some(id) => id,
                     None => self.new_column(&"".into(), key.data_type.clone(), key.nullable),
                 };
@@ -201,10 +206,26 @@ impl<'a> Binder<'a> {
         }
         self.block().clause = "order clause";
         self.block().alias_rule = AliasRule::Before;
+        let is_one_row = !grouped && !self.block().aggregates.is_empty();
         let mut sort = self.order_keys(order_by, &output)?;
         self.block().alias_rule = AliasRule::Never;
+        if is_one_row {
+            // One row needs no order. Its keys must have a meaning, but may be columns that are not grouped.
+            sort.clear();
+        }
 
+        let aggregate_ids: Vec<ColumnId> = self.block().aggregates.iter().map(|(id, _)| *id).collect();
         let aggregated = grouped || !self.block().aggregates.is_empty();
+        if aggregated && !grouped && !is_one_row {
+            return Err(PlanError::new(
+                3029,
+                format!(
+                    "Expression #{} of ORDER BY contains aggregate function and applies to the result of a \
+                     non-aggregated query",
+                    self.first_aggregated(&sort) + 1
+                ),
+            ));
+        }
         if aggregated {
             let group = super::group::Group { keys, rollup, grouped, conditions: &conditions };
             tree = self.aggregate_node(tree, group, &mut items, &mut output, &mut having, &mut sort)?;
@@ -216,9 +237,7 @@ impl<'a> Binder<'a> {
             tree = Logical::Filter { input: Box::new(tree), conditions: having };
         }
         if select.options.distinct {
-            let columns: Vec<ColumnId> = distinct_ids(&output);
-            self.check_distinct_order(&sort, &columns)?;
-            tree = Logical::Distinct { input: Box::new(tree), columns };
+            tree = self.distinct(tree, distinct_ids(&output), &sort, &aggregate_ids)?;
         }
         if !sort.is_empty() {
             tree = Logical::Sort { input: Box::new(tree), keys: sort };
@@ -397,7 +416,7 @@ impl<'a> Binder<'a> {
                     })?;
                     self.column_expr(column.id)
                 }
-                None => self.expr(&item.expr)?,
+                None => self.order_item(&item.expr)?,
             };
             // A constant orders nothing; a key that came before cannot order again.
             if expr.as_literal().is_some() || keys.iter().any(|key| key.expr == expr) {
@@ -406,6 +425,37 @@ impl<'a> Binder<'a> {
             keys.push(SortKey { expr, descending: item.desc == Some(true) });
         }
         Ok(keys)
+    }
+
+    /// A key of ORDER BY that is no position: what equals a select item is that item.
+    fn order_item(&mut self, expr: &'a ast::Expr<'a>) -> PlanResult<Expr> {
+        let bound = self.expr(expr)?;
+        if bound.as_column().is_some() || !crate::rewrite::is_repeatable(&bound) || bound.has_subquery() {
+            return Ok(bound);
+        }
+        let item = self.block().aliases.iter().find(|(_, _, item)| *item == bound);
+        Ok(item.map_or(bound, |(_, shown, _)| shown.clone()))
+    }
+
+    /// Position of the first key that is made of aggregates.
+    fn first_aggregated(&self, sort: &[SortKey]) -> usize {
+        let aggregates = self.blocks.last().map_or(&[][..], |block| &block.aggregates);
+        let is_aggregated = |key: &SortKey| {
+            let mut found = false;
+            key.expr.each_column(&mut |id| found |= aggregates.iter().any(|(other, _)| *other == id));
+            found
+        };
+        sort.iter().position(is_aggregated).unwrap_or(0)
+    }
+
+    /// SQL_CALC_FOUND_ROWS.
+    fn bind_calc_found_rows(&mut self) -> PlanResult<()> {
+        if self.blocks.len() > 1 {
+            return Err(PlanError::new(1234, "Incorrect usage/placement of 'SQL_CALC_FOUND_ROWS'"));
+        }
+        self.calc_found_rows = true;
+        self.warn_deprecated("SQL_CALC_FOUND_ROWS", "Consider using two separate queries instead.");
+        Ok(())
     }
 
     /// ORDER BY of a set operation: over its output columns.
@@ -451,16 +501,26 @@ impl<'a> Binder<'a> {
         }
     }
 
-    /// SELECT DISTINCT can only be ordered by what it selects.
-    fn check_distinct_order(&self, sort: &[SortKey], columns: &[ColumnId]) -> PlanResult<()> {
+    /// SELECT DISTINCT. It can be ordered by what it selects and by aggregates of its groups; without ONLY_FULL_GROUP_BY by
+    /// other columns too, of which it keeps those of one of the equal rows.
+    fn distinct(
+        &mut self,
+        tree: Logical,
+        columns: Vec<ColumnId>,
+        sort: &[SortKey],
+        aggregates: &[ColumnId],
+    ) -> PlanResult<Logical> {
+        let mut kept: Vec<ColumnId> = Vec::new();
         for (position, key) in sort.iter().enumerate() {
-            let mut missing = None;
+            let mut missing = Vec::new();
+            let outer = &self.blocks.last().expect("a block is being bound").outer;
             key.expr.each_column(&mut |id| {
-                if !columns.contains(&id) && missing.is_none() {
-                    missing = Some(id);
+                if !columns.contains(&id) && !outer.contains(&id) {
+                    missing.push(id);
                 }
             });
-            if let Some(id) = missing {
+            let refused = missing.iter().find(|id| !aggregates.contains(id));
+            if let Some(&id) = refused.filter(|_| self.session.only_full_group_by()) {
                 return Err(PlanError::new(
                     3065,
                     format!(
@@ -471,8 +531,16 @@ impl<'a> Binder<'a> {
                     ),
                 ));
             }
+            kept.extend(missing);
         }
-        Ok(())
+        if kept.is_empty() {
+            return Ok(Logical::Distinct { input: Box::new(tree), columns });
+        }
+        kept.sort_unstable();
+        kept.dedup();
+        let keys = columns.into_iter().map(|id| (id, self.column_expr(id))).collect();
+        let calls = kept.into_iter().map(|id| (id, super::group::any_value(self.column_expr(id)))).collect();
+        Ok(Logical::Aggregate { input: Box::new(tree), keys, calls, rollup: false })
     }
 
     fn lock_tables(&mut self, plan: &Logical, locking: &ast::Locking<'_>) -> PlanResult<()> {

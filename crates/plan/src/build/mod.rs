@@ -60,7 +60,7 @@ pub fn build(mut bound: Bound, options: &Options) -> PhysicalPlan {
     let kind = match &mut kind {
         BoundKind::Query(tree) => {
             let wanted: Vec<ColumnId> = bound.output.iter().map(|column| column.id).collect();
-            PlanKind::Query(builder.root(tree, &wanted))
+            PlanKind::Query(builder.query(tree, &wanted))
         }
         BoundKind::Do(tree) => {
             let wanted = tree.output(&bound.tables);
@@ -99,6 +99,7 @@ pub fn build(mut bound: Bound, options: &Options) -> PhysicalPlan {
         sizes: Vec::new(),
         volatile: bound.volatile,
         calc_found_rows: bound.calc_found_rows,
+        warnings: bound.warnings,
         catalog_version: options.catalog_version,
         references: Arc::clone(&options.references),
         foreign_keys,
@@ -239,6 +240,17 @@ impl<'b> Builder<'b> {
 
     fn translate_keys(&mut self, keys: &[SortKey], columns: &[ColumnId]) -> Vec<(Expr, bool)> {
         keys.iter().map(|key| (self.translate_one(&key.expr, columns), key.descending)).collect()
+    }
+
+    /// The plan of a statement's query: exactly `wanted`, in order.
+    fn query(&mut self, tree: &Logical, wanted: &[ColumnId]) -> Node {
+        match tree {
+            Logical::Limit { input, count, offset } if self.bound.calc_found_rows => {
+                let node = self.root(input, wanted);
+                self.limit_node(node, count.as_ref(), offset.as_ref(), true)
+            }
+            _ => self.root(tree, wanted),
+        }
     }
 
     /// The plan of a whole query: exactly `wanted`, in order.
@@ -503,7 +515,7 @@ impl<'b> Builder<'b> {
             return None;
         }
         let (columns, cost) = (node.columns.clone(), node.cost);
-        let op = Op::Limit { input: Box::new(node), count: Some(Expr::int(1)), offset: None };
+        let op = Op::Limit { input: Box::new(node), count: Some(Expr::int(1)), offset: None, counts_all: false };
         Some(self.node(op, columns, 1.0, cost))
     }
 
@@ -520,7 +532,7 @@ impl<'b> Builder<'b> {
         let wanted = limit.map(|(count, offset)| row_limit(count) + offset.map_or(0.0, row_limit));
         if let Some(node) = self.ordered(input, keys, wanted, &inner) {
             return match limit {
-                Some((count, offset)) => self.limit_node(node, Some(count), offset),
+                Some((count, offset)) => self.limit_node(node, Some(count), offset, false),
                 None => node,
             };
         }
@@ -657,19 +669,25 @@ impl<'b> Builder<'b> {
             // A projection above the order changes no row: sort and cut below it.
             _ => {
                 let node = self.build(input, needed);
-                self.limit_node(node, count, offset)
+                self.limit_node(node, count, offset, false)
             }
         }
     }
 
-    fn limit_node(&mut self, node: Node, count: Option<&Expr>, offset: Option<&Expr>) -> Node {
+    fn limit_node(
+        &mut self,
+        node: Node,
+        count: Option<&Expr>,
+        offset: Option<&Expr>,
+        counts_all: bool,
+    ) -> Node {
         let wanted = count.map_or(f64::MAX, row_limit) + offset.map_or(0.0, row_limit);
         let share = if node.rows > 0.0 { (wanted / node.rows).min(1.0) } else { 1.0 };
         let (rows, cost) = (node.rows.min(wanted), node.cost * share);
         let columns = node.columns.clone();
         let count = count.map(|count| self.translate_one(count, &[]));
         let offset = offset.map(|offset| self.translate_one(offset, &[]));
-        self.node(Op::Limit { input: Box::new(node), count, offset }, columns, rows, cost)
+        self.node(Op::Limit { input: Box::new(node), count, offset, counts_all }, columns, rows, cost)
     }
 
     fn apply(

@@ -6,6 +6,7 @@ use catalog::{LockWait, TableEntry};
 use types::DataType;
 
 use super::{ColumnInfo, Logical, TableIndex, TablePart};
+use crate::error::PlanError;
 use crate::expr::{ColumnId, Expr};
 
 /// A table as one place of the statement mentions it.
@@ -217,4 +218,6 @@ pub struct Bound {
     pub recursion_count: u32,
     /// SELECT SQL_CALC_FOUND_ROWS.
     pub calc_found_rows: bool,
+    /// What is wrong with the text and no error: each execution warns of it.
+    pub warnings: Vec<PlanError>,
 }

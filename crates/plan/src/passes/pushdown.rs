@@ -3,7 +3,7 @@
 use crate::expr::{ColumnId, Expr, ExprKind};
 use crate::function::FunctionId;
 use crate::logical::{Bound, JoinKind, Logical};
-use crate::rewrite::{conjuncts, substitute};
+use crate::rewrite::{conjuncts, is_repeatable, substitute};
 
 use super::take;
 
@@ -24,15 +24,6 @@ fn reads_only(expr: &Expr, columns: &[ColumnId]) -> bool {
 
 fn reads_any(expr: &Expr, columns: &[ColumnId]) -> bool {
     columns_of(expr).iter().any(|id| columns.contains(id))
-}
-
-/// May be computed in another place or another number of times.
-fn movable(expr: &Expr) -> bool {
-    !expr.any(&mut |node| match &node.kind {
-        ExprKind::UserVarAssign { .. } | ExprKind::UserVar(_) => true,
-        ExprKind::Call { function, .. } => !function.is_deterministic(),
-        _ => false,
-    })
 }
 
 fn filter(input: Logical, conditions: Vec<Expr>) -> Logical {
@@ -68,14 +59,14 @@ fn push(bound: &mut Bound, tree: Logical, mut conditions: Vec<Expr>, outer_to_in
             if never {
                 return Logical::Empty { columns: input.output(&bound.tables) };
             }
-            let (down, here): (Vec<_>, Vec<_>) = conditions.into_iter().partition(movable);
+            let (down, here): (Vec<_>, Vec<_>) = conditions.into_iter().partition(is_repeatable);
             let input = push(bound, *input, down, outer_to_inner);
             filter(input, here)
         }
         Logical::Project { input, items } => {
             let (down, here): (Vec<_>, Vec<_>) = conditions.into_iter().partition(|condition| {
                 let columns = columns_of(condition);
-                items.iter().all(|(id, expr)| !columns.contains(id) || (movable(expr) && cheap(expr)))
+                items.iter().all(|(id, expr)| !columns.contains(id) || (is_repeatable(expr) && cheap(expr)))
             });
             let down = down
                 .into_iter()

@@ -126,9 +126,20 @@ fn pull_up(bound: &Bound, tree: &mut Logical, outer: &[ColumnId], conditions: &m
             pull_up(bound, right, outer, conditions)?;
         }
         Logical::Project { input, items } => {
-            // A projected column may be used in a moved condition, but must not itself depend on the outer row,
-            // unless nobody uses it (the select list of EXISTS).
-            items.retain(|(_, expr)| !reads_outer(expr));
+            // What reads the outer row cannot be computed below the join: the conditions that use it compute it.
+            let (moved, kept): (Vec<_>, Vec<_>) = items.drain(..).partition(|(_, expr)| reads_outer(expr));
+            *items = kept;
+            for condition in conditions.iter_mut() {
+                let uses = |id: ColumnId| moved.iter().find(|(item, _)| *item == id).map(|(_, expr)| expr);
+                let mut repeatable = true;
+                condition.each_column(&mut |id| {
+                    repeatable &= uses(id).is_none_or(rewrite::is_repeatable);
+                });
+                if !repeatable {
+                    return None;
+                }
+                rewrite::substitute(condition, &|id| uses(id).cloned());
+            }
             pull_up(bound, input, outer, conditions)?;
         }
         _ => {

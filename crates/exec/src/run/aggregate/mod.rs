@@ -247,8 +247,13 @@ impl<'p> GroupBy<'p> {
             is_full = is_full || (key_count > 0 && self.bytes() > limit);
             ctx.check()?;
         }
-        // Without GROUP BY there is a row even over nothing; with ROLLUP only over something.
+        // Without GROUP BY there is a row even over nothing; so has WITH ROLLUP its last one.
         if key_count == 0 {
+            self.group_count = 1;
+        } else if self.rollup && self.group_count == 0 && self.aside.is_none() {
+            let hash = self.table.hash(&[0]);
+            keep_values(&mut self.key_values, (&self.keys, 0, 0));
+            self.table.plain.insert(hash, &[0]);
             self.group_count = 1;
         }
         self.settle(limit, ctx)
