@@ -325,10 +325,13 @@ impl Binder<'_> {
         let column = utf8(name.name.text);
         let mut is_aggregated = false;
         for (_, _, expr) in block.aliases.iter().filter(|(alias, ..)| names_equal(alias, &column)) {
-            expr.each_column(&mut |id| is_aggregated |= block.aggregates.iter().any(|(other, _)| *other == id));
+            expr.each_column(&mut |id| {
+                is_aggregated |= block.aggregates.iter().any(|(other, _)| *other == id)
+            });
         }
         if is_aggregated {
-            let text = format!("Reference '{}' not supported (reference to group function)", written_name(name));
+            let text =
+                format!("Reference '{}' not supported (reference to group function)", written_name(name));
             return Err(PlanError::new(1247, text));
         }
         Ok(())

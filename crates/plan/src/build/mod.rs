@@ -515,7 +515,8 @@ impl<'b> Builder<'b> {
             return None;
         }
         let (columns, cost) = (node.columns.clone(), node.cost);
-        let op = Op::Limit { input: Box::new(node), count: Some(Expr::int(1)), offset: None, counts_all: false };
+        let op =
+            Op::Limit { input: Box::new(node), count: Some(Expr::int(1)), offset: None, counts_all: false };
         Some(self.node(op, columns, 1.0, cost))
     }
 
