@@ -33,6 +33,10 @@ pub(crate) fn append_key(cell: Cell<'_>, data_type: &DataType, descending: bool,
                 append_large_decimal(value, out);
             }
         }
+        Cell::Bytes(bytes) if data_type.kind == TypeKind::Json => {
+            out.push(1);
+            types::json::sort_key(bytes, out);
+        }
         Cell::Bytes(bytes) => {
             out.push(1);
             data_type.collation.sort_key(bytes, out);
@@ -43,6 +47,17 @@ pub(crate) fn append_key(cell: Cell<'_>, data_type: &DataType, descending: bool,
             *byte = !*byte;
         }
     }
+}
+
+/// Appends the key of an integer that is compared with integers of the other signedness: equal numbers have equal keys.
+pub(crate) fn append_mixed_integer_key(cell: Cell<'_>, is_unsigned: bool, out: &mut Vec<u8>) {
+    let Cell::Int(value) = cell else {
+        out.push(0);
+        return;
+    };
+    // Negative numbers and those from 2^63 on have the same bits.
+    out.push(if value < 0 && !is_unsigned { 2 } else { 1 });
+    out.extend_from_slice(&value.to_be_bytes());
 }
 
 /// Keys of the largest and the smallest decimal of 65 digits with 30 of them behind the point: larger ones end there too.
@@ -60,6 +75,26 @@ fn append_large_decimal(value: &Decimal, out: &mut Vec<u8>) {
     let floor = value.floor();
     floor.write_key(65, 0, out);
     value.sub(&floor).unwrap_or(Decimal::ZERO).write_key(65, 30, out);
+}
+
+/// Appends a key that tells apart any two values that an expression could tell apart, those that compare as equal too.
+pub(crate) fn append_exact_key(cell: Cell<'_>, data_type: &DataType, out: &mut Vec<u8>) {
+    match cell {
+        Cell::Bytes(bytes) => {
+            out.push(1);
+            out.extend_from_slice(&(bytes.len() as u64).to_be_bytes());
+            out.extend_from_slice(bytes);
+        }
+        Cell::Double(value) => {
+            out.push(1);
+            out.extend_from_slice(&value.to_bits().to_be_bytes());
+        }
+        Cell::Decimal(value) => {
+            out.push(value.scale());
+            append_key(cell, data_type, false, out);
+        }
+        Cell::Null | Cell::Int(_) => append_key(cell, data_type, false, out),
+    }
 }
 
 /// Appends the key of row `row` of `columns`.
@@ -231,7 +266,10 @@ pub(crate) fn equal_parts(
         }
         match convert(cell, &equal.expr.data_type, stored, mode) {
             Converted::Exact(value) => write_value(codec, number, &value, zone, &mut key),
-            Converted::Null if equal.null_safe => codec.write_part(number, Cell::Null, zone, &mut key),
+            // A part that is never NULL has no key for it: no row matches.
+            Converted::Null if equal.null_safe && part.nullable => {
+                codec.write_part(number, Cell::Null, zone, &mut key);
+            }
             Converted::Unknown => return EqualParts::KnownTo(key),
             _ => return EqualParts::Nothing,
         }

@@ -9,6 +9,7 @@ use super::program::{Kernel, Node, RowCall};
 use crate::error::internal;
 use plan::expr::{CallOption, Expr, ExprKind};
 use plan::function::{FunctionId, Stability};
+use types::temporal::parse::DateMode;
 use types::{CollationId, Column, DataType, Physical, TypeKind, Value};
 
 /// Compiles the expressions of one program; hands out slots for state.
@@ -61,6 +62,27 @@ fn is_literal(expr: &Expr) -> bool {
     matches!(expr.kind, ExprKind::Literal(_) | ExprKind::Param(_))
 }
 
+fn is_column(expr: &Expr) -> bool {
+    matches!(expr.kind, ExprKind::Input(_) | ExprKind::Outer(_))
+}
+
+/// The same in the whole statement: literals, parameters and what is computed from them.
+fn is_fixed(expr: &Expr) -> bool {
+    expr.is_constant() && !expr.any(&mut |node| matches!(node.kind, ExprKind::Outer(_)))
+}
+
+/// The number may be a date; what is no literal may be anything.
+fn may_be_date(number: &Expr) -> bool {
+    let whole = match number.as_literal() {
+        Some(Value::Int(value)) => *value,
+        Some(Value::UInt(value)) => i64::try_from(*value).unwrap_or(i64::MAX),
+        Some(Value::Decimal(value)) => value.to_f64() as i64,
+        Some(Value::Double(value)) => *value as i64,
+        _ => return true,
+    };
+    types::temporal::parse::datetime_from_number(whole, DateMode::default()).is_ok()
+}
+
 /// The class two values are compared in, before anything is compiled.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum CompareClass {
@@ -101,18 +123,24 @@ fn compare_class(a: &Expr, b: &Expr) -> CompareClass {
     }
     let temporal = |t: &DataType| t.is_temporal();
     if temporal(x) && temporal(y) {
-        return if x.kind == K::Time && y.kind == K::Time {
-            CompareClass::Time
-        } else {
-            CompareClass::DateTime
+        // A constant beside a TIME column is converted to TIME.
+        let is_time = |t: &Expr, other: &Expr| {
+            t.data_type.kind == K::Time
+                && (other.data_type.kind == K::Time || is_column(t) && is_fixed(other))
         };
+        return if is_time(a, b) || is_time(b, a) { CompareClass::Time } else { CompareClass::DateTime };
     }
-    for (t, other, other_expr) in [(x, y, b), (y, x, a)] {
-        if temporal(t) && is_text(other) {
-            return if t.kind == K::Time { CompareClass::Time } else { CompareClass::DateTime };
+    for (t, t_expr, other, other_expr) in [(x, a, y, b), (y, b, x, a)] {
+        if t.kind == K::Time && is_text(other) {
+            // A constant beside a TIME column is a time; otherwise the time is a text.
+            let is_time = is_column(t_expr) && is_fixed(other_expr);
+            return if is_time { CompareClass::Time } else { CompareClass::Text(other.collation) };
         }
-        // A constant number beside a date is a date.
-        if t.has_date() && other.is_numeric() && is_literal(other_expr) {
+        if t.has_date() && (is_text(other) || other.kind == K::Year) {
+            return CompareClass::DateTime;
+        }
+        // A constant number beside a date is a date, if it can be one.
+        if t.has_date() && other.is_numeric() && is_literal(other_expr) && may_be_date(other_expr) {
             return CompareClass::DateTime;
         }
     }
@@ -256,7 +284,7 @@ impl Compiler {
     }
 
     fn side(&mut self, expr: &Expr, other: &Expr, class: CompareClass) -> SqlResult<Node> {
-        let constant = matches!(expr.kind, ExprKind::Literal(_));
+        let constant = is_fixed(expr);
         let other_name = if other.data_type.kind == TypeKind::Date { "DATE" } else { "DATETIME" };
         self.converted(
             expr,
@@ -266,6 +294,15 @@ impl Compiler {
                 CompareClass::Decimal => Target::Decimal,
                 CompareClass::Text(collation) => Target::Text(collation),
                 CompareClass::DateTime if constant => Target::ComparedDate(other_name),
+                CompareClass::DateTime
+                    if is_text(&expr.data_type) || expr.data_type.kind == TypeKind::Year =>
+                {
+                    Target::ComparedText(if other.data_type.kind == TypeKind::Date {
+                        "date"
+                    } else {
+                        "datetime"
+                    })
+                }
                 CompareClass::DateTime => Target::DateTime,
                 CompareClass::Time => Target::Time,
                 CompareClass::Json => Target::JsonValue,

@@ -28,6 +28,8 @@ pub(super) enum Target {
     Date,
     /// Packed fields of a constant that is compared with a temporal of this name: a bad text is error 1525.
     ComparedDate(&'static str),
+    /// Packed fields of a text that is compared with a date or datetime, as the name says: zero if it is none.
+    ComparedText(&'static str),
     /// Microseconds.
     Time,
     /// A document: a JSON value as it is, text as a JSON string, numbers as numbers.
@@ -44,9 +46,12 @@ pub(super) enum Target {
 impl Target {
     pub(super) fn physical(&self) -> Physical {
         match self {
-            Target::Int | Target::DateTime | Target::Date | Target::ComparedDate(_) | Target::Time => {
-                Physical::Int
-            }
+            Target::Int
+            | Target::DateTime
+            | Target::Date
+            | Target::ComparedDate(_)
+            | Target::ComparedText(_)
+            | Target::Time => Physical::Int,
             Target::Double => Physical::Double,
             Target::Decimal => Physical::Decimal,
             Target::Text(_) | Target::JsonValue | Target::JsonDocument { .. } => Physical::Bytes,
@@ -66,7 +71,9 @@ impl Target {
                         || from.is_binary_string()
                         || *to == CollationId::BINARY)
             }
-            Target::DateTime | Target::Date | Target::ComparedDate(_) => from.has_date(),
+            Target::DateTime | Target::Date | Target::ComparedDate(_) | Target::ComparedText(_) => {
+                from.has_date()
+            }
             Target::Time => from.kind == TypeKind::Time,
             Target::JsonValue | Target::JsonDocument { .. } => from.kind == TypeKind::Json,
             Target::Cast(to) => to == from,
@@ -228,7 +235,9 @@ fn to_int(
     Ok(match (cell, from.kind) {
         (Cell::Int(packed), TypeKind::Date) => DateTime::unpack(packed).date_number(),
         (Cell::Int(packed), TypeKind::DateTime | TypeKind::Timestamp) => {
-            DateTime::unpack(packed).round(0).unwrap_or(DateTime::ZERO).datetime_number()
+            // Past the last second of the year 9999 the fraction is cut.
+            let value = DateTime::unpack(packed);
+            value.round(0).unwrap_or(value.truncate(0)).datetime_number()
         }
         (Cell::Int(micros), TypeKind::Time) => {
             Time { micros: types::temporal::round_micros(micros, 0) }.number()
@@ -290,6 +299,11 @@ fn to_datetime(
     kind: &str,
     ctx: &mut EvalContext<'_>,
 ) -> SqlResult<Option<DateTime>> {
+    // ENUM and SET are read as texts.
+    if from.members.is_some() && matches!(cell, Cell::Int(_)) {
+        let text = text_of(cell, from);
+        return to_datetime(Cell::Bytes(&text), &DataType::varchar(0, from.collation), mode, kind, ctx);
+    }
     let of_number = |number: i64, micros: u32, ctx: &mut EvalContext<'_>| -> SqlResult<Option<DateTime>> {
         match parse::datetime_from_number(number, mode) {
             Ok((value, _)) => Ok(Some(DateTime { micros, ..value })),
@@ -361,6 +375,10 @@ fn to_datetime(
 }
 
 fn to_time(cell: Cell<'_>, from: &DataType, ctx: &mut EvalContext<'_>) -> SqlResult<Option<Time>> {
+    if from.members.is_some() && matches!(cell, Cell::Int(_)) {
+        let text = text_of(cell, from);
+        return to_time(Cell::Bytes(&text), &DataType::varchar(0, from.collation), ctx);
+    }
     let finish =
         |parsed: parse::ParsedTime, text: &[u8], ctx: &mut EvalContext<'_>| -> SqlResult<Option<Time>> {
             if parsed.truncated || parsed.out_of_range {
@@ -444,6 +462,17 @@ pub(super) fn cell(
             }
             let value = to_datetime(cell, from, mode, "datetime", ctx)?;
             push_packed(value, out);
+        }
+        Target::ComparedText(name) => {
+            let value = match cell {
+                Cell::Bytes(text) if parse::parse_datetime(text, ctx.settings.date_mode()).is_err() => {
+                    truncated(name, text, ctx)?;
+                    None
+                }
+                Cell::Int(0) if from.kind == TypeKind::Year => None,
+                _ => to_datetime(cell, from, query_dates(ctx), name, ctx)?,
+            };
+            push_packed(Some(value.unwrap_or(DateTime::ZERO)), out);
         }
         Target::DateTime | Target::Date => {
             let kind = if matches!(to, Target::Date) { "date" } else { "datetime" };
@@ -625,7 +654,12 @@ fn cast_year(cell: Cell<'_>, from: &DataType, ctx: &mut EvalContext<'_>, out: &m
         _ => {
             let number = to_int(cell, from, false, true, ctx)?;
             let text_zero = matches!(cell, Cell::Bytes(_)) && number == 0;
+            let is_none = |text: &[u8]| number::parse_integer_prefix(text).consumed == 0;
             match number {
+                _ if matches!(cell, Cell::Bytes(text) if from.is_string() && is_none(text)) => {
+                    out.push_null();
+                    return Ok(());
+                }
                 0 if text_zero => 2000,
                 0 | 1901..=2155 => number,
                 1..=69 => number + 2000,

@@ -11,7 +11,7 @@ use super::{Keep, Operator, Source};
 use crate::context::ExecContext;
 use crate::error::coded;
 use crate::expr::{Program, Scratch, SqlResult};
-use crate::key::append_row_key;
+use crate::key::append_exact_key;
 use crate::prepare::Programs;
 
 /// Answers of a correlated subquery that are remembered.
@@ -249,7 +249,9 @@ impl Operator for Apply<'_> {
             key.clear();
             let values: Vec<Column> =
                 self.outer.iter().map(|(slot, _)| ctx.eval.outer[*slot as usize].clone()).collect();
-            append_row_key(&values, &self.outer_types, 0, &mut key);
+            for (value, data_type) in values.iter().zip(&self.outer_types) {
+                append_exact_key(value.cell(0), data_type, &mut key);
+            }
             if let Some(answer) = self.cache.get(&key[..]) {
                 computed.push_cell(answer.cell(0));
                 continue;

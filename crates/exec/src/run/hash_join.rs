@@ -29,7 +29,7 @@ use super::spill::{SpillReader, SpillRows, SpillWriter, block_bytes};
 use super::{Kept, Operator, RowKeys, Source};
 use crate::context::ExecContext;
 use crate::expr::{Program, Scratch, SqlResult};
-use crate::key::append_key;
+use crate::key::{append_key, append_mixed_integer_key};
 use crate::prepare::Programs;
 
 /// Keys of a hash join.
@@ -40,6 +40,9 @@ struct Keys {
     types: Vec<DataType>,
     row_keys: RowKeys,
     null_safe: Vec<bool>,
+    /// Keys whose two sides are integers, one signed and one unsigned.
+    mixed: Vec<bool>,
+    any_mixed: bool,
 }
 
 impl Keys {
@@ -48,6 +51,7 @@ impl Keys {
         input: &Node,
         keys: impl Iterator<Item = &'e Expr>,
         null_safe: Vec<bool>,
+        mixed: Vec<bool>,
         programs: &mut Programs<'_>,
     ) -> SqlResult<Keys> {
         let exprs: Vec<Expr> = keys.cloned().collect();
@@ -56,8 +60,10 @@ impl Keys {
         let values = columns(exprs.iter().map(|expr| expr.data_type.physical()));
         let wholes = exprs.iter().map(|expr| plan.is_whole(input, expr)).collect::<Vec<_>>();
         let types: Vec<DataType> = exprs.into_iter().map(|expr| expr.data_type).collect();
-        let row_keys = RowKeys::new(types.iter().cloned().zip(wholes), plan)?;
-        Ok(Keys { program, scratch, values, types, row_keys, null_safe })
+        let mut row_keys = RowKeys::new(types.iter().cloned().zip(wholes), plan)?;
+        row_keys.set_mixed(&mixed);
+        let any_mixed = mixed.contains(&true);
+        Ok(Keys { program, scratch, values, types, row_keys, null_safe, mixed, any_mixed })
     }
 
     fn evaluate(&mut self, input: &Batch, ctx: &mut ExecContext<'_>) -> SqlResult<()> {
@@ -71,6 +77,9 @@ impl Keys {
         if self.row_keys.are_seeds() {
             return self.seed(row, ctx, out);
         }
+        if self.any_mixed {
+            return Ok(self.mixed_key(row, out));
+        }
         for ((column, data_type), null_safe) in self.values.iter().zip(&self.types).zip(&self.null_safe) {
             if column.is_null(row) && !null_safe {
                 return Ok(false);
@@ -78,6 +87,22 @@ impl Keys {
             append_key(column.cell(row), data_type, false, out);
         }
         Ok(true)
+    }
+
+    #[inline(never)]
+    fn mixed_key(&self, row: usize, out: &mut Vec<u8>) -> bool {
+        let columns = self.values.iter().zip(&self.types);
+        for ((column, data_type), (null_safe, mixed)) in columns.zip(self.null_safe.iter().zip(&self.mixed)) {
+            if column.is_null(row) && !null_safe {
+                return false;
+            }
+            if *mixed {
+                append_mixed_integer_key(column.cell(row), data_type.unsigned, out);
+            } else {
+                append_key(column.cell(row), data_type, false, out);
+            }
+        }
+        true
     }
 
     #[inline(never)]
@@ -89,6 +114,12 @@ impl Keys {
         self.row_keys.append(&[], &self.values, row, ctx, out)?;
         Ok(true)
     }
+}
+
+/// Integers of which one side is signed and the other unsigned.
+fn differ_in_sign(left: &Expr, right: &Expr) -> bool {
+    let (left, right) = (&left.data_type, &right.data_type);
+    left.is_integer() && right.is_integer() && left.unsigned != right.unsigned
 }
 
 const NONE: u32 = u32::MAX;
@@ -268,12 +299,13 @@ impl<'p> HashJoin<'p> {
     ) -> SqlResult<HashJoin<'p>> {
         let (left_shapes, right_shapes) = (left.shapes(), right.shapes());
         let null_safe: Vec<bool> = keys.iter().map(|(_, _, safe)| *safe).collect();
+        let mixed: Vec<bool> = keys.iter().map(|(left, right, _)| differ_in_sign(left, right)).collect();
         let (left_node, right_node) = (left, right);
         let (left, right) = (Source::new(plan, left, programs)?, Source::new(plan, right, programs)?);
         let left_exprs = keys.iter().map(|(left, _, _)| left);
-        let left_keys = Keys::new(plan, left_node, left_exprs, null_safe.clone(), programs)?;
+        let left_keys = Keys::new(plan, left_node, left_exprs, null_safe.clone(), mixed.clone(), programs)?;
         let right_exprs = keys.iter().map(|(_, right, _)| right);
-        let right_keys = Keys::new(plan, right_node, right_exprs, null_safe, programs)?;
+        let right_keys = Keys::new(plan, right_node, right_exprs, null_safe, mixed, programs)?;
         Ok(HashJoin {
             left,
             right,

@@ -21,7 +21,7 @@ use super::partition::KeyTable;
 use crate::context::ExecContext;
 use crate::error::internal;
 use crate::expr::SqlResult;
-use crate::key::append_key;
+use crate::key::{append_key, append_mixed_integer_key};
 use crate::output::{LargeTables, LargeValue};
 
 /// Bytes of a value's key that take part: those that the text in the row has nearly always (32 bytes, of which a character
@@ -218,6 +218,8 @@ pub(super) fn compare_wholes(
 struct KeyColumn {
     data_type: DataType,
     is_whole: bool,
+    /// Integers that are compared with integers of the other signedness.
+    is_mixed: bool,
 }
 
 /// Keys of rows with these columns.
@@ -237,11 +239,20 @@ impl RowKeys {
         columns: impl IntoIterator<Item = (DataType, bool)>,
         plan: &plan::physical::PhysicalPlan,
     ) -> SqlResult<RowKeys> {
-        let columns: Vec<KeyColumn> =
-            columns.into_iter().map(|(data_type, is_whole)| KeyColumn { data_type, is_whole }).collect();
+        let columns: Vec<KeyColumn> = columns
+            .into_iter()
+            .map(|(data_type, is_whole)| KeyColumn { data_type, is_whole, is_mixed: false })
+            .collect();
         let any_whole = columns.iter().any(|column| column.is_whole);
         let tables = if any_whole { LargeTables::of(plan)? } else { LargeTables::default() };
         Ok(RowKeys { columns, any_whole, tables })
+    }
+
+    /// Says which columns are integers that are compared with integers of the other signedness.
+    pub(super) fn set_mixed(&mut self, mixed: &[bool]) {
+        for (column, is_mixed) in self.columns.iter_mut().zip(mixed) {
+            column.is_mixed = *is_mixed;
+        }
     }
 
     /// Whether keys are seeds.
@@ -288,6 +299,10 @@ impl RowKeys {
         out.extend_from_slice(head);
         let mut open: Vec<usize> = Vec::new();
         for (number, (column, of)) in columns.iter().zip(&self.columns).enumerate() {
+            if of.is_mixed {
+                append_mixed_integer_key(column.cell(row), of.data_type.unsigned, out);
+                continue;
+            }
             let (true, Cell::Bytes(bytes)) = (of.is_whole, column.cell(row)) else {
                 append_key(column.cell(row), &of.data_type, false, out);
                 continue;

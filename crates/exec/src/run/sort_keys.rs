@@ -11,7 +11,7 @@ use plan::physical::{Node, PhysicalPlan};
 use table::Whole;
 use table::codec::row::LargeReference;
 use types::collation::Padding;
-use types::{Batch, Cell, Column, DataType};
+use types::{Batch, Cell, Column, DataType, TypeKind};
 
 use super::kept::columns;
 use crate::context::ExecContext;
@@ -116,6 +116,8 @@ impl SortKeys {
                 }
                 Whole::Apart(place) => place,
             };
+            // A document is compared as a whole.
+            let depth = if key.data_type.kind == TypeKind::Json { DEPTHS.len() - 1 } else { depth };
             let start = if depth == 0 {
                 place.prefix
             } else {

@@ -13,6 +13,9 @@ use crate::expr::{CallOption, Coercibility, Expr, ExprKind, JsonAnswer, Subquery
 use crate::function::{self, FunctionId};
 use crate::logical::{AggregateCall, SortKey};
 
+/// Bytes a value of BIT_AND, BIT_OR and BIT_XOR over byte strings may have.
+const BIT_AGGREGATE_BYTES_MAX: u32 = 511;
+
 impl<'a> Binder<'a> {
     /// Makes a call.
     pub(crate) fn call(&self, function: FunctionId, args: Vec<Expr>) -> PlanResult<Expr> {
@@ -453,12 +456,39 @@ impl<'a> Binder<'a> {
         for (when, then) in case.whens {
             let mut condition = self.expr(when)?;
             if let Some(operand) = &operand {
-                condition = self.call(FunctionId::Eq, vec![operand.clone(), condition])?;
+                condition = self.case_equal(operand.clone(), condition)?;
             }
             whens.push((condition, self.expr(then)?));
         }
         let otherwise = case.otherwise.as_ref().map(|otherwise| self.expr(otherwise)).transpose()?;
         function::case(whens, otherwise, &self.types)
+    }
+
+    /// `CASE operand WHEN value`: unlike `=`, it compares what is no number as text, documents and dates too.
+    fn case_equal(&mut self, operand: Expr, value: Expr) -> PlanResult<Expr> {
+        let is_textual = |expr: &Expr| !expr.data_type.is_numeric() && expr.data_type.kind != TypeKind::Null;
+        let is_document_or_date =
+            |expr: &Expr| expr.data_type.is_temporal() || expr.data_type.kind == TypeKind::Json;
+        if !is_textual(&operand)
+            || !is_textual(&value)
+            || !(is_document_or_date(&operand) || is_document_or_date(&value))
+        {
+            return self.call(FunctionId::Eq, vec![operand, value]);
+        }
+        let connection = self.types.connection_collation;
+        let mut sides = Vec::with_capacity(2);
+        for side in [operand, value] {
+            let collation = match side.data_type.kind {
+                TypeKind::Json => CollationId::UTF8MB4_BIN,
+                _ if side.data_type.is_temporal() => connection,
+                _ => {
+                    sides.push(side);
+                    continue;
+                }
+            };
+            sides.push(self.typed(FunctionId::Cast, side, DataType::varchar(u32::MAX, collation))?);
+        }
+        self.call(FunctionId::Eq, sides)
     }
 
     fn cast_type(&self, to: &CastType<'_>) -> PlanResult<DataType> {
@@ -487,7 +517,7 @@ impl<'a> Binder<'a> {
             CastType::Signed => DataType::BIGINT,
             CastType::Unsigned => DataType::BIGINT_UNSIGNED,
             CastType::Date => DataType::DATE,
-            CastType::Year => DataType::YEAR,
+            CastType::Year => DataType { zerofill: false, ..DataType::YEAR },
             CastType::Time(digits) => DataType::time(fraction(digits)?),
             CastType::DateTime(digits) => DataType::datetime(fraction(digits)?),
             CastType::Decimal { precision, scale } => {
@@ -669,6 +699,7 @@ impl<'a> Binder<'a> {
     /// The argument as the aggregate computes with it: sums of texts and times are sums of doubles.
     fn aggregate_arg(&self, function: AggregateFunc, arg: Expr) -> PlanResult<Expr> {
         let data_type = &arg.data_type;
+        let is_bytes = |data_type: &DataType| data_type.is_binary_string() && !data_type.is_hex_literal();
         match function {
             AggregateFunc::Sum
             | AggregateFunc::Avg
@@ -679,6 +710,23 @@ impl<'a> Binder<'a> {
                 if !data_type.is_numeric() && data_type.kind != TypeKind::Null =>
             {
                 self.typed(FunctionId::Cast, arg, DataType::DOUBLE)
+            }
+            // ENUM and SET are texts to MIN and MAX, ordered by their collation.
+            AggregateFunc::Min | AggregateFunc::Max if data_type.members.is_some() => {
+                let (data_type, _) = function::aggregate_type(function, std::slice::from_ref(&arg))?;
+                self.typed(FunctionId::Cast, arg, data_type)
+            }
+            AggregateFunc::BitAnd | AggregateFunc::BitOr | AggregateFunc::BitXor if is_bytes(data_type) => {
+                if data_type.length > BIT_AGGREGATE_BYTES_MAX {
+                    return Err(PlanError::new(
+                        3514,
+                        format!(
+                            "Aggregate bitwise functions cannot accept arguments longer than \
+                             {BIT_AGGREGATE_BYTES_MAX} bytes; consider using the SUBSTRING() function"
+                        ),
+                    ));
+                }
+                Ok(arg)
             }
             AggregateFunc::BitAnd | AggregateFunc::BitOr | AggregateFunc::BitXor
                 if !data_type.is_integer() =>

@@ -662,7 +662,11 @@ impl Builder<'_> {
                         && stored.kind != TypeKind::Timestamp
                 }
                 TypeKind::Time => {
-                    if !(other.kind == TypeKind::Time || (other.is_string() && value.is_constant())) {
+                    // A text of an outer row is compared as a text.
+                    let fixed = || {
+                        value.is_constant() && !value.any(&mut |node| matches!(node.kind, ExprKind::Outer(_)))
+                    };
+                    if !(other.kind == TypeKind::Time || (other.is_string() && fixed())) {
                         return None;
                     }
                     other.kind == TypeKind::Time && other.scale <= stored.scale

@@ -317,8 +317,10 @@ impl Builder<'_> {
                 (step, least) = (Step::Hash, cost);
             }
         }
+        // FORCE INDEX: a scan of the table only where no forced index finds rows.
+        let is_forced = self.bound.tables[table.0 as usize].force_index;
         if let Some(lookup) = &lookup
-            && left.rows * lookup.cost < least
+            && (is_forced || left.rows * lookup.cost < least)
         {
             step = Step::Lookup;
         }
@@ -466,7 +468,8 @@ fn hashes_alike(a: &Expr, b: &Expr) -> bool {
         (Physical::Int, Physical::Int) => {
             let integer = |data_type: &types::DataType| data_type.is_integer();
             let date = |data_type: &types::DataType| data_type.has_date();
-            (integer(a) && integer(b) && (a.unsigned == b.unsigned || a.length < 20 && b.length < 20))
+            // A hash join gives integers of different signedness keys that say the number.
+            (integer(a) && integer(b))
                 || (date(a) && date(b))
                 || (a.kind == types::TypeKind::Time && b.kind == types::TypeKind::Time)
                 || (a.members.is_some() && a == b)

@@ -121,7 +121,11 @@ pub fn aggregate_type(function: AggregateFunc, args: &[Expr]) -> PlanResult<(Dat
         A::CountStar | A::Count => (int(INT_WIDTH), false),
         A::BitAnd | A::BitOr | A::BitXor => {
             let argument = first();
-            if argument.is_binary_string() { (argument, false) } else { (uint(INT_WIDTH), false) }
+            if argument.is_binary_string() && !argument.is_hex_literal() {
+                (DataType::varchar(argument.length, CollationId::BINARY), false)
+            } else {
+                (uint(INT_WIDTH), false)
+            }
         }
         A::Sum => {
             let argument = first();
@@ -140,7 +144,7 @@ pub fn aggregate_type(function: AggregateFunc, args: &[Expr]) -> PlanResult<(Dat
         A::Min | A::Max => {
             let argument = first();
             let data_type = match argument.kind {
-                TypeKind::Enum | TypeKind::Set => string_type(argument.length, argument.collation),
+                TypeKind::Enum | TypeKind::Set => DataType::char(argument.length, argument.collation),
                 TypeKind::Null => DataType::varchar(0, CollationId::BINARY),
                 _ => argument,
             };
@@ -240,7 +244,7 @@ pub(super) fn infer(
         }
         F::BitOr | F::BitAnd | F::BitXor | F::ShiftLeft | F::ShiftRight | F::BitNot => {
             // Byte strings keep being byte strings, unless one side is a number or a hex literal.
-            let bytes = |arg: &Expr| arg.data_type.is_binary_string() && arg.as_literal().is_none();
+            let bytes = |arg: &Expr| arg.data_type.is_binary_string() && !arg.data_type.is_hex_literal();
             let operands =
                 if matches!(function, F::ShiftLeft | F::ShiftRight) { &args[..1] } else { &args[..] };
             if operands.iter().all(|arg| arg.data_type.is_binary_string()) && operands.iter().any(bytes) {
@@ -635,7 +639,8 @@ pub(super) fn infer(
         },
         F::FromUnixtime => {
             if args.len() == 2 {
-                let chars = literal_bytes(&args[1]).map_or(chars_of(args, 1) * 10, format_chars);
+                let chars =
+                    literal_bytes(&args[1]).map_or(chars_of(args, 1).saturating_mul(10), format_chars);
                 fresh(chars)
             } else {
                 let digits = if args[0].data_type.is_string() { 6 } else { fraction_digits(&args[0]) };

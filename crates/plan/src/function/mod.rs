@@ -27,7 +27,7 @@ mod table;
 use crate::error::{PlanError, PlanResult};
 use crate::expr::{CallOption, Expr, ExprKind};
 use syntax::ast::AggregateFunc;
-use types::{CollationId, DataType};
+use types::{CollationId, DataType, TypeKind};
 
 pub use infer::aggregate_type;
 pub use merge::common_type;
@@ -210,7 +210,8 @@ pub fn cast(expr: Expr, data_type: DataType) -> Expr {
         crate::expr::Coercibility::Numeric
     };
     // A text may be no date, JSON or number of the wanted form.
-    let nullable = expr.nullable || data_type.is_temporal() || data_type.is_string();
+    let nullable =
+        expr.nullable || data_type.is_temporal() || data_type.is_string() || data_type.kind == TypeKind::Year;
     Expr {
         kind: ExprKind::Call { function: FunctionId::Cast, args: vec![expr], option: CallOption::None },
         data_type,

@@ -458,6 +458,95 @@ pub(super) fn compare_views(a: View<'_>, b: View<'_>) -> Ordering {
     }
 }
 
+/// Appends a key of a document: keys compare as the documents do, and none is the beginning of another. Numbers are compared
+/// by their decimal digits, whatever their type.
+pub fn sort_key(document: &[u8], out: &mut Vec<u8>) {
+    view_key(View::new(document), out);
+}
+
+fn view_key(view: View<'_>, out: &mut Vec<u8>) {
+    let kind = view.kind();
+    out.push(kind.rank());
+    match kind {
+        Kind::Null => {}
+        Kind::False | Kind::True => out.push(u8::from(kind == Kind::True)),
+        Kind::Int | Kind::UInt | Kind::Double | Kind::Decimal => {
+            let mut text = Vec::new();
+            match view.exact() {
+                Some(value) => text.extend_from_slice(value.to_string().as_bytes()),
+                None => crate::number::write_double(view.number().unwrap_or(0.0), &mut text),
+            }
+            number_key(&text, out);
+        }
+        Kind::String => string_key(view.string(), out),
+        Kind::Opaque => {
+            let (kind, bytes) = view.opaque();
+            out.push(kind);
+            string_key(bytes, out);
+        }
+        Kind::Array => {
+            for element in view.elements() {
+                out.push(1);
+                view_key(element, out);
+            }
+            out.push(0);
+        }
+        Kind::Object => {
+            out.extend_from_slice(&(view.len() as u32).to_be_bytes());
+            for (name, value) in view.members() {
+                out.extend_from_slice(&(name.len() as u32).to_be_bytes());
+                out.extend_from_slice(name);
+                view_key(value, out);
+            }
+        }
+        Kind::Date | Kind::Time | Kind::DateTime => {
+            out.extend_from_slice(&(view.int() as u64 ^ 1 << 63).to_be_bytes());
+        }
+    }
+}
+
+/// A string's bytes, zeros marked, and an end that sorts before every byte.
+fn string_key(bytes: &[u8], out: &mut Vec<u8>) {
+    for &byte in bytes {
+        out.push(byte);
+        if byte == 0 {
+            out.push(1);
+        }
+    }
+    out.extend_from_slice(&[0, 0]);
+}
+
+/// A number as printed: sign, decimal exponent, digits without zeros around them.
+fn number_key(text: &[u8], out: &mut Vec<u8>) {
+    let (is_negative, text) = match text.split_first() {
+        Some((b'-', rest)) => (true, rest),
+        _ => (false, text),
+    };
+    let split = text.iter().position(|byte| matches!(byte, b'e' | b'E')).unwrap_or(text.len());
+    let exponent = text.get(split + 1..).unwrap_or_default();
+    let exponent: i32 = std::str::from_utf8(exponent).ok().and_then(|text| text.parse().ok()).unwrap_or(0);
+    let mantissa = &text[..split];
+    let whole = mantissa.iter().position(|&byte| byte == b'.').unwrap_or(mantissa.len());
+    let digits = || mantissa.iter().copied().filter(|&byte| byte != b'.');
+    let leading = digits().take_while(|&digit| digit == b'0').count();
+    let count = digits().count()
+        - digits().collect::<Vec<u8>>().iter().rev().take_while(|&&digit| digit == b'0').count();
+    if leading >= count {
+        out.push(1);
+        return;
+    }
+    out.push(if is_negative { 0 } else { 2 });
+    let from = out.len();
+    // The value is 0.DIGITS times ten to this.
+    let power = whole as i32 - leading as i32 + exponent;
+    out.extend_from_slice(&((power + i32::from(i16::MAX)) as u16).to_be_bytes());
+    out.extend(digits().take(count).skip(leading));
+    out.push(0);
+    if is_negative {
+        out[from..].iter_mut().for_each(|byte| *byte = !*byte);
+    }
+}
+
 /// The text of a document as CAST to CHAR of a scalar sees it: a string without quotes, all else as printed.
 #[must_use]
 pub fn scalar_text(document: &[u8]) -> Option<Vec<u8>> {

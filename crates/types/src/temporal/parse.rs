@@ -34,6 +34,8 @@ pub struct ParsedDateTime {
     pub value: DateTime,
     /// A time of day was written.
     pub has_time: bool,
+    /// Punctuation stood between its parts, and no blank: it may be a time of day rather than a date.
+    pub has_delimiters_only: bool,
     /// Something that does not belong followed.
     pub truncated: bool,
     /// `+hh:mm` was written behind it: minutes east of UTC.
@@ -136,6 +138,7 @@ pub fn parse_datetime(text: &[u8], mode: DateMode) -> Result<ParsedDateTime, Tem
     let mut year_digits = if compact && (run == 4 || run == 8 || run >= 14) { 4 } else { 2 };
     let mut micros = 0;
     let mut carry = false;
+    let (mut has_delimiter, mut has_blank) = (false, false);
     let mut two_digit_year = compact && year_digits == 2;
     while count < 6 && text.get(at).is_some_and(u8::is_ascii_digit) {
         let available = digit_run(&text[at..]);
@@ -180,6 +183,8 @@ pub fn parse_datetime(text: &[u8], mode: DateMode) -> Result<ParsedDateTime, Tem
             } else if !is_punctuation(byte) {
                 break;
             }
+            has_delimiter = true;
+            has_blank |= is_space(byte);
             next += 1;
         }
         if text.get(next).is_some_and(u8::is_ascii_digit) {
@@ -218,7 +223,8 @@ pub fn parse_datetime(text: &[u8], mode: DateMode) -> Result<ParsedDateTime, Tem
         micros,
     };
     mode.check(value)?;
-    Ok(ParsedDateTime { value, has_time: count > 3, truncated, offset_minutes, carry })
+    let has_delimiters_only = has_delimiter && !has_blank;
+    Ok(ParsedDateTime { value, has_time: count > 3, has_delimiters_only, truncated, offset_minutes, carry })
 }
 
 /// Reads a time, or the time of day of a whole date.
@@ -239,6 +245,7 @@ pub fn parse_time(text: &[u8]) -> Result<ParsedTime, TemporalError> {
         && !negative
         && let Ok(parsed) = parse_datetime(&text[start..], DateMode::default())
         && parsed.has_time
+        && !parsed.has_delimiters_only
         && (digit_run(&text[at..]) != 1 || text[at + 1] != b' ')
     {
         let value = parsed.value.time_part();
@@ -520,6 +527,9 @@ mod tests {
             ("10:11:12abc", "10:11:12.000000 cut"),
             ("abc", "Invalid"),
             ("23:59:59.9999999", "24:00:00.000000"),
+            ("17:00:00.000000", "17:00:00.000000"),
+            ("12:01:02.000000", "12:01:02.000000"),
+            ("20240131101112", "10:11:12.000000"),
         ] {
             assert_eq!(time(text), shown, "{text}");
         }

@@ -150,6 +150,8 @@ enum Kind {
     Extreme(Vec<Held>),
     First(Vec<Held>),
     Bits(Vec<u64>),
+    /// Bits of byte strings; nothing before the first.
+    ByteBits(Vec<Option<Vec<u8>>>),
     /// Welford: count, mean, sum of squared distances.
     Variance(Vec<(u64, f64, f64)>),
     Concat(Vec<Option<Parts>>),
@@ -200,6 +202,7 @@ impl State {
             },
             A::Min | A::Max => Kind::Extreme(Vec::new()),
             A::AnyValue => Kind::First(Vec::new()),
+            A::BitAnd | A::BitOr | A::BitXor if call.data_type.is_string() => Kind::ByteBits(Vec::new()),
             A::BitAnd | A::BitOr | A::BitXor => Kind::Bits(Vec::new()),
             A::StdPop | A::StdSamp | A::VarPop | A::VarSamp => Kind::Variance(Vec::new()),
             A::GroupConcat => Kind::Concat(Vec::new()),
@@ -224,6 +227,7 @@ impl State {
             Kind::Doubles(states) => states.capacity() * size_of::<(f64, u64)>(),
             Kind::Extreme(states) | Kind::First(states) => states.capacity() * size_of::<Held>(),
             Kind::Bits(states) => states.capacity() * size_of::<u64>(),
+            Kind::ByteBits(states) => states.capacity() * size_of::<Option<Vec<u8>>>(),
             Kind::Variance(states) => states.capacity() * size_of::<(u64, f64, f64)>(),
             Kind::Concat(states) => states.capacity() * size_of::<Option<Parts>>(),
             Kind::JsonArray(states) => states.capacity() * size_of::<Option<Items<Json>>>(),
@@ -242,6 +246,7 @@ impl State {
             Kind::Extreme(states) | Kind::First(states) => states.resize(groups, Held::Nothing),
             // BIT_AND over nothing has all bits.
             Kind::Bits(states) => states.resize(groups, 0),
+            Kind::ByteBits(states) => states.resize(groups, None),
             Kind::Variance(states) => states.resize(groups, (0, 0.0, 0.0)),
             Kind::Concat(states) => states.resize(groups, None),
             Kind::JsonArray(states) => states.resize(groups, None),
@@ -418,6 +423,29 @@ impl State {
                     _ => states[at] ^= value,
                 }
             }
+            Kind::ByteBits(states) => {
+                let Cell::Bytes(bytes) = args[0].cell(row) else { return Err(internal("bits of no bytes")) };
+                match &mut states[at] {
+                    None => {
+                        self.heap_bytes += bytes.len();
+                        states[at] = Some(bytes.to_vec());
+                    }
+                    Some(held) if held.len() != bytes.len() => {
+                        return Err(
+                            service::error::ER_INVALID_BITWISE_OPERANDS_SIZE.with(&[&"bit aggregate"])
+                        );
+                    }
+                    Some(held) => {
+                        for (held, byte) in held.iter_mut().zip(bytes) {
+                            match call.function {
+                                A::BitAnd => *held &= byte,
+                                A::BitOr => *held |= byte,
+                                _ => *held ^= byte,
+                            }
+                        }
+                    }
+                }
+            }
             Kind::Variance(states) => {
                 let value = number(&args[0], row, &call.args[0].data_type);
                 let (count, mean, squares) = &mut states[at];
@@ -510,6 +538,14 @@ impl State {
                 let bits = states[group];
                 out.push_int(if call.function == A::BitAnd { !bits } else { bits } as i64);
             }
+            Kind::ByteBits(states) => match &states[group] {
+                Some(bytes) => out.push_bytes(bytes),
+                // Over no rows: what changes nothing, as long as the longest value.
+                None => {
+                    let neutral = if call.function == A::BitAnd { 0xFF } else { 0 };
+                    out.push_bytes(&vec![neutral; call.data_type.length as usize]);
+                }
+            },
             Kind::Variance(states) => {
                 let (count, _, squares) = states[group];
                 let divisor = match call.function {
