@@ -337,3 +337,9 @@ pub fn giving(family: Family) -> &'static [&'static Form] {
     });
     BY_FAMILY.iter().find(|(known, _)| *known == family).map_or(&[], |(_, forms)| forms)
 }
+
+/// The form of this text.
+#[must_use]
+pub fn by_template(template: &str) -> Option<&'static Form> {
+    FORMS.iter().find(|form| form.template == template)
+}

@@ -10,14 +10,19 @@
 //! 2. What is generated has one right answer; see [`generate`].
 //! 3. A difference is reported unless `explained.txt` names its pattern with the reason.
 //!
+//! Without another server: [`alone`] compares a server with itself under other plans, and with a naive [`interpreter`].
+//!
 //! Read next: [`ast`], [`generate`], [`round`], [`minimise`].
 
+pub mod alone;
 pub mod ast;
 pub mod compare;
 pub mod explained;
 pub mod forms;
 pub mod generate;
+pub mod interpreter;
 pub mod minimise;
+pub mod plain;
 pub mod random;
 pub mod round;
 pub mod schema;

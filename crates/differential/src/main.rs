@@ -15,6 +15,7 @@ use differential::round::Pair;
 
 const USAGE: &str = "\
 usage: differential --left mysql://USER@HOST:PORT --right mysql://USER:PASSWORD@HOST:PORT
+       differential --alone mysql://USER@HOST:PORT   compare a server with itself under other plans, and with an interpreter
   --seed N          seed of the first round; each round has the next one (default 1)
   --statements N    how many statements in all (default 2000)
   --round N         statements in a round (default 200)
@@ -138,7 +139,49 @@ fn run(arguments: &Arguments) -> Result<bool, String> {
     Ok(counts.is_empty())
 }
 
+/// `--alone URL [--seed N] [--statements N] [--database NAME]`: queries, 25 a round.
+fn alone(words: &[String]) -> Result<bool, String> {
+    const QUERIES: usize = 25;
+    let value = |name: &str| words.iter().position(|word| word == name).and_then(|at| words.get(at + 1));
+    let number = |name: &str, otherwise: u64| match value(name) {
+        Some(text) => text.parse::<u64>().map_err(|_| format!("{text} is no number")),
+        None => Ok(otherwise),
+    };
+    let url = words.first().ok_or("--alone needs a server")?;
+    let mut options = Options::from_url(url).map_err(|error| format!("{url}: {error}"))?;
+    let database = value("--database").map_or("differential_alone", String::as_str);
+    let mut connection = client::Connection::connect(&options).map_err(|error| error.to_string())?;
+    for sql in [format!("DROP DATABASE IF EXISTS {database}"), format!("CREATE DATABASE {database}")] {
+        connection.run(sql.as_bytes()).map_err(|error| error.to_string())?;
+    }
+    options.database = Some(database.to_owned());
+    let first = number("--seed", 1)?;
+    let rounds = number("--statements", 1000)?.div_ceil(QUERIES as u64);
+    let (mut tally, mut count) = (differential::alone::Tally::default(), 0);
+    for seed in first..first + rounds {
+        let mut findings = Vec::new();
+        let round = differential::alone::run(&options, seed..seed + 1, QUERIES, &mut findings)
+            .map_err(|error| format!("round {seed}: {error}"))?;
+        tally.add(round);
+        count += findings.len();
+        findings.iter().for_each(|finding| println!("{finding}"));
+    }
+    println!("seeds {first} to {}: {tally:?}, {count} findings", first + rounds - 1);
+    Ok(count == 0)
+}
+
 fn main() -> ExitCode {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    if words.first().is_some_and(|word| word == "--alone") {
+        return match alone(&words[1..]) {
+            Ok(true) => ExitCode::SUCCESS,
+            Ok(false) => ExitCode::from(1),
+            Err(error) => {
+                eprintln!("{error}\n{USAGE}");
+                ExitCode::from(2)
+            }
+        };
+    }
     let arguments = match arguments() {
         Ok(arguments) => arguments,
         Err(error) => {

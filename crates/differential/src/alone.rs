@@ -1,0 +1,481 @@
+//! Checks of one server without another one to compare with.
+//!
+//! Each query of [`Plain`] is answered several times, and all answers must be the same rows:
+//!
+//! | check | what is compared |
+//! | --- | --- |
+//! | `interpreter` | the rows that the naive [`Interpreter`] computes |
+//! | a name of [`SETTINGS`] | the rows under session settings that force other operators, or make them spill |
+//! | `no indexes`, `one index`, `straight` | the rows with index hints on every table, or with the join order as written |
+//! | `prepared` | the rows of the statement prepared, its literals parameters |
+//! | `partition` | without its WHERE: the rows for which it is true, false and unknown, put together |
+//! | `no optimisation` | COUNT(*) WHERE p, against the sum of `p IS TRUE` over all rows |
+
+use std::fmt;
+use std::time::Duration;
+
+use client::{Connection, Error, Options};
+
+use crate::ast::{Body, Expr, Item, Query, Select, Source, Statement};
+use crate::forms;
+use crate::interpreter::Interpreter;
+use crate::plain::Plain;
+use crate::schema::Table;
+use crate::value::Value;
+
+/// Session settings that force other plans, with their names.
+pub const SETTINGS: [(&str, &str); 5] = [
+    ("no semijoin", "SET optimizer_switch = 'semijoin=off'"),
+    ("no hash join", "SET optimizer_switch = 'block_nested_loop=off'"),
+    ("no pushdown", "SET optimizer_switch = 'derived_condition_pushdown=off,semijoin=off'"),
+    (
+        "pairs of rows",
+        "SET optimizer_switch = 'derived_condition_pushdown=off,semijoin=off,block_nested_loop=off'",
+    ),
+    (
+        "spill",
+        "SET sort_buffer_size = 32768, join_buffer_size = 128, tmp_table_size = 1024, max_heap_table_size = 16384",
+    ),
+];
+const RESET: &str = "SET optimizer_switch = DEFAULT, sort_buffer_size = DEFAULT, join_buffer_size = DEFAULT, \
+                     tmp_table_size = DEFAULT, max_heap_table_size = DEFAULT";
+
+/// Errors that depend on which rows an expression is computed for, which a plan may choose: out of range,
+/// division by zero, a subquery of more than one row.
+const ERRORS_OF_ROWS: [u16; 3] = [1690, 1365, 1242];
+
+/// How long an answer may take.
+const ANSWER_TIME_MAX: Duration = Duration::from_secs(20);
+/// Candidates that one finding is cut down by.
+const MINIMISE_STATEMENTS_MAX: u32 = 1500;
+
+type Row = Vec<Option<String>>;
+
+/// Two answers of a query that should be the same.
+#[derive(Debug)]
+pub struct Finding {
+    /// The seed of the round.
+    pub seed: u64,
+    /// Which check.
+    pub check: String,
+    /// The tables.
+    pub tables: Vec<Table>,
+    /// The query.
+    pub query: Query,
+    /// The statements whose answers should be the same, if they are more than the query.
+    pub sql: String,
+    /// What was expected and what came.
+    pub what: String,
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(out, "-- seed {}, check `{}`: {}", self.seed, self.check, self.what)?;
+        setup(&self.tables).iter().try_for_each(|sql| writeln!(out, "{sql};"))?;
+        writeln!(out, "{};", self.sql)
+    }
+}
+
+fn setup(tables: &[Table]) -> Vec<String> {
+    let mut all = Vec::new();
+    for table in tables {
+        all.push(format!("DROP TABLE IF EXISTS {}", table.name));
+        all.push(table.create_sql());
+        all.extend(table.insert_sql());
+    }
+    all
+}
+
+/// What was compared.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Tally {
+    /// Statements sent.
+    pub statements: u64,
+    /// Queries that the interpreter answered, too.
+    pub interpreted: u64,
+    /// Queries that ended with an error in every plan.
+    pub failed: u64,
+    /// Rows of the queries as they were written.
+    pub rows: u64,
+}
+
+impl Tally {
+    /// Adds those of another round.
+    pub fn add(&mut self, other: Tally) {
+        self.statements += other.statements;
+        self.interpreted += other.interpreted;
+        self.failed += other.failed;
+        self.rows += other.rows;
+    }
+}
+
+/// Runs the rounds of these seeds, of so many queries each, in the connection's database. At most one finding a query is kept, made
+/// smaller as far as it stays one.
+///
+/// # Errors
+/// The connection's; the server's own errors are answers.
+pub fn run(
+    options: &Options,
+    seeds: std::ops::Range<u64>,
+    queries: usize,
+    findings: &mut Vec<Finding>,
+) -> Result<Tally, Error> {
+    let options = Options { read_timeout: Some(ANSWER_TIME_MAX), ..options.clone() };
+    let connection = Connection::connect(&options)?;
+    let mut checker = Checker { options, connection, tables: Vec::new(), tally: Tally::default() };
+    for seed in seeds {
+        let mut plain = Plain::new(seed);
+        checker.load(plain.tables().to_vec())?;
+        for _ in 0..queries {
+            let query = plain.query();
+            let failed = checker.check(&query, None);
+            if failed.is_err() {
+                // The answer does not come: so say, and go on with another connection.
+                checker.connection = Connection::connect(&checker.options)?;
+                let sql = Statement::Query(query.clone()).sql();
+                let (check, what) = ("answer".to_owned(), format!("{}", failed.err().expect("it is one")));
+                findings.push(Finding { seed, check, tables: plain.tables().to_vec(), query, sql, what });
+                continue;
+            }
+            if let Some(found) = failed?.into_iter().next() {
+                let tables = plain.tables().to_vec();
+                let finding =
+                    Finding { seed, check: found.check, tables, query, sql: found.sql, what: found.what };
+                findings.push(checker.minimise(finding)?);
+                checker.load(plain.tables().to_vec())?;
+            }
+        }
+    }
+    Ok(checker.tally)
+}
+
+/// One check that failed.
+struct Failed {
+    check: String,
+    sql: String,
+    what: String,
+}
+
+struct Checker {
+    options: Options,
+    connection: Connection,
+    tables: Vec<Table>,
+    tally: Tally,
+}
+
+impl Checker {
+    fn load(&mut self, tables: Vec<Table>) -> Result<(), Error> {
+        for sql in setup(&tables) {
+            self.connection.run(sql.as_bytes())?;
+        }
+        self.tables = tables;
+        Ok(())
+    }
+
+    /// All checks of a query that fail, or only this one.
+    fn check(&mut self, query: &Query, only: Option<&str>) -> Result<Vec<Failed>, Error> {
+        let mut failed = Vec::new();
+        let is_wanted = |name: &str| only.is_none_or(|only| only == name);
+        let sql = Statement::Query(query.clone()).sql();
+        let written = self.rows(&sql)?;
+        match &written {
+            Ok(rows) => self.tally.rows += rows.len() as u64,
+            Err(_) => self.tally.failed += 1,
+        }
+        let is_ordered = query.order.len() == width(query) && !query.order.is_empty();
+        let mut compare = |check: &str, sql: &str, expected: &Answer, found: &Answer| {
+            if let Some(what) = difference(expected, found, is_ordered && check != "partition") {
+                failed.push(Failed { check: check.to_owned(), sql: sql.to_owned(), what });
+            }
+        };
+        if is_wanted("interpreter")
+            && written.is_ok()
+            && let Ok(expected) = Interpreter::new(&self.tables).run(query)
+        {
+            self.tally.interpreted += 1;
+            let row = |row: &Vec<_>| row.iter().map(crate::interpreter::Datum::shown).collect::<Row>();
+            let expected: Vec<Row> = expected.rows.iter().map(row).collect();
+            compare("interpreter", &sql, &Ok(expected), &written);
+        }
+        for (name, set) in SETTINGS.into_iter().filter(|(name, _)| is_wanted(name)) {
+            self.connection.run(set.as_bytes())?;
+            let other = self.rows(&sql)?;
+            self.connection.run(RESET.as_bytes())?;
+            compare(name, &format!("{set};\n{sql}"), &written, &other);
+        }
+        for (name, other) in hinted(query, &self.tables).into_iter().filter(|(name, _)| is_wanted(name)) {
+            let hinted = Statement::Query(other).sql();
+            let other = self.rows(&hinted)?;
+            compare(name, &format!("{sql};\n{hinted}"), &written, &other);
+        }
+        if is_wanted("prepared") {
+            let other = self.prepared_rows(query)?;
+            compare("prepared", &sql, &written, &other);
+        }
+        if is_wanted("partition")
+            && let Some((sql, whole, parts)) = self.partition(query)?
+        {
+            compare("partition", &sql, &whole, &parts);
+        }
+        if is_wanted("no optimisation")
+            && let Some((sql, counted, summed)) = self.no_optimisation(query)?
+        {
+            compare("no optimisation", &sql, &counted, &summed);
+        }
+        Ok(failed)
+    }
+
+    /// The rows of a SELECT without WHERE are those for which it is true, false and unknown.
+    fn partition(&mut self, query: &Query) -> Result<Option<(String, Answer, Answer)>, Error> {
+        let Some((select, filter)) = plain_select(query) else { return Ok(None) };
+        let whole = Select { filter: None, ..select.clone() };
+        let part = |template: &str| {
+            let filter = Expr::Call { form: form(template), arguments: vec![filter.clone()] };
+            Select { filter: Some(filter), ..select.clone() }
+        };
+        let parts = [select.clone(), part("(NOT {})"), part("({} IS NULL)")];
+        let mut texts = vec![Statement::Query(within(query, whole)).sql()];
+        let whole = self.rows(&texts[0])?;
+        let mut together = Vec::new();
+        for part in parts {
+            let sql = Statement::Query(within(query, part)).sql();
+            let answer = self.rows(&sql)?;
+            texts.push(sql);
+            match answer {
+                Ok(rows) => together.extend(rows),
+                Err(error) => return Ok(Some((texts.join(";\n"), whole, Err(error)))),
+            }
+        }
+        let together = if select.is_distinct { distinct(together) } else { together };
+        Ok(Some((texts.join(";\n"), whole, Ok(together))))
+    }
+
+    /// The optimizer works on conditions in WHERE, not in a select list.
+    fn no_optimisation(&mut self, query: &Query) -> Result<Option<(String, Answer, Answer)>, Error> {
+        let Some((select, filter)) = plain_select(query) else { return Ok(None) };
+        let aggregate = |function, arguments| Expr::Aggregate {
+            function,
+            is_distinct: false,
+            arguments,
+            order: Vec::new(),
+        };
+        let item = |expr| vec![Item { expr, alias: None }];
+        let count =
+            Select { items: item(aggregate("COUNT", Vec::new())), is_distinct: false, ..select.clone() };
+        let is_true = Expr::Call { form: form("({} IS TRUE)"), arguments: vec![filter.clone()] };
+        let sum = aggregate("SUM", vec![is_true]);
+        let sum =
+            Expr::Call { form: form("IFNULL({}, {})"), arguments: vec![sum, Expr::literal(Value::Int(0))] };
+        let sum = Select { items: item(sum), filter: None, is_distinct: false, ..select.clone() };
+        let sql = Statement::Query(within(query, count)).sql();
+        let counted = self.rows(&sql)?;
+        let other = Statement::Query(within(query, sum)).sql();
+        let summed = self.rows(&other)?;
+        Ok(Some((format!("{sql};\n{other}"), counted, summed)))
+    }
+
+    /// Cuts the query, then the rows and indexes, as long as the check fails.
+    fn minimise(&mut self, mut finding: Finding) -> Result<Finding, Error> {
+        let mut left = MINIMISE_STATEMENTS_MAX;
+        loop {
+            let mut candidates = Vec::new();
+            crate::walk::smaller_query(&finding.query, &mut |query| candidates.push(query));
+            let mut is_smaller = false;
+            for query in candidates {
+                left = left.saturating_sub(1);
+                if left == 0 {
+                    return Ok(finding);
+                }
+                let Ok(failed) = self.check(&query, Some(&finding.check)) else {
+                    self.connection = Connection::connect(&self.options)?;
+                    continue;
+                };
+                if let Some(failed) = failed.into_iter().next() {
+                    (finding.query, finding.sql, finding.what) = (query, failed.sql, failed.what);
+                    is_smaller = true;
+                    break;
+                }
+            }
+            if !is_smaller {
+                break;
+            }
+        }
+        for at in (0..finding.tables.len()).rev() {
+            let cuts = finding.tables[at].rows.len() + finding.tables[at].indexes.len();
+            for cut in (0..cuts).rev() {
+                left = left.saturating_sub(1);
+                let mut tables = finding.tables.clone();
+                match cut.checked_sub(tables[at].indexes.len()) {
+                    Some(row) => drop(tables[at].rows.remove(row)),
+                    None => drop(tables[at].indexes.remove(cut)),
+                }
+                self.load(tables.clone())?;
+                if left > 0
+                    && let Some(failed) = self.check(&finding.query, Some(&finding.check))?.into_iter().next()
+                {
+                    (finding.tables, finding.sql, finding.what) = (tables, failed.sql, failed.what);
+                }
+            }
+        }
+        let text = finding.sql.clone();
+        finding.tables.retain(|table| text.contains(&format!("{} ", table.name)));
+        Ok(finding)
+    }
+
+    fn rows(&mut self, sql: &str) -> Result<Answer, Error> {
+        self.tally.statements += 1;
+        read(self.connection.query(sql.as_bytes()))
+    }
+
+    fn prepared_rows(&mut self, query: &Query) -> Result<Answer, Error> {
+        self.tally.statements += 1;
+        let (sql, values) = Statement::Query(query.clone()).prepared_sql();
+        let mut statement = match self.connection.prepare(sql.as_bytes()) {
+            Ok(statement) => statement,
+            Err(Error::Server(error)) => return Ok(Err((error.number, error.message.clone()))),
+            Err(error) => return Err(error),
+        };
+        let parameters: Vec<_> = values.iter().map(Value::parameter).collect();
+        let answer = read(self.connection.execute(&mut statement, &parameters))?;
+        self.connection.close(statement)?;
+        Ok(answer)
+    }
+}
+
+/// The same query with hints, by the names of the checks.
+fn hinted(query: &Query, tables: &[Table]) -> Vec<(&'static str, Query)> {
+    let names = |name: &str| {
+        tables.iter().find(|table| table.name == name).map(index_names).filter(|names| !names.is_empty())
+    };
+    let mut none = query.clone();
+    hint_tables(&mut none, &mut |name| {
+        names(name).map(|names| format!("IGNORE INDEX ({})", names.join(", ")))
+    });
+    let mut one = query.clone();
+    hint_tables(&mut one, &mut |name| {
+        names(name).map(|names| format!("FORCE INDEX ({})", names[names.len() - 1]))
+    });
+    let mut straight = query.clone();
+    if let Body::Select(select) = &mut straight.body {
+        select.modifiers.push("STRAIGHT_JOIN".to_owned());
+    }
+    vec![("no indexes", none), ("one index", one), ("straight", straight)]
+}
+
+/// What is different, if anything is.
+fn difference(expected: &Answer, found: &Answer, is_ordered: bool) -> Option<String> {
+    match (expected, found) {
+        (Ok(expected), Ok(found)) => {
+            let (mut expected, mut found) = (expected.clone(), found.clone());
+            if !is_ordered {
+                expected.sort();
+                found.sort();
+            }
+            (expected != found).then(|| format!("expected {}, found {}", shown(&expected), shown(&found)))
+        }
+        (Err(expected), Err(found)) if expected.0 == found.0 => None,
+        (Err(error), _) | (_, Err(error)) if ERRORS_OF_ROWS.contains(&error.0) => None,
+        (Err(error), _) => Some(format!("expected error {} {}", error.0, error.1)),
+        (_, Err(error)) => Some(format!("found error {} {}", error.0, error.1)),
+    }
+}
+
+/// Rows, or the number and text of an error.
+type Answer = Result<Vec<Row>, (u16, String)>;
+
+fn read(answer: Result<client::Answer<'_>, Error>) -> Result<Answer, Error> {
+    let mut rows = Vec::new();
+    let all = || -> Result<(), Error> {
+        let mut answer = answer?;
+        while answer.next_result()? {
+            let columns = answer.columns().clone();
+            while let Some(row) = answer.next_row()? {
+                let cell = |(at, cell): (usize, client::Cell<'_>)| {
+                    let mut text = Vec::new();
+                    cell.write_text(&columns.get(at), &mut text)
+                        .then(|| String::from_utf8_lossy(&text).into_owned())
+                };
+                rows.push(row.cells().enumerate().map(cell).collect());
+            }
+        }
+        Ok(())
+    };
+    match all() {
+        Ok(()) => Ok(Ok(rows)),
+        Err(Error::Server(error)) => Ok(Err((error.number, error.message.clone()))),
+        Err(error) => Err(error),
+    }
+}
+
+fn shown(rows: &[Row]) -> String {
+    let cell = |cell: &Option<String>| cell.clone().unwrap_or_else(|| "NULL".to_owned());
+    let row = |row: &Row| format!("({})", row.iter().map(cell).collect::<Vec<_>>().join(", "));
+    let first = rows.iter().take(20).map(row).collect::<Vec<_>>().join(" ");
+    format!("{} rows {first}", rows.len())
+}
+
+fn distinct(mut rows: Vec<Row>) -> Vec<Row> {
+    rows.sort();
+    rows.dedup();
+    rows
+}
+
+fn form(template: &str) -> &'static forms::Form {
+    forms::by_template(template).expect("a form of the table")
+}
+
+fn width(query: &Query) -> usize {
+    match &query.body {
+        Body::Select(select) => select.items.len(),
+        Body::Set { left, .. } => width(left),
+    }
+}
+
+/// A SELECT with a WHERE whose rows do not depend on each other, and the WHERE.
+fn plain_select(query: &Query) -> Option<(&Select, &Expr)> {
+    let select = query.select()?;
+    let is_plain = query.limit.is_none() && select.group.is_empty() && select.having.is_none();
+    let has_aggregate = select.items.iter().any(|item| crate::interpreter::has_aggregate(&item.expr));
+    let filter = select.filter.as_ref()?;
+    (is_plain && !has_aggregate).then_some((select, filter))
+}
+
+/// The query with another SELECT, in no order.
+fn within(query: &Query, select: Select) -> Query {
+    Query { body: Body::Select(Box::new(select)), order: Vec::new(), order_checked: 0, ..query.clone() }
+}
+
+fn index_names(table: &Table) -> Vec<String> {
+    let name = |index: &crate::schema::Index| match index.kind {
+        crate::schema::IndexKind::Primary => "PRIMARY".to_owned(),
+        _ => index.name.clone(),
+    };
+    table.indexes.iter().map(name).collect()
+}
+
+/// Gives each table of the FROM clauses the hint that `hint` has for its name.
+fn hint_tables(query: &mut Query, hint: &mut dyn FnMut(&str) -> Option<String>) {
+    query.with.iter_mut().for_each(|cte| hint_tables(&mut cte.query, hint));
+    match &mut query.body {
+        Body::Select(select) => {
+            if let Some(from) = &mut select.from {
+                hint_source(from, hint);
+            }
+        }
+        Body::Set { left, right, .. } => {
+            hint_tables(left, hint);
+            hint_tables(right, hint);
+        }
+    }
+}
+
+fn hint_source(source: &mut Source, hint: &mut dyn FnMut(&str) -> Option<String>) {
+    match source {
+        Source::Table { name, hint: own, .. } => *own = hint(name),
+        Source::Derived { query, .. } => hint_tables(query, hint),
+        Source::Join { left, right, .. } => {
+            hint_source(left, hint);
+            hint_source(right, hint);
+        }
+    }
+}
