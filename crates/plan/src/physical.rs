@@ -500,8 +500,21 @@ pub struct Aggregate {
 pub struct Assign {
     /// Ordinal of the column.
     pub column: usize,
-    /// Over the operator's row; `None`: the column's default.
+    /// Over the operator's row; `None`: the column's default, or the row query.
     pub value: Option<Expr>,
+    /// One of [`InsertPlan::row_queries`].
+    pub query: Option<u32>,
+}
+
+/// A value that an INSERT computes with subqueries for one row.
+#[derive(Clone, Debug)]
+pub struct RowQuery {
+    /// One row of one column.
+    pub node: Node,
+    /// Slots for values of the row, and their positions in the row's batch (as for the expressions beside it).
+    pub slots: Vec<(u32, u32)>,
+    /// It reads nothing of the row and has the same value for all rows.
+    pub is_constant: bool,
 }
 
 /// INSERT and REPLACE.
@@ -522,6 +535,8 @@ pub struct InsertPlan {
     /// ON DUPLICATE KEY UPDATE; expressions read the old row (all columns by ordinal) followed by the new row and,
     /// after `2 * columns`, the columns of the SELECT.
     pub on_duplicate: Vec<Assign>,
+    /// Values that need subqueries.
+    pub row_queries: Vec<RowQuery>,
 }
 
 /// Where inserted rows come from.

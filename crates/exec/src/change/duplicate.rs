@@ -22,10 +22,19 @@ use crate::expr::SqlResult;
 /// ON DUPLICATE KEY UPDATE, compiled. Expressions read the old row, the new row, the row of the query.
 #[derive(Debug)]
 pub(super) struct Compiled {
-    /// Column and value; no program: DEFAULT.
-    assignments: Vec<(usize, Option<Computed>)>,
+    /// Column and value.
+    assignments: Vec<(usize, Value)>,
     /// The columns assigned, each once.
     assigned: Vec<usize>,
+}
+
+/// What a column gets.
+#[derive(Debug)]
+enum Value {
+    Default,
+    Computed(Computed),
+    /// See [`InsertPlan::row_queries`].
+    Query(u32),
 }
 
 /// Its execution.
@@ -47,11 +56,12 @@ impl Compiled {
         }
         let mut compiled = Compiled { assignments: Vec::new(), assigned: Vec::new() };
         for assign in &insert.on_duplicate {
-            let program = match &assign.value {
-                Some(value) => Some(Computed::new(assign.column, value)?),
-                None => None,
+            let value = match (&assign.value, assign.query) {
+                (Some(value), _) => Value::Computed(Computed::new(assign.column, value)?),
+                (None, Some(query)) => Value::Query(query),
+                (None, None) => Value::Default,
             };
-            compiled.assignments.push((assign.column, program));
+            compiled.assignments.push((assign.column, value));
             if !compiled.assigned.contains(&assign.column) {
                 compiled.assigned.push(assign.column);
             }
@@ -66,7 +76,10 @@ impl Compiled {
             programs: self
                 .assignments
                 .iter()
-                .map(|(_, program)| program.as_ref().map(rules::Running::new))
+                .map(|(_, value)| match value {
+                    Value::Computed(computed) => Some(rules::Running::new(computed)),
+                    Value::Query(_) | Value::Default => None,
+                })
                 .collect(),
             input: Batch::new(shapes().chain(shapes())),
             old: Batch::new(shapes()),
@@ -194,7 +207,12 @@ impl Insert<'_, '_> {
         for ((ordinal, computed), program) in compiled.assignments.iter().zip(programs) {
             let target = Target { definition, ordinal: *ordinal, row: self.row_number, null_allowed: false };
             match (computed, program) {
-                (Some(computed), Some(program)) => {
+                (Value::Query(query), _) => {
+                    let (value, data_type) = self.queries.eval(*query, input, ctx)?;
+                    let out = &mut input.columns[*ordinal];
+                    self.storing.put(target, value, data_type, out, ctx.eval.warnings)?;
+                }
+                (Value::Computed(computed), Some(program)) => {
                     let value = program.eval(computed, input, &mut ctx.eval)?;
                     let out = &mut input.columns[*ordinal];
                     self.storing.put(target, value, &computed.data_type, out, ctx.eval.warnings)?;

@@ -13,6 +13,7 @@ use types::{Batch, Cell, Column, DataType, ValueRef};
 
 use super::foreign_key::{self, Writer, violated};
 use super::numbers::{Number, Numbers};
+use super::row_query::RowQueries;
 use super::rules::{self, Computed, Rules, Running, RunningRules};
 use super::values::{Storing, Target};
 use super::{Changed, check_violated, duplicate, recycle, write};
@@ -75,6 +76,8 @@ impl Compiled {
             }
             InsertSource::Query(node) => drop(Source::new(plan, node, programs)?),
         }
+        drop(RowQueries::new(plan, insert, programs)?);
+        cells_read_row |= insert.row_queries.iter().any(|query| !query.slots.is_empty());
         let foreign_keys = foreign_key::Compiled::new(plan);
         let width = definition.columns.len();
         let unwritten: Vec<usize> = (0..width).filter(|at| !insert.columns.contains(at)).collect();
@@ -84,6 +87,7 @@ impl Compiled {
             unwritten.iter().copied().filter(|&at| rules.defaults[at].is_some()).collect();
         Ok(Compiled {
             passes_texts: !cells_read_row
+                && insert.row_queries.is_empty()
                 && !insert.replace
                 && insert.on_duplicate.is_empty()
                 && !foreign_keys.any()
@@ -164,6 +168,7 @@ pub(super) struct Insert<'p, 's> {
     number_is_key: bool,
     pub(super) numbers: Option<Numbers>,
     pub(super) on_duplicate: Option<duplicate::Running>,
+    pub(super) queries: RowQueries<'p>,
     /// Number of the row, from 1.
     pub(super) row_number: u64,
     pub(super) counts: Counts,
@@ -217,6 +222,10 @@ pub(super) fn run(
     let shapes = || definition.columns.iter().map(|column| column.data_type.physical());
     let mut row = Batch::new(shapes());
     row.row_count = 1;
+    let source = match &insert.rows {
+        InsertSource::Query(node) => Some(Source::new(plan, node, programs)?),
+        InsertSource::Values { .. } => None,
+    };
     let mut insertion = Insert {
         plan: insert,
         compiled,
@@ -233,15 +242,16 @@ pub(super) fn run(
         writer,
         numbers: compiled.numbered.map(|ordinal| Numbers::new(ordinal, &ctx.change)),
         on_duplicate: compiled.on_duplicate.as_ref().map(|compiled| compiled.running(&table)),
+        queries: RowQueries::new(plan, insert, programs)?,
         row_number: 0,
         counts: Counts::default(),
         table,
     };
     insertion.fill_unwritten(ctx)?;
-    match &insert.rows {
-        InsertSource::Values { row_count, cells } => insertion.insert_values(*row_count, cells, ctx)?,
-        InsertSource::Query(node) => {
-            let source = Source::new(plan, node, programs)?;
+    match (&insert.rows, source) {
+        (InsertSource::Values { row_count, cells }, _) => insertion.insert_values(*row_count, cells, ctx)?,
+        (InsertSource::Query(_), None) => return Err(internal("an INSERT without its query")),
+        (InsertSource::Query(node), Some(source)) => {
             let given = Given::new(plan, node)?;
             insertion.insert_query(source, &given, ctx)?;
         }
@@ -253,12 +263,12 @@ impl<'p> Insert<'p, '_> {
     fn changed(&self, has_info: bool, found_rows: bool) -> Changed {
         let counts = &self.counts;
         let met = if found_rows { counts.touched } else { counts.updated };
+        let from_query = matches!(self.plan.rows, InsertSource::Query(_));
         let duplicates = if self.plan.ignore {
             counts.records.saturating_sub(counts.copied)
         } else {
-            counts.deleted + met
+            counts.deleted + if from_query { counts.updated } else { met }
         };
-        let from_query = matches!(self.plan.rows, InsertSource::Query(_));
         let told = counts.last_given.or(if from_query { None } else { counts.last_updated });
         Changed {
             affected: counts.copied + counts.deleted + met,
@@ -367,6 +377,11 @@ impl<'p> Insert<'p, '_> {
                     }
                     InsertCell::Default => {
                         rules::put_default(&self.storing, target, out, ctx.eval.warnings)?;
+                    }
+                    InsertCell::Query(query) => {
+                        let (value, data_type) = self.queries.eval(*query, &self.row, ctx)?;
+                        let out = &mut self.row.columns[ordinal];
+                        self.storing.put(target, value, data_type, out, ctx.eval.warnings)?;
                     }
                     InsertCell::Expr(_) => {
                         let computed = &self.compiled.cells[next_expr].1;

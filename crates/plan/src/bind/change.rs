@@ -8,13 +8,13 @@ use syntax::ast::{
 };
 use types::Value;
 
-use super::scope::{AliasRule, Block, ScopeColumns, written_name};
+use super::scope::{AliasRule, Block, ScopeColumns, ScopeTable, written_name};
 use super::{Binder, utf8};
 use crate::error::{PlanError, PlanResult};
 use crate::expr::{ColumnId, Expr};
 use crate::logical::{
-    BoundAssignment, BoundDelete, BoundInsert, BoundUpdate, InsertCell, InsertRows, Logical, NeededPrivilege,
-    SortKey, TableIndex,
+    BoundAssignment, BoundDelete, BoundInsert, BoundRowQuery, BoundTable, BoundUpdate, InsertCell,
+    InsertRows, Logical, NeededPrivilege, SortKey, TableIndex,
 };
 
 impl<'a> Binder<'a> {
@@ -57,6 +57,7 @@ impl<'a> Binder<'a> {
                     cells.push(self.insert_cell(values, cell)?);
                 }
                 self.block().tables = shown;
+                self.check_target_not_read(table)?;
                 let columns_written = if width == 0 { Vec::new() } else { columns };
                 return self.finish_insert(
                     insert,
@@ -65,24 +66,81 @@ impl<'a> Binder<'a> {
                     columns_written,
                     InsertRows::Values { row_count: values.row_count as usize, cells },
                     new_row,
-                    Vec::new(),
                 );
             }
             InsertSource::Query(query) => {
                 self.privileges.push((table, NeededPrivilege::Insert, ordinals(&columns)));
                 let shown = self.blocks.pop();
+                self.left_tables = None;
                 let bound = self.query(query)?;
                 self.blocks.extend(shown);
                 if bound.output.len() != columns.len() {
                     return Err(count_mismatch(1));
                 }
                 let ids: Vec<ColumnId> = bound.output.iter().map(|column| column.id).collect();
-                let named = bound.output.iter().map(|column| (column.name.clone(), column.id)).collect();
-                (InsertRows::Query(Box::new(bound.plan), ids), named)
+                if !matches!(query.body, ast::QueryBody::Select(_)) {
+                    self.left_tables = None;
+                }
+                InsertRows::Query(Box::new(bound.plan), ids)
             }
         };
-        let (rows, selected) = rows;
-        self.finish_insert(insert, &entry, table, columns, rows, new_row, selected)
+        self.finish_insert(insert, &entry, table, columns, rows, new_row)
+    }
+
+    /// A value with subqueries as a query of its own.
+    fn row_query(&mut self, expr: Expr) -> u32 {
+        let column = self.new_column(&"".into(), expr.data_type.clone(), expr.nullable);
+        let tree = Logical::Project { input: Box::new(Logical::OneRow), items: vec![(column, expr)] };
+        self.row_queries.push(BoundRowQuery { tree, column });
+        self.row_queries.len() as u32 - 1
+    }
+
+    /// Makes the columns of the tables of an INSERT's query that ON DUPLICATE KEY UPDATE reads columns of the query.
+    fn give_read_columns(&self, rows: &mut InsertRows, tables: &[ScopeTable], read: &[ColumnId]) {
+        let InsertRows::Query(tree, ids) = rows else { return };
+        let is_shown = |id: ColumnId| {
+            tables.iter().any(|table| match &table.columns {
+                ScopeColumns::Base { first, definition, .. } => {
+                    (first.0..first.0 + definition.columns.len() as u32).contains(&id.0)
+                }
+                ScopeColumns::Derived { columns, .. } => columns.iter().any(|(_, other)| *other == id),
+            })
+        };
+        let mut added: Vec<ColumnId> = Vec::new();
+        for &id in read {
+            if is_shown(id) && !ids.contains(&id) && !added.contains(&id) {
+                added.push(id);
+            }
+        }
+        if !added.is_empty() {
+            self.keep_through_distinct(tree, &added);
+            ids.extend(added);
+        }
+    }
+
+    /// DISTINCT lets columns pass that it does not compare: those of one of the equal rows.
+    fn keep_through_distinct(&self, tree: &mut Logical, kept: &[ColumnId]) {
+        match tree {
+            Logical::Limit { input, .. } | Logical::Sort { input, .. } => {
+                self.keep_through_distinct(input, kept)
+            }
+            Logical::Distinct { input, columns } => {
+                let input = std::mem::replace(&mut **input, Logical::OneRow);
+                let keys = columns.iter().map(|&id| (id, self.column_expr(id))).collect();
+                let kept = kept.iter().filter(|id| !columns.contains(id));
+                let calls = kept.map(|&id| (id, super::group::any_value(self.column_expr(id)))).collect();
+                *tree = Logical::Aggregate { input: Box::new(input), keys, calls, rollup: false };
+            }
+            // That of a DISTINCT ordered by columns it does not select.
+            Logical::Aggregate { keys, calls, .. } => {
+                for &id in kept {
+                    if !keys.iter().any(|(key, _)| *key == id) && !calls.iter().any(|(call, _)| *call == id) {
+                        calls.push((id, super::group::any_value(self.column_expr(id))));
+                    }
+                }
+            }
+            _ => {}
+        }
     }
 
     fn insert_columns(&mut self, entry: &Arc<TableEntry>, insert: &Insert<'_>) -> PlanResult<Vec<usize>> {
@@ -128,9 +186,8 @@ impl<'a> Binder<'a> {
         entry: &Arc<TableEntry>,
         table: TableIndex,
         columns: Vec<usize>,
-        rows: InsertRows,
+        mut rows: InsertRows,
         new_row: ColumnId,
-        selected: Vec<(Arc<str>, ColumnId)>,
     ) -> PlanResult<BoundInsert> {
         for &column in &columns {
             if let Some(generated) = &entry.definition.columns[column].generated {
@@ -168,23 +225,32 @@ impl<'a> Binder<'a> {
                     .collect();
                 self.show_derived(&utf8(alias.name.text), shown)?;
             }
-            if !selected.is_empty() {
-                // Columns of the SELECT are seen where no column of the table has the name.
-                let selected = selected
-                    .into_iter()
-                    .filter(|(name, _)| entry.definition.column_ordinal(name).is_none())
-                    .collect::<Vec<_>>();
-                let mut unique: Vec<(Arc<str>, ColumnId)> = Vec::new();
-                for (name, id) in selected {
-                    if !unique.iter().any(|(other, _)| *other == name) {
-                        unique.push((name, id));
-                    }
-                }
-                self.show_derived("", unique)?;
-            }
+            // The tables of the SELECT are seen beside the changed one.
+            let (selected, hidden) = self.left_tables.take().unwrap_or_default();
+            let block = self.block();
+            let shift = block.tables.len() as u32;
+            block.hidden.extend(hidden.into_iter().map(|(table, ordinal)| (table + shift, ordinal)));
+            block.tables.extend(selected.iter().cloned());
             self.new_row = Some((table, new_row));
+            let before = self.tables.len();
             on_duplicate = self.assignments(insert.on_duplicate, &[(0, table)])?;
             self.new_row = None;
+            let is_query = matches!(rows, InsertRows::Query(..));
+            let reads_target = |other: &BoundTable| other.entry.definition.id == entry.definition.id;
+            if !is_query && self.tables[before..].iter().any(reads_target) {
+                return Err(target_is_read(&self.tables[table.0 as usize].alias));
+            }
+            let mut read = Vec::new();
+            for assignment in &mut on_duplicate {
+                let Some(value) = &assignment.value else { continue };
+                value.each_column(&mut |id| read.push(id));
+                if value.has_subquery()
+                    && let Some(value) = assignment.value.take()
+                {
+                    assignment.query = Some(self.row_query(value));
+                }
+            }
+            self.give_read_columns(&mut rows, &selected, &read);
             let changed = on_duplicate.iter().map(|assignment| assignment.column as u32).collect();
             self.privileges.push((table, NeededPrivilege::Update, changed));
         }
@@ -200,6 +266,7 @@ impl<'a> Binder<'a> {
             rows,
             new_row,
             on_duplicate,
+            row_queries: std::mem::take(&mut self.row_queries),
         })
     }
 
@@ -215,6 +282,9 @@ impl<'a> Binder<'a> {
             return Ok(InsertCell::Default);
         }
         let bound = self.expr(expr)?;
+        if bound.has_subquery() {
+            return Ok(InsertCell::Query(self.row_query(bound)));
+        }
         Ok(match bound.kind {
             crate::ExprKind::Literal(value) => InsertCell::Value(value),
             crate::ExprKind::Param(ordinal) => InsertCell::Param(ordinal),
@@ -327,7 +397,7 @@ impl<'a> Binder<'a> {
                 );
                 return Err(PlanError::new(3105, text));
             }
-            bound.push(BoundAssignment { table, column, value });
+            bound.push(BoundAssignment { table, column, value, query: None });
         }
         Ok(bound)
     }
@@ -442,10 +512,7 @@ impl<'a> Binder<'a> {
         };
         for (index, table) in self.tables.iter().enumerate() {
             if !in_from(index) && table.entry.definition.id == changed.entry.definition.id {
-                return Err(PlanError::new(
-                    1093,
-                    format!("You can't specify target table '{}' for update in FROM clause", changed.alias),
-                ));
+                return Err(target_is_read(&changed.alias));
             }
         }
         Ok(())
@@ -513,6 +580,11 @@ impl<'a> Binder<'a> {
             }
         }
     }
+}
+
+/// 1093.
+fn target_is_read(alias: &str) -> Box<PlanError> {
+    PlanError::new(1093, format!("You can't specify target table '{alias}' for update in FROM clause"))
 }
 
 fn ordinals(columns: &[usize]) -> Vec<u32> {

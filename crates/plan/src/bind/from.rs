@@ -232,7 +232,9 @@ impl<'a> Binder<'a> {
         // Its own name is visible inside it only if it is recursive.
         let later = self.ctes.split_off(if recursive { position + 1 } else { position });
         debug_assert_eq!(home, position);
+        let before = self.tables.len();
         let outcome = self.cte_query(position, query, names, recursive);
+        self.derived_tables.extend((before..self.tables.len()).map(|index| TableIndex(index as u32)));
         self.ctes.extend(later);
         if self.ctes.len() > position {
             self.ctes[position].working = None;

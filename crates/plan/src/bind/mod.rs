@@ -28,9 +28,11 @@ use types::{CollationId, DataType, Value};
 use crate::error::{PlanError, PlanResult};
 use crate::expr::{ColumnId, Expr};
 use crate::function::TypeContext;
-use crate::logical::{Bound, BoundKind, BoundTable, ColumnInfo, Logical, NeededPrivilege, TableIndex};
+use crate::logical::{
+    Bound, BoundKind, BoundRowQuery, BoundTable, ColumnInfo, Logical, NeededPrivilege, TableIndex,
+};
 
-use scope::Block;
+use scope::{Block, ScopeTable};
 
 /// Deepest nesting of an expression: what binding, compiling and running it recursively may take of a stack.
 pub const EXPRESSION_DEPTH_MAX: u32 = 400;
@@ -242,6 +244,10 @@ pub(crate) struct Binder<'a> {
     depth: u32,
     /// The tables of the outermost FROM of UPDATE or DELETE.
     top_tables: Vec<TableIndex>,
+    /// What an INSERT computes with subqueries.
+    row_queries: Vec<BoundRowQuery>,
+    /// The outermost SELECT leaves its tables, and which columns of them USING hides, here when it has been bound (for ON DUPLICATE KEY UPDATE), unless it has groups.
+    left_tables: Option<(Vec<ScopeTable>, Vec<(u32, u32)>)>,
     /// Tables read inside of derived tables, whose rows are found before a change begins.
     derived_tables: Vec<TableIndex>,
 }
@@ -270,6 +276,8 @@ impl<'a> Binder<'a> {
             view_depth: 0,
             depth: 0,
             top_tables: Vec::new(),
+            row_queries: Vec::new(),
+            left_tables: None,
             derived_tables: Vec::new(),
         }
     }

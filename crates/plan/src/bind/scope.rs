@@ -25,6 +25,7 @@ pub(crate) enum AliasRule {
 }
 
 /// A table, or what stands for one, in FROM.
+#[derive(Clone)]
 pub(crate) struct ScopeTable {
     pub(crate) alias: Arc<str>,
     pub(crate) schema: Option<Arc<str>>,
@@ -32,6 +33,7 @@ pub(crate) struct ScopeTable {
 }
 
 /// Where a scope table's columns are found.
+#[derive(Clone)]
 pub(crate) enum ScopeColumns {
     Base { first: ColumnId, definition: Arc<TableDefinition>, table: TableIndex },
     Derived { names: NameMap, columns: Vec<(Arc<str>, ColumnId)> },
@@ -103,6 +105,8 @@ pub(crate) struct Block {
     pub(crate) alias_rule: AliasRule,
     pub(crate) aggregates_allowed: bool,
     pub(crate) in_aggregate: bool,
+    /// It has groups, of which GROUP BY may say nothing.
+    pub(crate) is_grouped: bool,
     /// A derived table: does not see the tables of the block around it.
     pub(crate) skips_parent: bool,
 }
@@ -122,6 +126,7 @@ impl Block {
             alias_rule: AliasRule::Never,
             aggregates_allowed: false,
             in_aggregate: false,
+            is_grouped: false,
             skips_parent: false,
         }
     }

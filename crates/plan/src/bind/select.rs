@@ -12,7 +12,7 @@ use std::sync::Arc;
 use syntax::ast::{self, Limit, OrderItem, Query, QueryBody, Select, SelectItem, SetOp, TableRef};
 use types::DataType;
 
-use super::scope::{AliasRule, ScopeColumns};
+use super::scope::{AliasRule, Block, ScopeColumns};
 use super::{Binder, utf8};
 use crate::error::{PlanError, PlanResult};
 use crate::expr::{ColumnId, Expr, ExprKind};
@@ -131,8 +131,11 @@ impl<'a> Binder<'a> {
         let bound = self.select_block(select, order_by, limit);
         let block = self.blocks.pop();
         let (plan, output) = bound?;
-        let outer = block.map(|block| block.outer).unwrap_or_default();
-        Ok(BoundQuery { plan, output, outer })
+        let block = block.unwrap_or_else(|| Block::new(""));
+        if self.blocks.is_empty() && !block.is_grouped {
+            self.left_tables = Some((block.tables, block.hidden));
+        }
+        Ok(BoundQuery { plan, output, outer: block.outer })
     }
 
     fn select_block(
@@ -227,6 +230,7 @@ impl<'a> Binder<'a> {
             ));
         }
         if aggregated {
+            self.block().is_grouped = true;
             let group = super::group::Group { keys, rollup, grouped, conditions: &conditions };
             tree = self.aggregate_node(tree, group, &mut items, &mut output, &mut having, &mut sort)?;
         }

@@ -2,10 +2,13 @@
 
 use crate::expr::ColumnId;
 use crate::logical::{
-    BoundAssignment, BoundDelete, BoundInsert, BoundTable, BoundUpdate, InsertCell, InsertRows, Logical,
-    TableIndex,
+    BoundAssignment, BoundDelete, BoundInsert, BoundRowQuery, BoundTable, BoundUpdate, InsertCell,
+    InsertRows, Logical, TableIndex,
 };
-use crate::physical::{Assign, DeletePlan, InsertPlan, InsertSource, Node, Op, UpdatePlan, UpdateTarget};
+use crate::physical::{
+    Assign, DeletePlan, InsertPlan, InsertSource, Node, Op, RowQuery, UpdatePlan, UpdateTarget,
+};
+use crate::rewrite;
 
 use super::{Builder, Needed};
 
@@ -21,6 +24,14 @@ impl Builder<'_> {
         let mut seen: Vec<ColumnId> = (0..width).map(|at| table.column(at)).collect();
         seen.extend(&new_row);
         let mut collect_first = false;
+        let row_queries = std::mem::take(&mut insert.row_queries);
+        let in_cells = match &insert.rows {
+            InsertRows::Values { cells, .. } => {
+                let queries = cells.iter().filter(|cell| matches!(cell, InsertCell::Query(_)));
+                queries.count()
+            }
+            InsertRows::Query(..) => 0,
+        };
         let rows = match &mut insert.rows {
             InsertRows::Values { row_count, cells } => {
                 let mut cells = std::mem::take(cells);
@@ -40,6 +51,11 @@ impl Builder<'_> {
             }
         };
         let on_duplicate = self.assignments(&insert.on_duplicate, insert.table, &seen);
+        let row_queries = row_queries
+            .iter()
+            .enumerate()
+            .map(|(number, query)| self.row_query(query, if number < in_cells { &new_row } else { &seen }))
+            .collect();
         InsertPlan {
             table: insert.table,
             replace: insert.replace,
@@ -48,7 +64,26 @@ impl Builder<'_> {
             rows,
             collect_first,
             on_duplicate,
+            row_queries,
         }
+    }
+
+    /// A query for a value of a row with columns `seen`.
+    fn row_query(&mut self, query: &BoundRowQuery, seen: &[ColumnId]) -> RowQuery {
+        let node = self.root(&query.tree, &[query.column]);
+        let slots: Vec<(u32, u32)> = self
+            .outer_slots
+            .iter()
+            .enumerate()
+            .filter_map(|(slot, id)| {
+                let position = seen.iter().position(|column| column == id)?;
+                Some((slot as u32, position as u32))
+            })
+            .collect();
+        let mut free = Vec::new();
+        rewrite::free_columns(&query.tree, &self.bound.tables, &mut free);
+        let is_constant = free.iter().all(|id| !seen.contains(id)) && is_stable(&query.tree);
+        RowQuery { node, slots, is_constant }
     }
 
     fn assignments(
@@ -63,6 +98,7 @@ impl Builder<'_> {
             .map(|assignment| Assign {
                 column: assignment.column,
                 value: assignment.value.as_ref().map(|value| self.translate_one(value, seen)),
+                query: assignment.query,
             })
             .collect()
     }
@@ -135,6 +171,17 @@ impl Builder<'_> {
     fn position(&self, node: &Node, id: ColumnId) -> u32 {
         node.columns.iter().position(|column| *column == id).map_or(NOT_READ, |position| position as u32)
     }
+}
+
+/// Whether every run of the tree gives the same.
+fn is_stable(tree: &Logical) -> bool {
+    let mut stable = true;
+    tree.each_expr(&mut |expr| stable &= rewrite::is_repeatable(expr));
+    if let Logical::Apply { subquery, .. } = tree {
+        stable &= is_stable(&subquery.plan);
+    }
+    tree.each_input(&mut |input| stable = stable && is_stable(input));
+    stable
 }
 
 /// Whether a change may move a row to where the scan has not been yet.

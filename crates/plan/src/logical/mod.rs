@@ -17,8 +17,8 @@ use crate::expr::{ColumnId, Expr, Subquery};
 
 pub use part::{PartKind, TablePart, TestKind, TextTest};
 pub use statement::{
-    Bound, BoundAssignment, BoundDelete, BoundInsert, BoundKind, BoundTable, BoundUpdate, InsertCell,
-    InsertRows, NeededPrivilege, OutputColumn,
+    Bound, BoundAssignment, BoundDelete, BoundInsert, BoundKind, BoundRowQuery, BoundTable, BoundUpdate,
+    InsertCell, InsertRows, NeededPrivilege, OutputColumn,
 };
 
 /// A place in FROM (or the target of a change): position in [`Bound::tables`].

@@ -98,6 +98,18 @@ pub enum InsertCell {
     Param(u32),
     /// Anything else; columns are those of the new row (`INSERT INTO t (a, b) VALUES (1, a + 1)`).
     Expr(Box<Expr>),
+    /// An expression with subqueries: one of [`BoundInsert::row_queries`].
+    Query(u32),
+}
+
+/// The value of an expression with subqueries for one row of an INSERT, as a query of one row and one column. The row's columns
+/// are columns of an enclosing query to it.
+#[derive(Clone, Debug)]
+pub struct BoundRowQuery {
+    /// The query.
+    pub tree: Logical,
+    /// Its column.
+    pub column: ColumnId,
 }
 
 /// Rows of INSERT; literals stay compact until they are stored.
@@ -121,8 +133,10 @@ pub struct BoundAssignment {
     pub table: TableIndex,
     /// Ordinal of its column.
     pub column: usize,
-    /// The value; `None`: DEFAULT.
+    /// The value; `None`: DEFAULT, or the row query.
     pub value: Option<Expr>,
+    /// In ON DUPLICATE KEY UPDATE, a value with subqueries: one of [`BoundInsert::row_queries`].
+    pub query: Option<u32>,
 }
 
 /// INSERT and REPLACE.
@@ -142,6 +156,8 @@ pub struct BoundInsert {
     pub new_row: ColumnId,
     /// ON DUPLICATE KEY UPDATE, evaluated over the old row's columns and the new row's.
     pub on_duplicate: Vec<BoundAssignment>,
+    /// Values that need subqueries.
+    pub row_queries: Vec<BoundRowQuery>,
 }
 
 /// UPDATE.

@@ -90,6 +90,9 @@ impl Pass {
                 if let InsertRows::Query(tree, _) = &mut insert.rows {
                     self.run_tree(bound, tree, switches);
                 }
+                for query in &mut insert.row_queries {
+                    self.run_tree(bound, &mut query.tree, switches);
+                }
             }
             BoundKind::Update(update) => {
                 for value in update.assignments.iter_mut().filter_map(|assignment| assignment.value.as_mut())
@@ -154,6 +157,9 @@ fn make_wholes(bound: &mut Bound, kind: &mut BoundKind) {
         }
         BoundKind::Insert(insert) => {
             reads(&insert.on_duplicate, &mut read);
+            for query in &mut insert.row_queries {
+                wholes::run(bound, &mut query.tree, &mut [], &[query.column]);
+            }
             if let InsertRows::Query(tree, columns) = &mut insert.rows {
                 // A row that is replaced or changed may be one that a later row refers to.
                 if insert.replace || !insert.on_duplicate.is_empty() {
