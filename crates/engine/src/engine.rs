@@ -6,14 +6,15 @@ use std::sync::Arc;
 use catalog::{Account, AccountTls, AuthPlugin, Privileges};
 use env::Env;
 use service::{
-    ClientHost, ConnectRequest, ConnectionEvent, DurableListener, Limits, Outcome, Service, Session, SqlError,
+    ClientHost, ConnectRequest, ConnectionControl, ConnectionEvent, DurableListener, Limits, Outcome,
+    Service, Session, SqlError,
 };
 use store::wal::{LogError, LogListener, Lsn};
 use store::{Options, Store};
 
 use crate::core::Core;
 use crate::ddl::Definitions;
-use crate::log::{QueryLogs, ServerFacts};
+use crate::log::{GeneralEvent, QueryLogs, ServerFacts};
 use crate::session::LocalSession;
 use crate::variables::definition::known;
 use crate::variables::{Access, Setting, Variables, assign, by_name};
@@ -336,6 +337,13 @@ fn netmask_matches(network: &str, mask: &str, name: &str) -> bool {
     }
 }
 
+/// Whether an account may come in beside `max_connections` others.
+fn is_connection_admin(accounts: &catalog::Accounts, account: &Arc<Account>) -> bool {
+    let account = crate::privilege::with_roles(accounts, account);
+    account.global.contains(Privileges::SUPER)
+        || account.dynamic.iter().any(|(name, _)| &**name == "CONNECTION_ADMIN")
+}
+
 /// Passes the store's news on to the server's listener.
 struct Listener(DurableListener);
 
@@ -374,12 +382,23 @@ impl Service for Engine {
             stored: account.auth_string.to_vec(),
             require_tls: account.tls != AccountTls::None,
             locked: account.locked,
-            connection_admin: account.global.contains(Privileges::SUPER),
+            connection_admin: is_connection_admin(&catalog.accounts, account),
         })
     }
 
     fn connect(&self, request: ConnectRequest) -> Result<Box<dyn Session>, Box<SqlError>> {
         Ok(Box::new(LocalSession::start(Arc::clone(&self.core), request)?))
+    }
+
+    fn login_denied(&self, control: &ConnectionControl, error: &SqlError) {
+        if self.core.logs.general_is_on() {
+            let event = GeneralEvent {
+                wall_micros: self.core.env.clock.wall_micros(),
+                connection_id: control.connection_id,
+                command: "Connect",
+            };
+            self.core.logs.general(&event, &error.message.as_bytes());
+        }
     }
 
     fn limits(&self) -> Limits {
@@ -394,6 +413,9 @@ impl Service for Engine {
             require_secure_transport: globals.boolean(known::require_secure_transport()),
             thread_concurrency: number(known::innodb_thread_concurrency()),
             thread_cache_size: number(known::thread_cache_size()),
+            failed_connections_threshold: number(known::connection_control_failed_connections_threshold()),
+            min_connection_delay_ms: number(known::connection_control_min_connection_delay()),
+            max_connection_delay_ms: number(known::connection_control_max_connection_delay()),
         }
     }
 
@@ -403,6 +425,7 @@ impl Service for Engine {
             ConnectionEvent::Accepted => counters.connections.increment(),
             ConnectionEvent::RefusedTooMany => counters.connection_errors_max_connections.increment(),
             ConnectionEvent::AbortedConnect => counters.aborted_connects.increment(),
+            ConnectionEvent::LoginDelayed => counters.connection_control_delay_generated.increment(),
             ConnectionEvent::AbortedClient => counters.aborted_clients.increment(),
             ConnectionEvent::Closed => {}
             ConnectionEvent::ThreadStarted => counters.threads_created.increment(),

@@ -93,6 +93,8 @@ pub struct Counters {
     pub connections: Counter,
     /// Handshakes that failed.
     pub aborted_connects: Counter,
+    /// Answers to logins that were delayed (`Connection_control_delay_generated`).
+    pub connection_control_delay_generated: Counter,
     /// Sessions that ended without a word.
     pub aborted_clients: Counter,
     /// Threads started for clients' statements (`Threads_created`).
@@ -146,6 +148,7 @@ impl Default for Counters {
             bytes_sent: Counter::new(),
             connections: Counter::new(),
             aborted_connects: Counter::new(),
+            connection_control_delay_generated: Counter::new(),
             aborted_clients: Counter::new(),
             threads_created: Counter::new(),
             statements_queued: Counter::new(),
@@ -195,6 +198,7 @@ impl Counters {
             ("Aborted_connects", self.aborted_connects.get()),
             ("Bytes_received", self.bytes_received.get()),
             ("Bytes_sent", self.bytes_sent.get()),
+            ("Connection_control_delay_generated", self.connection_control_delay_generated.get()),
             ("Com_stmt_close", self.com_stmt_close.get()),
             ("Com_stmt_execute", self.com_stmt_execute.get()),
             ("Com_stmt_fetch", self.com_stmt_fetch.get()),

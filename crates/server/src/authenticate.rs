@@ -8,6 +8,8 @@
 //!                                          under our RSA key elsewhere
 //! ```
 //!
+//! A password is checked beside the worker groups ([`crate::password_checks`]).
+//!
 //! Somebody unknown goes through the same steps as somebody known and is refused at their end, so that names cannot be
 //! guessed from the conversation.
 
@@ -23,7 +25,8 @@ use wire::auth;
 use wire::handshake::{CHALLENGE_BYTES, encode_auth_more, encode_auth_switch};
 use wire::packet::PacketBuffer;
 
-use crate::secrets::{RsaKeys, random_bytes};
+use crate::password_checks::{Found, Question};
+use crate::secrets::random_bytes;
 
 /// Passwords that were right, by account, with what was stored then: a changed password is a miss.
 #[derive(Debug, Default)]
@@ -56,7 +59,6 @@ impl PasswordCache {
 pub(crate) struct Authority {
     pub(crate) service: Arc<dyn Service>,
     pub(crate) passwords: Arc<PasswordCache>,
-    pub(crate) rsa: Arc<RsaKeys>,
 }
 
 /// Random bytes for a greeting or an auth switch: 7-bit, and neither zero nor `$`, as clients treat them as text.
@@ -90,6 +92,8 @@ enum Stage {
 pub(crate) enum Step {
     /// Packets were written; the client answers.
     Continue,
+    /// To be asked of those who check passwords; [`Exchange::found`] takes the answer.
+    Check(Question),
     /// The client is who it says.
     Done(Box<Account>),
     /// It is not, or may not.
@@ -105,6 +109,8 @@ pub(crate) struct Exchange {
     challenge: [u8; CHALLENGE_BYTES],
     plugin: AuthPlugin,
     account: Option<Account>,
+    /// User and host of the account; of somebody unknown the host alone.
+    counted: (String, String),
     stage: Stage,
     used_password: bool,
 }
@@ -131,6 +137,10 @@ impl Exchange {
         let plugin =
             account.as_ref().map_or(authority.service.default_auth_plugin(), |account| account.plugin);
         let mut exchange = Exchange {
+            counted: match &account {
+                Some(account) => (account.user.clone(), account.host.clone()),
+                None => (String::new(), host.name.clone()),
+            },
             user,
             host,
             transport,
@@ -171,7 +181,7 @@ impl Exchange {
                 self.used_password = !response.is_empty();
                 self.response(authority, response, output)
             }
-            Stage::Password { key_sent } => self.password(authority, payload, key_sent, output),
+            Stage::Password { key_sent } => self.password(payload, key_sent),
         }
     }
 
@@ -206,53 +216,42 @@ impl Exchange {
         }
     }
 
-    fn password(
-        &mut self,
-        authority: &Authority,
-        payload: &[u8],
-        key_sent: bool,
-        output: &mut PacketBuffer,
-    ) -> Step {
-        let decrypted;
-        let password = if self.transport.is_secure() {
-            payload
-        } else if payload == [auth::SHA2_REQUEST_PUBLIC_KEY] && !key_sent {
-            return match authority.rsa.public_pem() {
-                Ok(pem) => {
-                    encode_auth_more(pem.as_bytes(), output.begin());
-                    output.end();
-                    self.stage = Stage::Password { key_sent: true };
-                    Step::Continue
-                }
-                Err(error) => Step::Denied(ER_INTERNAL_ERROR.with(&[&format!("RSA key: {error}")])),
-            };
-        } else {
-            match authority.rsa.decrypt(payload) {
-                Ok(Some(mut hidden)) => {
-                    auth::xor_with_challenge(&mut hidden, &self.challenge);
-                    decrypted = hidden;
-                    &decrypted
-                }
-                Ok(None) => return self.deny(),
-                Err(error) => return Step::Denied(ER_INTERNAL_ERROR.with(&[&format!("RSA key: {error}")])),
+    fn password(&mut self, payload: &[u8], key_sent: bool) -> Step {
+        let is_secure = self.transport.is_secure();
+        if !is_secure && payload == [auth::SHA2_REQUEST_PUBLIC_KEY] && !key_sent {
+            return Step::Check(Question::PublicKey);
+        }
+        Step::Check(Question::Password {
+            stored: self.account.as_ref().map(|account| account.stored.clone()),
+            sent: payload.to_vec(),
+            is_encrypted: !is_secure,
+            challenge: self.challenge,
+        })
+    }
+
+    /// Takes the answer to [`Step::Check`].
+    pub(crate) fn found(&mut self, authority: &Authority, found: Found, output: &mut PacketBuffer) -> Step {
+        match found {
+            Found::PublicKey(pem) => {
+                encode_auth_more(pem.as_bytes(), output.begin());
+                output.end();
+                self.stage = Stage::Password { key_sent: true };
+                Step::Continue
             }
-        };
-        let Some(password) = password.strip_suffix(&[0]) else { return self.deny() };
-        if password.len() > auth::PASSWORD_BYTES_MAX {
-            return self.deny();
+            Found::Right(remembered) => {
+                if let Some(account) = &self.account {
+                    authority.passwords.put(account, remembered);
+                }
+                self.admit()
+            }
+            Found::Wrong => self.deny(),
+            Found::Failed(error) => Step::Denied(ER_INTERNAL_ERROR.with(&[&format!("RSA key: {error}")])),
         }
-        let Some(account) = &self.account else {
-            // Somebody unknown takes as long as somebody known.
-            let _ = env::blocking::around(|| auth::sha2_stored(password, &[b'x'; auth::SALT_BYTES]));
-            return self.deny();
-        };
-        // Costs milliseconds on purpose: the worker serves others meanwhile.
-        if env::blocking::around(|| auth::sha2_verify_full(&account.stored, password)) {
-            authority.passwords.put(account, auth::sha2_remembered(password));
-            self.admit()
-        } else {
-            self.deny()
-        }
+    }
+
+    /// User and host by which failed logins are counted.
+    pub(crate) fn counted_as(&self) -> (&str, &str) {
+        (&self.counted.0, &self.counted.1)
     }
 
     /// The password was right; may the account come in this way?

@@ -18,6 +18,8 @@ mod connection;
 mod group;
 mod io;
 mod link;
+mod logins;
+mod password_checks;
 mod placement;
 mod secrets;
 
@@ -36,6 +38,8 @@ pub use secrets::{TlsFiles, make_tls_files};
 
 use authenticate::{Authority, PasswordCache};
 use group::{Group, Listener, WAITERS_PER_GROUP};
+use logins::{FailedLogins, Unauthenticated};
+use password_checks::PasswordChecks;
 use placement::Placement;
 use secrets::RsaKeys;
 
@@ -115,7 +119,13 @@ pub(crate) struct Shared {
     group_count: usize,
     /// Statements of one group that may wait for others at once.
     pub(crate) waiters_max: usize,
+    /// Everybody who came in and is still here.
     connections: AtomicUsize,
+    /// Those of them who have logged in: each takes one of the `max_connections`.
+    logged_in: AtomicUsize,
+    pub(crate) unauthenticated: Unauthenticated,
+    pub(crate) failed_logins: FailedLogins,
+    pub(crate) checks: Arc<PasswordChecks>,
     connection_ids: AtomicU64,
     stopping: AtomicBool,
     stop_time: Mutex<Duration>,
@@ -126,9 +136,25 @@ impl Shared {
         self.connections.load(Ordering::Relaxed)
     }
 
-    /// Counts one more connection; the count with it.
-    pub(crate) fn connection_opened(&self) -> usize {
-        self.connections.fetch_add(1, Ordering::Relaxed) + 1
+    pub(crate) fn connection_opened(&self) {
+        self.connections.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Whether nobody can come in, not even an administrator, who has one place more.
+    pub(crate) fn is_full(&self) -> bool {
+        self.logged_in.load(Ordering::Relaxed) > self.service.limits().max_connections as usize
+    }
+
+    /// Takes a place for a session: one of `max_connections`, or the one more for an administrator. False if there is none.
+    pub(crate) fn take_place(&self, is_administrator: bool) -> bool {
+        let places = self.service.limits().max_connections as usize + usize::from(is_administrator);
+        let take = |taken: usize| (taken < places).then_some(taken + 1);
+        self.logged_in.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take).is_ok()
+    }
+
+    /// Gives back what [`Shared::take_place`] took.
+    pub(crate) fn leave_place(&self) {
+        self.logged_in.fetch_sub(1, Ordering::Relaxed);
     }
 
     pub(crate) fn connection_closed(&self) {
@@ -262,11 +288,12 @@ impl Server {
             0 => std::thread::available_parallelism().map_or(1, usize::from),
             count => count,
         };
+        let rsa = Arc::new(RsaKeys::new(config.key_folder));
+        let checks = PasswordChecks::start(&rsa).map_err(StartError::System)?;
         let shared = Arc::new(Shared {
             authority: Authority {
                 service: Arc::clone(&service),
                 passwords: Arc::new(PasswordCache::default()),
-                rsa: Arc::new(RsaKeys::new(config.key_folder)),
             },
             service,
             tls,
@@ -275,6 +302,10 @@ impl Server {
             group_count,
             waiters_max: if config.worker_waiters == 0 { WAITERS_PER_GROUP } else { config.worker_waiters },
             connections: AtomicUsize::new(0),
+            logged_in: AtomicUsize::new(0),
+            unauthenticated: Unauthenticated::default(),
+            failed_logins: FailedLogins::default(),
+            checks,
             connection_ids: AtomicU64::new(8), // Lower numbers are for threads of the server itself, as in MySQL.
             stopping: AtomicBool::new(false),
             stop_time: Mutex::new(Duration::ZERO),
@@ -328,6 +359,7 @@ impl Server {
         for group in &self.groups {
             group.wake();
         }
+        self.shared.checks.stop();
         let deadline = Instant::now() + time + KILL_TIME;
         let ended = self.groups.iter().all(|group| group.join(deadline));
         for group in &self.groups {

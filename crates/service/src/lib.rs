@@ -145,6 +145,12 @@ pub struct Limits {
     pub thread_concurrency: u32,
     /// `thread_cache_size`: threads kept for statements to come.
     pub thread_cache_size: u32,
+    /// `connection_control_failed_connections_threshold`: consecutive failed logins of an account until answers are delayed; 0: never.
+    pub failed_connections_threshold: u32,
+    /// `connection_control_min_connection_delay`, milliseconds.
+    pub min_connection_delay_ms: u32,
+    /// `connection_control_max_connection_delay`, milliseconds.
+    pub max_connection_delay_ms: u32,
 }
 
 impl Default for Limits {
@@ -158,6 +164,9 @@ impl Default for Limits {
             require_secure_transport: false,
             thread_concurrency: 0,
             thread_cache_size: 9,
+            failed_connections_threshold: 0,
+            min_connection_delay_ms: 1000,
+            max_connection_delay_ms: 2_147_483_647,
         }
     }
 }
@@ -171,6 +180,8 @@ pub enum ConnectionEvent {
     RefusedTooMany,
     /// The handshake failed or was cut (`Aborted_connects`).
     AbortedConnect,
+    /// The answer to a login is delayed, as others before it failed (`Connection_control_delay_generated`).
+    LoginDelayed,
     /// A session ended without COM_QUIT, or by a timeout (`Aborted_clients`).
     AbortedClient,
     /// A connection is gone, whatever it was.
@@ -205,6 +216,9 @@ pub trait Service: Send + Sync + 'static {
     fn default_auth_plugin(&self) -> AuthPlugin {
         AuthPlugin::CachingSha2
     }
+
+    /// A client was refused that gave this reason's user and password.
+    fn login_denied(&self, _control: &ConnectionControl, _error: &SqlError) {}
 
     /// Starts a session for a client with a proven identity.
     ///

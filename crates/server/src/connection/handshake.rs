@@ -11,7 +11,7 @@ use service::{
 use wire::handshake::{ChangeUser, FirstPacket, HandshakeResponse};
 use wire::{OkPacket, message};
 
-use super::{Connection, End, GREETING_COLLATION, Phase, Scratch, broken_session};
+use super::{Connection, End, GREETING_COLLATION, Pending, Phase, Scratch, broken_session};
 use crate::Shared;
 use crate::authenticate::{Exchange, Step, bad_handshake, insecure};
 
@@ -93,6 +93,80 @@ impl Connection {
         self.connecting(Box::new(exchange), Box::new(start), step, scratch, shared)
     }
 
+    /// The step that an exchange takes now; `None` if the connection waits before, for the check of a password or for the end of a
+    /// delay.
+    fn step_now(&mut self, exchange: &Exchange, step: Step, shared: &Shared) -> Option<Step> {
+        let pending = match step {
+            Step::Continue => return Some(step),
+            Step::Check(question) => {
+                Pending::Check(shared.checks.ask(&exchange.host.name, question, &self.home))
+            }
+            Step::Done(_) | Step::Denied(_) => {
+                let (user, host) = exchange.counted_as();
+                let has_failed = matches!(step, Step::Denied(_));
+                let limits = shared.service.limits();
+                let Some(delay) = shared.failed_logins.note(user, host, has_failed, &limits) else {
+                    return Some(step);
+                };
+                shared.service.note(ConnectionEvent::LoginDelayed);
+                Pending::Delay { until: self.active + delay, step }
+            }
+        };
+        self.pending = Some(Box::new(pending));
+        None
+    }
+
+    /// Goes on with a login that waited, if it need not wait any longer.
+    pub(super) fn go_on_logging_in(&mut self, scratch: &mut Scratch, shared: &Shared) -> Result<(), End> {
+        let Some(pending) = self.pending.take_if(|pending| pending.is_due(self.active)) else {
+            return Ok(());
+        };
+        let phase = std::mem::replace(&mut self.phase, Phase::Commands);
+        let (mut exchange, start, is_change) = match phase {
+            Phase::Connecting { exchange, start } => (exchange, start, false),
+            Phase::ChangingUser { exchange, start } => (exchange, start, true),
+            Phase::Greeted | Phase::Commands => return Err(End::Aborted),
+        };
+        self.borrow_output(scratch);
+        let step = match *pending {
+            Pending::Check(check) => {
+                let Some(found) = check.take() else { return Err(End::Aborted) };
+                let step = exchange.found(&shared.authority, found, &mut self.output);
+                self.step_now(&exchange, step, shared)
+            }
+            Pending::Delay { step, .. } => Some(step),
+        };
+        self.take_step(exchange, start, step, is_change, scratch, shared)
+    }
+
+    /// Takes a step of an exchange, or keeps the exchange while the connection waits.
+    fn take_step(
+        &mut self,
+        exchange: Box<Exchange>,
+        start: Box<SessionStart>,
+        step: Option<Step>,
+        is_change: bool,
+        scratch: &mut Scratch,
+        shared: &Shared,
+    ) -> Result<(), End> {
+        match step {
+            Some(step) if is_change => self.change_by(exchange, start, step, scratch, shared),
+            Some(step) => self.connect_by(exchange, start, step, scratch, shared),
+            None => {
+                self.phase = if is_change {
+                    Phase::ChangingUser { exchange, start }
+                } else {
+                    Phase::Connecting { exchange, start }
+                };
+                if self.output.is_empty() {
+                    self.keep_output(scratch);
+                    return Ok(());
+                }
+                self.flush(scratch)
+            }
+        }
+    }
+
     pub(super) fn connecting(
         &mut self,
         exchange: Box<Exchange>,
@@ -101,13 +175,28 @@ impl Connection {
         scratch: &mut Scratch,
         shared: &Shared,
     ) -> Result<(), End> {
+        let step = self.step_now(&exchange, step, shared);
+        self.take_step(exchange, start, step, false, scratch, shared)
+    }
+
+    fn connect_by(
+        &mut self,
+        exchange: Box<Exchange>,
+        start: Box<SessionStart>,
+        step: Step,
+        scratch: &mut Scratch,
+        shared: &Shared,
+    ) -> Result<(), End> {
         let connected = match step {
-            Step::Continue => {
+            Step::Check(_) | Step::Continue => {
                 self.next_handshake_sequence = self.output.sequence();
                 self.phase = Phase::Connecting { exchange, start };
                 return self.flush(scratch);
             }
-            Step::Denied(error) => Err(error),
+            Step::Denied(error) => {
+                shared.service.login_denied(&self.control, &error);
+                Err(error)
+            }
             Step::Done(account) => self.start_session(*account, exchange.user, *start, shared),
         };
         match connected {
@@ -133,12 +222,12 @@ impl Connection {
         start: SessionStart,
         shared: &Shared,
     ) -> Result<Box<dyn Session>, Box<SqlError>> {
-        // One more than the limit was let in for administrators; is this one?
-        if !account.connection_admin
-            && shared.connection_count() > shared.service.limits().max_connections as usize
-        {
+        if !shared.take_place(account.connection_admin) {
+            shared.service.note(ConnectionEvent::RefusedTooMany);
             return Err(ER_CON_COUNT_ERROR.bare());
         }
+        self.has_place = true;
+        shared.unauthenticated.remove(self.control.connection_id);
         let tls = self.io.tls().map(|tls| TlsDetails {
             version: match tls.protocol_version() {
                 Some(rustls::ProtocolVersion::TLSv1_2) => "TLSv1.2",
@@ -173,13 +262,26 @@ impl Connection {
         scratch: &mut Scratch,
         shared: &Shared,
     ) -> Result<(), End> {
+        let step = self.step_now(&exchange, step, shared);
+        self.take_step(exchange, start, step, true, scratch, shared)
+    }
+
+    fn change_by(
+        &mut self,
+        exchange: Box<Exchange>,
+        start: Box<SessionStart>,
+        step: Step,
+        scratch: &mut Scratch,
+        shared: &Shared,
+    ) -> Result<(), End> {
         match step {
-            Step::Continue => {
+            Step::Check(_) | Step::Continue => {
                 self.next_handshake_sequence = self.output.sequence();
                 self.phase = Phase::ChangingUser { exchange, start };
                 self.flush(scratch)
             }
             Step::Denied(error) => {
+                shared.service.login_denied(&self.control, &error);
                 self.put_error(&error, scratch);
                 self.closing = true;
                 self.flush(scratch)

@@ -29,9 +29,10 @@ use wire::message;
 use wire::packet::{FRAME_PAYLOAD_BYTES_MAX, Incoming, PacketBuffer, PacketError, PacketReader, next_packet};
 
 use crate::Shared;
-use crate::authenticate::{Exchange, new_challenge};
+use crate::authenticate::{Exchange, Step, new_challenge};
 use crate::group::Home;
 use crate::io::{Io, READ_BYTES, Received, Stream};
+use crate::password_checks::Check;
 use crate::placement::Habits;
 use handshake::SessionStart;
 
@@ -142,6 +143,24 @@ struct Repeat {
     crowd: Option<u64>,
 }
 
+/// What a login waits for beside its client.
+#[derive(Debug)]
+enum Pending {
+    /// The check of the password.
+    Check(Check),
+    /// Others failed to log in as the same account: the time when the step that ends the login is taken.
+    Delay { until: Instant, step: Step },
+}
+
+impl Pending {
+    fn is_due(&self, now: Instant) -> bool {
+        match self {
+            Pending::Check(check) => check.is_done(),
+            Pending::Delay { until, .. } => now >= *until,
+        }
+    }
+}
+
 #[derive(Debug)]
 enum Phase {
     /// Waiting for the first packet.
@@ -174,6 +193,10 @@ pub(crate) struct Connection {
     repeat: Option<Box<Repeat>>,
     /// A command is executed once more.
     is_repeating: bool,
+    /// What its login waits for.
+    pending: Option<Box<Pending>>,
+    /// It has logged in, and takes one of the `max_connections`.
+    has_place: bool,
     closing: bool,
     drained: bool,
     /// What lies in the input begins with a packet that is whole when the input has so many bytes; 0: look.
@@ -224,6 +247,8 @@ impl Connection {
             taken_back: None,
             repeat: None,
             is_repeating: false,
+            pending: None,
+            has_place: false,
             closing: false,
             drained: false,
             input_wanted: 0,
@@ -287,7 +312,11 @@ impl Connection {
     }
 
     fn is_stalled(&self) -> bool {
-        self.wait_position != 0 || self.closing || self.io.has_unsent() || self.repeat.is_some()
+        self.wait_position != 0
+            || self.closing
+            || self.io.has_unsent()
+            || self.repeat.is_some()
+            || self.pending.is_some()
     }
 
     /// Whether others may wait for what its session holds: its commands go first.
@@ -354,7 +383,7 @@ impl Connection {
             return Ok(());
         }
         if self.control.kill_state() == Kill::Connection && !self.closing {
-            return Err(End::Orderly);
+            return Err(if self.session.is_some() { End::Orderly } else { End::Aborted });
         }
         match self.timed_out {
             TimedOut::No => {}
@@ -370,6 +399,9 @@ impl Connection {
             return Ok(());
         }
         self.drained = false;
+        if self.pending.is_some() {
+            self.go_on_logging_in(scratch, shared)?;
+        }
         if self.repeat.is_some() {
             self.begin_anew(scratch, shared)?;
         }
@@ -639,7 +671,9 @@ impl Connection {
 
     /// Whether there may be input that no event will announce: received and not executed, or not yet read.
     pub(crate) fn wants_drive(&self) -> bool {
-        !self.ended && !self.is_stalled() && (!self.drained || self.has_packet())
+        // A check that was done before this thread gave the connection back has woken nobody.
+        let is_checked = || matches!(self.pending.as_deref(), Some(Pending::Check(check)) if check.is_done());
+        !self.ended && (is_checked() || (!self.is_stalled() && (!self.drained || self.has_packet())))
     }
 
     /// Looks for timeouts and kills of a connection that nobody drives. `true` if it must end: drive it then, as what its
@@ -650,6 +684,12 @@ impl Connection {
         }
         if self.control.kill_state() == Kill::Connection {
             return true;
+        }
+        match &self.pending {
+            Some(pending) if pending.is_due(now) => return true,
+            // The delay is ours: no timeout of the client's.
+            Some(pending) if matches!(**pending, Pending::Delay { .. }) => return false,
+            _ => {}
         }
         if let Some(repeat) = &mut self.repeat {
             // Whoever is killed, or has waited long enough, is told so by its own statement.
@@ -674,6 +714,14 @@ impl Connection {
             self.timed_out = TimedOut::Stuck;
         }
         is_late
+    }
+
+    /// When the answer to its login may leave, if that is delayed.
+    pub(crate) fn delayed_until(&self) -> Option<Instant> {
+        match self.pending.as_deref() {
+            Some(Pending::Delay { until, .. }) => Some(*until),
+            _ => None,
+        }
     }
 
     /// How many seconds from `now` [`Connection::sweep`] can find nothing, if nothing happens meanwhile. Only who is idle between
@@ -716,6 +764,12 @@ impl Connection {
         // A session that breaks while it ends must not take the worker with it.
         let session = self.session.take();
         let _ = catch_unwind(AssertUnwindSafe(|| drop(session)));
+        self.pending = None;
+        if std::mem::take(&mut self.has_place) {
+            shared.leave_place();
+        } else {
+            shared.unauthenticated.remove(self.control.connection_id);
+        }
         shared.service.note(ConnectionEvent::Traffic {
             received_bytes: self.io.received_bytes,
             sent_bytes: self.io.sent_bytes,

@@ -489,15 +489,15 @@ impl Core {
                 match listener.accept() {
                     Ok((stream, peer)) => {
                         shared.service.note(ConnectionEvent::Accepted);
-                        // One more than the limit, for an administrator; whether it is one is known after its handshake.
-                        if shared.connection_opened() > shared.service.limits().max_connections as usize + 1 {
-                            shared.connection_closed();
+                        // With one place left, for an administrator, it is known only after the handshake who may have it.
+                        if shared.is_full() {
                             shared.service.note(ConnectionEvent::RefusedTooMany);
                             shared.service.note(ConnectionEvent::Closed);
                             Connection::refuse(stream);
                             continue;
                         }
                         let Some(group) = shared.emptiest_group(None) else { return };
+                        shared.connection_opened();
                         group.connection_count.fetch_add(1, Ordering::Relaxed);
                         lock(&group.arrivals).push((stream, peer));
                         group.wake();
@@ -506,6 +506,7 @@ impl Core {
                     Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                     Err(_) => {
                         // Out of descriptors, or the client left already: try again soon.
+                        shared.unauthenticated.close_oldest();
                         self.accept_again = true;
                         break;
                     }
@@ -537,6 +538,9 @@ impl Core {
         control.set_server_wake(Box::new(move || home.kick()));
         let next = if connection.is_closed() { Next::Closed } else { Next::Socket };
         self.check_in(slot, connection, next, group);
+        if next != Next::Closed {
+            shared.unauthenticated.add(&control);
+        }
     }
 
     /// Takes in a connection that another group gave.
@@ -590,6 +594,9 @@ impl Core {
         let Some(Slot::Here(connection)) = self.slots.get_mut(slot) else { return };
         if connection.sweep(self.now, limits) {
             self.ready.push_back(slot);
+        }
+        if let Some(at) = connection.delayed_until() {
+            self.next_sweep = self.next_sweep.min(at.max(self.now));
         }
         self.looks.set(slot, self.now, connection.patience_left_s(self.now));
     }

@@ -100,7 +100,7 @@ impl Home {
         *lock(&self.0) = group.shared.group(group.index).map(|group| (Weak::clone(group), slot));
     }
 
-    fn kick(&self) {
+    pub(crate) fn kick(&self) {
         let home = lock(&self.0).clone();
         if let Some((group, slot)) = home
             && let Some(group) = group.upgrade()
@@ -160,7 +160,7 @@ fn run_in_batches() -> io::Result<()> {
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
