@@ -196,6 +196,8 @@ pub struct IndexDefinition {
     pub algorithm: IndexAlgorithm,
     /// COMMENT.
     pub comment: Arc<str>,
+    /// Made for a foreign key, not written: it is dropped when another index begins with its columns.
+    pub generated: bool,
 }
 
 impl IndexDefinition {
@@ -335,6 +337,26 @@ pub struct TableDefinition {
 }
 
 impl TableDefinition {
+    /// Whether a result names its columns as they are defined, however the statement wrote them: so do the tables of
+    /// `information_schema` that are views over the dictionary in MySQL.
+    #[must_use]
+    pub fn shows_names_as_defined(&self) -> bool {
+        self.kind == TableKind::System
+            && &*self.schema == "information_schema"
+            && !matches!(
+                &*self.name,
+                "COLLATIONS"
+                    | "COLUMN_PRIVILEGES"
+                    | "ENGINES"
+                    | "INNODB_TRX"
+                    | "PLUGINS"
+                    | "PROCESSLIST"
+                    | "SCHEMA_PRIVILEGES"
+                    | "TABLE_PRIVILEGES"
+                    | "USER_PRIVILEGES"
+            )
+    }
+
     /// Begins the row versions anew: there are no rows of an earlier layout.
     pub fn begin_layout(&mut self) {
         self.row_version = 0;

@@ -38,7 +38,8 @@ pub use name::{NameMap, fold_name, names_equal};
 pub use references::{Edge, ForeignKeyGraph, Node, Reference, References, leading_index, unique_index};
 pub use routine::{DataAccess, RoutineDefinition, RoutineId, RoutineKind, Routines, show_create_routine};
 pub use show_create::{
-    append_identifier, append_string, column_clause, column_type_text, show_create_schema, show_create_table,
+    append_identifier, append_string, column_clause, column_type_text, escaped_expression,
+    show_create_schema, show_create_table,
 };
 pub use snapshot::{Catalog, CatalogHandle, Schema, TableEntry};
 pub use source::{

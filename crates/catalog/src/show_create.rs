@@ -24,6 +24,19 @@ pub fn append_identifier(out: &mut Vec<u8>, name: &str) {
     out.push(b'`');
 }
 
+/// The text of an expression as `information_schema` and SHOW COLUMNS print it: quotes and backslashes are escaped.
+#[must_use]
+pub fn escaped_expression(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for character in text.chars() {
+        if matches!(character, '\'' | '\\') {
+            out.push('\\');
+        }
+        out.push(character);
+    }
+    out
+}
+
 /// Appends `text` as a string literal with MySQL's escapes.
 pub fn append_string(out: &mut Vec<u8>, text: &[u8]) {
     out.push(b'\'');
@@ -359,13 +372,13 @@ pub fn show_create_table(table: &TableDefinition, auto_increment_next: Option<u6
         index_clause(&mut out, table, index);
     }
     let mut keys: Vec<_> = table.foreign_keys.iter().collect();
-    keys.sort_by(|left, right| left.name.cmp(&right.name));
+    keys.sort_by_cached_key(|key| crate::fold_name(&key.name));
     for key in keys {
         line(&mut out);
         foreign_key_clause(&mut out, table, key);
     }
     let mut checks: Vec<_> = table.checks.iter().collect();
-    checks.sort_by(|left, right| left.name.cmp(&right.name));
+    checks.sort_by_cached_key(|check| crate::fold_name(&check.name));
     for check in checks {
         line(&mut out);
         check_clause(&mut out, check);

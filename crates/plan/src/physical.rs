@@ -58,6 +58,8 @@ pub struct PhysicalPlan {
     pub calc_found_rows: bool,
     /// What each execution warns of.
     pub warnings: Vec<PlanError>,
+    /// The query as a whole has a LIMIT, so that `sql_select_limit` does not count.
+    pub has_limit: bool,
     /// Catalog version it was bound with.
     pub catalog_version: u64,
     /// The foreign keys of that catalog.

@@ -325,6 +325,10 @@ fn read_earlier_form(input: &mut Reader<'_>) -> Decoded<EarlierForm> {
     Ok(EarlierForm { until_version: input.u32()?, data_type: read_type(input)?, nullable: input.bool()? })
 }
 
+/// Flags of an index. Records written before there were flags hold 0 or 1: visible or not.
+const INDEX_VISIBLE: u8 = 1;
+const INDEX_GENERATED: u8 = 2;
+
 fn write_index(out: &mut Writer, index: &IndexDefinition) {
     out.str(&index.name);
     out.u8(position(&INDEX_KINDS, &index.kind));
@@ -334,13 +338,13 @@ fn write_index(out: &mut Writer, index: &IndexDefinition) {
         out.option(part.prefix_length, Writer::u32);
         out.bool(part.descending);
     });
-    out.bool(index.visible);
+    out.u8(u8::from(index.visible) * INDEX_VISIBLE | u8::from(index.generated) * INDEX_GENERATED);
     out.u8(position(&ALGORITHMS, &index.algorithm));
     out.str(&index.comment);
 }
 
 fn read_index(input: &mut Reader<'_>) -> Decoded<IndexDefinition> {
-    Ok(IndexDefinition {
+    let mut index = IndexDefinition {
         name: input.str()?,
         kind: input.one_of(&INDEX_KINDS)?,
         tree: TreeNumber(input.u64()?),
@@ -351,10 +355,17 @@ fn read_index(input: &mut Reader<'_>) -> Decoded<IndexDefinition> {
                 descending: input.bool()?,
             })
         })?,
-        visible: input.bool()?,
-        algorithm: input.one_of(&ALGORITHMS)?,
-        comment: input.str()?,
-    })
+        visible: false,
+        generated: false,
+        algorithm: IndexAlgorithm::Default,
+        comment: Arc::from(""),
+    };
+    let flags = input.u8()?;
+    index.visible = flags & INDEX_VISIBLE != 0;
+    index.generated = flags & INDEX_GENERATED != 0;
+    index.algorithm = input.one_of(&ALGORITHMS)?;
+    index.comment = input.str()?;
+    Ok(index)
 }
 
 fn write_options(out: &mut Writer, options: &TableOptions) {

@@ -121,6 +121,10 @@ impl TableStatistics for Table {
         self.rows.record_count().max(ROWS_MIN)
     }
 
+    fn shown_row_count(&self) -> u64 {
+        self.rows.record_count()
+    }
+
     fn distinct_count(&self, index: usize, part_count: usize) -> u64 {
         self.refresh();
         let rows = self.row_count();

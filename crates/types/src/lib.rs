@@ -12,6 +12,7 @@ pub mod convert;
 pub mod data_type;
 pub mod decimal;
 pub mod json;
+pub mod locale;
 pub mod number;
 pub mod temporal;
 pub mod value;

@@ -37,7 +37,7 @@ pub(super) fn column_default(
             Ok(ColumnDefault::CurrentTimestamp)
         }
         ast::ColumnDefault::Expr(expr) => {
-            Ok(ColumnDefault::Expression(super::expression::canonical(expr, settings)?.0.into()))
+            Ok(ColumnDefault::Expression(super::expression::canonical(expr, settings)?.text.into()))
         }
         ast::ColumnDefault::Literal(expr) => {
             let Some(value) = literal(expr, data_type, settings) else { return Err(invalid()) };
@@ -45,7 +45,12 @@ pub(super) fn column_default(
                 return if nullable { Ok(ColumnDefault::Null) } else { Err(invalid()) };
             }
             if data_type.is_text_or_blob() || data_type.kind == TypeKind::Json {
-                return Err(e::ER_BLOB_CANT_HAVE_DEFAULT.with(&[&name]));
+                let is_empty = matches!(&value, Value::Bytes { bytes, .. } if bytes.is_empty());
+                if settings.strict || !is_empty || data_type.kind == TypeKind::Json {
+                    return Err(e::ER_BLOB_CANT_HAVE_DEFAULT.with(&[&name]));
+                }
+                warnings.push(e::ER_BLOB_CANT_HAVE_DEFAULT.warning(&[&name]));
+                return Ok(if nullable { ColumnDefault::Null } else { ColumnDefault::None });
             }
             // A member's number is no default.
             let by_name = matches!(data_type.kind, TypeKind::Enum | TypeKind::Set);
@@ -77,16 +82,20 @@ fn converted(
     };
     let mut column = Column::new(data_type.physical());
     if let Some(issue) = store_value(value, data_type, &options, &mut column) {
-        let report = issue.report(true, "", name, 1);
-        if report.severity != Severity::Note || report.number == 1292 {
+        let report = issue.report(settings.strict, "", name, 1);
+        let level = match report.severity {
+            Severity::Note => Level::Note,
+            Severity::Warning => Level::Warning,
+            Severity::Error => Level::Error,
+        };
+        // A member that is not there is looked for before anything is converted.
+        if data_type.members.is_none() {
+            let state = e::Code::by_number(report.number).map_or(*b"HY000", |code| code.state);
+            warnings.push(Diagnostic { level, number: report.number, state, message: report.message });
+        }
+        if level != Level::Note {
             return Err(e::ER_INVALID_DEFAULT.with(&[&name]));
         }
-        warnings.push(Diagnostic {
-            level: Level::Note,
-            number: report.number,
-            state: *b"HY000",
-            message: report.message,
-        });
     }
     let cell = column.cell(0);
     Ok(ColumnDefault::Literal { value: stored(cell, data_type, settings.zone), text: text(cell, data_type) })
@@ -168,9 +177,7 @@ fn literal(expr: &ast::Expr<'_>, data_type: &DataType, settings: &Settings<'_>) 
             Literal::Bytes { value, .. } => {
                 Value::string(to_charset(value, Charset::Utf8mb4), types::CollationId::BINARY)
             }
-            Literal::Temporal { value, .. } => {
-                Value::string(value, settings.literal_charset.default_collation())
-            }
+            Literal::Temporal { .. } => return None,
         }),
         _ => None,
     }

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use catalog::{
-    CheckConstraint, ColumnDefault, ColumnDefinition, ForeignKey, ForeignKeyAction, GeneratedColumn,
+    Catalog, CheckConstraint, ColumnDefault, ColumnDefinition, ForeignKey, ForeignKeyAction, GeneratedColumn,
     IndexAlgorithm, IndexDefinition, IndexKind, IndexPart, NameMap, RowFormatOption, StoredValue,
     TableDefinition, TableKind, TableOptions, TreeNumber, fold_name, names_equal,
 };
@@ -16,7 +16,7 @@ use syntax::ast;
 use types::{CollationId, DataType, TypeKind};
 
 use super::column_type::{charset_warning, column_type, resolve_collation};
-use super::expression::columns_of_text;
+use super::expression::{Unfit, canonical_check, columns_of_text};
 use super::{Settings, check_column_name, check_index_name, defaults, foreign_key, text_of};
 
 type Result<T> = std::result::Result<T, Box<SqlError>>;
@@ -56,8 +56,8 @@ pub(super) struct DraftKey {
     comment: Arc<str>,
     /// Ordinal of the index in the table that is altered.
     pub(super) origin: Option<usize>,
-    /// Made for a foreign key: left out if another key serves it.
-    for_foreign_key: bool,
+    /// Made for a foreign key, not written: left out if another key begins with its columns.
+    pub(super) generated: bool,
 }
 
 /// A part of a key, by column name.
@@ -90,6 +90,12 @@ pub(super) struct DraftCheck {
     /// Columns that it names, if it stands in this statement.
     columns: Vec<String>,
     pub(super) enforced: bool,
+    /// What keeps it from being a CHECK.
+    unfit: Option<Unfit>,
+    /// The column it was written with: it may name no other.
+    of_column: Option<Arc<str>>,
+    /// It is there already.
+    existing: bool,
 }
 
 /// A table being defined.
@@ -161,7 +167,7 @@ impl Draft {
                     algorithm: index.algorithm,
                     comment: Arc::clone(&index.comment),
                     origin: Some(ordinal),
-                    for_foreign_key: false,
+                    generated: index.generated,
                 })
                 .collect(),
             foreign_keys: table
@@ -186,6 +192,9 @@ impl Draft {
                     expression: Arc::clone(&check.expression),
                     columns: Vec::new(),
                     enforced: check.enforced,
+                    unfit: None,
+                    of_column: None,
+                    existing: true,
                 })
                 .collect(),
             options: table.options.clone(),
@@ -217,7 +226,7 @@ impl Draft {
                 self.keys.push(key);
             }
             ast::TableElement::ForeignKey(key) => self.add_foreign_key(key)?,
-            ast::TableElement::Check(check) => self.add_check(check, settings)?,
+            ast::TableElement::Check(check) => self.add_check(check, None, settings)?,
         }
         Ok(())
     }
@@ -272,7 +281,7 @@ impl Draft {
             return Err(e::ER_TOO_LONG_FIELD_COMMENT.with(&[&name, &COMMENT_CHARS_MAX]));
         }
         for check in column.checks {
-            self.add_check(check, settings)?;
+            self.add_check(check, Some(name), settings)?;
         }
         if let Some(references) = column.references {
             self.add_reference(None, vec![name.into()], references)?;
@@ -292,7 +301,7 @@ impl Draft {
                 algorithm: IndexAlgorithm::Default,
                 comment: "".into(),
                 origin: None,
-                for_foreign_key: false,
+                generated: false,
             });
         }
         Ok(DraftColumn {
@@ -406,19 +415,27 @@ impl Draft {
             algorithm,
             comment: comment.into(),
             origin: None,
-            for_foreign_key: false,
+            generated: false,
         })
     }
 
     /// Adds a CHECK.
-    pub(super) fn add_check(&mut self, check: &ast::Check<'_>, settings: &Settings<'_>) -> Result<()> {
+    pub(super) fn add_check(
+        &mut self,
+        check: &ast::Check<'_>,
+        of_column: Option<&str>,
+        settings: &Settings<'_>,
+    ) -> Result<()> {
         let name = check.name.map(|name| text_of(name.text).map(Arc::from)).transpose()?;
-        let (expression, columns) = super::expression::canonical(&check.expr, settings)?;
+        let made = canonical_check(&check.expr, settings)?;
         self.checks.push(DraftCheck {
             name,
-            expression: expression.into(),
-            columns,
+            expression: made.text.into(),
+            columns: made.columns,
             enforced: check.enforced,
+            unfit: made.unfit,
+            of_column: of_column.map(Arc::from),
+            existing: false,
         });
         Ok(())
     }
@@ -489,7 +506,7 @@ impl Draft {
             algorithm: IndexAlgorithm::Default,
             comment: "".into(),
             origin: None,
-            for_foreign_key: true,
+            generated: true,
         });
         self.foreign_keys.push(DraftForeignKey {
             name,
@@ -658,7 +675,7 @@ impl Draft {
             ..template
         };
         table.index_names();
-        table.checks = self.named_checks(&table)?;
+        table.checks = self.named_checks(&table, settings)?;
         table.foreign_keys = self.named_foreign_keys(&table, settings, warnings)?;
         Ok(table)
     }
@@ -672,12 +689,13 @@ impl Draft {
         if self.keys.iter().filter(|key| key.kind == IndexKind::Primary).count() > 1 {
             return Err(e::ER_MULTIPLE_PRI_KEY.bare());
         }
+        let redundant = self.redundant_keys();
         let mut duplicates = Vec::new();
         let mut taken: Vec<Arc<str>> = Vec::new();
         // Each with the group it sorts into.
         let mut made: Vec<(u8, IndexDefinition)> = Vec::new();
         for (position, key) in self.keys.iter().enumerate() {
-            if key.for_foreign_key && self.serves_foreign_key(position) {
+            if redundant[position] {
                 continue;
             }
             let mut parts: Vec<IndexPart> = Vec::new();
@@ -703,6 +721,9 @@ impl Draft {
             let name = match (&key.name, key.kind) {
                 (_, IndexKind::Primary) => Arc::from("PRIMARY"),
                 (Some(name), _) => {
+                    if key.origin.is_none() {
+                        check_index_name(name)?;
+                    }
                     if taken.iter().any(|other| names_equal(other, name)) {
                         return Err(e::ER_DUP_KEYNAME.with(&[name]));
                     }
@@ -721,11 +742,11 @@ impl Draft {
                 IndexKind::Plain => 4,
             };
             if key.origin.is_none()
-                && !key.for_foreign_key
+                && !key.generated
                 && key.kind != IndexKind::Primary
                 && made
                     .iter()
-                    .any(|(_, other)| other.parts == parts && other.kind == key.kind && !other.is_primary())
+                    .any(|(_, other)| other.parts == parts && other.kind == key.kind && !other.generated)
             {
                 duplicates.push(e::ER_DUP_INDEX.warning(&[&name, &self.schema, &self.name]));
             }
@@ -739,6 +760,7 @@ impl Draft {
                     visible: key.visible,
                     algorithm: key.algorithm,
                     comment: Arc::clone(&key.comment),
+                    generated: key.generated,
                 },
             ));
         }
@@ -750,41 +772,50 @@ impl Draft {
         Ok(made.into_iter().map(|(_, index)| index).collect())
     }
 
-    /// Whether another key starts with the columns of the foreign key's own key at `position`. Of several made for foreign
-    /// keys the longest stays, the first of equals.
-    fn serves_foreign_key(&self, position: usize) -> bool {
-        let wanted = &self.keys[position].parts;
-        self.keys.iter().enumerate().any(|(other_position, other)| {
-            let stays = !other.for_foreign_key
-                || other_position < position
-                || other_position > position && other.parts.len() > wanted.len();
-            stays
-                && other.parts.len() >= wanted.len()
-                && wanted
-                    .iter()
-                    .zip(&other.parts)
-                    .all(|(one, two)| names_equal(&one.column, &two.column) && two.prefix_length.is_none())
-        })
+    /// The generated keys that other keys replace. Of two generated keys the shorter one goes, of equals the earlier one.
+    fn redundant_keys(&self) -> Vec<bool> {
+        let begins_with = |key: &DraftKey, start: &DraftKey| {
+            start.parts.len() <= key.parts.len()
+                && start.parts.iter().zip(&key.parts).all(|(one, two)| {
+                    names_equal(&one.column, &two.column)
+                        && (one.prefix_length, one.descending) == (two.prefix_length, two.descending)
+                })
+        };
+        let mut redundant = vec![false; self.keys.len()];
+        for (position, key) in self.keys.iter().enumerate() {
+            for (earlier_position, earlier) in self.keys[..position].iter().enumerate() {
+                if redundant[earlier_position] {
+                    continue;
+                }
+                if earlier.generated && begins_with(key, earlier) {
+                    redundant[earlier_position] = true;
+                } else if key.generated && begins_with(earlier, key) {
+                    redundant[position] = true;
+                    break;
+                }
+            }
+        }
+        redundant
     }
 
-    fn named_checks(&self, table: &TableDefinition) -> Result<Vec<CheckConstraint>> {
-        let mut next = 1;
+    fn named_checks(&self, table: &TableDefinition, settings: &Settings<'_>) -> Result<Vec<CheckConstraint>> {
+        let prefix = format!("{}_chk_", self.name);
+        // A new table counts from 1, whatever names were written.
+        let existing =
+            self.checks.iter().filter(|check| check.existing).filter_map(|check| check.name.as_deref());
+        let mut next = existing.filter_map(|name| generated_number(name, &prefix)).max().unwrap_or(0);
         let mut checks: Vec<CheckConstraint> = Vec::new();
         for check in &self.checks {
             let name = match &check.name {
                 Some(name) => Arc::clone(name),
-                None => loop {
-                    let candidate = format!("{}_chk_{next}", self.name);
+                None => {
                     next += 1;
-                    if !self
-                        .checks
-                        .iter()
-                        .any(|other| other.name.as_deref().is_some_and(|n| names_equal(n, &candidate)))
-                    {
-                        break candidate.into();
-                    }
-                },
+                    format!("{prefix}{next}").into()
+                }
             };
+            if let Some(unfit) = &check.unfit {
+                return Err(unfit.error(&name));
+            }
             for column in &check.columns {
                 let Some(ordinal) = table.column_ordinal(column) else {
                     return Err(e::ER_CHECK_CONSTRAINT_REFERS_UNKNOWN_COLUMN.with(&[&name, column]));
@@ -792,9 +823,15 @@ impl Draft {
                 if table.columns[ordinal].auto_increment {
                     return Err(e::ER_CHECK_CONSTRAINT_REFERS_AUTO_INCREMENT_COLUMN.with(&[&name]));
                 }
+                if check.of_column.as_deref().is_some_and(|own| !names_equal(own, column)) {
+                    return Err(e::ER_COLUMN_CHECK_CONSTRAINT_REFERENCES_OTHER_COLUMN.with(&[&name]));
+                }
             }
             if checks.iter().any(|other| names_equal(&other.name, &name)) {
                 return Err(e::ER_CHECK_CONSTRAINT_DUP_NAME.with(&[&name]));
+            }
+            if !check.existing {
+                check_name_is_free(settings.catalog, table, &name)?;
             }
             checks.push(CheckConstraint {
                 name,
@@ -928,6 +965,33 @@ impl Draft {
         }
         Ok(())
     }
+}
+
+/// The number at the end of a generated name.
+fn generated_number(name: &str, prefix: &str) -> Option<u32> {
+    let start = name.get(..prefix.len())?;
+    if start != prefix {
+        return None;
+    }
+    name[prefix.len()..].parse().ok()
+}
+
+/// Names of CHECK constraints are unique in a schema; those of temporary tables in the table.
+///
+/// # Errors
+/// 3822.
+pub(super) fn check_name_is_free(catalog: &Catalog, table: &TableDefinition, name: &str) -> Result<()> {
+    if table.kind != TableKind::Base {
+        return Ok(());
+    }
+    let taken = catalog.schema(&table.schema).is_some_and(|schema| {
+        schema.tables().map(|entry| &entry.definition).any(|other| {
+            other.kind == TableKind::Base
+                && other.id != table.id
+                && other.checks.iter().any(|check| names_equal(&check.name, name))
+        })
+    });
+    if taken { Err(e::ER_CHECK_CONSTRAINT_DUP_NAME.with(&[&name])) } else { Ok(()) }
 }
 
 /// An error that the table of MySQL's numbers leaves out.

@@ -1,18 +1,131 @@
 //! The canonical text of a DEFAULT or CHECK expression, as SHOW CREATE prints it: independent of the session's sql_mode
 //! and character set, so that it reads back the same for everybody.
 
+use plan::function::Stability;
 use service::error as e;
+use service::error::SqlError;
 use syntax::ast::{
     BinaryOp, CastType, CompareOp, Expr, ExprKind, IntervalUnit, IsTest, Literal, TemporalKind, UnaryOp,
 };
 
 use super::{Result, Settings, text_of};
 
-/// The canonical text of an expression and the columns it names.
-pub(super) fn canonical(expr: &Expr<'_>, settings: &Settings<'_>) -> Result<(String, Vec<String>)> {
-    let mut printer = Printer { settings, out: String::new(), columns: Vec::new() };
+/// An expression in canonical form.
+pub(super) struct Canonical {
+    pub(super) text: String,
+    /// The columns it names.
+    pub(super) columns: Vec<String>,
+    /// What it holds that no CHECK may.
+    pub(super) unfit: Option<Unfit>,
+}
+
+/// Why an expression cannot be a CHECK.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(super) enum Unfit {
+    /// Its value is no truth value.
+    NotBoolean,
+    /// A function whose value depends on more than its arguments, or a stored one.
+    Function(String),
+    /// A subquery.
+    Subquery,
+    /// A user or system variable.
+    Variable,
+}
+
+impl Unfit {
+    /// The error for the constraint `name`.
+    pub(super) fn error(&self, name: &str) -> Box<SqlError> {
+        match self {
+            Unfit::NotBoolean => e::ER_NON_BOOLEAN_EXPR_FOR_CHECK_CONSTRAINT.with(&[&name]),
+            Unfit::Function(function) => {
+                e::ER_CHECK_CONSTRAINT_NAMED_FUNCTION_IS_NOT_ALLOWED.with(&[&name, function])
+            }
+            Unfit::Subquery => e::ER_CHECK_CONSTRAINT_FUNCTION_IS_NOT_ALLOWED.with(&[&name]),
+            Unfit::Variable => e::ER_CHECK_CONSTRAINT_VARIABLES.with(&[&name]),
+        }
+    }
+}
+
+/// The canonical text of an expression and what it names.
+pub(super) fn canonical(expr: &Expr<'_>, settings: &Settings<'_>) -> Result<Canonical> {
+    print(expr, settings, false)
+}
+
+/// As [`canonical`], of a CHECK: what it must not hold is found, too.
+pub(super) fn canonical_check(expr: &Expr<'_>, settings: &Settings<'_>) -> Result<Canonical> {
+    let mut made = print(expr, settings, true)?;
+    if !is_boolean(expr) {
+        made.unfit = Some(Unfit::NotBoolean);
+    }
+    Ok(made)
+}
+
+fn print(expr: &Expr<'_>, settings: &Settings<'_>, is_check: bool) -> Result<Canonical> {
+    let mut printer = Printer { settings, out: String::new(), columns: Vec::new(), is_check, unfit: None };
     printer.expr(expr)?;
-    Ok((printer.out, printer.columns))
+    Ok(Canonical { text: printer.out, columns: printer.columns, unfit: printer.unfit })
+}
+
+/// Whether the expression gives a truth value by its form: a CHECK must.
+fn is_boolean(expr: &Expr<'_>) -> bool {
+    match &expr.kind {
+        ExprKind::Compare { .. }
+        | ExprKind::Is { .. }
+        | ExprKind::Like { .. }
+        | ExprKind::Regexp { .. }
+        | ExprKind::Between { .. }
+        | ExprKind::InList { .. }
+        | ExprKind::InSubquery { .. }
+        | ExprKind::Quantified { .. }
+        | ExprKind::Exists(_)
+        | ExprKind::MemberOf { .. }
+        | ExprKind::Literal(Literal::True | Literal::False)
+        | ExprKind::Binary { op: BinaryOp::And | BinaryOp::Or | BinaryOp::Xor, .. }
+        | ExprKind::Unary { op: UnaryOp::Not, .. } => true,
+        ExprKind::Function(call) if call.name.schema.is_none() => {
+            let name = call.name.name.text.to_ascii_lowercase();
+            matches!(
+                &name[..],
+                b"isnull"
+                    | b"regexp_like"
+                    | b"strcmp"
+                    | b"json_contains"
+                    | b"json_contains_path"
+                    | b"json_overlaps"
+                    | b"json_schema_valid"
+                    | b"json_valid"
+                    | b"is_ipv4"
+                    | b"is_ipv4_compat"
+                    | b"is_ipv4_mapped"
+                    | b"is_ipv6"
+                    | b"is_uuid"
+            )
+        }
+        _ => false,
+    }
+}
+
+/// What keeps a function called `name` out of a CHECK.
+fn unfit_function(name: &str) -> Option<Unfit> {
+    let shown = match name {
+        "current_date" => "curdate",
+        "current_time" => "curtime",
+        "current_timestamp" | "localtime" | "localtimestamp" => "now",
+        "schema" => "database",
+        "session_user" | "system_user" => "user",
+        "json_merge" => "json_merge_preserve",
+        "icu_version" => "icu_version()",
+        "version" => "version()",
+        "md5" | "sha" | "sha1" => return Some(Unfit::Function(format!("`{name}`"))),
+        _ => name,
+    };
+    match plan::function::lookup(name.as_bytes()) {
+        _ if name == "sysdate" => None,
+        _ if matches!(name, "json_merge" | "load_file") => Some(Unfit::Function(shown.to_owned())),
+        Some(function) if function.stability() == Stability::Pure => None,
+        Some(_) => Some(Unfit::Function(shown.to_owned())),
+        None => Some(Unfit::Function(format!("`{name}`"))),
+    }
 }
 
 /// The columns that a canonical text names.
@@ -20,7 +133,7 @@ pub(super) fn columns_of_text(text: &str, settings: &Settings<'_>) -> Result<Vec
     let arena = bumpalo::Bump::new();
     match syntax::parse_expr(text.as_bytes(), &arena, syntax::SqlMode::default()) {
         Ok(expr) => {
-            canonical(&expr, &Settings { text: text.as_bytes(), ..*settings }).map(|(_, names)| names)
+            canonical(&expr, &Settings { text: text.as_bytes(), ..*settings }).map(|made| made.columns)
         }
         Err(_) => Ok(Vec::new()),
     }
@@ -30,6 +143,9 @@ struct Printer<'a> {
     settings: &'a Settings<'a>,
     out: String,
     columns: Vec<String>,
+    is_check: bool,
+    /// The first thing that no CHECK may hold.
+    unfit: Option<Unfit>,
 }
 
 impl Printer<'_> {
@@ -67,7 +183,7 @@ impl Printer<'_> {
 
     /// An expression where a truth value is wanted: a bare column or number is compared with 0.
     fn condition(&mut self, expr: &Expr<'_>) -> Result<()> {
-        if matches!(expr.kind, ExprKind::Column(_)) {
+        if matches!(expr.kind, ExprKind::Column(_) | ExprKind::Literal(Literal::Number(..))) {
             self.out.push_str("(0 <> ");
             self.expr(expr)?;
             self.out.push(')');
@@ -117,6 +233,22 @@ impl Printer<'_> {
                 Ok(())
             }
             ExprKind::Binary { op, left, right } => self.infix(left, binary_word(*op), right),
+            // Rows are equal when each pair is.
+            ExprKind::Compare {
+                op: CompareOp::Eq,
+                left: Expr { kind: ExprKind::Row(left), .. },
+                right: Expr { kind: ExprKind::Row(right), .. },
+            } if left.len() == right.len() => {
+                self.out.push('(');
+                for (position, (left, right)) in left.iter().zip(*right).enumerate() {
+                    if position > 0 {
+                        self.out.push_str(" and ");
+                    }
+                    self.infix(left, compare_word(CompareOp::Eq), right)?;
+                }
+                self.out.push(')');
+                Ok(())
+            }
             ExprKind::Compare { op, left, right } => self.infix(left, compare_word(*op), right),
             ExprKind::Is { expr, test, negated } => {
                 self.out.push('(');
@@ -226,6 +358,9 @@ impl Printer<'_> {
             }
             ExprKind::Function(call) if call.name.schema.is_none() => {
                 let name = text_of(call.name.name.text)?.to_ascii_lowercase();
+                if let Some(unfit) = unfit_function(&name) {
+                    self.unfit.get_or_insert(unfit);
+                }
                 self.out.push_str(match name.as_str() {
                     "substring" | "mid" => "substr",
                     "char_length" | "character_length" => "char_length",
@@ -264,10 +399,60 @@ impl Printer<'_> {
             | ExprKind::Subquery(_)
             | ExprKind::InSubquery { .. }
             | ExprKind::Quantified { .. } => {
+                if self.is_check {
+                    self.unfit.get_or_insert(Unfit::Subquery);
+                    return Ok(());
+                }
                 Err(e::ER_NOT_SUPPORTED_YET.with(&[&"subqueries in this context"]))
+            }
+            ExprKind::Extract { unit, expr } => {
+                self.out.push_str("extract(");
+                self.out.push_str(unit_word(*unit));
+                self.out.push_str(" from ");
+                self.expr(expr)?;
+                self.out.push(')');
+                Ok(())
+            }
+            ExprKind::TimestampDiff { unit, from, to } => {
+                self.out.push_str("timestampdiff(");
+                self.out.push_str(&unit_word(*unit).to_ascii_uppercase());
+                self.out.push(',');
+                self.expr(from)?;
+                self.out.push(',');
+                self.expr(to)?;
+                self.out.push(')');
+                Ok(())
+            }
+            ExprKind::MemberOf { value, array } => {
+                self.expr(value)?;
+                self.out.push_str(" member of (");
+                self.expr(array)?;
+                self.out.push(')');
+                Ok(())
+            }
+            ExprKind::Row(exprs) => {
+                self.out.push('(');
+                self.list(exprs)?;
+                self.out.push(')');
+                Ok(())
+            }
+            ExprKind::DefaultOf(column) => {
+                self.out.push_str("default(");
+                self.expr(&Expr { kind: ExprKind::Column(column), ..*expr })?;
+                self.out.push(')');
+                Ok(())
             }
             // Rarer forms keep the text they were written with.
             _ => {
+                match &expr.kind {
+                    ExprKind::UserVar(_) | ExprKind::UserVarAssign { .. } | ExprKind::SysVar(_) => {
+                        self.unfit.get_or_insert(Unfit::Variable);
+                    }
+                    ExprKind::ValuesOf(_) => {
+                        self.unfit.get_or_insert(Unfit::Function("values".to_owned()));
+                    }
+                    _ => {}
+                }
                 let text = self.settings.source_text(expr)?;
                 self.out.push_str(&text);
                 Ok(())

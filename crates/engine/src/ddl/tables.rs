@@ -11,7 +11,7 @@ use table::{MetadataLock, MetadataMode, Table};
 use types::DataType;
 
 use super::definitions::trees_of;
-use super::draft::Draft;
+use super::draft::{Draft, check_name_is_free};
 use super::foreign_key::{self, Renamed};
 use super::{Context, Outcome, Result};
 use crate::metadata::{MetadataLocks, lock_of};
@@ -408,6 +408,9 @@ pub fn rename_tables(
         foreign_key::follow_names(&mut table, &renamed);
         for key in &table.foreign_keys {
             foreign_key::check_name_is_free(&change.catalog, &table, &key.name)?;
+        }
+        for check in &table.checks {
+            check_name_is_free(&change.catalog, &table, &check.name)?;
         }
         foreign_key::check_awaited(&change.catalog, &table, &context.settings(&change.catalog), false)?;
         change.put_altered(Arc::new(table), &entry)?;

@@ -65,6 +65,7 @@ impl LocalSession {
             connection_collation: self.settings.connection_collation,
             max_allowed_packet: usize::try_from(self.variables.unsigned(known::max_allowed_packet()))
                 .unwrap_or(usize::MAX),
+            locale: self.settings.locale,
             default_week_format: i64::try_from(self.variables.unsigned(known::default_week_format()))
                 .unwrap_or(0),
             strict_dml: (changes || self.routines.assigning) && self.settings.sql_mode.is_strict() && !ignore,

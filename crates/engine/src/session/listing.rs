@@ -27,6 +27,8 @@ pub struct Listing {
     pub columns: Vec<ListingColumn>,
     /// Rows.
     pub rows: Batch,
+    /// Its columns are described as expressions are, not as those of a table.
+    pub of_expressions: bool,
 }
 
 /// Type of a text column of at most `length` characters.
@@ -54,7 +56,15 @@ impl Listing {
             })
             .collect();
         let rows = Batch::new(columns.iter().map(|column| column.data_type.physical()));
-        Self { columns, rows }
+        Self { columns, rows, of_expressions: false }
+    }
+
+    /// An empty listing whose columns are described as expressions that are never NULL: so are those of SHOW CREATE.
+    #[must_use]
+    pub fn of_expressions(columns: &[(&str, DataType)]) -> Self {
+        let mut made = Self::new(columns);
+        made.columns.iter_mut().for_each(|column| column.nullable = false);
+        Self { of_expressions: true, ..made }
     }
 
     /// A listing of text columns.
@@ -90,6 +100,16 @@ impl Listing {
         self.rows = rows;
     }
 
+    /// Keeps the first `rows_max` rows.
+    pub fn truncate(&mut self, rows_max: u64) {
+        if rows_max < self.rows.row_count as u64 {
+            let kept: Vec<u32> = (0..rows_max as u32).collect();
+            let mut rows = Batch::new(self.columns.iter().map(|column| column.data_type.physical()));
+            rows.gather_from(&self.rows, &kept);
+            self.rows = rows;
+        }
+    }
+
     /// Sends the listing as a result.
     ///
     /// # Errors
@@ -111,7 +131,7 @@ impl Listing {
                 data_type: &column.data_type,
                 nullable: column.nullable,
                 flags: 0,
-                is_expression: false,
+                is_expression: self.of_expressions,
             }),
             results,
         );

@@ -45,6 +45,8 @@ pub struct CachedPlan {
     connection_collation: CollationId,
     div_precision_increment: u8,
     optimizer_switch: OptimizerSwitch,
+    /// `lc_time_names`: how long names of days and months are.
+    locale: types::locale::LocaleId,
     parameter_classes: Vec<ParameterClass>,
     pub(super) columns: Option<(Option<Charset>, Arc<EncodedColumns>)>,
     pub(super) kind: StatementKind,
@@ -288,6 +290,7 @@ impl plan::bind::Session for BindSession<'_> {
         plan::function::TypeContext {
             connection_collation: self.session.settings.connection_collation,
             div_precision_increment: self.session.settings.div_precision_increment,
+            locale: self.session.settings.locale,
             no_unsigned_subtraction: self.session.settings.sql_mode.has(SqlModes::NO_UNSIGNED_SUBTRACTION),
         }
     }
@@ -444,6 +447,7 @@ impl LocalSession {
             connection_collation: self.settings.connection_collation,
             div_precision_increment: self.settings.div_precision_increment,
             optimizer_switch: self.settings.optimizer_switch,
+            locale: self.settings.locale,
             parameter_classes: values.iter().map(class_of).collect(),
             columns: None,
             kind: kind_of(statement),
@@ -533,6 +537,7 @@ impl LocalSession {
     /// when it was prepared.
     pub(super) fn would_make(&self, plan: &CachedPlan, values: &[ValueRef<'_>]) -> bool {
         plan.div_precision_increment == self.settings.div_precision_increment
+            && plan.locale == self.settings.locale
             && self.plan_is_current(plan, values)
     }
 
@@ -565,6 +570,7 @@ impl LocalSession {
         (settings.sql_mode.0, settings.connection_collation, settings.div_precision_increment)
             .hash(&mut hasher);
         settings.optimizer_switch.hash(&mut hasher);
+        settings.locale.hash(&mut hasher);
         (self.database.as_deref(), settings.results_charset).hash(&mut hasher);
         values.iter().for_each(|value| class_of(value).hash(&mut hasher));
         hasher.finish()

@@ -284,6 +284,14 @@ impl LocalSession {
         reply.end_rows(status, self.diagnostics.packet_count())
     }
 
+    /// `sql_select_limit`, where it counts: not with a LIMIT, and not for the statements of a routine.
+    fn rows_max(&self, plan: &CachedPlan) -> u64 {
+        match plan.prepared.plan().has_limit || self.routines.are_running() {
+            true => u64::MAX,
+            false => self.settings.select_limit,
+        }
+    }
+
     fn run_body(
         &mut self,
         plan: &CachedPlan,
@@ -306,7 +314,7 @@ impl LocalSession {
             }
             PlanKind::Query(_) => {
                 let columns = plan.encoded_columns(self.settings.results_charset);
-                let (results, rows_max) = (self.settings.results_charset, self.settings.select_limit);
+                let (results, rows_max) = (self.settings.results_charset, self.rows_max(plan));
                 reply.columns(&columns, self.status_flags(), 0)?;
                 let mut sink = ReplySink::new(reply, plan.output_types(), results, rows_max);
                 let found = self.with_context(plan, values, |prepared, context| {
@@ -400,7 +408,8 @@ impl LocalSession {
         self.lock_metadata(plan.prepared.plan())?;
         let before = self.transaction.store.savepoint();
         // One row more than allowed shows that there are too many.
-        let mut sink = CollectSink::new(plan.output_types().cloned().collect(), 2);
+        let rows_max = usize::try_from(self.rows_max(plan)).map_or(2, |rows| rows.min(2));
+        let mut sink = CollectSink::new(plan.output_types().cloned().collect(), rows_max);
         let ran = self
             .with_context(plan, values, |prepared, context| exec::run_query(prepared, context, &mut sink));
         if let Err(error) = ran {

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use types::charset::Charset;
 use types::collation::CollationId;
+use types::locale::LocaleId;
 use types::temporal::zone::TimeZone;
 
 use crate::variables::definition::known;
@@ -90,6 +91,8 @@ pub struct Settings {
     pub optimizer_switch: OptimizerSwitch,
     /// `div_precision_increment`.
     pub div_precision_increment: u8,
+    /// `lc_time_names`.
+    pub locale: LocaleId,
     /// `character_set_results`; `None` when it is NULL.
     pub results_charset: Option<Charset>,
     /// `time_zone`; SYSTEM is resolved.
@@ -139,6 +142,7 @@ impl Settings {
             connection_collation: CollationId::from_name(variables.text(known::collation_connection()))
                 .unwrap_or(CollationId::UTF8MB4_0900_AI_CI),
             optimizer_switch: OptimizerSwitch::of(variables.get(known::optimizer_switch())),
+            locale: LocaleId::from_name(variables.text(known::lc_time_names())).unwrap_or_default(),
             div_precision_increment: u8::try_from(variables.unsigned(known::div_precision_increment()))
                 .unwrap_or(u8::MAX),
             results_charset: match variables.get(known::character_set_results()) {

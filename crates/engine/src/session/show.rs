@@ -39,17 +39,58 @@ pub(super) fn name_text(name: &[u8]) -> String {
     String::from_utf8_lossy(name).into_owned()
 }
 
+/// Whether `sql_select_limit` counts for this SHOW: for those that list what there is.
+fn is_limited(show: &Show<'_>) -> bool {
+    match show {
+        Show::Databases(_)
+        | Show::Tables { .. }
+        | Show::TableStatus { .. }
+        | Show::OpenTables { .. }
+        | Show::Triggers { .. }
+        | Show::Events { .. }
+        | Show::Columns { .. }
+        | Show::Index { .. }
+        | Show::Variables { .. }
+        | Show::Status { .. }
+        | Show::Engines
+        | Show::CharacterSet(_)
+        | Show::Collation(_)
+        | Show::Plugins
+        | Show::RoutineStatus(..) => true,
+        Show::CreateDatabase { .. }
+        | Show::CreateTable(_)
+        | Show::CreateView(_)
+        | Show::CreateRoutine(..)
+        | Show::CreateUser(_)
+        | Show::Processlist { .. }
+        | Show::Engine { .. }
+        | Show::Warnings(_)
+        | Show::Errors(_)
+        | Show::CountWarnings
+        | Show::CountErrors
+        | Show::Grants { .. }
+        | Show::Privileges
+        | Show::BinaryLogs
+        | Show::BinaryLogStatus
+        | Show::Replicas
+        | Show::ReplicaStatus
+        | Show::Profiles
+        | Show::Other(_) => false,
+    }
+}
+
 impl LocalSession {
     /// Runs a SHOW statement.
     pub(super) fn show(&mut self, show: &Show<'_>, sql: &[u8], reply: &mut Reply<'_>) -> Outcome {
         self.core.counters.count(StatementKind::Show);
-        let (listing, filter) = self.listing_of(show)?;
+        let (mut listing, filter) = self.listing_of(show)?;
+        let rows_max = if is_limited(show) { self.settings.select_limit } else { u64::MAX };
         let found_rows = self.found_rows;
         let sent = match filter {
             ShowFilter::Where(condition) => self.send_filtered(listing, condition.span.of(sql), reply),
             ShowFilter::Like(pattern) => {
-                let mut listing = listing;
                 listing.retain_like(pattern);
+                listing.truncate(rows_max);
                 self.send_listing(&listing, reply)
             }
             // What it shows was raised by another statement: it has no warnings itself.
@@ -57,7 +98,10 @@ impl LocalSession {
                 self.found_rows = listing.rows.row_count as u64;
                 listing.send(reply, self.settings.results_charset, self.status_flags(), 0)
             }
-            ShowFilter::None => self.send_listing(&listing, reply),
+            ShowFilter::None => {
+                listing.truncate(rows_max);
+                self.send_listing(&listing, reply)
+            }
         };
         if super::dispatch::keeps_diagnostics(&Statement::Show(show)) {
             self.found_rows = found_rows;
@@ -336,7 +380,7 @@ impl LocalSession {
                 continue;
             }
             let statistics = entry.source.statistics();
-            let (row_count, data_bytes) = (statistics.row_count(), statistics.data_bytes());
+            let (row_count, data_bytes) = (statistics.shown_row_count(), statistics.data_bytes());
             listing.push(&[
                 Cell::Text(&table.name),
                 Cell::Text("InnoDB"),
@@ -429,7 +473,7 @@ impl LocalSession {
                     Cell::UInt(position as u64 + 1),
                     Cell::Text(&column.name),
                     Cell::Text(if part.descending { "D" } else { "A" }),
-                    Cell::UInt(entry.source.statistics().distinct_count(number, position + 1)),
+                    Cell::UInt(column_texts::cardinality(&entry, number, position + 1)),
                     Cell::uint_or_null(part.prefix_length.map(u64::from)),
                     Cell::Null,
                     Cell::Text(if column.nullable { "YES" } else { "" }),
@@ -446,7 +490,7 @@ impl LocalSession {
 
     fn show_create_database(&self, name: Ident<'_>, if_not_exists: bool) -> Result<Listing> {
         let (_catalog, schema) = self.schema_or_current(Some(name))?;
-        let mut listing = Listing::new(&[("Database", text(64)), ("Create Database", text(1024))]);
+        let mut listing = Listing::of_expressions(&[("Database", text(64)), ("Create Database", text(1024))]);
         let statement = catalog::show_create_schema(&schema, if_not_exists);
         listing.push(&[Cell::Text(&schema.name), Cell::Bytes(statement.as_ref())]);
         Ok(listing)
@@ -458,7 +502,7 @@ impl LocalSession {
         if table.kind == TableKind::Base {
             self.require_locked_table(&table.schema, &table.name, false)?;
         }
-        let mut listing = Listing::new(&[("Table", text(64)), ("Create Table", text(1024))]);
+        let mut listing = Listing::of_expressions(&[("Table", text(64)), ("Create Table", text(1024))]);
         let statement = catalog::show_create_table(table, entry.source.auto_increment_next());
         listing.push(&[Cell::Text(&table.name), Cell::Bytes(statement.as_ref())]);
         Ok(listing)

@@ -49,7 +49,7 @@ pub fn default_text(column: &ColumnDefinition) -> Option<Vec<u8>> {
         ColumnDefault::Literal { value: StoredValue::Null, .. } => None,
         ColumnDefault::Literal { text, .. } => Some(text.to_vec()),
         ColumnDefault::CurrentTimestamp => Some(current_timestamp(column).into_bytes()),
-        ColumnDefault::Expression(text) => Some(text.as_bytes().to_vec()),
+        ColumnDefault::Expression(text) => Some(catalog::escaped_expression(text).into_bytes()),
     }
 }
 
@@ -167,6 +167,16 @@ fn numeric_digits(data_type: &types::DataType) -> (Option<u64>, Option<u64>) {
     }
 }
 
+/// CARDINALITY of the first `part_count` parts of an index.
+#[must_use]
+pub fn cardinality(entry: &catalog::TableEntry, index: usize, part_count: usize) -> u64 {
+    let statistics = entry.source.statistics();
+    match statistics.shown_row_count() {
+        0 => 0,
+        _ => statistics.distinct_count(index, part_count),
+    }
+}
+
 /// STATISTICS.
 pub fn statistics(context: &VirtualContext<'_>, scan: &VirtualScan<'_>, rows: &mut Rows<'_>) {
     each_table(context, wanted(scan, 1), wanted(scan, 2), |entry| {
@@ -184,7 +194,7 @@ pub fn statistics(context: &VirtualContext<'_>, scan: &VirtualScan<'_>, rows: &m
                     Cell::UInt(position as u64 + 1),
                     Cell::Text(&column.name),
                     Cell::Text(if part.descending { "D" } else { "A" }),
-                    Cell::UInt(entry.source.statistics().distinct_count(number, position + 1)),
+                    Cell::UInt(cardinality(&entry, number, position + 1)),
                     Cell::uint_or_null(part.prefix_length.map(u64::from)),
                     Cell::Null,
                     Cell::Text(if column.nullable { "YES" } else { "" }),

@@ -126,7 +126,7 @@ pub fn check_constraints(context: &VirtualContext<'_>, scan: &VirtualScan<'_>, r
                 Cell::Text("def"),
                 Cell::Text(&entry.definition.schema),
                 Cell::Text(&check.name),
-                Cell::Text(&format!("({})", check.expression)),
+                Cell::Text(&catalog::escaped_expression(&check.expression)),
             ]);
         }
     });

@@ -106,7 +106,7 @@ pub fn tables(context: &VirtualContext<'_>, scan: &VirtualScan<'_>, rows: &mut R
             return;
         }
         let statistics = entry.source.statistics();
-        let (row_count, data_bytes) = (statistics.row_count(), statistics.data_bytes());
+        let (row_count, data_bytes) = (statistics.shown_row_count(), statistics.data_bytes());
         rows.push(&[
             head[0],
             head[1],
@@ -145,7 +145,7 @@ pub fn partitions(context: &VirtualContext<'_>, scan: &VirtualScan<'_>, rows: &m
         cells[0] = Cell::Text("def");
         cells[1] = Cell::Text(&definition.schema);
         cells[2] = Cell::Text(&definition.name);
-        let (row_count, data_bytes) = (statistics.row_count(), statistics.data_bytes());
+        let (row_count, data_bytes) = (statistics.shown_row_count(), statistics.data_bytes());
         cells[12] = Cell::UInt(row_count);
         cells[13] = Cell::UInt(data_bytes.checked_div(row_count).unwrap_or(0));
         cells[14] = Cell::UInt(data_bytes);

@@ -1,13 +1,14 @@
 //! From the value of an expression to the setting of a variable, with MySQL's checks, errors and warnings.
 
 use service::error::{
-    ER_TRUNCATED_WRONG_VALUE, ER_UNKNOWN_CHARACTER_SET, ER_UNKNOWN_COLLATION, ER_UNSUPPORTED_SQL_MODE,
-    ER_WRONG_TYPE_FOR_VAR, ER_WRONG_VALUE_FOR_VAR,
+    ER_TRUNCATED_WRONG_VALUE, ER_UNKNOWN_CHARACTER_SET, ER_UNKNOWN_COLLATION, ER_UNKNOWN_LOCALE,
+    ER_UNSUPPORTED_SQL_MODE, ER_WRONG_TYPE_FOR_VAR, ER_WRONG_VALUE_FOR_VAR,
 };
 use service::{Diagnostic, SqlError};
 use types::Value;
 use types::charset::Charset;
 use types::collation::CollationId;
+use types::locale::LocaleId;
 
 use super::definition::{Definition, Kind};
 use super::optimizer_switch::OptimizerSwitch;
@@ -194,6 +195,15 @@ fn text(definition: &Definition, value: &Value) -> Result<Setting, Box<SqlError>
         };
         let collation = collation.ok_or_else(|| ER_UNKNOWN_COLLATION.with(&[&shown(value)]))?;
         return Ok(Setting::text(collation.name()));
+    }
+    if name == "lc_time_names" {
+        let locale = match (text_of(value), integer_of(value)) {
+            (Some(text), _) => LocaleId::from_name(text),
+            (None, Some(number)) => u64::try_from(number).ok().and_then(LocaleId::from_number),
+            _ => return Err(wrong_type(definition)),
+        };
+        let locale = locale.ok_or_else(|| ER_UNKNOWN_LOCALE.with(&[&shown(value)]))?;
+        return Ok(Setting::text(locale.locale().name));
     }
     match value {
         Value::Bytes { bytes, .. } => Ok(Setting::text(&String::from_utf8_lossy(bytes))),

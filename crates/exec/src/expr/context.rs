@@ -2,6 +2,7 @@
 
 use service::error::{Code, Diagnostic, Level, SqlError};
 use std::fmt::Display;
+use types::locale::LocaleId;
 use types::temporal::parse::DateMode;
 use types::temporal::zone::TimeZone;
 use types::{CollationId, Column, Value, ValueRef};
@@ -40,6 +41,8 @@ pub struct EvalSettings {
     pub max_allowed_packet: usize,
     /// `default_week_format`.
     pub default_week_format: i64,
+    /// `lc_time_names`.
+    pub locale: LocaleId,
     /// The statement changes data in strict mode and without IGNORE: what is a warning else is an error.
     pub strict_dml: bool,
 }
@@ -56,6 +59,7 @@ impl Default for EvalSettings {
             connection_collation: CollationId::UTF8MB4_0900_AI_CI,
             max_allowed_packet: 64 << 20,
             default_week_format: 0,
+            locale: LocaleId::EN_US,
             strict_dml: false,
         }
     }

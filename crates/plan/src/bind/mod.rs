@@ -136,6 +136,7 @@ pub fn bind(
     let mut binder = Binder::new(text, catalog, session);
     let (kind, output) = match statement {
         Statement::Query(query) => {
+            binder.has_limit = has_limit(query);
             let bound = binder.query(query)?;
             (BoundKind::Query(Box::new(bound.plan)), bound.output)
         }
@@ -148,6 +149,11 @@ pub fn bind(
         _ => return Err(PlanError::not_supported("this statement in a plan")),
     };
     Ok(binder.finish(kind, output))
+}
+
+/// Whether a LIMIT bounds the rows of the whole query.
+fn has_limit(query: &syntax::ast::Query<'_>) -> bool {
+    query.limit.is_some() || matches!(query.body, syntax::ast::QueryBody::Nested(nested) if has_limit(nested))
 }
 
 /// Binds one expression that may read the columns of one table row (CHECK, DEFAULT (expr), generated columns): column
@@ -237,6 +243,8 @@ pub(crate) struct Binder<'a> {
     warnings: Vec<PlanError>,
     /// Aggregates whose arguments are being bound, of all blocks.
     aggregate_nesting: u32,
+    /// The outermost query has a LIMIT.
+    has_limit: bool,
     /// Position of VALUES(col)'s row while ON DUPLICATE KEY UPDATE is bound.
     new_row: Option<(TableIndex, ColumnId)>,
     view_depth: u32,
@@ -272,6 +280,7 @@ impl<'a> Binder<'a> {
             calc_found_rows: false,
             warnings: Vec::new(),
             aggregate_nesting: 0,
+            has_limit: false,
             new_row: None,
             view_depth: 0,
             depth: 0,
@@ -316,6 +325,7 @@ impl<'a> Binder<'a> {
             recursion_count: self.recursion_count,
             calc_found_rows: self.calc_found_rows,
             warnings: self.warnings,
+            has_limit: self.has_limit,
         }
     }
 

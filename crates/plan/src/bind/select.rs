@@ -287,7 +287,10 @@ impl<'a> Binder<'a> {
                 let bound = self.expr(expr)?;
                 let name = shown_name(&match (alias, &expr.kind) {
                     (Some(alias), _) => utf8(alias.text),
-                    (None, ast::ExprKind::Column(name)) => utf8(name.name.text),
+                    (None, ast::ExprKind::Column(name)) => match self.name_as_defined(&bound) {
+                        Some(name) => name.to_string().into(),
+                        None => utf8(name.name.text),
+                    },
                     (None, ast::ExprKind::Literal(ast::Literal::Null)) => "NULL".into(),
                     (None, ast::ExprKind::Literal(ast::Literal::String { value, .. })) => utf8(value),
                     (None, _) => utf8(source.of(self.text).trim_ascii()),
@@ -314,6 +317,18 @@ impl<'a> Binder<'a> {
                 Ok(())
             }
         }
+    }
+
+    /// The name of a column of this block whose table shows it as defined, however it was written.
+    fn name_as_defined(&self, bound: &Expr) -> Option<Arc<str>> {
+        let id = bound.as_column()?;
+        self.blocks.last()?.tables.iter().find_map(|table| match &table.columns {
+            ScopeColumns::Base { first, definition, .. } if definition.shows_names_as_defined() => {
+                let ordinal = id.0.checked_sub(first.0)? as usize;
+                definition.columns.get(ordinal).map(|column| Arc::clone(&column.name))
+            }
+            _ => None,
+        })
     }
 
     fn add_output(&mut self, column: OutputColumn, output: &mut Vec<OutputColumn>) {

@@ -100,6 +100,7 @@ pub fn build(mut bound: Bound, options: &Options) -> PhysicalPlan {
         volatile: bound.volatile,
         calc_found_rows: bound.calc_found_rows,
         warnings: bound.warnings,
+        has_limit: bound.has_limit,
         catalog_version: options.catalog_version,
         references: Arc::clone(&options.references),
         foreign_keys,

@@ -27,6 +27,7 @@ mod table;
 use crate::error::{PlanError, PlanResult};
 use crate::expr::{CallOption, Expr, ExprKind};
 use syntax::ast::AggregateFunc;
+use types::locale::LocaleId;
 use types::{CollationId, DataType, TypeKind};
 
 pub use infer::aggregate_type;
@@ -40,6 +41,8 @@ pub struct TypeContext {
     pub connection_collation: CollationId,
     /// `div_precision_increment`, 0 to 30, usually 4.
     pub div_precision_increment: u8,
+    /// `lc_time_names`.
+    pub locale: LocaleId,
     /// NO_UNSIGNED_SUBTRACTION.
     pub no_unsigned_subtraction: bool,
 }
@@ -49,6 +52,7 @@ impl Default for TypeContext {
         TypeContext {
             connection_collation: CollationId::UTF8MB4_0900_AI_CI,
             div_precision_increment: 4,
+            locale: LocaleId::EN_US,
             no_unsigned_subtraction: false,
         }
     }

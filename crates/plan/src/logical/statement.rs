@@ -236,4 +236,6 @@ pub struct Bound {
     pub calc_found_rows: bool,
     /// What is wrong with the text and no error: each execution warns of it.
     pub warnings: Vec<PlanError>,
+    /// The query as a whole has a LIMIT, so that `sql_select_limit` does not count.
+    pub has_limit: bool,
 }

@@ -434,8 +434,15 @@ pub enum AlterAction<'a> {
     SetColumnInvisible(Ident<'a>, bool),
     /// `ALTER INDEX i INVISIBLE` (true) or `VISIBLE`.
     SetIndexInvisible(Ident<'a>, bool),
-    /// `ALTER CHECK|CONSTRAINT c [NOT] ENFORCED`; the last is true for `ENFORCED`.
-    SetEnforced(Ident<'a>, bool),
+    /// `ALTER CHECK|CONSTRAINT c [NOT] ENFORCED`.
+    SetEnforced {
+        /// The constraint.
+        name: Ident<'a>,
+        /// `ENFORCED`.
+        enforced: bool,
+        /// `CONSTRAINT` was written: a constraint of another kind may have that name.
+        any_kind: bool,
+    },
     /// `RENAME COLUMN a TO b`.
     RenameColumn(Ident<'a>, Ident<'a>),
     /// `RENAME INDEX a TO b`.

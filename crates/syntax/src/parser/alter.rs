@@ -359,12 +359,12 @@ impl<'a> Parser<'a> {
                 let invisible = self.expect_any(&[T::VISIBLE, T::INVISIBLE])? == T::INVISIBLE;
                 Ok(AlterAction::SetIndexInvisible(name, invisible))
             }
-            T::CHECK | T::CONSTRAINT => {
+            kind @ (T::CHECK | T::CONSTRAINT) => {
                 self.bump();
                 let name = self.ident()?;
                 let enforced = self.mode.has(SqlMode::HIGH_NOT_PRECEDENCE) || !self.eat(T::NOT);
                 self.expect(T::ENFORCED)?;
-                Ok(AlterAction::SetEnforced(name, enforced))
+                Ok(AlterAction::SetEnforced { name, enforced, any_kind: kind == T::CONSTRAINT })
             }
             _ => {
                 self.eat(T::COLUMN);

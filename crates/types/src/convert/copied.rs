@@ -50,6 +50,11 @@ pub fn store_copied(
         out.push_null();
         return None;
     }
+    // The value that stands for no member stays what it is, in strict mode, too.
+    if let (TypeKind::Enum, TypeKind::Enum, Cell::Int(0)) = (from.kind, to.kind, cell) {
+        out.push_cell(cell);
+        return None;
+    }
     match way(from, to) {
         Way::Stored => store(cell, from, to, options, out),
         Way::Text => {

@@ -2,7 +2,9 @@
 
 use super::calendar::{self, WeekMode};
 use super::{DateTime, Time, UNIT_MICROS};
+use crate::charset::{Charset, convert_lossy};
 use crate::decimal::Decimal;
+use crate::locale::Locale;
 
 fn two(out: &mut Vec<u8>, value: u32) {
     out.push(b'0' + (value / 10 % 10) as u8);
@@ -117,18 +119,6 @@ const MONTHS: [&str; 12] = [
 ];
 const DAYS: [&str; 7] = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"];
 
-/// English name of a month, 1..12.
-#[must_use]
-pub fn month_name(month: u8) -> Option<&'static str> {
-    MONTHS.get(usize::from(month).checked_sub(1)?).copied()
-}
-
-/// English name of a weekday, Monday 0.
-#[must_use]
-pub fn day_name(weekday: u8) -> &'static str {
-    DAYS[usize::from(weekday % 7)]
-}
-
 pub(super) fn month_names() -> &'static [&'static str] {
     &MONTHS
 }
@@ -137,9 +127,19 @@ pub(super) fn day_names() -> &'static [&'static str] {
     &DAYS
 }
 
-/// DATE_FORMAT and TIME_FORMAT: appends `value` as `format` says. `hours` is the hour to show, which for a TIME
-/// may exceed 23. `None` if a name is asked for a month or day that is zero; `out` may then have grown.
-pub fn date_format(value: DateTime, hours: u32, format: &[u8], out: &mut Vec<u8>) -> Option<()> {
+/// DATE_FORMAT and TIME_FORMAT: appends `value` as `format` says, in its character set. `hours` is the hour to show, which for a
+/// TIME may exceed 23. `None` if a name is asked for a month or day that is zero; `out` may then have grown.
+pub fn date_format(
+    value: DateTime,
+    hours: u32,
+    format: &[u8],
+    charset: Charset,
+    locale: &Locale,
+    out: &mut Vec<u8>,
+) -> Option<()> {
+    let put_name = |out: &mut Vec<u8>, name: &str| {
+        let _ = convert_lossy(Charset::Utf8mb4, name.as_bytes(), charset, out);
+    };
     let mut bytes = format.iter().copied();
     let hour12 = match hours % 24 % 12 {
         0 => 12,
@@ -177,14 +177,17 @@ pub fn date_format(value: DateTime, hours: u32, format: &[u8], out: &mut Vec<u8>
                     },
                 });
             }
-            b'M' => out.extend_from_slice(month_name(value.month)?.as_bytes()),
-            b'b' => out.extend_from_slice(&month_name(value.month)?.as_bytes()[..3]),
+            b'M' => put_name(out, locale.month(value.month)?),
+            b'b' => put_name(out, locale.month_short(value.month)?),
             b'W' | b'a' => {
                 if value.month == 0 && value.year == 0 {
                     return None;
                 }
-                let name = day_name(calendar::weekday(value.day_number())).as_bytes();
-                out.extend_from_slice(if specifier == b'W' { name } else { &name[..3] });
+                let weekday = calendar::weekday(value.day_number());
+                put_name(
+                    out,
+                    if specifier == b'W' { locale.weekday(weekday) } else { locale.weekday_short(weekday) },
+                );
             }
             b'w' => {
                 if value.month == 0 && value.year == 0 {

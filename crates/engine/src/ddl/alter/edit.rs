@@ -104,6 +104,34 @@ struct Editor<'a, 's> {
     missing: Option<Box<SqlError>>,
 }
 
+/// What a constraint is.
+#[derive(Clone, Copy, Eq, PartialEq)]
+enum ConstraintKind {
+    Check,
+    ForeignKey,
+    /// PRIMARY KEY or UNIQUE.
+    Key,
+}
+
+/// The kind of the only constraint of the table that is called `name`.
+///
+/// # Errors
+/// 3940, 3939.
+fn constraint_kind(table: &TableDefinition, name: &str, clause: &str) -> Result<ConstraintKind> {
+    let is_it = |other: &str| names_equal(other, name);
+    let found = [
+        (ConstraintKind::Check, table.checks.iter().any(|check| is_it(&check.name))),
+        (ConstraintKind::ForeignKey, table.foreign_keys.iter().any(|key| is_it(&key.name))),
+        (ConstraintKind::Key, table.indexes.iter().any(|index| index.is_unique() && is_it(&index.name))),
+    ];
+    let mut kinds = found.iter().filter(|(_, is_there)| *is_there).map(|(kind, _)| *kind);
+    let kind = kinds.next().ok_or_else(|| e::ER_CONSTRAINT_NOT_FOUND.with(&[&name]))?;
+    match kinds.next() {
+        None => Ok(kind),
+        Some(_) => Err(e::ER_MULTIPLE_CONSTRAINTS_WITH_SAME_NAME.with(&[&name, &clause])),
+    }
+}
+
 /// A column on its way to its place.
 struct Placing<'s> {
     column: Placed,
@@ -162,13 +190,14 @@ impl<'s> Editor<'_, 's> {
             }
             A::DropConstraint(name) => {
                 let name = text_of(name.text)?;
-                if !self.drop_check(name) && !self.drop_foreign_key(name) {
-                    let position = self.draft.keys.iter().position(|key| {
-                        key.kind != catalog::IndexKind::Plain
-                            && key.name.as_deref().is_some_and(|other| names_equal(other, name))
-                    });
-                    let position = position.ok_or_else(|| e::ER_CONSTRAINT_NOT_FOUND.with(&[&name]))?;
-                    self.draft.keys.remove(position);
+                match constraint_kind(self.old, name, "DROP")? {
+                    ConstraintKind::Check => drop(self.drop_check(name)),
+                    ConstraintKind::ForeignKey => {
+                        if !self.drop_foreign_key(name) {
+                            self.miss(name);
+                        }
+                    }
+                    ConstraintKind::Key => self.drop_key(self.key_position(name), name),
                 }
             }
             _ => {}
@@ -229,7 +258,7 @@ impl<'s> Editor<'_, 's> {
                 self.draft.keys.push(key);
             }
             A::AddForeignKey(key) => self.draft.add_foreign_key(key)?,
-            A::AddCheck(check) => self.draft.add_check(&check, settings)?,
+            A::AddCheck(check) => self.draft.add_check(&check, None, settings)?,
             A::ModifyColumn(column, place) => {
                 let name = text_of(column.name.text)?;
                 self.redefine(name, column, place, warnings)?;
@@ -256,8 +285,11 @@ impl<'s> Editor<'_, 's> {
                 }
                 self.draft.keys[position].visible = !invisible;
             }
-            A::SetEnforced(name, enforced) => {
+            A::SetEnforced { name, enforced, any_kind } => {
                 let name = text_of(name.text)?;
+                if any_kind && constraint_kind(self.old, name, "ALTER")? != ConstraintKind::Check {
+                    return Err(e::ER_ALTER_CONSTRAINT_ENFORCEMENT_NOT_SUPPORTED.with(&[&name]));
+                }
                 let found = self
                     .draft
                     .checks
@@ -280,7 +312,10 @@ impl<'s> Editor<'_, 's> {
                     .key_position(old)
                     .ok_or_else(|| e::ER_KEY_DOES_NOT_EXITS.with(&[&old, &self.old.name]))?;
                 check_index_name(new)?;
-                self.draft.keys[position].name = Some(new.into());
+                let key = &mut self.draft.keys[position];
+                key.name = Some(new.into());
+                // A name that was given keeps the index.
+                key.generated = false;
             }
             A::RenameTable(name) => {
                 let (schema, name) = match name.schema {

@@ -41,6 +41,7 @@ use self::instant::{instant_layout, is_computed, kept_indexes, zero_date};
 use self::locks::AlterLocks;
 use self::request::{Algorithm, Lock, Needs, Reason, Request};
 use super::definitions::trees_of;
+use super::draft::check_name_is_free;
 use super::foreign_key;
 use super::tables::{find, rename_generated_constraints};
 use super::{Context, Outcome, Result, sql_mode_bits};
@@ -210,6 +211,9 @@ fn alter(
         for key in &table.foreign_keys {
             foreign_key::check_name_is_free(&base, &table, &key.name)?;
         }
+        for check in &table.checks {
+            check_name_is_free(&base, &table, &check.name)?;
+        }
     }
     if old.kind == TableKind::Base {
         foreign_key::follow_altered(&mut change, &old, &mut table, &mapping)?;
@@ -252,12 +256,14 @@ fn alter(
     if let Some(next) = draft.auto_increment.or(counter) {
         raise_counter(context, &table, next)?;
     }
-    let warning_count = context.warnings.iter().filter(|warning| warning.level != Level::Note).count();
-    Ok(Outcome {
-        affected_rows,
-        info: format!("Records: {affected_rows}  Duplicates: 0  Warnings: {warning_count}"),
-        position,
-    })
+    let warning_count = context.warnings.len();
+    let only_renames =
+        !actions.is_empty() && actions.iter().all(|action| matches!(action, A::RenameTable(_)));
+    let info = match only_renames {
+        true => String::new(),
+        false => format!("Records: {affected_rows}  Duplicates: 0  Warnings: {warning_count}"),
+    };
+    Ok(Outcome { affected_rows, info, position })
 }
 
 /// Rows get a date that the session may not write: an error in strict mode, a warning otherwise.

@@ -10,8 +10,9 @@ use service::error::{
     ER_DATETIME_FUNCTION_OVERFLOW, ER_TRUNCATED_WRONG_VALUE, ER_WRONG_ARGUMENTS, ER_WRONG_VALUE_FOR_TYPE,
 };
 use syntax::ast::IntervalUnit;
+use types::charset::Charset;
 use types::temporal::calendar::{self, Interval, WeekMode, days_in_month};
-use types::temporal::format::{date_format, day_name, month_name};
+use types::temporal::format::date_format;
 use types::temporal::parse::{DateMode, parse_datetime, parse_time};
 use types::temporal::zone::{TimeZone, UNIX_TIME_MICROS_MAX};
 use types::temporal::{DateTime, MICROS_PER_DAY, MICROS_PER_SECOND, Time, round_micros, scan};
@@ -112,14 +113,15 @@ pub(super) fn recipe(function: FunctionId, args: &[Expr], result: &DataType) -> 
                 if date.has_zero_part() {
                     r.null()
                 } else {
-                    r.put_bytes(day_name(calendar::weekday(date.day_number())).as_bytes())
+                    let weekday = calendar::weekday(date.day_number());
+                    put_name(r, r.ctx.settings.locale.locale().weekday(weekday))
                 }
             },
             &[Da],
         ),
         F::MonthName => plain(
-            |r| match month_name(datetime(r, 0).month) {
-                Some(name) => r.put_bytes(name.as_bytes()),
+            |r| match r.ctx.settings.locale.locale().month(datetime(r, 0).month) {
+                Some(name) => put_name(r, name),
                 None => r.null(),
             },
             &[Da],
@@ -246,7 +248,8 @@ pub(super) fn recipe(function: FunctionId, args: &[Expr], result: &DataType) -> 
                 if time.is_negative() {
                     text.push(b'-');
                 }
-                match date_format(value, hours, format, &mut text) {
+                let (charset, locale) = (r.call.result.collation.charset(), r.ctx.settings.locale.locale());
+                match date_format(value, hours, format, charset, locale, &mut text) {
                     Some(()) => r.put_bytes(&text),
                     None => r.null(),
                 }
@@ -799,13 +802,22 @@ fn time_diff(r: &mut Row<'_, '_>) -> SqlResult<()> {
     r.put_int(round_micros(difference.clipped().micros, r.call.result.scale))
 }
 
+/// Gives a locale's name in the character set of the result.
+fn put_name(r: &mut Row<'_, '_>, name: &str) -> SqlResult<()> {
+    let charset = r.call.result.collation.charset();
+    r.put_with(|out| {
+        let _ = types::charset::convert_lossy(Charset::Utf8mb4, name.as_bytes(), charset, out);
+    })
+}
+
 fn formatted(r: &mut Row<'_, '_>, value: DateTime, hours: u32, format: usize) -> SqlResult<()> {
+    let (charset, locale) = (r.call.result.collation.charset(), r.ctx.settings.locale.locale());
     let format = r.bytes(format);
     if format.is_empty() {
         return r.null();
     }
     let mut text = Vec::new();
-    match date_format(value, hours, format, &mut text) {
+    match date_format(value, hours, format, charset, locale, &mut text) {
         Some(()) => r.put_bytes(&text),
         None => r.null(),
     }

@@ -6,7 +6,9 @@ use super::super::program::{Kernel, Row};
 use super::put;
 use plan::expr::{CallOption, Expr};
 use plan::function::FunctionId;
+use service::error::ER_UNKNOWN_LOCALE;
 use types::charset::Charset;
+use types::locale::LocaleId;
 use types::{CollationId, DataType, TypeKind, number};
 
 pub(super) fn recipe(function: FunctionId, args: &[Expr], result: &DataType) -> Option<Recipe> {
@@ -77,9 +79,9 @@ pub(super) fn recipe(function: FunctionId, args: &[Expr], result: &DataType) -> 
                 .first()
                 .is_some_and(|arg| arg.data_type.is_integer() || arg.data_type.kind == TypeKind::Decimal)
             {
-                plain(format_decimal, &[Class::Decimal, Int, Utf8])
+                nulls(format_decimal, &[Class::Decimal, Int, Utf8])
             } else {
-                plain(format_double, &[Double, Int, Utf8])
+                nulls(format_double, &[Double, Int, Utf8])
             }
         }
         F::FromBase64 => plain(from_base64, &[Bytes]),
@@ -366,36 +368,40 @@ fn find_in_set(r: &mut Row<'_, '_>) -> SqlResult<()> {
     r.put_int(at.map_or(0, |at| at as i64 + 1))
 }
 
-fn group_digits(plain: &str, out: &mut Vec<u8>) {
-    let (sign, rest) = match plain.strip_prefix('-') {
-        Some(rest) => ("-", rest),
-        None => ("", plain),
-    };
-    let (whole, fraction) = match rest.find('.') {
-        Some(point) => rest.split_at(point),
-        None => (rest, ""),
-    };
-    out.extend_from_slice(sign.as_bytes());
-    for (i, digit) in whole.bytes().enumerate() {
-        if i > 0 && (whole.len() - i).is_multiple_of(3) {
-            out.push(b',');
-        }
-        out.push(digit);
-    }
-    out.extend_from_slice(fraction.as_bytes());
-}
-
 fn format_decimal(r: &mut Row<'_, '_>) -> SqlResult<()> {
+    if r.is_null(0) || r.is_null(1) {
+        return r.null();
+    }
     let digits = r.int(1).clamp(0, 30) as u8;
     let text = r.decimal(0).round(digits).to_string();
-    r.put_with(|out| group_digits(&text, out))
+    put_grouped(r, &text)
 }
 
 fn format_double(r: &mut Row<'_, '_>) -> SqlResult<()> {
+    if r.is_null(0) || r.is_null(1) {
+        return r.null();
+    }
     let digits = r.int(1).clamp(0, 30) as u8;
     let mut text = Vec::new();
     number::write_fixed(super::number::round_at(r.double(0), i64::from(digits), false), digits, &mut text);
-    r.put_with(|out| group_digits(std::str::from_utf8(&text).unwrap_or(""), out))
+    put_grouped(r, std::str::from_utf8(&text).unwrap_or(""))
+}
+
+/// A number as the locale of FORMAT's third argument writes it; an unknown one is warned of and means `en_US`.
+fn put_grouped(r: &mut Row<'_, '_>, plain: &str) -> SqlResult<()> {
+    let mut locale = LocaleId::EN_US;
+    if r.count() > 2 {
+        let is_null = r.is_null(2);
+        let name = if is_null { "NULL" } else { std::str::from_utf8(r.bytes(2)).unwrap_or("") };
+        match LocaleId::from_name(name).filter(|_| !is_null) {
+            Some(found) => locale = found,
+            None => {
+                let name = name.to_owned();
+                r.ctx.warn(ER_UNKNOWN_LOCALE, &[&name]);
+            }
+        }
+    }
+    r.put_with(|out| locale.locale().write_grouped(plain, out))
 }
 
 const BASE64: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
