@@ -6,6 +6,7 @@
 //! | --- | --- |
 //! | `x` | any family, the same one for all `x` of a call, but seldom mixed |
 //! | `a` | any family |
+//! | `N` | any number |
 //! | `n`, `i` | a number, an integer, small enough that sums and products of some stay in range |
 //! | `t`, `b`, `j` | text, bytes, JSON |
 //! | `d`, `T`, `D` | DATE or DATETIME, TIME, DATETIME |
@@ -99,36 +100,36 @@ pub static FORMS: &[Form] = &[
     form("({} >> {})", "i0", INTEGER),
     form("(~ {})", "i", INTEGER),
     form("ABS({})", "n", DECIMAL),
-    form("CEILING({})", "n", INTEGER),
-    form("FLOOR({})", "n", INTEGER),
-    form("ROUND({})", "n", INTEGER),
-    form("ROUND({}, {})", "n0", DECIMAL),
-    form("TRUNCATE({}, {})", "n0", DECIMAL),
-    form("SIGN({})", "n", INTEGER),
-    form("SQRT({})", "n", REAL),
+    form("CEILING({})", "N", INTEGER),
+    form("FLOOR({})", "N", INTEGER),
+    form("ROUND({})", "N", INTEGER),
+    form("ROUND({}, {})", "N0", DECIMAL),
+    form("TRUNCATE({}, {})", "N0", DECIMAL),
+    form("SIGN({})", "N", INTEGER),
+    form("SQRT({})", "N", REAL),
     form("SIN({})", "n", REAL),
     form("COS({})", "n", REAL),
     form("TAN({})", "n", REAL),
-    form("ATAN({})", "n", REAL),
+    form("ATAN({})", "N", REAL),
     form("ATAN2({}, {})", "nn", REAL),
     form("ASIN({})", "n", REAL),
     form("ACOS({})", "n", REAL),
-    form("LN({})", "n", REAL),
+    form("LN({})", "N", REAL),
     form("LOG({}, {})", "nn", REAL),
-    form("LOG2({})", "n", REAL),
-    form("LOG10({})", "n", REAL),
+    form("LOG2({})", "N", REAL),
+    form("LOG10({})", "N", REAL),
     form("POW({}, {})", "n0", REAL),
     form("DEGREES({})", "n", REAL),
     form("RADIANS({})", "n", REAL),
     form("PI()", "", REAL),
     form("CRC32({})", "a", INTEGER),
     form("BIT_COUNT({})", "i", INTEGER),
-    form("INTERVAL({}, {}, {}, {})", "nnnn", INTEGER),
+    form("INTERVAL({}, {}, {}, {})", "NNNN", INTEGER),
     form("CAST({} AS SIGNED)", "a", INTEGER),
     form("CAST({} AS UNSIGNED)", "a", INTEGER),
     form("CAST({} AS DECIMAL(20,3))", "a", DECIMAL),
     form("CAST({} AS DOUBLE)", "a", REAL),
-    form("CAST({} AS FLOAT)", "n", REAL),
+    form("CAST({} AS FLOAT)", "N", REAL),
     form("CAST({} AS YEAR)", "n", YEAR),
     // Flow, over any family.
     form("IF({}, {}, {})", "cxx", None),
@@ -170,14 +171,12 @@ pub static FORMS: &[Form] = &[
     form("BIN({})", "i", TEXT),
     form("OCT({})", "i", TEXT),
     form("CONV({}, 10, 16)", "i", TEXT),
-    form("FORMAT({}, {})", "n0", TEXT),
+    form("FORMAT({}, {})", "N0", TEXT),
     form("CHAR({}, {})", "ii", BYTES),
     form("CHAR({} USING utf8mb4)", "i", TEXT),
     form("TO_BASE64({})", "t", TEXT),
     form("FROM_BASE64({})", "t", BYTES),
     form("UNHEX({})", "t", BYTES),
-    form("MD5({})", "t", TEXT),
-    form("SHA1({})", "t", TEXT),
     form("SHA2({}, 256)", "t", TEXT),
     form("MAKE_SET({}, {}, {})", "itt", TEXT),
     form("EXPORT_SET({}, 'Y', 'N', ',', {})", "i0", TEXT),
@@ -303,7 +302,7 @@ pub static FORMS: &[Form] = &[
 ];
 
 /// `ROUND(x, 4)`: what depends on the order of additions in its last digits.
-pub static ROUNDED: &Form = &form("ROUND({}, 4)", "n", REAL);
+pub static ROUNDED: &Form = &form("ROUND({}, 4)", "N", REAL);
 /// `HEX(x)`: a text whose equal values are the same.
 pub static HEX: &Form = &form("HEX({})", "a", TEXT);
 /// `HEX(CAST(x AS CHAR))` for JSON.

@@ -22,6 +22,7 @@ usage: differential --left mysql://USER@HOST:PORT --right mysql://USER:PASSWORD@
   --changes N       of 100 statements so many change rows (default 15)
   --definitions N   of 100 statements so many change definitions (default 1)
   --minimise        cut each finding down before it is printed
+  --most N          work on so many findings of a kind (and pair of error numbers) only, count the others
   --out DIR         write each finding into a file there, named by kind and seed
   --rows-only       compare rows, contents and errors only: no column types, warnings, texts
   --no-texts        do not compare texts of errors and warnings
@@ -35,6 +36,7 @@ struct Arguments {
     statements: usize,
     settings: Settings,
     is_minimising: bool,
+    most: usize,
     out: Option<PathBuf>,
     lenience: Lenience,
     database: String,
@@ -47,6 +49,7 @@ fn arguments() -> Result<Arguments, String> {
     let mut statements = 2000;
     let mut settings = Settings::default();
     let mut is_minimising = false;
+    let mut most = usize::MAX;
     let mut out = None;
     let mut lenience = Lenience { columns: true, warnings: true, texts: true };
     let mut database = "differential".to_owned();
@@ -63,6 +66,7 @@ fn arguments() -> Result<Arguments, String> {
             "--round" => settings.statements = number(value()?)? as usize,
             "--changes" => settings.change_percent = number(value()?)?,
             "--definitions" => settings.definition_percent = number(value()?)?,
+            "--most" => most = number(value()?)? as usize,
             "--minimise" => is_minimising = true,
             "--out" => out = Some(PathBuf::from(value()?)),
             "--rows-only" => lenience = Lenience { columns: false, warnings: false, texts: false },
@@ -73,7 +77,7 @@ fn arguments() -> Result<Arguments, String> {
     }
     let left = left.ok_or("--left is needed")?;
     let right = right.ok_or("--right is needed")?;
-    Ok(Arguments { left, right, seed, statements, settings, is_minimising, out, lenience, database })
+    Ok(Arguments { left, right, seed, statements, settings, is_minimising, most, out, lenience, database })
 }
 
 fn run(arguments: &Arguments) -> Result<bool, String> {
@@ -87,6 +91,7 @@ fn run(arguments: &Arguments) -> Result<bool, String> {
     let begin = Instant::now();
     let mut done = 0;
     let mut counts: BTreeMap<String, usize> = BTreeMap::new();
+    let mut seen: BTreeMap<String, usize> = BTreeMap::new();
     let mut explained_count = 0;
     let mut seed = arguments.seed;
     let mut failure = None;
@@ -99,6 +104,13 @@ fn run(arguments: &Arguments) -> Result<bool, String> {
             };
             if is_known(&finding) {
                 explained_count += 1;
+                return;
+            }
+            let key = format!("{:?} {:?}", finding.difference.kind, finding.difference.errors);
+            let seen = seen.entry(key).or_insert(0);
+            *seen += 1;
+            if *seen > arguments.most {
+                *counts.entry(format!("{:?}", finding.difference.kind)).or_default() += 1;
                 return;
             }
             let finding = match &mut cutter {
@@ -136,6 +148,9 @@ fn run(arguments: &Arguments) -> Result<bool, String> {
     let _ =
         write!(line, ", explained {explained_count}, right server broke off {} times", pair.right_crashes);
     println!("{line}; differences: {counts:?}");
+    for (key, count) in seen {
+        println!("{count:6} {key}");
+    }
     Ok(counts.is_empty())
 }
 

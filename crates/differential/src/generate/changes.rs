@@ -77,6 +77,7 @@ impl Generator {
         let at = self.random.below(self.tables.len());
         let table = self.tables[at].clone();
         let has_unique = table.indexes.iter().any(|index| index.kind != IndexKind::Plain);
+        self.target = Some(table.name.clone());
         let verb = *self.random.pick(&["INSERT", "INSERT", "INSERT IGNORE", "REPLACE"]);
         let chosen: Vec<&Column> = table.columns.iter().filter(|_| self.random.chance(85)).collect();
         let chosen = if chosen.is_empty() { table.columns.iter().collect() } else { chosen };
@@ -121,6 +122,7 @@ impl Generator {
         let (mut from, relation) = self.relation_of(at);
         let table = self.tables[at].clone();
         let alias = relation.alias.clone();
+        self.target = Some(table.name.clone());
         let order = Self::key_order(&table, &alias);
         // Whether a row violates a unique key depends on what was changed before it.
         let free: Vec<Column> = table
@@ -170,6 +172,7 @@ impl Generator {
         let (mut from, relation) = self.relation_of(at);
         let table = self.tables[at].clone();
         let alias = relation.alias.clone();
+        self.target = Some(table.name.clone());
         let order = Self::key_order(&table, &alias);
         let is_multi = self.random.chance(35);
         let mut targets = Vec::new();

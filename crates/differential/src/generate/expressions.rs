@@ -11,7 +11,7 @@ use crate::value::Value;
 pub(super) type Typed = (Expr, Info);
 
 fn info(family: Family, is_stable: bool, is_small: bool) -> Info {
-    Info { family, is_stable, is_small }
+    Info { family, is_stable, is_small, is_unsigned: false }
 }
 
 /// Whether values of a family that compare equal are the same.
@@ -25,7 +25,9 @@ impl Generator {
         if self.random.chance(4) {
             return (Expr::Literal { value: Value::Null, is_bound: false }, info(family, true, true));
         }
-        let is_bound = self.random.chance(35);
+        // A JSON parameter is text.
+        let is_bound = family != Family::Json && self.random.chance(35);
+        let is_ascii = self.is_ascii && !self.random.chance(2);
         let mut is_stable = true;
         let random = &mut self.random;
         let value = match family {
@@ -38,7 +40,11 @@ impl Generator {
             Family::Real => Value::Real(*random.pick(&[0.5, 1.25, 2.0, -3.5, 10.0])),
             Family::Text => {
                 is_stable = random.chance(70);
-                Value::Text((*random.pick(if is_stable { PLAIN_WORDS } else { WILD_WORDS })).to_owned())
+                let mut word = *random.pick(if is_stable { PLAIN_WORDS } else { WILD_WORDS });
+                if is_ascii && !word.is_ascii() {
+                    word = "A";
+                }
+                Value::Text(word.to_owned())
             }
             Family::Bytes => {
                 Value::Bytes(random.pick::<&[u8]>(&[b"a", b"ab", b"\xff", b"A", b"12"]).to_vec())
@@ -62,7 +68,7 @@ impl Generator {
     /// A column in scope for which `wanted` holds; those of outer queries seldom.
     pub(super) fn column_where(&mut self, wanted: impl Fn(&Info) -> bool) -> Option<Typed> {
         let mut level = self.scopes.len().checked_sub(1)?;
-        while level > 0 && self.random.chance(18) {
+        while level > 0 && !self.is_local && self.random.chance(18) {
             level -= 1;
         }
         let mut found: Vec<(&str, &str, Info)> = Vec::new();
@@ -124,16 +130,12 @@ impl Generator {
         let choice = self.random.below(100);
         let is_number = |family| match family {
             Family::Integer => true,
-            Family::Decimal | Family::Real | Family::Year | Family::Bit => !only_integers,
+            Family::Decimal | Family::Real => !only_integers,
             _ => false,
         };
         if choice < 65
-            && let Some(column) = self.column_where(|info| info.is_small && is_number(info.family))
-        {
-            return column;
-        }
-        if choice < 70
-            && let Some(column) = self.column_where(|info| info.is_small)
+            && let Some(column) =
+                self.column_where(|info| info.is_small && !info.is_unsigned && is_number(info.family))
         {
             return column;
         }
@@ -179,9 +181,7 @@ impl Generator {
         }
         let family = form.result.unwrap_or(shared);
         let is_stable = match form.template {
-            "HEX({})" | "MD5({})" | "SHA1({})" | "BIN({})" | "OCT({})" | "DAYNAME({})" | "MONTHNAME({})" => {
-                true
-            }
+            "HEX({})" | "BIN({})" | "OCT({})" | "DAYNAME({})" | "MONTHNAME({})" => true,
             "IF({}, {}, {})" | "IFNULL({}, {})" | "COALESCE({}, {})" | "COALESCE({}, {}, {})" => is_stable,
             _ => is_stable_family(family),
         };
@@ -193,8 +193,21 @@ impl Generator {
             |text: &str| (Expr::literal(Value::Text(text.to_owned())), info(Family::Text, true, false));
         match letter {
             'x' => {
-                let family = if self.random.chance(9) { self.some_family() } else { shared };
+                let mut family = if self.random.chance(9) { self.some_family() } else { shared };
+                if super::is_temporal(family) != super::is_temporal(shared) && !self.random.chance(4) {
+                    family = shared;
+                }
                 self.expr(family, depth)
+            }
+            'N' => {
+                let number = |family| {
+                    matches!(
+                        family,
+                        Family::Integer | Family::Decimal | Family::Real | Family::Bit | Family::Year
+                    )
+                };
+                let column = self.random.chance(50).then(|| self.column_where(|info| number(info.family)));
+                column.flatten().unwrap_or_else(|| self.number(false, depth))
             }
             'n' => self.number(false, depth),
             'i' => self.number(true, depth),
@@ -231,7 +244,7 @@ impl Generator {
                 let pattern = self.random.word(&[
                     "a%", "%a", "%", "_", "a_", "%b%", "", "A%", "_x", "\\_x", "100\\%", "é%", "%1%",
                 ]);
-                fixed(pattern)
+                fixed(if self.is_ascii && !pattern.is_ascii() { "a%" } else { pattern })
             }
             'r' => fixed(self.random.word(&[
                 "a",
@@ -285,8 +298,9 @@ impl Generator {
             let family = self.some_family();
             let left = self.expr(family, depth.saturating_sub(1)).0;
             let list = (0..1 + self.random.below(4)).map(|_| {
-                let family = if self.random.chance(6) { self.some_family() } else { family };
-                self.expr(family, 0).0
+                let other = if self.random.chance(6) { self.some_family() } else { family };
+                let is_mixed = super::is_temporal(family) != super::is_temporal(other);
+                self.expr(if is_mixed { family } else { other }, 0).0
             });
             let list = list.collect();
             return (Expr::In { left: Box::new(left), list, is_negated: self.random.chance(35) }, known);

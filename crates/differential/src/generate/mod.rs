@@ -22,6 +22,8 @@ pub struct Info {
     pub is_stable: bool,
     /// Small enough for arithmetic, exact enough for sums.
     pub is_small: bool,
+    /// Arithmetic with it may fall below zero, which is an error for some rows only.
+    pub is_unsigned: bool,
 }
 
 /// A column in scope.
@@ -55,6 +57,11 @@ pub struct Settings {
     pub depth: usize,
 }
 
+/// Whether values of a family are dates or times. Comparing those with other values is an error for some of them.
+pub(crate) fn is_temporal(family: Family) -> bool {
+    matches!(family, Family::Date | Family::Time | Family::DateTime)
+}
+
 impl Default for Settings {
     fn default() -> Settings {
         Settings { statements: 200, change_percent: 15, definition_percent: 1, depth: 3 }
@@ -77,6 +84,12 @@ pub struct Generator {
     pub(crate) names: usize,
     /// Subqueries still allowed in the statement.
     pub(crate) budget: usize,
+    /// Only columns of the innermost query are named.
+    pub(crate) is_local: bool,
+    /// A table that the statement changes: MySQL refuses to read it in a subquery.
+    pub(crate) target: Option<String>,
+    /// Some column's character set has ASCII only, or little more.
+    pub(crate) is_ascii: bool,
 }
 
 impl Generator {
@@ -91,6 +104,9 @@ impl Generator {
             scopes: Vec::new(),
             names: 0,
             budget: 0,
+            is_local: false,
+            target: None,
+            is_ascii: false,
         };
         generator.make_tables();
         generator
@@ -108,6 +124,7 @@ impl Generator {
         self.budget = 4;
         self.ctes.clear();
         self.scopes.clear();
+        self.target = None;
         if self.random.chance(self.settings.definition_percent) {
             return self.definition();
         }

@@ -34,7 +34,13 @@ pub(super) fn column_info(column: &Column) -> Info {
     };
     let is_small = column.is_plain
         && matches!(family, Family::Integer | Family::Decimal | Family::Real | Family::Bit | Family::Year);
-    Info { family, is_stable, is_small }
+    use crate::schema::Type;
+    let is_unsigned = match column.column_type {
+        Type::Integer { unsigned, .. } | Type::Decimal { unsigned, .. } => unsigned,
+        Type::Bit(_) | Type::Year => true,
+        _ => false,
+    };
+    Info { family, is_stable, is_small, is_unsigned }
 }
 
 fn visible(table: &Table) -> Vec<Visible> {
@@ -96,7 +102,7 @@ impl Generator {
         let mut next = vec![Item { expr: step, alias: None }];
         let mut columns = vec![Visible {
             name: "n".to_owned(),
-            info: Info { family: Family::Integer, is_stable: true, is_small: true },
+            info: Info { family: Family::Integer, is_stable: true, is_small: true, is_unsigned: false },
         }];
         if text {
             let wide = forms::FORMS.iter().find(|form| form.template == "CAST({} AS CHAR)");
@@ -110,7 +116,7 @@ impl Generator {
                 next.push(Item { expr: more, alias: None });
                 columns.push(Visible {
                     name: "s".to_owned(),
-                    info: Info { family: Family::Text, is_stable: true, is_small: false },
+                    info: Info { family: Family::Text, is_stable: true, is_small: false, is_unsigned: false },
                 });
             }
         }
@@ -139,6 +145,11 @@ impl Generator {
         let mut query = Query::of(select);
         if !shape.is_scalar && !is_star {
             self.order(&mut query, &columns);
+            if shape.is_named && query.limit.is_none() {
+                // MySQL may lose a column that only such an ORDER BY names, and answers 1054 then.
+                query.order.clear();
+                query.order_checked = 0;
+            }
         }
         (query, columns)
     }
@@ -326,9 +337,13 @@ impl Generator {
         let mut columns = Vec::new();
         let mut keys: Vec<Typed> = Vec::new();
         if !shape.is_scalar && self.random.chance(80) {
+            let budget = std::mem::take(&mut self.budget);
+            let is_nested = self.scopes.len() > 1;
+            self.is_local = true;
             for _ in 0..1 + self.random.below(3) {
                 let family = self.some_family();
-                let depth = if self.random.chance(70) { 0 } else { 2 };
+                // IN over a group by an expression is 1055 in MySQL, which moves the comparison into HAVING.
+                let depth = if is_nested || self.random.chance(70) { 0 } else { 2 };
                 let (expr, info) = self.expr(family, depth);
                 // A literal would be a position.
                 if !matches!(expr, Expr::Literal { .. }) {
@@ -336,6 +351,8 @@ impl Generator {
                     keys.push((expr, info));
                 }
             }
+            self.budget = budget;
+            self.is_local = false;
         }
         select.group = keys.iter().map(|(expr, _)| expr.clone()).collect();
         select.is_rollup = !keys.is_empty() && self.random.chance(12);
@@ -368,7 +385,17 @@ impl Generator {
 
     /// An aggregate with one right answer.
     fn aggregate(&mut self, family: Option<Family>, is_stable: bool) -> Typed {
-        let known = |family, is_stable| Info { family, is_stable, is_small: false };
+        // An aggregate over columns of an outer query alone belongs to that query.
+        let budget = std::mem::take(&mut self.budget);
+        self.is_local = true;
+        let typed = self.local_aggregate(family, is_stable);
+        self.is_local = false;
+        self.budget = budget;
+        typed
+    }
+
+    fn local_aggregate(&mut self, family: Option<Family>, is_stable: bool) -> Typed {
+        let known = |family, is_stable| Info { family, is_stable, is_small: false, is_unsigned: false };
         let simple = |function, arguments| Expr::Aggregate {
             function,
             is_distinct: false,
@@ -534,11 +561,15 @@ impl Generator {
                 .iter()
                 .filter(|b| b.info.family == a.info.family || number(a.info.family) && number(b.info.family))
                 .collect();
+            let temporal = super::is_temporal;
             let b = if same.is_empty() || self.random.chance(8) {
                 self.random.pick(&right.columns)
             } else {
                 same[self.random.below(same.len())]
             };
+            if temporal(a.info.family) != temporal(b.info.family) && !self.random.chance(4) {
+                continue;
+            }
             let column = |relation: &Relation, column: &Visible| Expr::Column {
                 relation: relation.alias.clone(),
                 name: column.name.clone(),
@@ -583,7 +614,10 @@ impl Generator {
             let source = Source::Table { name: cte.alias, alias: alias.clone(), hint: None };
             return (source, Relation { alias, columns: cte.columns });
         }
-        let table = self.random.below(self.tables.len());
+        let mut table = self.random.below(self.tables.len());
+        if self.target.as_ref() == Some(&self.tables[table].name) {
+            table = (table + 1) % self.tables.len();
+        }
         let hint = self.index_hint(table);
         let alias = self.fresh("r");
         let table = &self.tables[table];

@@ -136,6 +136,11 @@ impl Generator {
             let table = self.table(format!("t{number}"), collation);
             self.tables.push(table);
         }
+        self.is_ascii =
+            self.tables.iter().flat_map(|table| &table.columns).any(|column| match column.column_type {
+                Type::Text { collation, .. } => !collation.starts_with("utf8"),
+                _ => false,
+            });
     }
 
     fn table(&mut self, name: String, collation: &'static str) -> Table {
@@ -209,7 +214,7 @@ impl Generator {
 
     fn column_type(&mut self, collation: &'static str) -> Type {
         let random = &mut self.random;
-        let collation = if random.chance(80) { collation } else { *random.pick(COLLATIONS) };
+        let collation = if random.chance(94) { collation } else { *random.pick(COLLATIONS) };
         match random.below(30) {
             0..=8 => {
                 Type::Integer { bytes: *random.pick(&[1, 2, 3, 4, 4, 4, 8, 8]), unsigned: random.chance(40) }
