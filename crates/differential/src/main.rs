@@ -23,6 +23,7 @@ usage: differential --left mysql://USER@HOST:PORT --right mysql://USER:PASSWORD@
   --definitions N   of 100 statements so many change definitions (default 1)
   --minimise        cut each finding down before it is printed
   --most N          work on so many findings of a kind (and pair of error numbers) only, count the others
+  --kinds A,B       work on findings of these kinds only: Crash, Rows, Order, Content, Error, Counts, Columns, ...
   --out DIR         write each finding into a file there, named by kind and seed
   --rows-only       compare rows, contents and errors only: no column types, warnings, texts
   --no-texts        do not compare texts of errors and warnings
@@ -37,6 +38,7 @@ struct Arguments {
     settings: Settings,
     is_minimising: bool,
     most: usize,
+    kinds: Option<String>,
     out: Option<PathBuf>,
     lenience: Lenience,
     database: String,
@@ -50,6 +52,7 @@ fn arguments() -> Result<Arguments, String> {
     let mut settings = Settings::default();
     let mut is_minimising = false;
     let mut most = usize::MAX;
+    let mut kinds = None;
     let mut out = None;
     let mut lenience = Lenience { columns: true, warnings: true, texts: true };
     let mut database = "differential".to_owned();
@@ -66,6 +69,7 @@ fn arguments() -> Result<Arguments, String> {
             "--round" => settings.statements = number(value()?)? as usize,
             "--changes" => settings.change_percent = number(value()?)?,
             "--definitions" => settings.definition_percent = number(value()?)?,
+            "--kinds" => kinds = Some(value()?),
             "--most" => most = number(value()?)? as usize,
             "--minimise" => is_minimising = true,
             "--out" => out = Some(PathBuf::from(value()?)),
@@ -77,7 +81,19 @@ fn arguments() -> Result<Arguments, String> {
     }
     let left = left.ok_or("--left is needed")?;
     let right = right.ok_or("--right is needed")?;
-    Ok(Arguments { left, right, seed, statements, settings, is_minimising, most, out, lenience, database })
+    Ok(Arguments {
+        left,
+        right,
+        seed,
+        statements,
+        settings,
+        is_minimising,
+        most,
+        kinds,
+        out,
+        lenience,
+        database,
+    })
 }
 
 fn run(arguments: &Arguments) -> Result<bool, String> {
@@ -109,7 +125,10 @@ fn run(arguments: &Arguments) -> Result<bool, String> {
             let key = format!("{:?} {:?}", finding.difference.kind, finding.difference.errors);
             let seen = seen.entry(key).or_insert(0);
             *seen += 1;
-            if *seen > arguments.most {
+            let kind = format!("{:?}", finding.difference.kind);
+            let is_wanted =
+                arguments.kinds.as_ref().is_none_or(|kinds| kinds.split(',').any(|wanted| wanted == kind));
+            if *seen > arguments.most || !is_wanted {
                 *counts.entry(format!("{:?}", finding.difference.kind)).or_default() += 1;
                 return;
             }
