@@ -296,7 +296,7 @@ impl Checker {
                     self.connection = connect(&self.options)?;
                     continue;
                 };
-                if let Some(failed) = failed.into_iter().next() {
+                if let Some(failed) = failed.into_iter().find(|failed| is_alike(failed, &finding)) {
                     (finding.query, finding.sql, finding.what) = (query, failed.sql, failed.what);
                     is_smaller = true;
                     break;
@@ -317,7 +317,10 @@ impl Checker {
                 }
                 self.load(tables.clone())?;
                 if left > 0
-                    && let Some(failed) = self.check(&finding.query, Some(&finding.check))?.into_iter().next()
+                    && let Some(failed) = self
+                        .check(&finding.query, Some(&finding.check))?
+                        .into_iter()
+                        .find(|failed| is_alike(failed, &finding))
                 {
                     (finding.tables, finding.sql, finding.what) = (tables, failed.sql, failed.what);
                 }
@@ -346,6 +349,12 @@ impl Checker {
         self.connection.close(statement)?;
         Ok(answer)
     }
+}
+
+/// Whether both are about rows, or both about an error: a cut may make a query wrong by itself.
+fn is_alike(failed: &Failed, finding: &Finding) -> bool {
+    let is_error = |what: &str| what.contains("error ");
+    is_error(&failed.what) == is_error(&finding.what)
 }
 
 /// The same query with hints, by the names of the checks.

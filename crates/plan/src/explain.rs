@@ -278,7 +278,7 @@ impl Printer<'_> {
                 self.plain(depth + 1, "Hash");
                 self.node(right, depth + 2);
             }
-            Op::LoopJoin { kind, left, right, conditions } => {
+            Op::LoopJoin { kind, left, right, conditions, .. } => {
                 let mut both = left.columns.clone();
                 both.extend(&right.columns);
                 let on = if conditions.is_empty() {

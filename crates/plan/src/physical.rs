@@ -294,7 +294,8 @@ pub enum Op {
         /// `x NOT IN (subquery)`: a NULL key on either side makes the answer unknown, hence no row (Anti only).
         null_aware: bool,
     },
-    /// Each left row with each right row (which are kept).
+    /// Each left row with each right row. The right rows are kept; if they depend on the left row, they are computed for
+    /// each of them.
     LoopJoin {
         /// Kind.
         kind: JoinKind,
@@ -304,6 +305,8 @@ pub enum Op {
         right: Box<Node>,
         /// Conditions over left and right columns.
         conditions: Vec<Expr>,
+        /// Slots of outer values that the right side reads, and the position in the left row each is filled from.
+        outer: Vec<(u32, u32)>,
     },
     /// One row per group: keys, then aggregates.
     Aggregate {

@@ -2,6 +2,7 @@
 
 mod aggregate;
 mod apply;
+mod dependent_join;
 mod distinct;
 mod hash_join;
 mod join;
@@ -129,7 +130,11 @@ pub(crate) fn build<'p>(
         Op::HashJoin { kind, left, right, keys, conditions, null_aware } => Box::new(
             hash_join::HashJoin::new(plan, *kind, (left, right), keys, conditions, *null_aware, programs)?,
         ),
-        Op::LoopJoin { kind, left, right, conditions } => {
+        Op::LoopJoin { kind, left, right, conditions, outer } if !outer.is_empty() => {
+            let sides = (&**left, &**right);
+            Box::new(dependent_join::DependentJoin::new(plan, *kind, sides, conditions, outer, programs)?)
+        }
+        Op::LoopJoin { kind, left, right, conditions, .. } => {
             Box::new(loop_join::LoopJoin::new(plan, *kind, left, right, conditions, programs)?)
         }
         Op::Aggregate { input, keys, calls, rollup, .. } => {

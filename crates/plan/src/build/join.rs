@@ -288,6 +288,34 @@ impl Builder<'_> {
         }
     }
 
+    /// A join whose right side reads these columns of the left row: it is computed for each.
+    pub(crate) fn dependent_join(
+        &mut self,
+        kind: JoinKind,
+        left: Node,
+        right: &Logical,
+        conditions: &[Expr],
+        dependent: &[ColumnId],
+        needed: &Needed,
+    ) -> Node {
+        let right = self.build(right, needed);
+        let position = |id: &ColumnId| left.columns.iter().position(|column| column == id);
+        let outer = dependent
+            .iter()
+            .filter_map(|id| position(id).map(|position| (self.slot(*id), position as u32)))
+            .collect();
+        let mut both = left.columns.clone();
+        both.extend(&right.columns);
+        let matched = left.rows * right.rows * self.conditions_selectivity(conditions);
+        let rows = joined_rows(kind, left.rows, matched);
+        let cost = left.cost + left.rows * right.cost;
+        let conditions = self.translate(conditions, &both);
+        let output =
+            if matches!(kind, JoinKind::Semi | JoinKind::Anti) { left.columns.clone() } else { both };
+        let (left, right) = (Box::new(left), Box::new(right));
+        self.node(Op::LoopJoin { kind, left, right, conditions, outer }, output, rows, cost)
+    }
+
     /// Joins a table by whatever is cheapest.
     fn join_leaf(
         &mut self,
@@ -413,7 +441,12 @@ impl Builder<'_> {
         let (left, right) = (Box::new(left), Box::new(right));
         if keys.is_empty() {
             let cost = cost + left_rows * right_rows * PAIR_COST;
-            self.node(Op::LoopJoin { kind, left, right, conditions: rest }, output, rows, cost)
+            self.node(
+                Op::LoopJoin { kind, left, right, conditions: rest, outer: Vec::new() },
+                output,
+                rows,
+                cost,
+            )
         } else {
             let cost = cost + right_rows * HASH_BUILD_COST + left_rows * HASH_PROBE_COST;
             let op = Op::HashJoin { kind, left, right, keys, conditions: rest, null_aware: false };

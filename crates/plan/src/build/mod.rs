@@ -326,7 +326,19 @@ impl<'b> Builder<'b> {
             Logical::Join { kind, left, right, conditions } => {
                 let mut inner = needed.clone();
                 conditions.iter().for_each(|condition| inner.add_expr(condition));
+                let mut dependent = Vec::new();
+                right.each_column_of_subqueries(&mut |id| dependent.push(id));
+                if !dependent.is_empty() {
+                    dependent.sort_unstable();
+                    dependent.dedup();
+                    let left_columns = left.output(&self.bound.tables);
+                    dependent.retain(|id| left_columns.contains(id));
+                    dependent.iter().for_each(|id| inner.add(*id));
+                }
                 let left = self.build(left, &inner);
+                if !dependent.is_empty() {
+                    return self.dependent_join(*kind, left, right, conditions, &dependent, &inner);
+                }
                 self.join_with(*kind, left, right, conditions, &inner)
             }
             Logical::Aggregate { input, keys, calls, rollup } => {

@@ -1,7 +1,7 @@
 //! The inputs and the expressions of a node: each shape written once, for reading and for changing.
 
 use super::Logical;
-use crate::expr::{Expr, SubqueryKind};
+use crate::expr::{ColumnId, Expr, SubqueryKind};
 
 /// Both walks in one mutability: names of the two methods, how a list is walked, and `mut` or nothing.
 macro_rules! walks {
@@ -67,6 +67,16 @@ macro_rules! walks {
 }
 
 impl Logical {
+    /// Calls `visit` with each column that the subqueries in this tree read of the rows they are computed for, or of
+    /// enclosing queries.
+    pub(crate) fn each_column_of_subqueries(&self, visit: &mut dyn FnMut(ColumnId)) {
+        if let Logical::Apply { subquery, .. } = self {
+            subquery.outer.iter().for_each(|id| visit(*id));
+            self.each_expr(&mut |expr| expr.each_column(&mut |id| visit(id)));
+        }
+        self.each_input(&mut |input| input.each_column_of_subqueries(visit));
+    }
+
     walks!(
         /// Calls `visit` with each direct input.
         each_input,
