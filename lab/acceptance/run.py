@@ -64,9 +64,9 @@ class Ran:
         """`confirmed`, `explained`, `located`, `novel`, `no-difference`, `inconclusive`, or None."""
         return self.verdict.get("kind")
 
-    def rung(self, layer):
-        """Outcome of a layer of the ladder: `excluded`, `blamed`, `contributes`, `not_measured`, or None."""
-        return next((rung["outcome"] for rung in self.evidence.get("ladder", []) if rung["layer"] == layer), None)
+    def layer(self, layer):
+        """Outcome of a layer: `excluded`, `blamed`, `contributes`, `not_measured`, or None."""
+        return next((finding["outcome"] for finding in self.evidence.get("layers", []) if finding["layer"] == layer), None)
 
     def arms(self, **levels):
         """Indexes of the arms with these levels (server="new", protocol="text" ...), the twin left out."""

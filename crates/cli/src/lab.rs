@@ -8,31 +8,48 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use lab::host::tool::Tools;
+use lab::report::words;
 use lab::server::{UnderTest, journal};
 
 use crate::signals::Signals;
 
 /// What `invar lab --help` says.
 const HELP: &str = "\
-invar lab: reproduce, compare, locate and name a slowdown on any servers that speak MySQL's protocol
+invar lab: reproduce, compare, locate and name a slowdown on any servers that
+speak MySQL's protocol
 
   invar lab doctor [--server URL]... [--tls] [--json]
-                          what can be measured here and of these servers, what each missing thing costs, how to get it
-  invar lab restore --server URL [--tls]
-                          puts global variables back that a run which died left changed on that server
+          what can be measured here and of these servers, what each missing
+          thing costs, how to get it
   invar lab run SCENARIO --server NAME=mysql://... [--server ...]
-                          a scenario against servers; see invar lab run --help
-  invar lab bench --server NAME=mysql://... [--server ...] [--history FILE] [--page FILE]
-                          a fixed set on a server and its rivals, kept as a history; see invar lab bench --help
-  invar lab list          the scenarios that come along; list ID prints one, to make another of
-  invar lab drivers       profiles of drivers, and which real drivers can be run here
-  invar lab show FILE     the evidence of a run kept as JSON: which arms, how many blocks
+          a scenario against servers; see invar lab run --help
+  invar lab restore --server URL [--tls]
+          puts global variables back that a run which died left changed on
+          that server, and names the schemas it left there
+  invar lab bench --server NAME=mysql://... [--server ...]
+          a fixed set on a server and its rivals, kept as a history; see
+          invar lab bench --help
+  invar lab list
+          the scenarios that come along; list ID prints one
+  invar lab drivers
+          profiles of drivers, and which real drivers can be run here
+  invar lab show FILE
+          the evidence of a run kept as JSON: which arms, how many blocks
   invar lab report FILE [--html FILE] [--markdown FILE] [--svg DIR]
-                          draws a kept run again; the exit code is that of its verdict
-  invar lab tap --to URL  stands between any client and a server and says where the time of each command went; tap --help
-  invar lab kb list       the known causes; kb show ID prints one, kb test holds each to its example
+          draws a kept run again; the exit code is that of its verdict
+  invar lab tap --to URL
+          stands between any client and a server and says where the time of
+          each command went; see invar lab tap --help
+  invar lab kb list
+          the known causes; kb show ID prints one, kb test holds each to its
+          example
 
-Exit codes: 0 no difference, 1 a regression, 2 bad use or a failed run, 3 inconclusive, 4 the servers' results differ";
+Exit codes: 0 no difference, 1 a regression, 2 bad use or a failed run,
+3 inconclusive, 4 the servers' results differ";
+
+/// All commands, to find the one that was meant.
+const COMMANDS: &[&str] =
+    &["doctor", "run", "restore", "bench", "list", "drivers", "show", "report", "tap", "kb"];
 
 /// Bad use, or a run that failed.
 const EXIT_FAILED: u8 = 2;
@@ -45,23 +62,26 @@ const ORDERLY_END_MAX: Duration = Duration::from_secs(20);
 fn drivers() {
     println!("profiles: our own client sends what these drivers send");
     for profile in lab::load::profile::Profile::all() {
-        println!("  {:<24} {}", profile.name, profile.about);
+        println!("{}", words::wrap(&format!("  {:<24} ", profile.name), 27, profile.about, words::COLUMNS));
     }
+    let put = |name: &str, said: &str| {
+        println!("{}", words::wrap(&format!("  {name:<24} "), 27, said, words::COLUMNS));
+    };
     println!("real drivers: each runs in a process of its own");
     let shims = lab::load::shim::Shims::new();
     for real in lab::load::shim::Real::all() {
         match shims.version(real) {
-            Ok(version) => println!("  {:<24} {version}", real.name),
-            Err(why) => println!("  {:<24} not here: {why}", real.name),
+            Ok(version) => put(real.name, &version.to_string()),
+            Err(why) => put(real.name, &format!("not here: {why}")),
         }
     }
 }
 
 /// Runs a command of the lab.
-pub(crate) fn run(words: &[String]) -> ExitCode {
-    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+pub(crate) fn run(arguments: &[String]) -> ExitCode {
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     end_on_signals();
-    let result = match words[..] {
+    let result = match arguments[..] {
         [] | ["--help" | "-?" | "help", ..] => {
             println!("{HELP}");
             Ok(())
@@ -108,7 +128,11 @@ pub(crate) fn run(words: &[String]) -> ExitCode {
             Ok(code) => return ExitCode::from(code),
             Err(why) => Err(why),
         },
-        [other, ..] => Err(format!("unknown command '{other}'; see invar lab --help")),
+        [other, ..] => {
+            let meant = lab::scenario::nearest(other, COMMANDS.iter().copied());
+            let meant = meant.map_or(String::new(), |name| format!("; did you mean {name}?"));
+            Err(format!("unknown command '{other}'{meant}; see invar lab --help"))
+        }
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,
@@ -145,16 +169,16 @@ fn say_outcomes(outcomes: &[(String, journal::Outcome)]) {
     }
 }
 
-fn doctor(words: &[&str]) -> Result<(), String> {
+fn doctor(arguments: &[&str]) -> Result<(), String> {
     let mut urls = Vec::new();
     let (mut as_json, mut with_tls) = (false, false);
-    let mut words = words.iter();
-    while let Some(word) = words.next() {
-        match *word {
+    let mut left = arguments.iter();
+    while let Some(argument) = left.next() {
+        match *argument {
             "--json" => as_json = true,
             "--tls" => with_tls = true,
             "--server" => {
-                let url = words.next().ok_or("--server needs mysql://user:password@host:port")?;
+                let url = left.next().ok_or("--server needs mysql://user:password@host:port")?;
                 urls.push((*url).to_owned());
             }
             other => return Err(format!("doctor: unknown option '{other}'")),
@@ -170,27 +194,39 @@ fn doctor(words: &[&str]) -> Result<(), String> {
 }
 
 fn restore(url: &str, with_tls: bool) -> Result<(), String> {
-    let say = |error: &dyn std::fmt::Display| error.to_string();
-    let mut options = client::Options::from_url(url).map_err(|error| say(&error))?;
+    let why = |error: &dyn std::fmt::Display| error.to_string();
+    let say = |text: &str| println!("{}", run::wrapped("", text));
+    let mut options = client::Options::from_url(url).map_err(|error| why(&error))?;
     if with_tls {
         options.tls = client::Tls::Required(client::unverified_tls());
     }
-    let mut connection = client::Connection::connect(&options).map_err(|error| say(&error))?;
-    let server = UnderTest::describe("server", &options, &mut connection).map_err(|error| say(&error))?;
+    let mut connection = client::Connection::connect(&options).map_err(|error| why(&error))?;
+    let server = UnderTest::describe("server", &options, &mut connection).map_err(|error| why(&error))?;
     let folder = journal::default_folder();
-    let outcomes = journal::recover(&folder, &server, &mut connection).map_err(|error| say(&error))?;
+    let outcomes = journal::recover(&folder, &server, &mut connection).map_err(|error| why(&error))?;
     say_outcomes(&outcomes);
     if outcomes.iter().any(|(_, outcome)| matches!(outcome, journal::Outcome::Refused(_))) {
         return Err("not everything is put back; the journal stays".to_owned());
     }
     if outcomes.is_empty() {
-        println!("nothing was left changed on this server, as far as {} knows", folder.display());
+        say(&format!("no variable was left changed on this server, as far as {} knows", folder.display()));
+    }
+    // Data is not taken away by a command that only puts variables back: it is named, with what takes it away.
+    for (schema, is_used) in lab::matrix::lab_schema::marked(&mut connection).map_err(|error| why(&error))? {
+        if is_used {
+            say(&format!("schema {schema} is in use by a run"));
+        } else {
+            say(&format!(
+                "schema {schema} was left behind by a run; the next run with --schema {schema} replaces it and takes \
+                 it away, or: DROP DATABASE `{schema}`"
+            ));
+        }
     }
     Ok(())
 }
 
-fn known_causes(words: &[&str]) -> Result<(), String> {
-    let (said, is_well) = lab::knowledge::command(words)?;
+fn known_causes(arguments: &[&str]) -> Result<(), String> {
+    let (said, is_well) = lab::knowledge::command(arguments)?;
     print!("{said}");
     if is_well { Ok(()) } else { Err("the knowledge base is not as it should be".to_owned()) }
 }
@@ -225,7 +261,7 @@ fn report(file: &str, options: &[&str]) -> Result<u8, String> {
 fn list() -> Result<(), String> {
     for (id, _) in lab::scenario::shipped::ALL {
         let scenario = run::scenario(id)?;
-        println!("{id:32} {}", scenario.claim);
+        println!("{}", words::wrap(&format!("{id:35} "), 36, &scenario.claim, words::COLUMNS));
     }
     Ok(())
 }

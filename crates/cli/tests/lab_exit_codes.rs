@@ -5,7 +5,7 @@
 //! | 0 | a slow server as the base of a fast one; the same server twice, where the machine is quiet enough |
 //! | 1 | a server that is slower by a variable of its own |
 //! | 2 | bad use (more of it in `lab.rs`) |
-//! | 3 | servers with other buffer pools |
+//! | 3 | servers with other buffer pools, one of them too small for the data |
 //! | 4 | servers that answer the same statement with other rows |
 
 mod harness;
@@ -39,11 +39,16 @@ struct Ended {
 
 /// Runs a statement on the servers, the first being the base; more options behind.
 fn lab(folder: &Path, sql: &str, servers: &[(&str, &Server)], more: &[&str]) -> Ended {
+    lab_file(folder, &scenario(folder, sql), servers, more)
+}
+
+/// Runs a scenario of a file.
+fn lab_file(folder: &Path, file: &str, servers: &[(&str, &Server)], more: &[&str]) -> Ended {
     let json = folder.join("run.json");
     let named =
         servers.iter().map(|(name, it)| format!("--server={name}=mysql://root@127.0.0.1:{}", it.port()));
     let Output { status, stdout, stderr } = Command::new(env!("CARGO_BIN_EXE_invar"))
-        .args(["lab", "run", "--schema=invar_lab", &scenario(folder, sql)])
+        .args(["lab", "run", "--schema=invar_lab", file])
         .args(named)
         .args(more)
         .arg("--json")
@@ -102,37 +107,62 @@ fn a_server_against_itself_is_no_regression_and_what_is_alike_is_said() {
         other => panic!("{other:?}: {}", found.said),
     };
     assert_eq!(found.code, Some(code), "{kind:?}: {}", found.said);
-    assert!(found.said.contains("made equal tls off, compression off"), "{}", found.said);
-    assert!(found.said.contains("innodb_buffer_pool_size 134217728"), "{}", found.said);
+    let said = found.said.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(said.contains("made equal tls off, compression off"), "{}", found.said);
+    assert!(said.contains("innodb_buffer_pool_size 134217728"), "{}", found.said);
+    assert!(found.said.lines().all(|line| line.chars().count() <= 80), "{}", found.said);
     assert!(!found.told.contains("CONFOUND"), "{}", found.told);
     server.stop();
 }
 
+/// Reads one row of a table of this many rows, each a thousand bytes.
+fn scenario_with_rows(folder: &Path, rows: u32) -> String {
+    let path = folder.join("rows.toml");
+    let text = format!(
+        "id = \"rows\"\nclaim = \"it is slow\"\n[[table]]\nname = \"t\"\nkeys = [\"PRIMARY KEY (id)\"]\nrows = {rows}\n\
+         columns = [{{ name = \"id\", type = \"INT NOT NULL\", fill = {{ serial = 1 }} }},\n\
+         {{ name = \"v\", type = \"TEXT\", fill = {{ text = 1000 }} }}]\n[op]\n[[op.statement]]\n\
+         sql = \"SELECT v FROM t WHERE id = ?\"\nparams = [{{ uniform = [1, {rows}] }}]\n\
+         [load]\nmode = \"closed\"\nblock_ms = 100\n"
+    );
+    std::fs::write(&path, text).expect("the scenario is written");
+    path.to_string_lossy().into_owned()
+}
+
 #[test]
-fn other_buffer_pools_are_3_and_told_before_anything_is_measured() {
+fn other_buffer_pools_are_3_where_the_data_does_not_fit_and_told_before_anything_is_measured() {
     let (large, small) =
-        (Server::start(&["--skip-ssl"]), Server::start(&["--skip-ssl", "--innodb-buffer-pool-size=64M"]));
+        (Server::start(&["--skip-ssl"]), Server::start(&["--skip-ssl", "--innodb-buffer-pool-size=8M"]));
     let folder = tempfile::tempdir().expect("a folder");
     let servers = [("large", &large), ("small", &small)];
     let short = ["--only-timing", "--rounds=2,2", "--time-budget=2"];
-    let found = lab(folder.path(), "SELECT 1", &servers, &short);
+    let found = lab_file(folder.path(), &scenario_with_rows(folder.path(), 4000), &servers, &short);
     assert_eq!(found.code, Some(3), "{}", found.said);
-    let place = |what: &str| found.told.find(what).unwrap_or_else(|| panic!("no '{what}' in {}", found.told));
-    let confound = place("CONFOUND innodb_buffer_pool_size: large: 134217728; small: 67108864");
+    let told = found.told.split_whitespace().collect::<Vec<_>>().join(" ");
+    let place = |what: &str| told.find(what).unwrap_or_else(|| panic!("no '{what}' in {}", found.told));
+    let confound = place("CONFOUND innodb_buffer_pool_size: large: 134217728; small: 8388608");
     assert!(confound < place("round 1"), "{}", found.told);
-    place("to get one: start large with --innodb-buffer-pool-size=67108864");
+    place("to get one: start large with --innodb-buffer-pool-size=8388608");
     place("--accept innodb_buffer_pool_size");
+    assert!(found.told.lines().all(|line| line.chars().count() <= 80), "{}", found.told);
     let verdict = found.run.verdict.as_ref().expect("a verdict");
     assert_eq!(verdict.kind, VerdictKind::Inconclusive);
     assert!(verdict.summary.contains("innodb_buffer_pool_size differs"), "{}", verdict.summary);
-    assert!(found.said.contains("CONFOUND innodb_buffer_pool_size"), "{}", found.said);
-    assert!(found.said.contains("make innodb_buffer_pool_size alike: start large with"), "{}", found.said);
+    let said = found.said.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(said.contains("CONFOUND innodb_buffer_pool_size"), "{}", found.said);
+    assert!(said.contains("make innodb_buffer_pool_size alike: start large with"), "{}", found.said);
 
     // Who wants the servers as they are set is told so, and a verdict may come.
     let accepted = [&short[..], &["--accept=innodb-buffer-pool-size"]].concat();
-    let found = lab(folder.path(), "SELECT 1", &servers, &accepted);
+    let found = lab_file(folder.path(), &scenario_with_rows(folder.path(), 4000), &servers, &accepted);
     assert!(!found.told.contains("CONFOUND"), "{}", found.told);
-    assert!(found.said.contains("not equal innodb_buffer_pool_size"), "{}", found.said);
+    assert!(found.said.contains("differs, accepted: innodb_buffer_pool_size"), "{}", found.said);
+    let verdict = found.run.verdict.expect("a verdict");
+    assert!(!verdict.summary.contains("cannot be compared"), "{}", verdict.summary);
+
+    // What fits into the smaller pool cannot be slow for it.
+    let found = lab_file(folder.path(), &scenario_with_rows(folder.path(), 100), &servers, &short);
+    assert!(!found.told.contains("CONFOUND"), "{}", found.told);
     let verdict = found.run.verdict.expect("a verdict");
     assert!(!verdict.summary.contains("cannot be compared"), "{}", verdict.summary);
     for server in [large, small] {

@@ -136,11 +136,15 @@ fn after_kill_9_restore_puts_variables_back_and_the_next_run_takes_the_data_away
     assert!(restored.status.success(), "{}", String::from_utf8_lossy(&restored.stderr));
     assert_eq!(long_query_time(&server.options()), LONG_QUERY_TIME);
     let again = lab(&["restore", "--server", &url], folder.path()).output().expect("it runs");
-    assert!(String::from_utf8_lossy(&again.stdout).contains("nothing was left changed"));
+    let said = String::from_utf8_lossy(&again.stdout).split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(said.contains("no variable was left changed"), "{said}");
+    assert!(said.contains("schema invar_lab was left behind by a run"), "{said}");
 
     let out = short_run(&server, folder.path()).output().expect("it runs");
     assert!(!failed(out.status), "{}", String::from_utf8_lossy(&out.stderr));
     assert!(!has_schema(&server.options()), "the marked schema of the dead run is gone too");
+    let after = lab(&["restore", "--server", &url], folder.path()).output().expect("it runs");
+    assert!(!String::from_utf8_lossy(&after.stdout).contains("left behind"), "{after:?}");
     server.stop();
 }
 

@@ -200,6 +200,8 @@ fn comparison(
     let said = judge(first, p, pair.again.as_ref(), floor, &rules);
     let (judgement, hidden_share) = match said {
         Judgement::NoDifference { hidden } => (JudgementWord::NoDifference, hidden),
+        Judgement::Small { hidden } => (JudgementWord::Small, hidden),
+        Judgement::WithinNoise { hidden } => (JudgementWord::WithinNoise, hidden),
         Judgement::TooNoisy { hidden } => (JudgementWord::TooNoisy, hidden),
         Judgement::Slower => (JudgementWord::Slower, hidden(first)),
         Judgement::Faster => (JudgementWord::Faster, hidden(first)),

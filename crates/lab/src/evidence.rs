@@ -1,4 +1,4 @@
-//! What a run found out, as plain data: every stage writes here and the report reads nothing else.
+//! What a run found out, as plain data: every step writes here and the report reads nothing else.
 //!
 //! It is JSON on disk. A field that may be missing has a default, so an older file stays readable; a change that would
 //! mislead an older reader raises [`SCHEMA_VERSION`].
@@ -25,6 +25,10 @@ pub struct Run {
     pub started_unix_ms: u64,
     /// How long it took, seconds.
     pub duration_s: f64,
+    /// What it was given for measuring, seconds; 0 in files of older versions.
+    pub time_budget_s: f64,
+    /// What of that it used.
+    pub measured_s: f64,
     /// The command lines that made it, passwords blotted out.
     pub commands: Vec<String>,
     /// Where the client ran.
@@ -58,9 +62,13 @@ pub struct Run {
     /// What was changed to see whether the difference goes.
     pub interventions: Vec<Intervention>,
     /// Profiles held against the drivers they imitate.
-    pub faith: Vec<Faith>,
-    /// What was ruled out, in order.
-    pub ladder: Vec<Rung>,
+    #[serde(alias = "faith")]
+    pub fidelity: Vec<Fidelity>,
+    /// What each layer has to do with the difference, from the client down.
+    #[serde(alias = "ladder")]
+    pub layers: Vec<LayerFinding>,
+    /// Tables, indexes, statistics and plans that the servers do not have alike.
+    pub schema_differences: Vec<SchemaDifference>,
     /// The conclusion, if one was drawn.
     pub verdict: Option<Verdict>,
     /// What the scenario is known to show, and whether it was seen.
@@ -162,6 +170,8 @@ pub struct Setting {
     pub reason: Option<String>,
     /// A difference here explains slowness by itself (a pool eight times smaller): no verdict may be drawn.
     pub is_confound: bool,
+    /// It would forbid a verdict, and the user wants the servers compared as they are set.
+    pub is_accepted: bool,
 }
 
 /// One cell of the matrix.
@@ -335,6 +345,10 @@ pub enum JudgementWord {
     Faster,
     /// Seen once, and not again or not looked for again.
     Unconfirmed,
+    /// Different, but by less than matters: under 5 % or a few microseconds.
+    Small,
+    /// Different by no more than the same arm differs from itself.
+    WithinNoise,
     /// The interval is too wide to say anything.
     #[default]
     TooNoisy,
@@ -524,7 +538,7 @@ pub struct Expected {
 /// What is said of a figure of a profile.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum FaithWord {
+pub enum FidelityWord {
     /// Within the tolerance, and the interval too.
     Alike,
     /// Outside of the tolerance, and the interval too.
@@ -537,7 +551,7 @@ pub enum FaithWord {
 /// One figure of a profile and of its driver, per operation.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 #[serde(default)]
-pub struct FaithFigure {
+pub struct FidelityFigure {
     /// Such as `server CPU, us`, `Bytes_received`, `Com_stmt_close`.
     pub name: String,
     /// Of the profile, median.
@@ -556,13 +570,13 @@ pub struct FaithFigure {
     /// Rounds the interval stands on; 0 for what is counted.
     pub rounds: u64,
     /// What is said of it.
-    pub word: FaithWord,
+    pub word: FidelityWord,
 }
 
 /// A profile beside the driver it imitates.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 #[serde(default)]
-pub struct Faith {
+pub struct Fidelity {
     /// Name of the profile's arm.
     pub arm: String,
     /// The profile.
@@ -572,25 +586,27 @@ pub struct Faith {
     /// Blocks left out of the comparison of CPU because the hypervisor kept the cores.
     pub blocks_left_out: u64,
     /// All that was compared.
-    pub figures: Vec<FaithFigure>,
+    pub figures: Vec<FidelityFigure>,
 }
 
 /// One step of exclusion.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 #[serde(default)]
-pub struct Rung {
+pub struct LayerFinding {
     /// Layer: `app`, `driver`, `proxy`, `network`, `server-sql`, `engine`, `kernel`, `client`.
     pub layer: String,
     /// What became of it.
-    pub outcome: RungOutcome,
+    pub outcome: LayerOutcome,
     /// On what that stands.
     pub evidence: String,
+    /// Its share of the added wall time, 0..=1, where one was measured. Shares of all layers add up to at most 1.
+    pub share: Option<f64>,
 }
 
 /// What became of a layer.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum RungOutcome {
+pub enum LayerOutcome {
     /// It is not here.
     Excluded,
     /// It is here.
@@ -616,7 +632,7 @@ pub struct SumRule {
     pub parts: Vec<SumPart>,
     /// `total` less the sum of `parts`.
     pub residual_ns: f64,
-    /// The size of `residual_ns` as a share of `total`.
+    /// The size of `residual_ns` as a share of all that was added (parts above 0 and the rest), 0..=1.
     pub residual_share: f64,
 }
 
@@ -632,6 +648,52 @@ pub struct SumPart {
     pub low_ns: f64,
     /// High end.
     pub high_ns: f64,
+}
+
+/// What kind of thing the servers do not have alike.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SchemaPart {
+    /// A column, or its type.
+    Column,
+    /// An index.
+    Index,
+    /// The optimizer's estimate of a table's rows.
+    Statistics,
+    /// The plan of a statement, by EXPLAIN.
+    #[default]
+    Plan,
+}
+
+/// Something of the tables under load, or of how statements use them, that two servers do not have alike.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[serde(default)]
+pub struct SchemaDifference {
+    /// What kind.
+    pub part: SchemaPart,
+    /// The table; of a plan: the statement.
+    pub of: String,
+    /// What differs: `index k (k)`, `estimated rows`, `plan`.
+    pub what: String,
+    /// What each server has of it.
+    pub values: BTreeMap<String, String>,
+    /// The server that should be changed, where one is known to be wrong: it lacks the index, or its estimate is far off.
+    pub server: Option<String>,
+    /// SQL that makes it alike there.
+    pub remedy: Option<String>,
+}
+
+/// What the run says of the scenario's claim.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ClaimOutcome {
+    /// An arm is slower than what it is compared with.
+    Confirmed,
+    /// Nothing is slower, or what is judged is faster.
+    Refuted,
+    /// The run cannot tell.
+    #[default]
+    Undecided,
 }
 
 /// How a run ended.
@@ -663,8 +725,12 @@ pub struct Verdict {
     pub cause: Option<String>,
     /// Such as `server-sql`, with a part after a colon.
     pub layer: Option<String>,
-    /// For people, one line.
+    /// For people, one sentence: by how much, why, what to do.
     pub summary: String,
+    /// What is said of the scenario's claim.
+    pub claim: ClaimOutcome,
+    /// And why, in words.
+    pub claim_reason: String,
     /// What it stands on, a line each.
     pub evidence: Vec<String>,
     /// What to do.

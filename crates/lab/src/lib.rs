@@ -2,7 +2,7 @@
 //!
 //! A claim ("this is slower than it was") becomes a scenario: data, one operation, how it is loaded. The scenario is run
 //! against the arms of a matrix in randomised, interleaved blocks; statistics say whether the arms differ beyond the noise;
-//! measures by layer say where; known causes say why; an intervention proves it. Each stage takes finished values and adds
+//! measures by layer say where; known causes say why; an intervention proves it. Each step takes finished values and adds
 //! its own to one [`evidence::Run`], so a run can be kept, read again and drawn later.
 //!
 //! ```text

@@ -17,7 +17,7 @@ def row(bench):
     bench.check("slow: old, prepared, log on", arm.get("server") == "old" and arm["levels"].get("protocol") == "prepared"
                 and arm["levels"].get("global.slow_query_log") == "ON", arm.get("name"))
     for layer in ("client", "app", "driver", "network"):
-        bench.check(f"{layer} excluded", run.rung(layer) == "excluded", run.rung(layer))
+        bench.check(f"{layer} excluded", run.layer(layer) == "excluded", run.layer(layer))
     growth = {one["group"]: one for one in evidence.get("growth", []) if one["metric"] == "server_cpu"}
     slow_grows = [one for name, one in growth.items() if name.startswith("old/") and "slow_query_log=ON" in name and "=prepared" in name]
     fast_grows = [one for name, one in growth.items() if name.startswith("new/") and "slow_query_log=ON" in name and "=prepared" in name]

@@ -16,7 +16,7 @@ def row(bench):
     bench.check("the cause", verdict.get("cause") == "mysql-bug-73056", verdict.get("summary"))
     bench.check("confirmed", run.kind == "confirmed", run.kind)
     for layer in ("client", "app", "driver", "network"):
-        bench.check(f"{layer} excluded", run.rung(layer) == "excluded", run.rung(layer))
+        bench.check(f"{layer} excluded", run.layer(layer) == "excluded", run.layer(layer))
     cost = {}
     for index, arm in enumerate(run.evidence.get("arms", [])):
         if arm.get("same_as") is None:

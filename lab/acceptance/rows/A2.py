@@ -17,10 +17,10 @@ def row(bench):
     fast, slow = counts.get(verdict.get("fast_arm"), {}), counts.get(verdict.get("slow_arm"), {})
     bench.check("once per operation on the old one", round(fast.get("per_op", 0)) == 1, fast)
     bench.check("follows rows examined on the new one", "rows examined" in (slow.get("follows") or ""), slow)
-    said = " ".join(rung["evidence"] for rung in evidence.get("ladder", []))
+    said = " ".join(finding["evidence"] for finding in evidence.get("layers", []))
     bench.check("the plan is equal", "another plan" not in said, said)
     for layer in ("client", "app", "driver", "network"):
-        bench.check(f"{layer} excluded", run.rung(layer) == "excluded", run.rung(layer))
+        bench.check(f"{layer} excluded", run.layer(layer) == "excluded", run.layer(layer))
     changes = evidence.get("interventions", [])
     best = max((one["before"] / one["during"] for one in changes if one["is_confirmed"]), default=0)
     bench.check("a change makes it four times as fast, and back", best >= 4, [

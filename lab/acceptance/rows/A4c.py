@@ -22,4 +22,4 @@ def row(bench):
     bench.check("SELECT * takes it away, the names bring it back", changes, [
         (one["what"], one["before"], one["during"], one["after"]) for one in evidence.get("interventions", [])])
     for layer in ("client", "proxy", "network"):
-        bench.check(f"{layer} excluded", run.rung(layer) == "excluded", run.rung(layer))
+        bench.check(f"{layer} excluded", run.layer(layer) == "excluded", run.layer(layer))

@@ -28,16 +28,16 @@ def row(bench):
         for profile in bench.extra or PROFILES:
             protocols = PROTOCOLS.get(profile, "text,prepared")
             run = bench.lab("run", scenario, servers=SERVERS, keep=False, with_html=False,
-                            options=["--faith", "--allow-pin", "--driver", profile, "--protocol", protocols, "--connections", "1",
+                            options=["--driver-fidelity", "--allow-pin", "--driver", profile, "--protocol", protocols, "--connections", "1",
                                      "--rounds", "16,120", "--time-budget", str(SECONDS)])
-            found = {faith["arm"]: faith for faith in run.evidence.get("faith", [])}
+            found = {fidelity["arm"]: fidelity for fidelity in run.evidence.get("fidelity", [])}
             bench.check(f"{profile}, {scenario}: both ran", len(found) == len(protocols.split(",")), sorted(found) or run.err[-200:])
             shared = [warning for warning in run.evidence.get("warnings", []) if "share their cores" in warning]
-            for arm, faith in found.items():
-                words = {one["word"] for one in faith["figures"]}
-                unlike = [figure(one) for one in faith["figures"] if one["word"] == "unlike"]
-                shown = [figure(one) for one in faith["figures"] if one["rounds"] or one["word"] != "alike"]
+            for arm, fidelity in found.items():
+                words = {one["word"] for one in fidelity["figures"]}
+                unlike = [figure(one) for one in fidelity["figures"] if one["word"] == "unlike"]
+                shown = [figure(one) for one in fidelity["figures"] if one["rounds"] or one["word"] != "alike"]
                 said = "INCONCLUSIVE: " if "unsure" in words and not unlike else ""
-                paced = f"; every {faith['interval_ns'] / 1e3:.0f} us"
-                bench.check(f"{arm.split('/', 1)[-1]}, {scenario}: within 10 %", words == {"alike"} and faith["interval_ns"] > 0,
+                paced = f"; every {fidelity['interval_ns'] / 1e3:.0f} us"
+                bench.check(f"{arm.split('/', 1)[-1]}, {scenario}: within 10 %", words == {"alike"} and fidelity["interval_ns"] > 0,
                             said + "; ".join(unlike or shown) + paced + "".join(f"; {warning}" for warning in shared))

@@ -22,22 +22,27 @@ const EXIT_INCOMPLETE: u8 = 2;
 
 /// What `invar lab bench --help` says.
 pub(super) const HELP: &str = "\
-invar lab bench --server NAME=mysql://user:password@host:port [--server ...] --schema NAME [options]
+invar lab bench --server NAME=mysql://user:password@host:port
+                [--server ...] --schema NAME [options]
 
-Runs a fixed set on each server in turn: point-select (prepared, text), read-only, read-write, insert and update-index with 1 and
-16 connections, the five incidents, and one load over 1 to 128 connections. The first server is judged against the others.
+Runs a fixed set on each server in turn: point-select (prepared, text),
+read-only, read-write, insert and update-index with 1 and 16 connections, the
+five incidents, and one load over 1 to 128 connections. The first server is
+judged against the others.
 
+  --schema NAME     the one schema it writes into: made, marked, taken away
   --time-budget S   seconds for all of it, loading included (600)
   --only ID[,ID]    only these parts
   --history FILE    appends the run as a line of JSON
-  --page FILE       draws the history (or, without one, this run) as HTML; alone, without servers, it draws and runs nothing
+  --page FILE       draws the history (or, without one, this run) as HTML;
+                    alone, without servers, it draws and runs nothing
   --json FILE       the run alone
-  --commit ID       what the judged server was built from (asked of git in this folder)
-  --schema NAME     the one schema it writes into: made, marked, and taken away again
+  --commit ID       what the judged server was built from (asked of git here)
   --tls             all connections inside TLS, for servers that demand it
   --quiet           no progress
 
-Exit codes: 0 slower in nothing, 1 slower than a rival in something, 2 bad use, or parts of the set are missing";
+Exit codes: 0 slower in nothing, 1 slower than a rival in something, 2 bad use,
+or parts of the set are missing";
 
 struct Options {
     asked: Asked,
@@ -200,8 +205,8 @@ fn tell(part: &str, progress: &Progress<'_>, is_terminal: bool) {
     let mut err = std::io::stderr().lock();
     // Progress that nobody can read is no reason to stop.
     let _ = match progress {
-        Progress::Stage(what) if is_terminal => write!(err, "\r\x1b[K{part}: {what}"),
-        Progress::Stage(what) => writeln!(err, "{part}: {what}"),
+        Progress::Step(what) if is_terminal => write!(err, "\r\x1b[K{part}: {what}"),
+        Progress::Step(what) => writeln!(err, "{part}: {what}"),
         Progress::Rows(done, all) if is_terminal => write!(err, "\r\x1b[K{part}: {done} of {all} rows"),
         Progress::Block { round, arm, left, .. } if is_terminal => {
             write!(err, "\r\x1b[K{part}: round {}, {} s left  {arm}", round + 1, left.as_secs())
@@ -258,7 +263,7 @@ fn text(row: &Row) -> String {
                     found.ratio,
                     found.low,
                     found.high,
-                    judgement_name(found.word)
+                    judgement_name(found.word, found.ratio)
                 );
             }
         }

@@ -20,29 +20,69 @@ pub(super) const NO_SCHEMA: &str = "its data needs a schema of its own on each s
 
 /// What `invar lab run --help` says.
 pub(super) const HELP: &str = "\
-invar lab run SCENARIO --server NAME=mysql://user:password@host:port [--server ...] --schema NAME [options]
+invar lab run SCENARIO --server NAME=mysql://user:password@host:port
+              [--server ...] --schema NAME [options]
 
-SCENARIO is an id of `invar lab list` or a TOML file (docs/lab.md). The first server is what the others are compared with.
+SCENARIO is an id of `invar lab list` or a TOML file (docs/lab.md). The first
+server is what the others are compared with.
 
-  --time-budget S     seconds for all passes (120)  --only-timing           no second look, stacks, counts, changes
-  --rounds MIN[,MAX]  rounds of all arms, at least and at most (10,60); time permitting
-  --scale N[,N]       only these sizes            --variant NAME[,NAME]   only these variants
-  --driver NAME[,..]  as these drivers            --protocol text,prepared
-  --connections N[,N] this many connections       --no-twin               do not run the first arm twice
-  --faith             only hold driver profiles against the real drivers they imitate, at one pace; --driver names profiles
-  --allow-pin         with --faith: client on one core, servers on the others; put back at the end
-  --schema NAME       the one schema it writes into: made, marked, and taken away again; nothing is written without a name
-  --keep-data         leave the data there        --allow-global          set global variables; they are put back
-  --accept NAME[,..]  settings that may differ: the verdict is about the servers as they are set
-  --tls               all connections inside TLS, for servers that demand it; certificates are not verified
-  --json FILE         keep the evidence           --html FILE, --markdown FILE   reports to look at
-  --svg DIR           each drawing (matrix, layers, latency, growth, flame graphs ...) as a file of its own in there
+  --schema NAME       the one schema it writes into: made, marked, and taken
+                      away again; nothing is written without a name
+  --time-budget S     seconds for measuring (120)
+  --only-timing       no second look, stacks, counts, changes
+  --rounds MIN[,MAX]  rounds of all arms, at least and at most (10,60)
+  --scale N[,N]       only these sizes
+  --variant NAME[,..] only these variants
+  --driver NAME[,..]  as these drivers
+  --protocol text,prepared
+  --connections N[,N] this many connections
+  --no-twin           do not run the first arm twice
+  --driver-fidelity   only compare driver profiles with the real drivers they
+                      imitate, at one pace; --driver names profiles
+  --allow-pin         with --driver-fidelity: client on one core, servers on
+                      the others; put back at the end
+  --keep-data         leave the data there
+  --allow-global      set global variables; they are put back
+  --accept NAME[,..]  settings that may differ: the servers are compared as
+                      they are set, and the verdict says so
+  --tls               all connections inside TLS, for servers that demand it;
+                      certificates are not verified
+  --json FILE         keep the evidence
+  --html FILE, --markdown FILE   reports to look at
+  --svg DIR           each drawing as a file of its own in there
   --quiet             no progress
 
-Exit codes: 0 no difference, 1 a regression, 2 bad use or a failed run, 3 inconclusive, 4 the servers' results differ";
+Exit codes: 0 no difference, 1 a regression, 2 bad use or a failed run,
+3 inconclusive, 4 the servers' results differ";
+
+/// All options, to find the one that was meant.
+const OPTIONS: &[&str] = &[
+    "--schema",
+    "--time-budget",
+    "--only-timing",
+    "--rounds",
+    "--scale",
+    "--variant",
+    "--driver",
+    "--protocol",
+    "--connections",
+    "--no-twin",
+    "--driver-fidelity",
+    "--allow-pin",
+    "--keep-data",
+    "--allow-global",
+    "--accept",
+    "--tls",
+    "--json",
+    "--html",
+    "--markdown",
+    "--svg",
+    "--quiet",
+    "--server",
+];
 
 /// What the command line asks for.
-struct Asked {
+struct Arguments {
     request: Request,
     json: Option<PathBuf>,
     html: Option<PathBuf>,
@@ -52,43 +92,43 @@ struct Asked {
 }
 
 /// Runs the command; the exit code, or why it could not.
-pub(super) fn run(words: &[&str]) -> Result<u8, String> {
-    let asked = read(words)?;
-    let files = [&asked.json, &asked.html, &asked.markdown];
+pub(super) fn run(list: &[&str]) -> Result<u8, String> {
+    let arguments = read(list)?;
+    let files = [&arguments.json, &arguments.html, &arguments.markdown];
     for path in files.into_iter().flatten() {
         check_writable(path)?;
     }
-    if let Some(folder) = &asked.svg {
+    if let Some(folder) = &arguments.svg {
         make_folder(folder)?;
     }
-    let mut teller = Teller {
-        is_quiet: asked.is_quiet,
+    let mut printer = ProgressPrinter {
+        is_quiet: arguments.is_quiet,
         is_terminal: std::io::stderr().is_terminal(),
-        budget: asked.request.time_budget,
+        budget: arguments.request.time_budget,
     };
     let run =
-        lab::matrix::run(&asked.request, &mut |progress| teller.tell(progress)).map_err(
-            |error| match error {
+        lab::matrix::run(&arguments.request, &mut |progress| printer.print(progress)).map_err(|error| {
+            match error {
                 MatrixError::Use(why) => why,
                 error @ MatrixError::Server { .. } => error.to_string(),
-            },
-        )?;
-    teller.end();
+            }
+        })?;
+    printer.end();
     // What was found is shown even where it cannot be kept.
     print!("{}", terminal::text(&run, std::io::stdout().is_terminal()));
     if let Some(why) = &run.incomplete {
         eprintln!("invar lab: the run ended early, what was measured is kept: {why}");
     }
-    if let Some(path) = &asked.json {
+    if let Some(path) = &arguments.json {
         save(path, &(run.to_json() + "\n"))?;
     }
-    if let Some(path) = &asked.html {
+    if let Some(path) = &arguments.html {
         save(path, &lab::report::html::page(&run, &lab::report::flames::figures(&run)))?;
     }
-    if let Some(path) = &asked.markdown {
+    if let Some(path) = &arguments.markdown {
         save(path, &lab::report::markdown::text(&run))?;
     }
-    if let Some(folder) = &asked.svg {
+    if let Some(folder) = &arguments.svg {
         save_drawings(folder, &run)?;
     }
     Ok(lab::matrix::exit_code(&run))
@@ -135,13 +175,16 @@ pub(super) fn scenario(name: &str) -> Result<Scenario, String> {
     if let Some(text) = shipped::named(name) {
         return Scenario::parse(text).map_err(|error| format!("{name}: {error}"));
     }
-    let text = std::fs::read_to_string(name)
-        .map_err(|error| format!("{name}: {error}; neither a file nor one of `invar lab list`"))?;
+    let text = std::fs::read_to_string(name).map_err(|error| {
+        let meant = lab::scenario::nearest(name, shipped::ALL.iter().map(|(id, _)| *id));
+        let meant = meant.map_or(String::new(), |id| format!("; did you mean {id}?"));
+        format!("{name}: {error}; neither a file nor one of `invar lab list`{meant}")
+    })?;
     Scenario::parse(&text).map_err(|error| format!("{name}: {error}"))
 }
 
-fn read(words: &[&str]) -> Result<Asked, String> {
-    let mut words_left = words.iter().copied();
+fn read(list: &[&str]) -> Result<Arguments, String> {
+    let mut left = list.iter().copied();
     let mut scenario_name = None;
     let mut servers = Vec::new();
     let mut choice = Choice::default();
@@ -151,16 +194,16 @@ fn read(words: &[&str]) -> Result<Asked, String> {
     let (mut json, mut html, mut markdown, mut svg) = (None, None, None, None);
     let (mut accepted, mut with_tls) = (Vec::new(), false);
     let (mut allow_global, mut keep_data, mut with_twin, mut is_quiet) = (false, false, true, false);
-    let (mut only_timing, mut faith, mut allow_pin) = (false, false, false);
+    let (mut only_timing, mut fidelity, mut allow_pin) = (false, false, false);
     let mut shown = vec!["invar lab run".to_owned()];
-    while let Some(word) = words_left.next() {
+    while let Some(word) = left.next() {
         let (option, inline) = match word.split_once('=') {
             Some((option, value)) if word.starts_with("--") => (option, Some(value)),
             _ => (word, None),
         };
         let mut value = || {
             inline
-                .or_else(|| words_left.next())
+                .or_else(|| left.next())
                 .ok_or_else(|| format!("{option} needs a value; see invar lab run --help"))
         };
         let told = match option {
@@ -253,8 +296,8 @@ fn read(words: &[&str]) -> Result<Asked, String> {
                 only_timing = true;
                 None
             }
-            "--faith" => {
-                faith = true;
+            "--driver-fidelity" => {
+                fidelity = true;
                 None
             }
             "--allow-pin" => {
@@ -266,7 +309,9 @@ fn read(words: &[&str]) -> Result<Asked, String> {
                 None
             }
             unknown if unknown.starts_with('-') => {
-                return Err(format!("unknown option {unknown}; see invar lab run --help"));
+                let meant = lab::scenario::nearest(unknown, OPTIONS.iter().copied());
+                let meant = meant.map_or(String::new(), |name| format!("; did you mean {name}?"));
+                return Err(format!("unknown option {unknown}{meant}; see invar lab run --help"));
             }
             name if scenario_name.is_none() => {
                 scenario_name = Some(name);
@@ -290,7 +335,7 @@ fn read(words: &[&str]) -> Result<Asked, String> {
         keep_data,
         with_twin,
         only_timing,
-        faith,
+        fidelity,
         allow_pin,
         accepted,
         with_tls,
@@ -298,7 +343,7 @@ fn read(words: &[&str]) -> Result<Asked, String> {
         rounds,
         command: shown.join(" "),
     };
-    Ok(Asked { request, json, html, markdown, svg, is_quiet })
+    Ok(Arguments { request, json, html, markdown, svg, is_quiet })
 }
 
 /// `NAME=mysql://...`
@@ -334,14 +379,14 @@ fn protocol(name: &str) -> Result<Protocol, String> {
 }
 
 /// Says on stderr how far it is: one line written over again on a terminal, few lines in a log.
-struct Teller {
+struct ProgressPrinter {
     is_quiet: bool,
     is_terminal: bool,
     budget: Duration,
 }
 
-impl Teller {
-    fn tell(&mut self, progress: &Progress<'_>) {
+impl ProgressPrinter {
+    fn print(&mut self, progress: &Progress<'_>) {
         if self.is_quiet {
             return;
         }
@@ -349,18 +394,22 @@ impl Teller {
         let clear = if self.is_terminal { "\r\x1b[K" } else { "" };
         // Who does not listen to progress misses nothing.
         let _ = match progress {
-            Progress::Stage(what) if self.is_terminal => write!(err, "\r\x1b[K{what}"),
-            Progress::Stage(what) => writeln!(err, "{what}"),
+            Progress::Step(what) if self.is_terminal => write!(err, "\r\x1b[K{what}"),
+            Progress::Step(what) => writeln!(err, "{}", wrapped("", what)),
             // It stays above the line that is written over again.
-            Progress::Note(said) => writeln!(err, "{clear}{}", plain(said)),
-            Progress::Confound(setting) => writeln!(err, "{clear}CONFOUND {}", words::setting(setting))
-                .and_then(|()| {
-                    let how = plain(&variables::remedy(setting));
-                    writeln!(err, "  so there will be no verdict; to get one: {how}")
-                })
-                .and_then(|()| {
-                    writeln!(err, "  or compare the servers as they are set: --accept {}", setting.name)
-                }),
+            Progress::Note(said) => writeln!(err, "{clear}{}", wrapped("", &plain(said))),
+            Progress::Confound(setting) => {
+                let how = plain(&variables::remedy(setting));
+                let lines = [
+                    wrapped("CONFOUND ", &plain(&words::setting(setting))),
+                    wrapped("  ", &format!("so there will be no verdict; to get one: {how}")),
+                    wrapped(
+                        "  ",
+                        &format!("or compare the servers as they are set: --accept {}", setting.name),
+                    ),
+                ];
+                writeln!(err, "{clear}{}", lines.join("\n"))
+            }
             Progress::Rows(done, all) if self.is_terminal => {
                 write!(err, "\r\x1b[Kloading data: {done} of {all} rows")
             }
@@ -368,7 +417,9 @@ impl Teller {
             Progress::Pass { what, left } if self.is_terminal => {
                 write!(err, "{clear}{}", terminal::progress(self.budget, *left, what))
             }
-            Progress::Pass { what, left } => writeln!(err, "{what}; at most {} s left", left.as_secs()),
+            Progress::Pass { what, left } => {
+                writeln!(err, "{}", wrapped("", &format!("{what}; at most {} s left", left.as_secs())))
+            }
             Progress::Block { round, arm, block, left } => {
                 let what = match &block.invalid {
                     Some(why) => format!("invalid: {why}"),
@@ -382,7 +433,8 @@ impl Teller {
                 if self.is_terminal {
                     write!(err, "{clear}{}", terminal::progress(self.budget, *left, &line))
                 } else if block.invalid.is_some() || block.position == 0 {
-                    writeln!(err, "{line}; at most {} s left", left.as_secs())
+                    let line = format!("{line}; at most {} s left", left.as_secs());
+                    writeln!(err, "{}", wrapped("", &line))
                 } else {
                     Ok(())
                 }
@@ -396,6 +448,11 @@ impl Teller {
             eprint!("\r\x1b[K");
         }
     }
+}
+
+/// Lines that a terminal does not break.
+pub(super) fn wrapped(first: &str, text: &str) -> String {
+    words::wrap(first, 2, text, words::COLUMNS)
 }
 
 /// Words of a server must not drive somebody's terminal.
@@ -439,19 +496,31 @@ mod tests {
             "--schema",
             "mine",
         ];
-        let asked = read(&words).unwrap();
-        assert_eq!(asked.request.schema, "mine");
-        assert_eq!(asked.request.servers[1].0, "new");
+        let arguments = read(&words).unwrap();
+        assert_eq!(arguments.request.schema, "mine");
+        assert_eq!(arguments.request.servers[1].0, "new");
         assert_eq!(
-            (asked.request.rounds, asked.request.choice.connections.as_slice()),
+            (arguments.request.rounds, arguments.request.choice.connections.as_slice()),
             ((3, 4), &[1, 8][..])
         );
-        assert!(!asked.request.with_twin && !asked.request.allow_global);
-        assert_eq!(asked.svg.as_deref(), Some(Path::new("drawn")));
-        assert_eq!(asked.request.accepted, ["log_bin", "innodb_buffer_pool_size"]);
-        assert!(asked.request.with_tls);
-        assert!(!asked.request.command.contains("secret"), "{}", asked.request.command);
-        assert!(asked.request.command.contains("join --server old=mysql://root@127.0.0.1:3306"));
+        assert!(!arguments.request.with_twin && !arguments.request.allow_global);
+        assert_eq!(arguments.svg.as_deref(), Some(Path::new("drawn")));
+        assert_eq!(arguments.request.accepted, ["log_bin", "innodb_buffer_pool_size"]);
+        assert!(arguments.request.with_tls);
+        assert!(!arguments.request.command.contains("secret"), "{}", arguments.request.command);
+        assert!(arguments.request.command.contains("join --server old=mysql://root@127.0.0.1:3306"));
+    }
+
+    #[test]
+    fn help_fits_a_terminal() {
+        for text in [HELP, crate::lab::HELP, crate::lab::bench::HELP, crate::lab::tap::HELP] {
+            for line in text.lines() {
+                assert!(line.chars().count() <= words::COLUMNS, "{line}");
+            }
+        }
+        for option in OPTIONS {
+            assert!(HELP.contains(option), "{option}");
+        }
     }
 
     #[test]
@@ -465,7 +534,11 @@ mod tests {
             (vec!["join", "--server", "a=http://h"], "is not mysql://"),
             (vec!["join", good, good], "no name of its own"),
             (vec!["join", good, "--rounds", "5,2"], "expected MIN or MIN,MAX"),
-            (vec!["join", good, "--frobnicate"], "unknown option --frobnicate"),
+            (vec!["join", good, "--frobnicate"], "unknown option --frobnicate; see"),
+            (
+                vec!["join", good, "--time-bugdet", "3"],
+                "unknown option --time-bugdet; did you mean --time-budget?",
+            ),
             (vec!["join", good, "--json"], "needs a value"),
             (vec!["join", good, "--protocol", "quic"], "expected text, prepared or auto"),
             (vec!["join", good], "--schema invar_lab"),

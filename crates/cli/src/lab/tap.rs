@@ -9,19 +9,28 @@ use lab::tap::{Around, Config, Tap};
 /// What `invar lab tap --help` says.
 pub(super) const HELP: &str = "\
 invar lab tap --to mysql://user@host:port [--listen HOST:PORT] [options]
-invar lab tap --to mysql://user@host:port --proxy HOST:PORT --behind HOST:PORT [--listen HOST:PORT] [options]
+invar lab tap --to mysql://user@host:port --proxy HOST:PORT
+              --behind HOST:PORT [--listen HOST:PORT] [options]
 
-Clients connect to HOST:PORT (a free local port unless given) instead of to the server; every byte is handed on unchanged. At the
-end (Ctrl-C), and every --every seconds, it prints for each kind of command how many there were and how long the client thought
-before it, sent it, waited for the answer's first byte and received the rest, on average. It looks into no TLS and no compression:
-there it times bursts of bytes without knowing commands. Let the client connect without (ssl-mode=DISABLED).
+Clients connect to HOST:PORT (a free local port unless given) instead of to
+the server; every byte is handed on unchanged. At the end (Ctrl-C), and every
+--every seconds, it prints for each kind of command how many there were and how
+long the client thought before it, sent it, waited for the answer's first byte
+and received the rest, on average. It looks into no TLS and no compression:
+there it times bursts of bytes without knowing commands. Let the client connect
+without (ssl-mode=DISABLED).
 
-With --proxy there are two taps around it: clients connect to --listen, whence their bytes go to the proxy at --proxy; the proxy's own
-server has to be set to --behind, whence its bytes go to --to. What it adds to each command is printed: time, bytes, commands.
+With --proxy there are two taps around it: clients connect to --listen, whence
+their bytes go to the proxy at --proxy; the proxy's own server has to be set to
+--behind, whence its bytes go to --to. What it adds to each command is printed:
+time, bytes, commands.
 
-  --every S           print and begin anew every so many seconds      --for S      end after so many seconds
-  --delay-ms MS       make the link slower by so much each way        --delay-up-ms MS, --delay-down-ms MS
-  --kb-per-s N        and that narrow, each way and connection        --json       a JSON object a line";
+  --every S           print and begin again every so many seconds
+  --for S             end after so many seconds
+  --delay-ms MS       make the link slower by so much each way
+  --delay-up-ms MS, --delay-down-ms MS
+  --kb-per-s N        and that narrow, each way and connection
+  --json              a JSON object a line";
 
 /// How often it looks whether to end.
 const LOOK: Duration = Duration::from_millis(50);

@@ -142,7 +142,7 @@ pub fn run(asked: &Asked, hear: &mut dyn FnMut(&str, &Progress<'_>)) -> Result<R
             keep_data: false,
             with_twin: true,
             only_timing: true,
-            faith: false,
+            fidelity: false,
             allow_pin: false,
             accepted: Vec::new(),
             with_tls: asked.with_tls,

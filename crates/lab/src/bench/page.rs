@@ -68,7 +68,7 @@ fn colour(word: JudgementWord) -> &'static str {
     match word {
         JudgementWord::Faster => "background:#dcefdc",
         JudgementWord::Slower => "background:#f6d5d3",
-        JudgementWord::NoDifference => "",
+        JudgementWord::NoDifference | JudgementWord::WithinNoise | JudgementWord::Small => "",
         JudgementWord::Unconfirmed | JudgementWord::TooNoisy => "color:#777",
     }
 }
@@ -80,7 +80,7 @@ fn cell(out: &mut String, ratio: Option<&Ratio>) {
             out,
             "<td class=\"n\" style=\"{}\" title=\"{}\">x{:.2}<br><small>{:.2} to {:.2}</small></td>",
             colour(found.word),
-            judgement_name(found.word),
+            judgement_name(found.word, found.ratio),
             found.ratio,
             found.low,
             found.high

@@ -15,7 +15,7 @@ pub struct Entry {
     pub title: String,
     /// Where it sits: a layer, then, after a colon, the part of it.
     pub layer: String,
-    /// Layers it may sit in as well, where it is spread over several: the one that a run's ladder blames is its layer there.
+    /// Layers it may sit in as well, where it is spread over several: the one that a run's layer attribution blames is its layer there.
     #[serde(default)]
     pub other_layers: Vec<String>,
     /// What happens, in a paragraph.
@@ -310,9 +310,18 @@ pub struct Fix {
     pub recovers_least: f64,
     /// What else it costs or changes.
     pub cost: Option<String>,
+    /// Verbs of the statements it is for, in capitals; empty: for all.
+    #[serde(default)]
+    pub statements: Vec<String>,
 }
 
 impl Fix {
+    /// Whether it is for an operation of these statements. Where they are not known, only what is for all is.
+    #[must_use]
+    pub fn concerns(&self, verbs: &[String]) -> bool {
+        self.statements.is_empty() || self.statements.iter().any(|verb| verbs.contains(verb))
+    }
+
     /// For people.
     #[must_use]
     pub fn in_words(&self) -> String {
@@ -404,7 +413,7 @@ impl Entry {
         Ok(())
     }
 
-    /// Its layer in a run whose ladder blames this one.
+    /// Its layer in a run whose layer attribution blames this one.
     #[must_use]
     pub fn layer_where(&self, blamed: Option<&str>) -> &str {
         let layer = |text: &'_ str| text.split(':').next().map(str::to_owned);

@@ -16,7 +16,8 @@ pub mod signature;
 
 use std::fmt::Write as _;
 
-use crate::evidence::{Run, RungOutcome};
+use crate::evidence::{LayerOutcome, Run};
+use crate::report::words;
 use entry::Entry;
 use signature::{Match, Pair, hold};
 
@@ -67,9 +68,9 @@ pub fn matching<'a>(entries: &'a [Entry], run: &Run, pair: Pair) -> Vec<Fit<'a>>
     let is_excluded = |entry: &Entry| {
         std::iter::once(&entry.layer).chain(&entry.other_layers).all(|layer| {
             let layer = layer.split(':').next();
-            run.ladder
-                .iter()
-                .any(|rung| rung.outcome == RungOutcome::Excluded && Some(rung.layer.as_str()) == layer)
+            run.layers.iter().any(|finding| {
+                finding.outcome == LayerOutcome::Excluded && Some(finding.layer.as_str()) == layer
+            })
         })
     };
     let mut fits: Vec<Fit<'a>> = entries
@@ -82,13 +83,19 @@ pub fn matching<'a>(entries: &'a [Entry], run: &Run, pair: Pair) -> Vec<Fit<'a>>
     fits
 }
 
+/// Lines that a terminal does not break.
+fn put(out: &mut String, first: &str, indent: usize, text: &str) {
+    out.push_str(&words::wrap(first, indent, text, words::COLUMNS));
+    out.push('\n');
+}
+
 /// What `invar lab kb list` prints.
 #[must_use]
 pub fn list(entries: &[Entry]) -> String {
     let widest = entries.iter().map(|entry| entry.id.len()).max().unwrap_or(0);
     let mut out = String::new();
     for entry in entries {
-        let _ = writeln!(out, "{:widest$}  {:32}  {}", entry.id, entry.layer, entry.title);
+        put(&mut out, &format!("{:widest$}  ", entry.id), 4, &format!("{}: {}", entry.layer, entry.title));
     }
     out
 }
@@ -96,33 +103,35 @@ pub fn list(entries: &[Entry]) -> String {
 /// What `invar lab kb show ID` prints.
 #[must_use]
 pub fn show(entry: &Entry) -> String {
-    let mut out = format!("{}\n{}\n\nlayer    {}\n", entry.id, entry.title, entry.layer);
+    let mut out = String::new();
+    put(&mut out, "", 0, &entry.id);
+    put(&mut out, "", 0, &entry.title);
+    out.push('\n');
+    put(&mut out, "layer    ", 9, &entry.layer);
     if let Some(scenario) = &entry.scenario {
-        let _ = writeln!(
-            out,
-            "replay   invar lab run {scenario} --server old=URL --server new=URL --schema invar_lab"
-        );
+        let command =
+            format!("invar lab run {scenario} --server old=URL --server new=URL --schema invar_lab");
+        put(&mut out, "replay   ", 9, &command);
     }
-    let _ = writeln!(out, "\n{}\n\nVersions", entry.story.trim());
-    for version in &entry.versions {
-        let _ = writeln!(out, "  {}", version.in_words());
-    }
-    let _ = writeln!(out, "\nSignature (at least {} independent kinds)", entry.kinds_least);
-    for evidence in &entry.evidence {
-        let _ = writeln!(out, "  {:8} {}", evidence.kind().name(), evidence.in_words());
-    }
-    let _ = writeln!(out, "\nLooks alike");
-    for alike in &entry.look_alikes {
-        let _ = writeln!(out, "  {}: {}", alike.what, alike.told_apart_by);
-    }
-    let _ = writeln!(out, "\nWhat to do");
-    for intervention in &entry.interventions {
-        let _ = writeln!(out, "  {}", intervention.in_words());
-    }
-    let _ = writeln!(out, "\nVerified when\n  {}\n\nReferences", entry.verification.trim());
-    for reference in &entry.references {
-        let _ = writeln!(out, "  {reference}");
-    }
+    out.push('\n');
+    put(&mut out, "", 0, &entry.story.split_whitespace().collect::<Vec<_>>().join(" "));
+    let mut list = |title: &str, lines: Vec<String>| {
+        let _ = writeln!(out, "\n{title}");
+        for line in lines {
+            put(&mut out, "  ", 4, &line);
+        }
+    };
+    list("Versions", entry.versions.iter().map(|version| version.in_words()).collect());
+    let signature =
+        |evidence: &entry::Evidence| format!("{}: {}", evidence.kind().name(), evidence.in_words());
+    let title = format!("Signature (at least {} independent kinds)", entry.kinds_least);
+    list(&title, entry.evidence.iter().map(signature).collect());
+    let alike = entry.look_alikes.iter().map(|alike| format!("{}: {}", alike.what, alike.told_apart_by));
+    list("Looks alike", alike.collect());
+    list("What to do", entry.interventions.iter().map(|fix| fix.in_words()).collect());
+    let verified: Vec<&str> = entry.verification.split_whitespace().collect();
+    list("Verified when", vec![verified.join(" ")]);
+    list("References", entry.references.clone());
     out
 }
 
@@ -181,7 +190,7 @@ pub fn command(words: &[&str]) -> Result<(String, bool), String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::evidence::Rung;
+    use crate::evidence::LayerFinding;
 
     #[test]
     fn every_file_of_the_folder_is_shipped_and_reads() {
@@ -256,10 +265,11 @@ mod tests {
             assert!(fits(&run), "{}", entry.id);
             for (index, layer) in layers.iter().enumerate() {
                 assert!(fits(&run), "{}: one of its layers is left", entry.id);
-                run.ladder.push(Rung {
+                run.layers.push(LayerFinding {
                     layer: (*layer).to_owned(),
-                    outcome: RungOutcome::Excluded,
+                    outcome: LayerOutcome::Excluded,
                     evidence: String::new(),
+                    ..LayerFinding::default()
                 });
                 assert_eq!(fits(&run), index + 1 < layers.len(), "{}", entry.id);
             }
@@ -280,10 +290,13 @@ mod tests {
     #[test]
     fn list_and_show_name_what_a_reader_looks_for() {
         let entries = entries().unwrap();
-        assert_eq!(list(&entries).lines().count(), entries.len());
+        let listed = list(&entries);
+        assert!(listed.lines().all(|line| line.chars().count() <= words::COLUMNS), "{listed}");
+        assert_eq!(listed.lines().filter(|line| !line.starts_with(' ')).count(), entries.len());
         assert!(command(&["show", "none"]).unwrap_err().contains("mysql-bug-88422"));
         assert!(command(&["test"]).unwrap().1 && command(&["sho"]).is_err());
         let (shown, _) = command(&["show", "mysql-bug-73056"]).unwrap();
+        assert!(shown.lines().all(|line| line.chars().count() <= words::COLUMNS), "{shown}");
         for part in ["mysql-bug-73056", "Versions", "Looks alike", "What to do", "Verified when", "http"] {
             assert!(shown.contains(part), "{part} in\n{shown}");
         }

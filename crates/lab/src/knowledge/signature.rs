@@ -248,7 +248,13 @@ fn cpu_under(profile: &StackProfile, is_wanted: impl Fn(&str) -> bool) -> Option
     Some((total * wanted as f64 / samples as f64, total))
 }
 
-/// The share of the CPU that the slow arm adds which lies under any of these frames; above 1 if others shrank.
+/// What one part adds as a share of what it and the rest add; what either takes away is no part of the base, so it is 0..=1.
+fn share_of_added(part: f64, rest: f64) -> f64 {
+    let added = part.max(0.0) + rest.max(0.0);
+    if added > 0.0 { part.max(0.0) / added } else { 0.0 }
+}
+
+/// The share of the CPU that the slow arm adds which lies under any of these frames, 0..=1.
 #[must_use]
 pub fn share_of_added_cpu(run: &Run, pair: Pair, is_wanted: &dyn Fn(&str) -> bool) -> Option<f64> {
     let profile = |arm: usize| run.stacks.iter().find(|profile| profile.arm == arm);
@@ -257,7 +263,8 @@ pub fn share_of_added_cpu(run: &Run, pair: Pair, is_wanted: &dyn Fn(&str) -> boo
         Some(profile) => cpu_under(profile, is_wanted)?,
         None => return None,
     };
-    (slow_all > fast_all).then(|| (slow - fast) / (slow_all - fast_all))
+    let (part, all) = (slow - fast, slow_all - fast_all);
+    (all > 0.0).then(|| share_of_added(part, all - part))
 }
 
 fn stack(
@@ -312,35 +319,65 @@ fn leaf_of(stack: &str) -> &str {
     leaf.strip_suffix("_func").unwrap_or(leaf)
 }
 
-/// The functions whose own time grew, each with its share of the added CPU, the largest first.
+/// The functions whose own time grew, each with its share of all that functions added, the largest first.
 fn added_by_leaves(run: &Run, pair: Pair) -> Vec<(String, f64)> {
+    leaves(run, pair).into_iter().map(|leaf| (leaf.name, leaf.share)).collect()
+}
+
+/// A function whose own time grew.
+struct Leaf {
+    name: String,
+    /// Of all that functions added, 0..=1.
+    share: f64,
+    /// What it added in nanoseconds, and the standard error of that, from the number of its samples.
+    added_ns: f64,
+    error_ns: f64,
+}
+
+fn leaves(run: &Run, pair: Pair) -> Vec<Leaf> {
     let profile = |arm: usize| run.stacks.iter().find(|profile| profile.arm == arm);
     let (Some(slow), Some(fast)) = (profile(pair.slow), profile(pair.fast)) else { return Vec::new() };
     let (Some((_, slow_all)), Some((_, fast_all))) = (cpu_under(slow, |_| true), cpu_under(fast, |_| true))
     else {
         return Vec::new();
     };
-    let mut cpu: BTreeMap<&str, f64> = BTreeMap::new();
+    if slow_all <= fast_all {
+        return Vec::new();
+    }
+    // Added nanoseconds, and their variance.
+    let mut cpu: BTreeMap<&str, (f64, f64)> = BTreeMap::new();
     for (profile, all, sign) in [(slow, slow_all, 1.0), (fast, fast_all, -1.0)] {
         let samples: u64 = profile.folded.iter().map(|(_, count)| count).sum();
+        let each = all / samples as f64;
         for (stack, count) in &profile.folded {
-            *cpu.entry(leaf_of(stack)).or_default() += sign * all * *count as f64 / samples as f64;
+            let (added, variance) = cpu.entry(leaf_of(stack)).or_default();
+            *added += sign * each * *count as f64;
+            *variance += each * each * *count as f64;
         }
     }
-    let gap = slow_all - fast_all;
-    let mut added: Vec<(String, f64)> = cpu
+    let all: f64 = cpu.values().map(|(added, _)| added.max(0.0)).sum();
+    let mut grown: Vec<Leaf> = cpu
         .into_iter()
-        .filter(|(_, added)| gap > 0.0 && *added > 0.0)
-        .map(|(leaf, added)| (leaf.to_owned(), added / gap))
+        .filter(|(_, (added, _))| *added > 0.0)
+        .map(|(name, (added_ns, variance))| Leaf {
+            name: name.to_owned(),
+            share: added_ns / all,
+            added_ns,
+            error_ns: variance.sqrt(),
+        })
         .collect();
-    added.sort_by(|a, b| b.1.total_cmp(&a.1));
-    added
+    grown.sort_by(|a, b| b.share.total_cmp(&a.share));
+    grown
 }
 
-/// The function whose own time grew most, with its share of the added CPU.
+/// The function whose own time grew most, with its share of the CPU that functions added. `None` where so few samples met it
+/// that chance may have made it.
 #[must_use]
 pub fn heaviest_leaf(run: &Run, pair: Pair) -> Option<(String, f64)> {
-    added_by_leaves(run, pair).into_iter().next()
+    /// Standard errors that are not chance.
+    const ERRORS_LEAST: f64 = 3.0;
+    let heaviest = leaves(run, pair).into_iter().next()?;
+    (heaviest.added_ns >= ERRORS_LEAST * heaviest.error_ns).then_some((heaviest.name, heaviest.share))
 }
 
 fn is_free(entry: &Entry, run: &Run, arm: usize) -> bool {
@@ -426,7 +463,8 @@ fn phase(run: &Run, pair: Pair, commands: &[String], part: &str, least: f64) -> 
     if slow_all <= fast_all {
         return Held::No("the tap saw no added time".to_owned());
     }
-    let share = (slow - fast) / (slow_all - fast_all);
+    let (part_ns, all_ns) = (slow - fast, slow_all - fast_all);
+    let share = share_of_added(part_ns, all_ns - part_ns);
     let said =
         format!("{:.0} % of the added wall time in the {part} part of {}", share * 100.0, commands.join("/"));
     if share >= least { Held::Yes(said) } else { Held::No(said) }

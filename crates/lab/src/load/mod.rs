@@ -8,13 +8,13 @@
 //! The client watches itself: the CPU of its threads and how late it noticed an arrival. A client that could not keep up
 //! makes a block invalid ([`judge`]), never a server slow.
 //!
-//! Read next: [`profile`] (what drivers send), [`shim`] (real drivers), [`faith`] (whether the first are like the second),
+//! Read next: [`profile`] (what drivers send), [`shim`] (real drivers), [`fidelity`] (whether the first are like the second),
 //! `plan` (an operation as commands), `connection` (one connection), `driver` (one thread).
 
 mod carrier;
 mod connection;
 mod driver;
-pub mod faith;
+pub mod fidelity;
 #[cfg(test)]
 mod golden;
 pub mod histogram;

@@ -9,9 +9,9 @@ use std::fmt::Write as _;
 
 use super::cell::{Cell, word};
 use super::probes::TIME_SUFFIX;
-use super::stage::{Ran, Stage, Wanted};
+use super::runner::{Ran, Runner, Wanted};
 use super::{BLOCK_MS_MIN, MatrixError, Progress};
-use crate::evidence::{Intervention, Metric};
+use crate::evidence::{Intervention, Metric, SchemaPart};
 use crate::knowledge::{self, matching};
 use crate::load::Sender;
 use crate::scenario::{Op, Protocol, VARIANT_DEFAULT};
@@ -43,6 +43,8 @@ struct Edit {
     /// SQL before a block with the change, and after it.
     apply: Vec<String>,
     undo: Vec<String>,
+    /// The fast arm has it already, by its schema: only the slow one is changed.
+    only_slow: bool,
 }
 
 /// Something to try.
@@ -162,7 +164,7 @@ fn judged(change: &Change, arm: usize, metric: Metric, values: &Values) -> Optio
     Some(found)
 }
 
-impl Stage<'_> {
+impl Runner<'_> {
     /// What to try on the slow arm, the most telling first.
     fn changes(&mut self, found: &Finding) -> Vec<Change> {
         let scenario = &self.request.scenario;
@@ -173,9 +175,26 @@ impl Stage<'_> {
             is_there.then(|| scenario.work(scale, variant).ok()).flatten().map(|work| work.op)
         };
         let mut changes: Vec<Change> = Vec::new();
+        changes.extend(self.run.schema_differences.iter().filter_map(|difference| {
+            let is_of_slow = difference.server.as_ref() == Some(&slow.arm.server);
+            let sql =
+                difference.remedy.as_ref().filter(|_| is_of_slow && difference.part == SchemaPart::Index)?;
+            // An index that is invisible is made so again; a primary key is nothing to be taken away again.
+            let (table, index) = sql.strip_prefix("ALTER TABLE ")?.split_once(' ')?;
+            let undo = if let Some(index) = index.strip_suffix(" VISIBLE") {
+                format!("ALTER TABLE {table} {index} INVISIBLE")
+            } else {
+                let name = index.split_once("INDEX ")?.1.split(' ').next()?;
+                format!("ALTER TABLE {table} DROP INDEX {name}")
+            };
+            let edit =
+                Edit { apply: vec![sql.clone()], undo: vec![undo], only_slow: true, ..Edit::default() };
+            Some(Change { what: sql.clone(), edit, needed: 0.0 })
+        }));
         let entries = knowledge::entries().unwrap_or_default();
         for fit in matching(&entries, &self.run, found.pair) {
-            for fix in &fit.entry.interventions {
+            let verbs = verdict::sentence::verbs(&self.run, found.pair.slow);
+            for fix in fit.entry.interventions.iter().filter(|fix| fix.concerns(&verbs)) {
                 let Some(edit) = fix.apply.as_deref().and_then(|words| edit_of_words(words, &op_of)) else {
                     continue;
                 };
@@ -194,6 +213,7 @@ impl Stage<'_> {
                 global: asked.global,
                 apply: asked.apply,
                 undo: asked.undo,
+                only_slow: false,
             };
             changes.push(Change { what: asked.what, edit, needed: 0.0 });
         }
@@ -386,7 +406,7 @@ impl Stage<'_> {
             Err(why) => return Ok(Err(why)),
         };
         values.fast.extend(as_is);
-        match change.edit.of(&fast) {
+        match change.edit.of(&fast).filter(|_| !change.edit.only_slow) {
             // The fast arm is so already: then the two should meet.
             None => values.fast_changed.extend(as_is),
             Some(changed) => {
@@ -410,7 +430,7 @@ impl Stage<'_> {
         if let Err(error) = self.run_sql(cell, apply) {
             // What was done before the one that failed is taken back; what was not done cannot be.
             let _ = self.run_sql(cell, undo);
-            return if self.subjects[cell.server].admin.is_broken() {
+            return if self.test_servers[cell.server].admin.is_broken() {
                 Err(error)
             } else {
                 Ok(Err(error.to_string()))

@@ -2,7 +2,8 @@
 //! passes that say where and why.
 //!
 //! ```text
-//! describe servers -> equalise -> load data -> timing rounds -> second look -> phases -> stacks -> counts -> changes
+//! describe servers -> equalise -> load data -> timing rounds -> second look -> schemas and plans -> phases -> stacks
+//!                                                                                  -> counts -> changes
 //!                                                   |
 //!                                                   +-> nothing found: no more
 //! -> take data away -> analyse -> conclude
@@ -16,27 +17,28 @@
 //! Invariants:
 //! 1. All arms of a round run with the same parameters in the same order.
 //! 2. What was measured before a failure is in the run that is returned; [`Run::incomplete`] says why it ended.
-//! 3. Data lies in schemas of the lab's own (`place`); global variables are changed only if the request allows it, through the
+//! 3. Data lies in schemas of the lab's own ([`lab_schema`]); global variables are changed only if the request allows it, through the
 //!    journal.
 //! 4. All passes together keep to the time budget, but for the least that each needs to say anything.
 //! 5. A pass that cannot be made (no right, no tool, a server elsewhere) is a warning, and the others are made.
 //!
-//! Read next: [`cell`] (which arms), `stage` (how a block is measured), `rounds` (timing), `design` (fractions of all
-//! combinations), `place` (where the data is).
+//! Read next: [`cell`] (which arms), `runner` (how a block is measured), `rounds` (timing), `design` (fractions of all
+//! combinations), `lab_schema` (where the data is).
 
 pub mod cell;
 mod design;
 mod expect;
-mod faith;
+mod fidelity;
 mod interventions;
+pub mod lab_schema;
 mod phases;
-mod place;
 mod probes;
 mod readings;
 mod rounds;
+mod runner;
+mod schemas;
 mod stacks;
-mod stage;
-mod subject;
+mod test_server;
 
 use std::fmt;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -45,11 +47,12 @@ use client::Options;
 
 use crate::evidence::{Block, JudgementWord, Machine, Run, ScenarioRecord, Setting};
 use crate::knowledge::signature::Pair;
-use crate::load::faith as faithful;
+use crate::load::fidelity as driver_fidelity;
 use crate::matrix::cell::Choice;
-use crate::matrix::stage::Stage;
-use crate::matrix::subject::{Subject, Terms, settings};
-use crate::scenario::Scenario;
+use crate::matrix::runner::Runner;
+use crate::matrix::test_server::{Terms, TestServer, settings};
+use crate::scenario::{Scenario, Work};
+use crate::server::variables::{self, Demand};
 use crate::verdict::finding::{self, Finding, Outcome};
 use crate::{analysis, evidence, host, knowledge, report, verdict};
 
@@ -96,7 +99,7 @@ pub struct Request {
     /// Look no further than timing: no second look, stacks, counts, phases or changes.
     pub only_timing: bool,
     /// Only hold profiles against the drivers they imitate, at one pace.
-    pub faith: bool,
+    pub fidelity: bool,
     /// Settings that may differ: the verdict is then about the servers as they are set.
     pub accepted: Vec<String>,
     /// All connections inside TLS, for servers that demand it.
@@ -115,7 +118,7 @@ pub struct Request {
 #[derive(Debug)]
 pub enum Progress<'a> {
     /// A line for people: what begins now.
-    Stage(&'a str),
+    Step(&'a str),
     /// A line that should be read before anything is measured, and stay to be read.
     Note(&'a str),
     /// Known before anything is measured: a difference of settings over which no verdict will be drawn.
@@ -178,15 +181,15 @@ pub fn run(request: &Request, hear: &mut dyn FnMut(&Progress<'_>)) -> Result<Run
     let mut run = begin(request);
     let names: Vec<String> = request.servers.iter().map(|(name, _)| name.clone()).collect();
     let mut choice = request.choice.clone();
-    if request.faith {
-        choice.drivers = faith::drivers(&choice.drivers).map_err(MatrixError::Use)?;
+    if request.fidelity {
+        choice.drivers = fidelity::drivers(&choice.drivers).map_err(MatrixError::Use)?;
     }
     let mut cells =
         cell::cells(&request.scenario, &names, &choice, request.allow_global).map_err(MatrixError::Use)?;
-    if !place::is_name(&request.schema) {
+    if !lab_schema::is_name(&request.schema) {
         return Err(MatrixError::Use(format!("'{}' is no name for a schema", request.schema)));
     }
-    subject::check_accepted(&request.accepted).map_err(MatrixError::Use)?;
+    test_server::check_accepted(&request.accepted).map_err(MatrixError::Use)?;
     if request.with_tls && !request.scenario.axes.tls.is_empty() {
         return Err(MatrixError::Use("--tls: the scenario varies TLS itself".to_owned()));
     }
@@ -197,37 +200,37 @@ pub fn run(request: &Request, hear: &mut dyn FnMut(&Progress<'_>)) -> Result<Run
     run.warnings.extend(
         cell::limits_of_design(&request.scenario, &choice, request.allow_global).map_err(MatrixError::Use)?,
     );
-    hear(&Progress::Stage("asking the servers what they are"));
-    let mut subjects = Vec::new();
+    hear(&Progress::Step("asking the servers what they are"));
+    let mut test_servers = Vec::new();
     for (name, options) in &request.servers {
-        subjects.push(Subject::open(name, options, request.allow_global, request.with_tls)?);
+        test_servers.push(TestServer::open(name, options, request.allow_global, request.with_tls)?);
     }
     let set = if request.allow_global {
-        subject::equalise_globals(&mut subjects, &request.scenario)
+        test_server::equalise_globals(&mut test_servers, &request.scenario)
     } else {
         Vec::new()
     };
-    for subject in &mut subjects {
-        run.warnings.append(&mut subject.warnings);
-        run.servers.push(subject.under_test.record());
+    for test_server in &mut test_servers {
+        run.warnings.append(&mut test_server.warnings);
+        run.servers.push(test_server.under_test.record());
     }
-    let only_reads = cells.iter().all(|cell| cell.work.only_reads());
+    let demand = demand_of(&cells);
     let terms = Terms {
         set: &set,
         allow_global: request.allow_global,
-        only_reads,
+        demand,
         accepted: &request.accepted,
         with_tls: request.with_tls,
     };
-    run.equalised = settings(&subjects, &request.scenario, &terms);
+    run.equalised = settings(&test_servers, &request.scenario, &terms);
     for setting in finding::confounds(&run) {
         hear(&Progress::Confound(setting));
     }
     for said in &run.warnings {
         hear(&Progress::Note(said));
     }
-    if request.faith {
-        faith::add_twins(&mut cells);
+    if request.fidelity {
+        fidelity::add_twins(&mut cells);
     } else if request.with_twin
         && let Some(first) = cells.first()
     {
@@ -239,23 +242,25 @@ pub fn run(request: &Request, hear: &mut dyn FnMut(&Progress<'_>)) -> Result<Run
         cells.push(twin);
     }
     run.arms = cells.iter().map(|cell| cell.arm.clone()).collect();
-    let mut stage = Stage::new(request, run, subjects, cells, started);
-    let loaded = stage.load_data(hear);
+    let mut runner = Runner::new(request, run, test_servers, cells, started);
+    let loaded = runner.load_data(hear);
     let nothing_loaded = loaded.is_err();
-    if let Err(error) = loaded.and_then(|()| passes(&mut stage, hear)) {
-        if stage.run.blocks.is_empty() && nothing_loaded {
-            stage.clean_up();
+    if let Err(error) = loaded.and_then(|()| passes(&mut runner, hear)) {
+        if runner.run.blocks.is_empty() && nothing_loaded {
+            runner.clean_up();
             return Err(error);
         }
-        stage.run.incomplete = Some(error.to_string());
+        runner.run.incomplete = Some(error.to_string());
     }
-    stage.clean_up();
-    let mut run = stage.run;
+    runner.run.measured_s = runner.measuring.elapsed().as_secs_f64();
+    runner.clean_up();
+    let mut run = runner.run;
+    weigh_again(&mut run, demand);
     run.duration_s = started.elapsed().as_secs_f64();
-    run.faith = faithful::compare(&run);
-    let complaints: Vec<String> = run.faith.iter().filter_map(evidence::Faith::complaint).collect();
+    run.fidelity = driver_fidelity::compare(&run);
+    let complaints: Vec<String> = run.fidelity.iter().filter_map(evidence::Fidelity::complaint).collect();
     run.warnings.extend(complaints);
-    if request.faith {
+    if request.fidelity {
         return Ok(run);
     }
     analysis::analyse(&mut run, request.scenario.seed);
@@ -267,39 +272,104 @@ pub fn run(request: &Request, hear: &mut dyn FnMut(&Progress<'_>)) -> Result<Run
     Ok(run)
 }
 
+/// What the arms do, as far as it decides which settings matter.
+fn demand_of(cells: &[cell::Cell]) -> Demand {
+    let mut data: Vec<&Work> = Vec::new();
+    for cell in cells {
+        if !data.iter().any(|other| other.tables == cell.work.tables && other.setup == cell.work.setup) {
+            data.push(&cell.work);
+        }
+    }
+    Demand {
+        only_reads: cells.iter().all(|cell| cell.work.only_reads()),
+        data_bytes: data.iter().map(|work| work.data_bytes()).sum(),
+        redo_bytes: 0,
+    }
+}
+
+/// Settings that matter only where much is written, after it is known how much that was.
+fn weigh_again(run: &mut Run, mut demand: Demand) {
+    if demand.only_reads {
+        return;
+    }
+    /// Bytes of redo, and of rows and indexes, for a byte that a client sends, at most.
+    const REDO_OF_A_BYTE: f64 = 3.0;
+    let of_server = |run: &Run, server: &str, of: &dyn Fn(&Block) -> f64| -> f64 {
+        let is_own = |block: &&Block| run.arms.get(block.arm).is_some_and(|arm| arm.server == server);
+        run.blocks.iter().filter(is_own).map(|block| of(block) * block.operations as f64).sum()
+    };
+    let (mut redo, mut sent) = (0.0_f64, 0.0_f64);
+    for server in &run.servers {
+        let bytes = of_server(run, &server.name, &|block| block.bytes_up_per_op);
+        let counted = of_server(run, &server.name, &|block| {
+            block.status_per_op.get("Innodb_os_log_written").copied().unwrap_or(0.0)
+        });
+        sent = sent.max(bytes);
+        redo = redo.max(if counted > 0.0 { counted } else { bytes * REDO_OF_A_BYTE });
+    }
+    demand.redo_bytes = redo as u64;
+    demand.data_bytes += (sent * REDO_OF_A_BYTE) as u64;
+    let servers: Vec<(String, std::collections::BTreeMap<String, String>)> =
+        run.servers.iter().map(|server| (server.name.clone(), server.variables.clone())).collect();
+    let servers: Vec<(&str, &std::collections::BTreeMap<String, String>)> =
+        servers.iter().map(|(name, all)| (name.as_str(), all)).collect();
+    for name in variables::weigh_again(&mut run.equalised, &servers, demand) {
+        run.warnings.push(format!("{name} differs, and so much was written that it matters"));
+    }
+}
+
 /// All that is measured, in the order of its passes.
-fn passes(stage: &mut Stage<'_>, hear: &mut dyn FnMut(&Progress<'_>)) -> Result<(), MatrixError> {
-    stage.measuring = Instant::now();
-    if stage.request.faith {
-        return stage.faith(hear);
+fn passes(runner: &mut Runner<'_>, hear: &mut dyn FnMut(&Progress<'_>)) -> Result<(), MatrixError> {
+    runner.measuring = Instant::now();
+    if runner.request.fidelity {
+        return runner.fidelity(hear);
     }
-    let timed = if stage.request.only_timing { until::ALL } else { until::TIMED };
-    stage.fit_blocks(stage.request.time_budget.mul_f64(timed));
-    stage.rounds(timed, hear)?;
-    if stage.request.only_timing {
+    let timed = if runner.request.only_timing { until::ALL } else { until::TIMED };
+    runner.fit_blocks(runner.request.time_budget.mul_f64(timed));
+    runner.rounds(timed, hear)?;
+    if runner.request.only_timing {
         return Ok(());
     }
-    analysis::compare_times(&mut stage.run, stage.request.scenario.seed);
-    if let Outcome::Unclear { .. } = finding::find(&stage.run)
-        && !is_seen_once(&stage.run)
-        && !stage.left_until(until::TIMED_LONGER).is_zero()
+    analysis::compare_times(&mut runner.run, runner.request.scenario.seed);
+    if let Outcome::Unclear { .. } = finding::find(&runner.run)
+        && !is_seen_once(&runner.run)
+        && !runner.left_until(until::TIMED_LONGER).is_zero()
     {
-        stage.rounds(until::TIMED_LONGER, hear)?;
-        analysis::compare_times(&mut stage.run, stage.request.scenario.seed);
+        runner.rounds(until::TIMED_LONGER, hear)?;
+        analysis::compare_times(&mut runner.run, runner.request.scenario.seed);
     }
-    if let Outcome::Invalid(_) = finding::find(&stage.run) {
+    if let Outcome::Invalid(_) = finding::find(&runner.run) {
         return Ok(());
     }
-    stage.confirm(until::CONFIRMED, hear)?;
-    analysis::compare_times(&mut stage.run, stage.request.scenario.seed);
-    match finding::find(&stage.run) {
-        Outcome::Difference(found) => locate(stage, &found, hear),
+    runner.confirm(until::CONFIRMED, hear)?;
+    analysis::compare_times(&mut runner.run, runner.request.scenario.seed);
+    // What is open still has nothing better to do with the time that is left.
+    if let Outcome::Unclear { .. } = finding::find(&runner.run)
+        && !runner.left_until(until::ALL).is_zero()
+    {
+        if is_seen_once(&runner.run) {
+            runner.confirm(until::ALL, hear)?;
+        } else {
+            runner.rounds(until::ALL, hear)?;
+        }
+        analysis::compare_times(&mut runner.run, runner.request.scenario.seed);
+    }
+    let outcome = finding::find(&runner.run);
+    let compared = match &outcome {
+        Outcome::Difference(found) => Some(found.pair),
+        _ => largest(&runner.run).or_else(|| across(&runner.run)),
+    };
+    if let Some(pair) = compared {
+        runner.schemas(pair)?;
+    }
+    match outcome {
+        Outcome::Difference(found) => locate(runner, &found, hear),
         // The scenario's question is how long a call takes: that may grow before an operation costs more.
-        _ if !stage.request.scenario.probes.hist.is_empty() => {
-            let Some(pair) = largest(&stage.run) else { return Ok(()) };
-            stage.probes(pair, until::COUNTED, hear)?;
-            analysis::analyse(&mut stage.run, stage.request.scenario.seed);
-            stage.call_time_interventions(until::ALL, hear)
+        _ if !runner.request.scenario.probes.hist.is_empty() => {
+            let Some(pair) = largest(&runner.run) else { return Ok(()) };
+            runner.probes(pair, until::COUNTED, hear)?;
+            analysis::analyse(&mut runner.run, runner.request.scenario.seed);
+            runner.call_time_interventions(until::ALL, hear)
         }
         _ => Ok(()),
     }
@@ -317,19 +387,27 @@ fn largest(run: &Run) -> Option<Pair> {
     Some(Pair { fast, slow: arms.next_back()? })
 }
 
+/// An arm and what it is compared with on another server.
+fn across(run: &Run) -> Option<Pair> {
+    (0..run.arms.len()).find_map(|slow| {
+        let fast = analysis::base_of(run, slow)?;
+        (run.arms[fast].server != run.arms[slow].server).then_some(Pair { fast, slow })
+    })
+}
+
 /// The passes over the two arms of a finding.
 fn locate(
-    stage: &mut Stage<'_>,
+    runner: &mut Runner<'_>,
     found: &Finding,
     hear: &mut dyn FnMut(&Progress<'_>),
 ) -> Result<(), MatrixError> {
-    stage.phases(found.pair, until::TAPPED, hear)?;
-    stage.stacks(found.pair, until::SAMPLED, hear)?;
-    stage.probes(found.pair, until::COUNTED, hear)?;
-    analysis::analyse(&mut stage.run, stage.request.scenario.seed);
-    let tried = if stage.request.scenario.probes.hist.is_empty() { until::ALL } else { until::TRIED };
-    stage.interventions(found, tried, hear)?;
-    stage.call_time_interventions(until::ALL, hear)
+    runner.phases(found.pair, until::TAPPED, hear)?;
+    runner.stacks(found.pair, until::SAMPLED, hear)?;
+    runner.probes(found.pair, until::COUNTED, hear)?;
+    analysis::analyse(&mut runner.run, runner.request.scenario.seed);
+    let tried = if runner.request.scenario.probes.hist.is_empty() { until::ALL } else { until::TRIED };
+    runner.interventions(found, tried, hear)?;
+    runner.call_time_interventions(until::ALL, hear)
 }
 
 /// Something was seen, and not twice.
@@ -346,6 +424,7 @@ fn begin(request: &Request) -> Run {
     run.started_unix_ms =
         SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_millis() as u64);
     run.commands.push(request.command.clone());
+    run.time_budget_s = request.time_budget.as_secs_f64();
     run.machine = Machine {
         key: machine.key(),
         cpu: machine.cpu_model,

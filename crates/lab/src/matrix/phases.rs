@@ -3,7 +3,7 @@
 //! A tap stands before each server, and both arms run in turns through theirs, in a closed loop: in an open one, time between
 //! commands is waiting for arrivals and not the client's.
 
-use super::stage::{Ran, Stage, Wanted};
+use super::runner::{Ran, Runner, Wanted};
 use super::{MatrixError, Progress};
 use crate::knowledge::signature::Pair;
 use crate::scenario::Mode;
@@ -16,7 +16,7 @@ const TURN_MS: (u64, u64) = (200, 1_000);
 /// Parameters of these blocks: away from those of the other passes.
 const NUMBERS_FROM: u64 = 1 << 34;
 
-impl Stage<'_> {
+impl Runner<'_> {
     /// Watches both arms of a pair in turns, until `share` of the time is spent.
     pub(super) fn phases(
         &mut self,
@@ -29,8 +29,8 @@ impl Stage<'_> {
         let mut watches = Vec::new();
         for arm in arms {
             let pid = self.pid_of(arm);
-            let subject = &mut self.subjects[self.cells[arm].server];
-            match Watch::open(arm, &subject.under_test.options, pid, &mut subject.admin) {
+            let test_server = &mut self.test_servers[self.cells[arm].server];
+            match Watch::open(arm, &test_server.under_test.options, pid, &mut test_server.admin) {
                 Ok(watch) => watches.push(watch),
                 Err(why) => {
                     let name = self.run.arms[arm].name.clone();
@@ -49,7 +49,8 @@ impl Stage<'_> {
                 cell.work.load.block_ms = each.clamp(TURN_MS.0, TURN_MS.1);
                 // The load goes by way of the tap; the session that watches stays where it is.
                 let through = watch.options().clone();
-                let direct = std::mem::replace(&mut self.subjects[cell.server].under_test.options, through);
+                let direct =
+                    std::mem::replace(&mut self.test_servers[cell.server].under_test.options, through);
                 let mut failed = None;
                 let wanted = Wanted { number: NUMBERS_FROM + turn, with_row_hash: false };
                 let ran = self.measure(&cell, wanted, &mut |moment, admin| {
@@ -57,7 +58,7 @@ impl Stage<'_> {
                         failed = Some(why);
                     }
                 });
-                self.subjects[cell.server].under_test.options = direct;
+                self.test_servers[cell.server].under_test.options = direct;
                 match (ran?, failed) {
                     (Ran::Block(block), None) => watch.count(block.operations),
                     (Ran::Refused(why), _) | (Ran::Block(_), Some(why)) => {

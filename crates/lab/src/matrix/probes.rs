@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
 use super::cell::Cell;
-use super::stage::{Ran, Stage, Wanted};
+use super::runner::{Ran, Runner, Wanted};
 use super::{MatrixError, Progress};
 use crate::analysis::{self, group_of};
 use crate::evidence::{CountRelation, Metric};
@@ -43,7 +43,7 @@ struct Resolved {
     targets: Vec<Target>,
 }
 
-impl Stage<'_> {
+impl Runner<'_> {
     /// The functions to count and those to time, without doubles.
     fn patterns(&self, pair: Pair) -> (Vec<String>, Vec<String>) {
         let probes = &self.request.scenario.probes;
@@ -69,7 +69,7 @@ impl Stage<'_> {
     }
 
     fn resolved(&self, server: usize, count: &[String], timed: &[String]) -> Result<Resolved, String> {
-        let process = self.subjects[server].under_test.process.as_ref().map_err(Clone::clone)?;
+        let process = self.test_servers[server].under_test.process.as_ref().map_err(Clone::clone)?;
         let binary = process.binary.clone();
         let elf = Elf::open(&binary).map_err(|error| format!("{}: {error}", binary.display()))?;
         let names: Vec<&str> = count.iter().chain(timed).map(String::as_str).collect();
@@ -122,7 +122,7 @@ impl Stage<'_> {
                 Entry::Occupied(known) => known.into_mut(),
                 Entry::Vacant(place) => {
                     let resolved = self.resolved(server, &count, &timed);
-                    let name = self.subjects[server].under_test.name.clone();
+                    let name = self.test_servers[server].under_test.name.clone();
                     match &resolved {
                         Err(why) => self.warn(format!("no calls counted on server {name}: {why}")),
                         Ok(resolved) => {

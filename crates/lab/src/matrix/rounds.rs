@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use super::stage::{Ran, Stage, Wanted};
+use super::runner::{Ran, Runner, Wanted};
 use super::{BLOCK_MS_MIN, MatrixError, Progress};
 use crate::analysis;
 use crate::data::random::Random;
@@ -29,7 +29,7 @@ pub(super) struct Round {
     pub(super) until: Option<f64>,
 }
 
-impl Stage<'_> {
+impl Runner<'_> {
     /// The first pass, until all is narrow enough or `share` of the time is spent.
     pub(super) fn rounds(
         &mut self,
@@ -91,7 +91,7 @@ impl Stage<'_> {
         if arms.is_empty() {
             return Ok(());
         }
-        hear(&Progress::Stage("a second look at what differed"));
+        hear(&Progress::Step("a second look at what differed"));
         let mut random = Random::new(self.request.scenario.seed, 0x2_04de4);
         for round in 0..CONFIRMING_ROUNDS.1 {
             // Half of the arms in time is no second look: the least is finished.

@@ -2,7 +2,7 @@
 //!
 //! perf samples the base and the slow arm in turns. Samples give shares; the nanoseconds come from the pass that was timed.
 
-use super::stage::{Ran, Stage, Wanted};
+use super::runner::{Ran, Runner, Wanted};
 use super::{MatrixError, Progress};
 use crate::analysis;
 use crate::evidence::{Metric, StackProfile};
@@ -47,7 +47,7 @@ fn kept(profile: &Folded) -> Vec<(String, u64)> {
     lines
 }
 
-impl Stage<'_> {
+impl Runner<'_> {
     /// Samples both arms of a pair in turns, until `share` of the time is spent.
     pub(super) fn stacks(
         &mut self,

@@ -5,6 +5,7 @@ use super::svg::{Axis, Bar, Join, Series, bars, chart};
 use super::words::{digits, nanoseconds, value};
 use crate::analysis::metric_name;
 use crate::evidence::{Metric, Run};
+use crate::verdict::sum;
 
 /// Arms in one chart at most; more lines than colours tell nobody anything.
 const ARMS_DRAWN: usize = 8;
@@ -127,25 +128,30 @@ pub fn phases(run: &Run) -> String {
 #[must_use]
 pub fn waterfall(run: &Run) -> String {
     let Some(sum) = &run.sum else { return String::new() };
+    let added = sum::added_ns(sum);
+    // Shares are of all that was added; what a layer saves has none.
+    let share = |delta_ns: f64| {
+        let is_share = sum::is_divisible(sum) && delta_ns > 0.0 && added.is_finite();
+        if is_share { format!(" ({:.0} %)", 100.0 * delta_ns / added) } else { String::new() }
+    };
     let mut rows = Vec::new();
     let mut at = 0.0;
     for (index, part) in sum.parts.iter().enumerate() {
-        let share = 100.0 * part.delta_ns / sum.total.delta_ns;
         rows.push(Bar {
-            label: part.name.clone(),
+            label: sum::part_name(&part.name).to_owned(),
             from: at,
             parts: vec![(String::new(), part.delta_ns, index)],
             interval: (part.low_ns != part.high_ns).then_some((at + part.low_ns, at + part.high_ns)),
-            value: format!("{} ({share:.0} %)", nanoseconds(part.delta_ns)),
+            value: nanoseconds(part.delta_ns) + &share(part.delta_ns),
         });
         at += part.delta_ns;
     }
     rows.push(Bar {
-        label: "rest".to_owned(),
+        label: "not seen".to_owned(),
         from: at,
         parts: vec![(String::new(), sum.residual_ns, 7)],
         interval: None,
-        value: format!("{} ({:.0} %)", nanoseconds(sum.residual_ns), sum.residual_share * 100.0),
+        value: nanoseconds(sum.residual_ns) + &share(sum.residual_ns),
     });
     rows.push(Bar {
         label: "wall time".to_owned(),
@@ -154,7 +160,12 @@ pub fn waterfall(run: &Run) -> String {
         interval: Some((sum.total.low_ns, sum.total.high_ns)),
         value: nanoseconds(sum.total.delta_ns),
     });
-    bars("Where the difference lies, per operation", &rows)
+    let of = if sum::is_divisible(sum) {
+        format!(", shares of the {} added", nanoseconds(added))
+    } else {
+        ", within the noise".to_owned()
+    };
+    bars(&format!("Where the difference lies, per operation{of}"), &rows)
 }
 
 /// Each intervention: before, with it, and with it taken back.

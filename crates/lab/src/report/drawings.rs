@@ -122,18 +122,23 @@ fn matrix(run: &Run, metric: Metric) -> String {
                 continue;
             };
             let first = format!("{own}  \u{d7}{:.2}", found.ratio);
-            let second =
-                format!("{:.2} to {:.2}, {}", found.ci_low, found.ci_high, judgement_name(found.judgement));
+            let second = format!(
+                "{:.2} to {:.2}, {}",
+                found.ci_low,
+                found.ci_high,
+                judgement_name(found.judgement, found.ratio)
+            );
             out.push_str(&text(left + CELL / 2.0, top + 19.0, &style(13), &first));
             out.push_str(&text(left + CELL / 2.0, top + 35.0, &style(11), &second));
         }
     }
-    let floor = table.floor.map_or("The noise floor was not measured.".to_owned(), |floor| {
-        format!(
-            "Noise floor, the same arm against itself: {:.3} to {:.3} ({} rounds). Red is slower, blue faster.",
-            floor.ratio_low, floor.ratio_high, floor.pairs
-        )
-    });
+    let floor =
+        table.floor.map_or("How much an arm differs from itself was not measured.".to_owned(), |floor| {
+            format!(
+                "An arm against itself: x{:.3} to x{:.3} ({} rounds). Red is slower, blue faster.",
+                floor.ratio_low, floor.ratio_high, floor.pairs
+            )
+        });
     out.push_str(&text(10.0, height - 12.0, "fill=\"#666\"", &floor));
     out.push_str("</svg>");
     out
@@ -181,7 +186,11 @@ mod tests {
             1 + 8,
             "a ground and a cell for each of 4 sizes on 2 servers"
         );
-        assert!(matrix.contains("rows=800") && matrix.contains("Noise floor") && matrix.contains("rgb("));
+        assert!(
+            matrix.contains("rows=800")
+                && matrix.contains("An arm against itself")
+                && matrix.contains("rgb(")
+        );
         assert_eq!(all(&Run::new()), []);
     }
 

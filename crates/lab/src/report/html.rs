@@ -4,9 +4,10 @@ use std::fmt::Write as _;
 
 use super::svg::escape;
 use super::words::{digits, value};
-use super::{charts, judgement_name, kind_name, main_metric, outcome_name, table};
+use super::{charts, claim_name, judgement_name, kind_name, main_metric, outcome_name, table};
 use crate::analysis::metric_name;
-use crate::evidence::{Comparison, JudgementWord, Metric, NoiseFloor, Run, RungOutcome, VerdictKind};
+use crate::evidence::{Comparison, JudgementWord, LayerOutcome, Metric, NoiseFloor, Run, VerdictKind};
+use crate::verdict::schema_in_words;
 
 /// A drawing made elsewhere, such as a flame graph.
 #[derive(Clone, Debug)]
@@ -34,14 +35,19 @@ section{background:var(--card);border:1px solid var(--line);border-radius:8px;pa
 .verdict{border-left:8px solid #888}.verdict.bad{border-left-color:#c0392b}.verdict.good{border-left-color:#1e8449}
 .verdict.unsure{border-left-color:#b7950b}
 .word{display:inline-block;font-weight:700;font-size:19px;margin-right:10px}
-table{border-collapse:collapse;font-variant-numeric:tabular-nums;font-size:14px}
-th,td{padding:5px 10px;text-align:left;border-bottom:1px solid var(--line);vertical-align:top}
-td.n,th.n{text-align:right;white-space:nowrap}
+table{border-collapse:collapse;font-variant-numeric:tabular-nums;font-size:14px;width:100%}
+th,td{padding:5px 10px;text-align:left;border-bottom:1px solid var(--line);vertical-align:top;overflow-wrap:break-word}
+td:last-child,td code{overflow-wrap:anywhere}
+td.n,th.n{text-align:right}
 .heat td.n{border:1px solid #fff}.heat small{color:inherit;opacity:.85}
-ul{margin:6px 0;padding-left:22px}
-svg{max-width:100%;height:auto;display:block;margin:6px 0 14px}
+.headline{font-size:17px;font-weight:600;overflow-wrap:anywhere}
+ul{margin:6px 0;padding-left:22px}li{overflow-wrap:anywhere}
+td.k{white-space:nowrap}
+svg{width:100%;min-width:420px;height:auto;display:block;margin:6px 0 14px}
+@media(max-width:700px){th,td{padding:4px 5px;font-size:12px}section{padding:12px 10px}}
 code,pre{font:13px/1.45 ui-monospace,Menlo,Consolas,monospace}pre{white-space:pre-wrap;overflow-wrap:anywhere;margin:0}
-.pair{display:grid;grid-template-columns:max-content 1fr;gap:2px 14px}
+.pair{display:grid;grid-template-columns:max-content 1fr;gap:2px 14px;overflow-wrap:anywhere}
+@media(max-width:700px){.pair{grid-template-columns:1fr}}
 .chip{display:inline-block;width:12px;height:12px;border-radius:2px;vertical-align:-1px;margin:0 4px 0 12px}
 ";
 
@@ -102,12 +108,19 @@ fn verdict(run: &Run) -> String {
     for what in [&verdict.cause, &verdict.layer].into_iter().flatten() {
         let _ = write!(out, "<code>{}</code> &nbsp; ", escape(what));
     }
-    let _ = write!(out, "<p>{}</p>", escape(&verdict.summary));
+    let _ = write!(out, "<p class=\"headline\">{}</p>", escape(&verdict.summary));
+    let _ = write!(
+        out,
+        "<p>The claim &#8220;{}&#8221; is <b>{}</b>: {}.</p>",
+        escape(&run.scenario.claim),
+        claim_name(verdict.claim),
+        escape(&verdict.claim_reason)
+    );
     if verdict.has_result_mismatch {
         out.push_str("<p><b>The arms answered different rows to the same statements.</b></p>");
     }
     if !verdict.evidence.is_empty() {
-        let _ = write!(out, "<h2>What it stands on</h2>{}", list(&verdict.evidence));
+        let _ = write!(out, "<h2>Evidence</h2>{}", list(&verdict.evidence));
     }
     if !verdict.advice.is_empty() {
         let _ = write!(out, "<h2>What to do</h2>{}", list(&verdict.advice));
@@ -116,12 +129,12 @@ fn verdict(run: &Run) -> String {
     out
 }
 
-fn faith(run: &Run) -> String {
-    if run.faith.is_empty() {
+fn fidelity(run: &Run) -> String {
+    if run.fidelity.is_empty() {
         return String::new();
     }
     let mut out = "<table><tr><th>arm</th><th></th><th>pace</th><th>per operation</th></tr>".to_owned();
-    for row in super::faith_rows(run) {
+    for row in super::fidelity_rows(run) {
         let cells: String = row.iter().map(|cell| format!("<td>{}</td>", escape(cell))).collect();
         let _ = write!(out, "<tr>{cells}</tr>");
     }
@@ -134,12 +147,13 @@ fn matrix(run: &Run, metric: Metric) -> String {
     if table.rows.is_empty() {
         return String::new();
     }
-    let floor = table.floor.map_or("The noise floor was not measured.".to_owned(), |floor| {
-        format!(
-            "Noise floor, the same arm against itself: {:.3} to {:.3} ({} rounds).",
-            floor.ratio_low, floor.ratio_high, floor.pairs
-        )
-    });
+    let floor =
+        table.floor.map_or("How much an arm differs from itself was not measured.".to_owned(), |floor| {
+            format!(
+                "An arm against itself: x{:.3} to x{:.3} ({} rounds); a ratio within it is no difference.",
+                floor.ratio_low, floor.ratio_high, floor.pairs
+            )
+        });
     let mut out = format!(
         "<p class=\"faint\">By {}. {floor}<span class=\"chip\" style=\"background:#b01e1e\"></span>slower\
          <span class=\"chip\" style=\"background:#145aaa\"></span>faster\
@@ -176,7 +190,7 @@ fn matrix(run: &Run, metric: Metric) -> String {
                         found.ratio,
                         found.ci_low,
                         found.ci_high,
-                        judgement_name(found.judgement)
+                        judgement_name(found.judgement, found.ratio)
                     )
                 }
             };
@@ -187,23 +201,23 @@ fn matrix(run: &Run, metric: Metric) -> String {
     out
 }
 
-fn ladder(run: &Run) -> String {
-    if run.ladder.is_empty() {
+fn layers(run: &Run) -> String {
+    if run.layers.is_empty() {
         return String::new();
     }
     let mut out = "<table><tr><th></th><th>layer</th><th></th><th>evidence</th></tr>".to_owned();
-    for rung in &run.ladder {
-        let (mark, name) = outcome_name(rung.outcome);
-        let style = match rung.outcome {
-            RungOutcome::Blamed => " style=\"background:#fdecea;font-weight:600\"",
-            RungOutcome::NotMeasured => " class=\"faint\"",
-            RungOutcome::Excluded | RungOutcome::Contributes => "",
+    for finding in &run.layers {
+        let (mark, name) = outcome_name(finding.outcome);
+        let style = match finding.outcome {
+            LayerOutcome::Blamed => " style=\"background:#fdecea;font-weight:600\"",
+            LayerOutcome::NotMeasured => " class=\"faint\"",
+            LayerOutcome::Excluded | LayerOutcome::Contributes => "",
         };
         let _ = write!(
             out,
-            "<tr{style}><td>{mark}</td><td>{}</td><td>{name}</td><td>{}</td></tr>",
-            escape(&rung.layer),
-            escape(&rung.evidence)
+            "<tr{style}><td class=\"k\">{mark}</td><td class=\"k\">{}</td><td class=\"k\">{name}</td><td>{}</td></tr>",
+            escape(&finding.layer),
+            escape(&finding.evidence)
         );
     }
     out.push_str("</table>");
@@ -281,8 +295,9 @@ fn settings(run: &Run) -> String {
         let state = match (setting.is_equal, setting.is_confound) {
             (true, _) if setting.was_set => "made equal",
             (true, _) => "equal",
-            (false, true) => "NOT equal: forbids a verdict",
-            (false, false) => "not equal",
+            (false, true) => "differs: forbids a verdict",
+            (false, false) if setting.is_accepted => "differs, accepted",
+            (false, false) => "differs",
         };
         let style = if setting.is_equal { "" } else { " style=\"background:#fff6e0\"" };
         let _ = write!(
@@ -363,22 +378,24 @@ pub fn page(run: &Run, figures: &[Figure]) -> String {
     warnings.extend(run.incomplete.iter().map(|why| format!("the run ended early: {why}")));
     section(&mut out, "Read this first", &list(&warnings));
     let metric = main_metric(run);
-    section(&mut out, "Profiles against the drivers they imitate", &faith(run));
-    section(&mut out, "Matrix", &matrix(run, metric));
+    section(&mut out, "Driver profiles compared with the real drivers", &fidelity(run));
+    section(&mut out, "Results by server", &matrix(run, metric));
     if metric != Metric::LatencyP50 {
-        section(&mut out, "Matrix: latency", &matrix(run, Metric::LatencyP50));
+        section(&mut out, "Median latency by server", &matrix(run, Metric::LatencyP50));
     }
-    section(&mut out, "Ladder of exclusion", &ladder(run));
-    section(&mut out, "The difference by layer", &(charts::waterfall(run) + &charts::phases(run)));
+    section(&mut out, "Where the added time goes, layer by layer", &layers(run));
+    let tables: Vec<String> = run.schema_differences.iter().map(schema_in_words).collect();
+    section(&mut out, "Tables and plans that differ", &list(&tables));
+    section(&mut out, "The added time in parts", &(charts::waterfall(run) + &charts::phases(run)));
     section(&mut out, "Latency", &(charts::latency_over_time(run) + &charts::distribution(run)));
-    section(&mut out, "Growth", &charts::growth(run));
+    section(&mut out, "Growth with size", &charts::growth(run));
     section(&mut out, "Counts per operation", &counts(run));
-    section(&mut out, "Before and after", &charts::interventions(run).concat());
+    section(&mut out, "Changes that were tried", &charts::interventions(run).concat());
     for figure in figures {
         section(&mut out, &figure.title, &figure.svg);
     }
-    section(&mut out, "What was made equal", &settings(run));
-    section(&mut out, "Circumstances", &circumstances(run));
+    section(&mut out, "Settings", &settings(run));
+    section(&mut out, "About this run", &circumstances(run));
     section(
         &mut out,
         "Scenario",

@@ -3,9 +3,10 @@
 use std::fmt::Write as _;
 
 use super::words::{self, value};
-use super::{judgement_name, kind_name, main_metric, outcome_name, table};
+use super::{claim_name, judgement_name, kind_name, main_metric, outcome_name, table};
 use crate::analysis::metric_name;
 use crate::evidence::Run;
+use crate::verdict::schema_in_words;
 
 /// Text that cannot break a table or become markup.
 fn safe(text: &str) -> String {
@@ -29,6 +30,7 @@ pub fn text(run: &Run) -> String {
     let mut out = format!("# {}\n\n{}\n", safe(&run.scenario.id), safe(&run.scenario.claim));
     if let Some(verdict) = &run.verdict {
         let _ = writeln!(out, "\n**{}**: {}", kind_name(verdict.kind), safe(&verdict.summary));
+        let _ = writeln!(out, "\nClaim: {}, {}", claim_name(verdict.claim), safe(&verdict.claim_reason));
         for (name, what) in [("Cause", &verdict.cause), ("Layer", &verdict.layer)] {
             if let Some(what) = what {
                 let _ = writeln!(out, "\n{name}: {}", safe(what));
@@ -47,20 +49,21 @@ pub fn text(run: &Run) -> String {
             let _ = writeln!(out, "- {}", safe(line));
         }
     }
-    if !run.faith.is_empty() {
+    if !run.fidelity.is_empty() {
         out.push_str(
-            "\n## Profiles against drivers\n\n| arm | | pace | per operation |\n| --- | --- | --- | --- |\n",
+            "\n## Driver profiles compared with the real drivers\n\n| arm | | pace | per operation |\n| --- | --- | --- | --- |\n",
         );
     }
-    for row in super::faith_rows(run) {
+    for row in super::fidelity_rows(run) {
         let cells: Vec<String> = row.iter().map(|cell| safe(cell)).collect();
         let _ = writeln!(out, "| {} |", cells.join(" | "));
     }
     let metric = main_metric(run);
     let table = table(run, metric);
-    let _ = writeln!(out, "\n## Matrix: {}\n", metric_name(metric));
+    let _ = writeln!(out, "\n## Results by server: {}\n", metric_name(metric));
     if let Some(floor) = table.floor {
-        let _ = writeln!(out, "Noise floor: {:.3} to {:.3}.\n", floor.ratio_low, floor.ratio_high);
+        let _ =
+            writeln!(out, "An arm against itself: x{:.3} to x{:.3}.\n", floor.ratio_low, floor.ratio_high);
     }
     let columns: Vec<String> = table.columns.iter().map(|name| safe(name)).collect();
     let _ = writeln!(out, "| | {} |\n|{}", columns.join(" | "), " --- |".repeat(columns.len() + 1));
@@ -76,19 +79,25 @@ pub fn text(run: &Run) -> String {
                         found.ratio,
                         found.ci_low,
                         found.ci_high,
-                        judgement_name(found.judgement)
+                        judgement_name(found.judgement, found.ratio)
                     ),
                 })
             })
             .collect();
         let _ = writeln!(out, "| {} | {} |", safe(label), cells.join(" | "));
     }
-    if !run.ladder.is_empty() {
-        out.push_str("\n## Ladder of exclusion\n\n| layer | | evidence |\n| --- | --- | --- |\n");
-        for rung in &run.ladder {
-            let (_, name) = outcome_name(rung.outcome);
-            let _ = writeln!(out, "| {} | {name} | {} |", safe(&rung.layer), safe(&rung.evidence));
+    if !run.layers.is_empty() {
+        out.push_str("\n## Where the added time goes\n\n| layer | | evidence |\n| --- | --- | --- |\n");
+        for finding in &run.layers {
+            let (_, name) = outcome_name(finding.outcome);
+            let _ = writeln!(out, "| {} | {name} | {} |", safe(&finding.layer), safe(&finding.evidence));
         }
+    }
+    if !run.schema_differences.is_empty() {
+        out.push_str("\n## Tables and plans that differ\n\n");
+    }
+    for difference in &run.schema_differences {
+        let _ = writeln!(out, "- {}", safe(&schema_in_words(difference)));
     }
     if let Some(said) = super::client(run) {
         let _ = writeln!(out, "\nClient: {}.", safe(&said));
@@ -101,7 +110,11 @@ pub fn text(run: &Run) -> String {
         let _ = writeln!(out, "- {name}: {}", safe(&list));
     }
     for setting in run.equalised.iter().filter(|setting| !setting.is_equal) {
-        let mark = if setting.is_confound { "**CONFOUND**" } else { "not equal" };
+        let mark = match (setting.is_confound, setting.is_accepted) {
+            (true, _) => "**CONFOUND**",
+            (false, true) => "differs, accepted:",
+            (false, false) => "differs:",
+        };
         let _ = writeln!(out, "- {mark} {}", safe(&words::setting(setting)));
     }
     for (title, lines) in [("Warnings", &run.warnings), ("Commands", &run.commands)] {

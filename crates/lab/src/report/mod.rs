@@ -2,7 +2,7 @@
 //!
 //! | for | by |
 //! | --- | --- |
-//! | a terminal | [`terminal::text`]: verdict, matrix against the noise floor, ladder; [`terminal::progress`] meanwhile |
+//! | a terminal | [`terminal::text`]: verdict, results by server beside the noise, layers; [`terminal::progress`] meanwhile |
 //! | a program | [`Run::to_json`], described by `docs/lab-run.schema.json`; [`exit_code`] |
 //! | an issue | [`markdown::text`] |
 //! | a browser | [`html::page`]: one file, nothing from the network, the JSON inside |
@@ -24,7 +24,8 @@ pub mod terminal;
 pub mod words;
 
 use crate::evidence::{
-    Comparison, Faith, FaithWord, JudgementWord, Metric, NoiseFloor, Run, RungOutcome, Setting, VerdictKind,
+    ClaimOutcome, Comparison, Fidelity, FidelityWord, JudgementWord, LayerOutcome, Metric, NoiseFloor, Run,
+    Setting, VerdictKind,
 };
 use crate::server::variables::{self, Confound};
 
@@ -39,16 +40,16 @@ pub const EXIT_INCONCLUSIVE: u8 = 3;
 /// The arms answered different rows.
 pub const EXIT_MISMATCH: u8 = 4;
 
-/// The exit code of a finished run. Where profiles were held against drivers and nothing else was asked, an unfaithful one is 1. Where the base is the slower arm, and no arm is slower than its base anywhere else, there
-/// is no regression: 0.
+/// The exit code of a finished run. Where only driver profiles were compared with real drivers, one that differs is 1. Where
+/// the base is the slower arm, and no arm is slower than its base anywhere else, there is no regression: 0.
 #[must_use]
 pub fn exit_code(run: &Run) -> u8 {
     let Some(verdict) = &run.verdict else {
-        let words = || run.faith.iter().map(Faith::word);
+        let words = || run.fidelity.iter().map(Fidelity::word);
         return match () {
-            () if run.faith.is_empty() => EXIT_FAILED,
-            () if words().any(|word| word == FaithWord::Unlike) => EXIT_REGRESSION,
-            () if words().any(|word| word == FaithWord::Unsure) => EXIT_INCONCLUSIVE,
+            () if run.fidelity.is_empty() => EXIT_FAILED,
+            () if words().any(|word| word == FidelityWord::Unlike) => EXIT_REGRESSION,
+            () if words().any(|word| word == FidelityWord::Unsure) => EXIT_INCONCLUSIVE,
             () => EXIT_NONE,
         };
     };
@@ -86,56 +87,72 @@ pub fn kind_name(kind: VerdictKind) -> &'static str {
     }
 }
 
-/// A rung's outcome as a mark and in words.
+/// What is said of a claim, in one word.
 #[must_use]
-pub fn outcome_name(outcome: RungOutcome) -> (&'static str, &'static str) {
+pub fn claim_name(claim: ClaimOutcome) -> &'static str {
+    match claim {
+        ClaimOutcome::Confirmed => "confirmed",
+        ClaimOutcome::Refuted => "refuted",
+        ClaimOutcome::Undecided => "undecided",
+    }
+}
+
+/// A layer's outcome as a mark and in words.
+#[must_use]
+pub fn outcome_name(outcome: LayerOutcome) -> (&'static str, &'static str) {
     match outcome {
-        RungOutcome::Excluded => ("\u{2713}", "excluded"),
-        RungOutcome::Blamed => ("\u{2717}", "blamed"),
-        RungOutcome::Contributes => ("~", "contributes"),
-        RungOutcome::NotMeasured => ("?", "not measured"),
+        LayerOutcome::Excluded => ("\u{2713}", "excluded"),
+        LayerOutcome::Blamed => ("\u{2717}", "blamed"),
+        LayerOutcome::Contributes => ("~", "contributes"),
+        LayerOutcome::NotMeasured => ("?", "not measured"),
     }
 }
 
 /// What is said of a profile beside its driver, in words.
 #[must_use]
-pub fn faith_name(word: FaithWord) -> &'static str {
+pub fn fidelity_name(word: FidelityWord) -> &'static str {
     match word {
-        FaithWord::Alike => "alike",
-        FaithWord::Unlike => "unlike",
-        FaithWord::Unsure => "not sure",
+        FidelityWord::Alike => "alike",
+        FidelityWord::Unlike => "unlike",
+        FidelityWord::Unsure => "not sure",
     }
 }
 
 /// Profiles against drivers as rows of texts: arm, what is said, the interval between starts, and the figures that are not
 /// counts or not alike.
 #[must_use]
-pub fn faith_rows(run: &Run) -> Vec<[String; 4]> {
-    run.faith
+pub fn fidelity_rows(run: &Run) -> Vec<[String; 4]> {
+    run.fidelity
         .iter()
-        .map(|faith| {
-            let shown =
-                |figure: &&crate::evidence::FaithFigure| figure.rounds > 0 || figure.word != FaithWord::Alike;
+        .map(|fidelity| {
+            let shown = |figure: &&crate::evidence::FidelityFigure| {
+                figure.rounds > 0 || figure.word != FidelityWord::Alike
+            };
             let figures: Vec<String> =
-                faith.figures.iter().filter(shown).map(crate::evidence::FaithFigure::words).collect();
-            let pace = match faith.interval_ns {
+                fidelity.figures.iter().filter(shown).map(crate::evidence::FidelityFigure::words).collect();
+            let pace = match fidelity.interval_ns {
                 0 => "no pace".to_owned(),
                 ns => format!("every {}", words::nanoseconds(ns as f64)),
             };
             let figures = if figures.is_empty() { "all counts alike".to_owned() } else { figures.join(", ") };
-            [faith.arm.clone(), faith_name(faith.word()).to_owned(), pace, figures]
+            [fidelity.arm.clone(), fidelity_name(fidelity.word()).to_owned(), pace, figures]
         })
         .collect()
 }
 
-/// What is said of a comparison, in words.
+/// What is said of a comparison, in words that agree with its ratio.
 #[must_use]
-pub fn judgement_name(word: JudgementWord) -> &'static str {
+pub fn judgement_name(word: JudgementWord, ratio: f64) -> &'static str {
+    let is_slower = ratio >= 1.0;
     match word {
         JudgementWord::NoDifference => "no difference",
         JudgementWord::Slower => "slower",
         JudgementWord::Faster => "faster",
-        JudgementWord::Unconfirmed => "seen once",
+        JudgementWord::Unconfirmed if is_slower => "slower, seen once",
+        JudgementWord::Unconfirmed => "faster, seen once",
+        JudgementWord::Small if is_slower => "slightly slower",
+        JudgementWord::Small => "slightly faster",
+        JudgementWord::WithinNoise => "within the noise",
         JudgementWord::TooNoisy => "too noisy",
     }
 }
@@ -187,12 +204,23 @@ pub fn table(run: &Run, metric: Metric) -> Table<'_> {
         }
     }
     let mut rows: Vec<(String, Vec<Option<Cell<'_>>>)> = Vec::new();
+    let is_varied = |axis: &str, level: &str| {
+        run.arms.iter().any(|other| other.levels.get(axis).is_none_or(|other| other != level))
+    };
+    // Where the ratio was measured, so was the value: other rounds (of a second look) had other moods of the machine.
+    let compared = |arm: usize| {
+        let of = || run.comparisons.iter().filter(|found| found.metric == metric);
+        let own = of().find(|found| found.arm == arm).map(|found| found.arm_value);
+        own.or_else(|| of().find(|found| found.base == arm).map(|found| found.base_value))
+    };
     for (index, arm) in run.arms.iter().enumerate().filter(|(_, arm)| arm.same_as.is_none()) {
-        let Some(value) = crate::analysis::middle(run, index, metric) else { continue };
+        let Some(value) = compared(index).or_else(|| crate::analysis::middle(run, index, metric)) else {
+            continue;
+        };
         let mut levels: Vec<String> = arm
             .levels
             .iter()
-            .filter(|(axis, _)| *axis != "server")
+            .filter(|(axis, level)| *axis != "server" && is_varied(axis, level))
             .map(|(axis, level)| format!("{axis}={level}"))
             .collect();
         if let (Some(scale), Some(name)) = (arm.scale, &run.scenario.scale_name)
@@ -200,7 +228,7 @@ pub fn table(run: &Run, metric: Metric) -> Table<'_> {
         {
             levels.push(format!("{name}={scale}"));
         }
-        let label = if levels.is_empty() { arm.driver.clone() } else { levels.join(" ") };
+        let label = if levels.is_empty() { run.scenario.id.clone() } else { levels.join(" ") };
         let comparison = run.comparisons.iter().find(|found| found.arm == index && found.metric == metric);
         let cell = Cell { arm: index, value, comparison };
         let column = columns.iter().position(|name| *name == arm.server).unwrap_or(0);

@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 pub const COLOURS: [&str; 8] =
     ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#b8860b", "#56b4e9", "#7a5195", "#666666"];
 
-const WIDTH: f64 = 720.0;
+const WIDTH: f64 = 780.0;
 const PLOT_HEIGHT: f64 = 260.0;
 const LEFT: f64 = 78.0;
 const RIGHT: f64 = 16.0;

@@ -113,10 +113,10 @@ fn exit_codes() {
 }
 
 #[test]
-fn the_terminal_shows_matrix_ladder_and_verdict_and_nothing_drives_it() {
+fn the_terminal_shows_results_layers_and_verdict_and_nothing_drives_it() {
     let said = terminal::text(&full(), false);
     for part in
-        ["rows=800", "noise floor x", "exponent 2.0", "Ladder of exclusion", "confirmed", "SET GLOBAL"]
+        ["rows=800", "an arm against itself: x", "exponent 2.0", "layer by layer", "confirmed", "SET GLOBAL"]
     {
         assert!(said.contains(part), "{part} in\n{said}");
     }
@@ -171,7 +171,7 @@ fn what_is_alike_is_said_and_how_the_client_fared() {
         "\nmade equal sql_mode, tls off\n",
         "\nequal innodb_buffer_pool_size 134217728\n",
         "\nCONFOUND innodb_flush_method: new: b; old: a\n",
-        "\nclient: its busiest thread used up to 47 % of a core",
+        "client: its busiest thread used up to 47 % of a core",
     ] {
         assert!(said.contains(line), "{line} in\n{said}");
     }
@@ -201,12 +201,20 @@ fn markdown_keeps_its_tables_whole() {
 fn the_page_is_whole_and_names_nothing_outside() {
     let run = full();
     let page = html::page(&run, &figures());
-    for part in
-        ["Matrix", "Ladder", "Latency over time", "Distribution", "Growth with size", "Counts", "Phases"]
-    {
+    for part in [
+        "Results by server",
+        "layer by layer",
+        "Latency over time",
+        "Distribution",
+        "Growth with size",
+        "Counts",
+        "Phases",
+    ] {
         assert!(page.contains(part), "{part}");
     }
-    for part in ["Where the difference lies", "Before and after", "Flame graph of old", "drawn elsewhere"] {
+    for part in
+        ["Where the difference lies", "Changes that were tried", "Flame graph of old", "drawn elsewhere"]
+    {
         assert!(page.contains(part), "{part}");
     }
     assert!(!page.contains("<script>alert"), "text is escaped");
@@ -215,7 +223,9 @@ fn the_page_is_whole_and_names_nothing_outside() {
     let json = page.split("id=\"run\">").nth(1).unwrap().split("</script>").next().unwrap();
     let back = Run::from_json(json).unwrap();
     // A float may come back one bit off; everything else is as it was.
-    assert_eq!((&back.arms, back.blocks.len(), &back.ladder), (&run.arms, run.blocks.len(), &run.ladder));
+    let layers =
+        |run: &Run| run.layers.iter().map(|one| (one.layer.clone(), one.outcome)).collect::<Vec<_>>();
+    assert_eq!((&back.arms, back.blocks.len(), layers(&back)), (&run.arms, run.blocks.len(), layers(&run)));
     assert!(page.len() < 2_000_000, "{} bytes", page.len());
 }
 
@@ -260,4 +270,184 @@ fn the_schema_names_every_field_of_the_evidence() {
         }
     }
     assert!(fields > 100, "{fields} fields were read");
+}
+
+/// Every number that stands before a percent sign.
+fn percentages(text: &str) -> Vec<f64> {
+    let is_digit = |letter: char| letter.is_ascii_digit() || letter == '.';
+    text.match_indices('%')
+        .filter_map(|(at, _)| {
+            let before = text[..at].trim_end_matches(' ');
+            let digits: String = before.chars().rev().take_while(|letter| is_digit(*letter)).collect();
+            digits.chars().rev().collect::<String>().parse().ok()
+        })
+        .collect()
+}
+
+/// A run whose figures are drawn by lot: CPU, run queue, waits, taps, stacks, settings, rounds.
+fn random_run(seed: u64) -> Run {
+    let mut chance = crate::stats::seeded::Seeded::new(seed);
+    let mut lot = || chance.unit();
+    let ratio = (2.0 * lot() - 1.0) * 3.0;
+    let ratio = ratio.exp();
+    let base = 10_f64.powf(3.5 + 3.5 * lot());
+    let mut run =
+        made(
+            6 + (lot() * 8.0) as u32,
+            &[100],
+            seed,
+            |server, _| if server == "new" { base * ratio } else { base },
+        );
+    run.scenario.claim = "it is slow".to_owned();
+    run.time_budget_s = 60.0;
+    run.measured_s = 60.0 * lot();
+    run.machine.cores = 2;
+    run.machine.load_average = Some(4.0 * lot());
+    let (queue, waits, lock, drift) =
+        (lot() * lot(), lot() * lot(), lot() * lot() * lot(), 0.3 * lot() * lot());
+    for block in &mut run.blocks {
+        let is_new = block.arm == 1;
+        let own = block.server_cpu_ns_per_op.unwrap_or(0.0);
+        let wait = if is_new { waits * own } else { 0.0 };
+        block.server_run_queue_ns_per_op = Some(own * queue * 4.0 * lot());
+        let noise = 1.0 + drift * (lot() - 0.5);
+        for latency in [&mut block.latency, &mut block.service] {
+            latency.mean_ns = (latency.mean_ns + wait + own * queue) * noise;
+            latency.p50_ns = latency.mean_ns as u64;
+        }
+        block.duration_ns = (block.latency.mean_ns * 100.0) as u64;
+        if is_new && lock > 0.3 {
+            block.status_per_op.insert("Innodb_row_lock_time".to_owned(), lock * own / 1e6 * 3.0);
+        } else {
+            block.status_per_op.insert("Innodb_row_lock_time".to_owned(), 0.0);
+        }
+        if lot() < 0.02 {
+            block.server_cpu_ns_per_op = None;
+        }
+    }
+    if lot() < 0.6 {
+        for arm in [0, 1] {
+            let wall =
+                run.blocks.iter().find(|block| block.arm == arm).map_or(1e5, |block| block.service.mean_ns);
+            run.phases.push(PhaseTimes {
+                arm,
+                command: "COM_QUERY".to_owned(),
+                per_op: 1.0 + (lot() * 3.0).floor() * lot().round(),
+                think_ns: wall * lot() * lot(),
+                upload_ns: wall * 0.05 * lot(),
+                server_ns: wall * lot() * 2.0,
+                download_ns: wall * 0.3 * lot(),
+                ..PhaseTimes::default()
+            });
+            run.paths.push(crate::evidence::PathTimes {
+                arm,
+                ping_ns: wall * lot() * lot(),
+                statement_ns: (lot() < 0.7).then(|| wall * 2.0 * lot()),
+                sync_ns: Some(wall * 4.0 * lot() * lot()),
+                throttled_ns: Some(wall * lot() * lot() * lot()),
+                ..crate::evidence::PathTimes::default()
+            });
+        }
+    }
+    if lot() < 0.6 {
+        for arm in [0, 1] {
+            let folded: Vec<(String, u64)> =
+                ["my_strnxfrm", "row_search_mvcc", "handler::ha_index_read", "parse"]
+                    .iter()
+                    .map(|frame| (format!("mysqld;do_command;{frame}"), 1 + (300.0 * lot() * lot()) as u64))
+                    .collect();
+            run.stacks.push(StackProfile {
+                arm,
+                samples: folded.iter().map(|(_, count)| count).sum(),
+                operations: 100,
+                cpu_ns_per_op: Some(base * if arm == 1 { ratio } else { 1.0 }),
+                folded,
+                ..StackProfile::default()
+            });
+        }
+    }
+    if lot() < 0.3 {
+        run.equalised.push(Setting {
+            name: "log_bin".to_owned(),
+            values: BTreeMap::from([
+                ("old".to_owned(), "OFF".to_owned()),
+                ("new".to_owned(), "ON".to_owned()),
+            ]),
+            is_accepted: true,
+            ..Setting::default()
+        });
+    }
+    run
+}
+
+#[test]
+fn words_and_numbers_agree_whatever_the_evidence() {
+    let entries = entries().unwrap();
+    let mut kinds = BTreeMap::new();
+    for seed in 0..400 {
+        let mut run = random_run(seed);
+        analyse(&mut run, seed);
+        conclude(&mut run, &entries, seed);
+        let verdict = run.verdict.clone().unwrap();
+        *kinds.entry(kind_name(verdict.kind)).or_insert(0) += 1;
+        let reports = [terminal::text(&run, false), markdown::text(&run), html::page(&run, &[])];
+        // The page's styles and its JSON are no words for people.
+        let page = reports[2].split("<main>").nth(1).unwrap().split("<script").next().unwrap();
+        for text in [&reports[0], &reports[1], page] {
+            for share in percentages(text) {
+                assert!(share <= 100.0, "seed {seed}: {share} % in\n{}", reports[0]);
+            }
+        }
+        for line in reports[0].lines() {
+            assert!(line.chars().count() <= 80, "seed {seed}: {line}");
+        }
+        let shares: Vec<f64> = run.layers.iter().filter_map(|layer| layer.share).collect();
+        assert!(shares.iter().all(|share| (0.0..=1.0).contains(share)), "seed {seed}: {:?}", run.layers);
+        assert!(shares.iter().sum::<f64>() <= 1.0 + 1e-9, "seed {seed}: {:?}", run.layers);
+        let blamed: Vec<&str> = run
+            .layers
+            .iter()
+            .filter(|layer| layer.outcome == LayerOutcome::Blamed)
+            .map(|layer| layer.layer.as_str())
+            .collect();
+        assert!(blamed.len() <= 1 || blamed == ["server-sql", "engine"], "seed {seed}: {blamed:?}");
+        for found in &run.comparisons {
+            let word = judgement_name(found.judgement, found.ratio);
+            let is_right = match found.judgement {
+                JudgementWord::NoDifference => (found.ci_low..=found.ci_high).contains(&1.0),
+                JudgementWord::Slower => found.ci_low > 1.0,
+                JudgementWord::Faster => found.ci_high < 1.0,
+                _ if word.contains("slower") => found.ratio > 1.0,
+                _ if word.contains("faster") => found.ratio < 1.0,
+                _ => true,
+            };
+            assert!(is_right, "seed {seed}: {word}: {found:?}");
+        }
+        if let (Some(slow), Some(fast)) = (verdict.slow_arm, verdict.fast_arm) {
+            let value = |arm| crate::analysis::middle(&run, arm, verdict.metric).unwrap();
+            assert!(value(slow) > value(fast) && verdict.ratio.unwrap() > 1.0, "seed {seed}: {verdict:?}");
+            // `new` is what is judged.
+            let is_slower = run.arms[slow].server == "new";
+            let ratio = &verdict.evidence[0];
+            assert!(ratio.starts_with("new is "), "seed {seed}: {ratio}");
+            assert_eq!(is_slower, ratio.contains("times as slow"), "seed {seed}: {ratio}");
+            let says_more = [" longer ", " more "]
+                .iter()
+                .any(|word| verdict.summary.split(';').next().unwrap().contains(word));
+            assert_eq!(is_slower, says_more, "seed {seed}: {}", verdict.summary);
+            let accepted = run.equalised.iter().any(|setting| setting.is_accepted);
+            assert!(!accepted || verdict.kind != VerdictKind::Novel, "seed {seed}: {}", verdict.summary);
+            assert!(!accepted || verdict.summary.contains("log_bin"), "seed {seed}: {}", verdict.summary);
+            let is_of_cpu = run.sum.as_ref().is_none_or(|sum| {
+                let cpu = crate::verdict::sum::share(sum, "server-cpu").unwrap_or(0.0);
+                let queue = crate::verdict::sum::share(sum, crate::verdict::sum::QUEUE_OF_CPU).unwrap_or(0.0);
+                !crate::verdict::sum::is_divisible(sum) || cpu + queue >= 0.5
+            });
+            let blames_function = verdict.summary.contains("functions added");
+            assert!(!blames_function || is_of_cpu, "seed {seed}: {}", verdict.summary);
+        }
+        let is_confirmed = verdict.claim == ClaimOutcome::Confirmed;
+        assert_eq!(is_confirmed, verdict.slow_arm.is_some(), "seed {seed}: {verdict:?}");
+    }
+    assert!(kinds.len() >= 4, "kinds of verdicts that were met: {kinds:?}");
 }

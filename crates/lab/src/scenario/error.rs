@@ -38,8 +38,85 @@ impl ScenarioError {
     /// An error of the TOML reader.
     pub(crate) fn of_toml(text: &str, error: &toml::de::Error) -> ScenarioError {
         let message = error.message().replace('\n', ", ");
-        ScenarioError::at(text, error.span().unwrap_or_default(), message)
+        let span = error.span().unwrap_or_default();
+        match unknown_key(&message) {
+            Some(key) => ScenarioError::of_unknown_key(text, span, &key, message),
+            None => ScenarioError::at(text, span, message),
+        }
     }
+
+    /// A key that no scenario has. The reader's span may be that of the whole section: the error is where the key stands.
+    fn of_unknown_key(text: &str, span: Range<usize>, key: &str, message: String) -> ScenarioError {
+        let places: Vec<usize> = places_of_key(text, key).collect();
+        let at = places.iter().copied().find(|at| *at >= span.start).or_else(|| places.first().copied());
+        let at = at.unwrap_or(span.start);
+        let mut error = ScenarioError::at(text, at..at, message);
+        // Of several keys on one line it is this one.
+        let before = text.get(..at).unwrap_or_default();
+        let line_start = before.rfind('\n').map_or(0, |end| end + 1);
+        let header = section_of(text[line_start..].lines().next().unwrap_or_default());
+        let section = before[..line_start].lines().rev().find_map(section_of);
+        error.key = match (header, section) {
+            (Some(header), _) => header,
+            (None, Some(section)) => format!("{section}.{key}"),
+            (None, None) => key.to_owned(),
+        };
+        let known = expected_keys(&error.message);
+        if let Some(meant) = nearest(key, known.iter().map(String::as_str)) {
+            error.message += &format!("; did you mean `{meant}`?");
+        }
+        error
+    }
+}
+
+/// The key of the reader's "unknown field" message.
+fn unknown_key(message: &str) -> Option<String> {
+    Some(message.strip_prefix("unknown field `")?.split('`').next()?.to_owned())
+}
+
+/// What the reader's message says it would take instead.
+fn expected_keys(message: &str) -> Vec<String> {
+    let Some((_, expected)) = message.split_once("expected ") else { return Vec::new() };
+    expected.split('`').skip(1).step_by(2).map(str::to_owned).collect()
+}
+
+/// Where a key stands in front of `=` or in the name of a section.
+fn places_of_key<'a>(text: &'a str, key: &'a str) -> impl Iterator<Item = usize> + 'a {
+    let is_inside = |letter: char| letter.is_ascii_alphanumeric() || letter == '_' || letter == '-';
+    text.match_indices(key).map(|(at, _)| at).filter(move |&at| {
+        let (before, after) = (&text[..at], &text[at + key.len()..]);
+        let is_whole = !before.ends_with(is_inside) && !after.starts_with(is_inside);
+        let line_start = before.rfind('\n').map_or(0, |end| end + 1);
+        let is_comment = before[line_start..].contains('#');
+        let after = after.trim_start_matches(['"', ' ', '\t']);
+        let is_section = before[line_start..].trim_start().starts_with('[') && after.starts_with(['.', ']']);
+        is_whole && !is_comment && (after.starts_with('=') || is_section)
+    })
+}
+
+/// The known name that a misspelt one most likely means: within two letters, or two in five where it is long.
+#[must_use]
+pub fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    let most = (name.chars().count() * 2 / 5).max(2);
+    let close = known.map(|other| (letters_apart(name, other), other)).filter(|(apart, _)| *apart <= most);
+    let part_of = |other: &str| !other.contains(name);
+    close.min_by_key(|(apart, other)| (*apart, part_of(other))).map(|(_, other)| other)
+}
+
+/// How many letters have to be put in, taken out or changed to make one word of the other.
+fn letters_apart(one: &str, other: &str) -> usize {
+    let other: Vec<char> = other.chars().collect();
+    let mut row: Vec<usize> = (0..=other.len()).collect();
+    for (line, letter) in one.chars().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = line + 1;
+        for (at, known) in other.iter().enumerate() {
+            let above = row[at + 1];
+            row[at + 1] = (diagonal + usize::from(letter != *known)).min(above + 1).min(row[at] + 1);
+            diagonal = above;
+        }
+    }
+    row[other.len()]
 }
 
 /// The key of `key = value`, or the section a header names.

@@ -17,6 +17,7 @@ use std::ops::Range;
 use toml::Spanned;
 
 pub use crate::scenario::error::ScenarioError;
+pub use crate::scenario::error::nearest;
 pub use crate::scenario::file::{Arrivals, Expect, OnOff, Probes, Protocol};
 
 use crate::data::fill::{Fill, FillKind};
@@ -325,8 +326,13 @@ impl Scenario {
         }
         if let Some(unknown) = file.hold.iter().find(|name| variables::known(name.get_ref()).is_none()) {
             let known: Vec<&str> = variables::THAT_MATTER.iter().map(|variable| variable.name).collect();
-            let message =
-                format!("unknown variable '{}'; expected one of: {}", unknown.get_ref(), known.join(", "));
+            let meant = nearest(unknown.get_ref(), known.iter().copied())
+                .map_or(String::new(), |name| format!("; did you mean '{name}'?"));
+            let message = format!(
+                "unknown variable '{}'; expected one of: {}{meant}",
+                unknown.get_ref(),
+                known.join(", ")
+            );
             return Err(fail(unknown.span(), message));
         }
         let design = match (&file.axes.design, &file.axes.resolution) {
@@ -501,6 +507,36 @@ impl Work {
         let statements = self.op.statements.iter().map(|statement| &statement.sql);
         let others = self.between.iter().chain(&self.load.idle_statement);
         statements.chain(others).all(|sql| only_reads(sql))
+    }
+}
+
+impl Work {
+    /// Bytes of its tables with their indexes: rather too many than too few.
+    #[must_use]
+    pub fn data_bytes(&self) -> u64 {
+        /// What InnoDB adds to a row: header, transaction and roll pointer, its slot, and pages that are two thirds full.
+        const ROW_OVERHEAD: u64 = 40;
+        self.tables
+            .iter()
+            .map(|table| {
+                let row: u64 = table.columns.iter().map(Column::bytes_most).sum::<u64>() + ROW_OVERHEAD;
+                // Each index holds, at most, the row once more; pages are not full.
+                let copies = 1 + table.keys.len() as u64;
+                (table.rows * row * copies).saturating_mul(3) / 2
+            })
+            .sum()
+    }
+}
+
+impl Column {
+    /// Bytes of a value, at most as it is filled.
+    fn bytes_most(&self) -> u64 {
+        match self.fill.as_ref().map(|fill| &fill.kind) {
+            Some(FillKind::Digits(count) | FillKind::Text(count)) => *count as u64 + 2,
+            Some(FillKind::Pick(list)) => list.iter().map(|text| text.len() as u64).max().unwrap_or(0) + 2,
+            Some(FillKind::Constant(text)) => text.len() as u64 + 2,
+            _ => 9,
+        }
     }
 }
 

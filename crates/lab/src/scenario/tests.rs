@@ -165,3 +165,38 @@ fn those_that_come_along_can_be_read() {
     }
     assert!(ids.len() >= 14, "{}", ids.len());
 }
+
+#[test]
+fn a_misspelt_key_is_named_itself_with_the_key_that_was_meant() {
+    let cases = [
+        ("claim = ", "clam = ", "clam", Some("claim")),
+        ("{ text = 5 }", "{ txt = 5 }", "table.txt", Some("text")),
+        ("mode = \"closed\"", "mdoe = \"closed\"", "load.mdoe", Some("mode")),
+        ("connections = 2", "conections = 2", "load.conections", Some("connections")),
+        ("[load]", "[laod]", "laod", Some("load")),
+        ("connections = 2", "connections = 2\nblock_sm = 100", "load.block_sm", Some("block_ms")),
+        ("connections = 2", "connections = 2\nfrobnicate = 100", "load.frobnicate", None),
+        ("claim = ", "# clam is no key = 1\nclam = ", "clam", Some("claim")),
+    ];
+    for (from, to, key, meant) in cases {
+        assert!(SMALL.contains(from), "{from}");
+        let text = SMALL.replacen(from, to, 1);
+        let error = Scenario::parse(&text).map(|_| ()).expect_err(to);
+        assert_eq!(error.key, key, "{to}: {error}");
+        let own = key.rsplit('.').next().unwrap();
+        let line = text.lines().position(|line| line.contains(own) && !line.starts_with('#')).unwrap() + 1;
+        assert_eq!(error.line, line, "{to}: {error}");
+        match meant {
+            Some(meant) => assert!(error.message.ends_with(&format!("did you mean `{meant}`?")), "{error}"),
+            None => assert!(!error.message.contains("did you mean"), "{error}"),
+        }
+    }
+}
+
+#[test]
+fn data_is_estimated_rather_too_large() {
+    let work = |id: &str| Scenario::parse(shipped::named(id).unwrap()).unwrap().work(None, "op").unwrap();
+    let bytes = work("point-select").data_bytes();
+    let rows: u64 = work("point-select").tables.iter().map(|table| table.rows).sum();
+    assert!(bytes > rows * 100 && bytes < rows * 2_000, "{bytes} for {rows} rows");
+}

@@ -22,15 +22,89 @@ pub enum Reach {
     Start,
 }
 
-/// Whether a difference explains slowness by itself, so that no verdict may be drawn over it.
+/// When a difference explains slowness by itself, so that no verdict may be drawn over it.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Confound {
     /// It does not.
     Never,
-    /// It does, for what changes data: nothing of it is on the way of a statement that only reads.
+    /// For what changes data: nothing of it is on the way of a statement that only reads.
     OfWrites,
-    /// It does.
+    /// As [`Confound::OfWrites`], where all servers write a binary log.
+    OfBinlog,
+    /// Where more redo is written than half of the smallest value: known once it has run.
+    OfMuchRedo,
+    /// Where the scenario's data does not fit into the smallest value.
+    OfDataBeyondIt,
+    /// Where the scenario has tables.
+    OfTables,
+    /// Where a server answers from its query cache.
+    OfQueryCache,
+    /// Always.
     Always,
+}
+
+/// What a scenario does, as far as it decides which settings matter.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct Demand {
+    /// Nothing that is run changes data.
+    pub only_reads: bool,
+    /// Bytes of its tables with their indexes, rather too many than too few; 0: it has none.
+    pub data_bytes: u64,
+    /// Bytes of redo that were written to a server, once it has run.
+    pub redo_bytes: u64,
+}
+
+impl Confound {
+    /// Whether a difference matters, and if it does not, why not.
+    fn matters(
+        self,
+        name: &str,
+        servers: &[(&str, &BTreeMap<String, String>)],
+        demand: Demand,
+    ) -> Result<(), String> {
+        let values = |name: &str| servers.iter().filter_map(|(_, all)| all.get(name)).collect::<Vec<_>>();
+        let least = || values(name).iter().filter_map(|value| value.parse::<u64>().ok()).min().unwrap_or(0);
+        let unless = |does_not: bool, why: String| if does_not { Err(why) } else { Ok(()) };
+        let reads = "what is run only reads".to_owned();
+        match self {
+            Confound::Never => Err(String::new()),
+            Confound::OfWrites => unless(demand.only_reads, reads),
+            Confound::OfBinlog if demand.only_reads => Err(reads),
+            Confound::OfBinlog => {
+                let all_log = values("log_bin").iter().all(|value| canonical(value) == "1");
+                unless(!all_log, "not every server writes a binary log".to_owned())
+            }
+            Confound::OfMuchRedo => {
+                let written = demand.redo_bytes;
+                unless(written <= least() / 2, format!("only {} of redo were written", bytes(written)))
+            }
+            Confound::OfDataBeyondIt => {
+                let data = demand.data_bytes;
+                let fits = if data == 0 {
+                    "the scenario has no tables".to_owned()
+                } else {
+                    format!("the scenario's data, about {}, fits into the smallest", bytes(data))
+                };
+                // A pool holds more than pages of data.
+                unless(data <= least() / 4 * 3, fits)
+            }
+            Confound::OfTables => unless(demand.data_bytes == 0, "the scenario has no tables".to_owned()),
+            Confound::OfQueryCache => {
+                let is_on = values("query_cache_type").iter().any(|value| canonical(value) != "0");
+                unless(!is_on, "the query cache is off".to_owned())
+            }
+            Confound::Always => Ok(()),
+        }
+    }
+}
+
+/// A number of bytes for people.
+fn bytes(count: u64) -> String {
+    match count {
+        0..1024 => format!("{count} bytes"),
+        1024..1_048_576 => format!("{} KiB", count >> 10),
+        _ => format!("{} MiB", count >> 20),
+    }
 }
 
 /// A variable that matters.
@@ -52,7 +126,7 @@ const fn variable(name: &'static str, reach: Reach, confound: Confound, why: &'s
 
 /// The variables that matter, by what they touch.
 pub const THAT_MATTER: &[Variable] = {
-    use Confound::{Always, Never, OfWrites};
+    use Confound::{Always, Never, OfBinlog, OfDataBeyondIt, OfMuchRedo, OfQueryCache, OfTables, OfWrites};
     use Reach::{Global, GlobalOrStart, Session, Start, Table};
     &[
         // What a statement means.
@@ -76,7 +150,7 @@ pub const THAT_MATTER: &[Variable] = {
         variable("optimizer_switch", Session, Never, "which plans there are; grows with each version"),
         // Durability: each of these is a sync or a write for each commit.
         variable("innodb_flush_log_at_trx_commit", Global, OfWrites, "1 syncs the redo log for each commit"),
-        variable("sync_binlog", Global, OfWrites, "1 syncs the binary log for each group of commits"),
+        variable("sync_binlog", Global, OfBinlog, "1 syncs the binary log for each group of commits"),
         variable("log_bin", Start, OfWrites, "writing the binary log: on by default since 8.0, off before"),
         variable(
             "binlog_format",
@@ -96,7 +170,7 @@ pub const THAT_MATTER: &[Variable] = {
         variable("innodb_io_capacity", Global, Never, "how fast pages are flushed"),
         variable("innodb_use_fdatasync", Global, Never, "cheaper syncs"),
         // Memory.
-        variable("innodb_buffer_pool_size", GlobalOrStart, Always, "what fits in memory"),
+        variable("innodb_buffer_pool_size", GlobalOrStart, OfDataBeyondIt, "what fits in memory"),
         variable("innodb_buffer_pool_instances", Start, Never, "how many mutexes pages share"),
         variable("innodb_buffer_pool_chunk_size", Start, Never, "rounds the pool's size"),
         variable(
@@ -111,10 +185,10 @@ pub const THAT_MATTER: &[Variable] = {
             Never,
             "puts off secondary index writes; none by default since 8.4",
         ),
-        variable("innodb_log_file_size", Start, OfWrites, "how often checkpoints press"),
-        variable("innodb_redo_log_capacity", Start, OfWrites, "how often checkpoints press"),
+        variable("innodb_log_file_size", Start, OfMuchRedo, "how often checkpoints press"),
+        variable("innodb_redo_log_capacity", Start, OfMuchRedo, "how often checkpoints press"),
         variable("innodb_log_buffer_size", Global, Never, "a transaction larger than it waits"),
-        variable("innodb_page_size", Start, Always, "rows on a page"),
+        variable("innodb_page_size", Start, OfTables, "rows on a page"),
         variable("sort_buffer_size", Session, Never, "a sort larger than it goes to disk"),
         variable("join_buffer_size", Session, Never, "joins without an index, hash joins"),
         variable("tmp_table_size", Session, Never, "temporary tables larger than it go to disk"),
@@ -122,8 +196,13 @@ pub const THAT_MATTER: &[Variable] = {
         variable("internal_tmp_mem_storage_engine", Session, Never, "TempTable or MEMORY"),
         variable("table_open_cache", Global, Never, "tables closed and opened again"),
         variable("thread_cache_size", Global, Never, "threads started for connections"),
-        variable("query_cache_type", Start, Always, "answers without running the statement; gone in 8.0"),
-        variable("query_cache_size", Global, Always, "the same"),
+        variable(
+            "query_cache_type",
+            Start,
+            OfQueryCache,
+            "answers without running the statement; gone in 8.0",
+        ),
+        variable("query_cache_size", Global, OfQueryCache, "the same"),
         // Format of rows.
         variable(
             "innodb_default_row_format",
@@ -208,7 +287,7 @@ pub fn read(connection: &mut Connection) -> Result<BTreeMap<String, String>, Err
 }
 
 /// Which variables differ between servers, and what is done about each. `servers` is name and variables; `set_globally` the
-/// names the lab was allowed to set and did; `only_reads` says that nothing that is run changes data.
+/// names the lab was allowed to set and did; `demand` decides which differences matter.
 ///
 /// A variable that some do not have at all is told too, unless its absence means what the others have: a 5.7 without
 /// `innodb_redo_log_capacity` has `innodb_log_file_size` instead, and says so in `reason`.
@@ -216,7 +295,7 @@ pub fn read(connection: &mut Connection) -> Result<BTreeMap<String, String>, Err
 pub fn compare(
     servers: &[(&str, &BTreeMap<String, String>)],
     set_globally: &[&str],
-    only_reads: bool,
+    demand: Demand,
 ) -> Vec<Setting> {
     let mut settings = Vec::new();
     for variable in THAT_MATTER {
@@ -253,17 +332,14 @@ pub fn compare(
                 }
                 Reach::Start => "can only be set when the server starts",
             };
-            let spared = if only_reads && variable.confound == Confound::OfWrites {
-                "; what is run only reads"
-            } else {
-                ""
-            };
-            format!("{how}; {}{spared}", variable.why)
+            format!("{how}; {}", variable.why)
         });
-        let weighs = match variable.confound {
-            Confound::Never => false,
-            Confound::OfWrites => !only_reads,
-            Confound::Always => true,
+        // One that is absent somewhere is no difference of values: it cannot be weighed.
+        let is_comparable = !is_equal && is_choice && distinct.len() > 1;
+        let matters = variable.confound.matters(variable.name, servers, demand);
+        let reason = match (&matters, reason) {
+            (Err(why), Some(reason)) if is_comparable && !why.is_empty() => Some(format!("{reason}; {why}")),
+            (_, reason) => reason,
         };
         settings.push(Setting {
             name: variable.name.to_owned(),
@@ -271,11 +347,31 @@ pub fn compare(
             is_equal,
             was_set,
             reason,
-            // One that is absent somewhere is no difference of values: it cannot be weighed.
-            is_confound: !is_equal && weighs && is_choice && distinct.len() > 1,
+            is_confound: is_comparable && matters.is_ok(),
+            is_accepted: false,
         });
     }
     settings
+}
+
+/// Which of the settings that differ turn out to matter once it is known how much was written. Returns their names.
+pub(crate) fn weigh_again(
+    settings: &mut [Setting],
+    servers: &[(&str, &BTreeMap<String, String>)],
+    demand: Demand,
+) -> Vec<String> {
+    let mut found = Vec::new();
+    for setting in settings.iter_mut().filter(|one| !one.is_equal && !one.is_confound && !one.is_accepted) {
+        let Some(variable) = known(&setting.name) else { continue };
+        let is_there = setting.values.len() == servers.len() && has_other_values(setting);
+        let by_amount = matches!(variable.confound, Confound::OfMuchRedo | Confound::OfDataBeyondIt);
+        if by_amount && is_there && variable.confound.matters(variable.name, servers, demand).is_ok() {
+            setting.is_confound = true;
+            setting.reason = Some(variable.why.to_owned());
+            found.push(setting.name.clone());
+        }
+    }
+    found
 }
 
 /// Whether the values that are there are not all the same.
@@ -372,7 +468,8 @@ mod tests {
             ("autocommit", "ON"),
         ]);
         let servers = [("old", &old), ("new", &new)];
-        let settings = compare(&servers, &[], false);
+        let writing = Demand { data_bytes: 1 << 30, redo_bytes: 1 << 30, ..Demand::default() };
+        let settings = compare(&servers, &[], writing);
         let find =
             |settings: &[Setting], name: &str| settings.iter().find(|one| one.name == name).unwrap().clone();
         let mode = find(&settings, "sql_mode");
@@ -388,7 +485,7 @@ mod tests {
         let binlog = find(&settings, "log_bin");
         assert!(binlog.is_confound && remedy(&binlog) == "start new with --skip-log-bin", "{binlog:?}");
         // Nothing of the binary log is on the way of a read; the buffer pool is.
-        let reading = compare(&servers, &[], true);
+        let reading = compare(&servers, &[], Demand { only_reads: true, ..writing });
         assert!(
             !find(&reading, "log_bin").is_confound && find(&reading, "innodb_buffer_pool_size").is_confound
         );
@@ -406,13 +503,60 @@ mod tests {
             threads("pool-of-threads"),
             threads("one-worker-group-per-core"),
         );
-        let handling = |other| find(&compare(&[("a", &each), ("b", other)], &[], false), "thread_handling");
+        let handling = |other| find(&compare(&[("a", &each), ("b", other)], &[], writing), "thread_handling");
         assert!(handling(&pool).is_confound, "either could be started like the other");
         let built = handling(&own);
         assert!(!built.is_equal && !built.is_confound && built.reason.unwrap().contains("is built"));
 
-        let allowed = compare(&servers, &["slow_query_log"], false);
+        let allowed = compare(&servers, &["slow_query_log"], writing);
         let log = find(&allowed, "slow_query_log");
         assert!(log.is_equal && log.was_set);
+    }
+
+    #[test]
+    fn a_setting_forbids_a_verdict_only_where_it_can_matter() {
+        let one = variables(&[
+            ("innodb_buffer_pool_size", "134217728"),
+            ("innodb_log_file_size", "50331648"),
+            ("innodb_page_size", "16384"),
+            ("log_bin", "OFF"),
+            ("sync_binlog", "1"),
+            ("query_cache_type", "OFF"),
+            ("query_cache_size", "1048576"),
+        ]);
+        let other = variables(&[
+            ("innodb_buffer_pool_size", "2147483648"),
+            ("innodb_log_file_size", "104857600"),
+            ("innodb_page_size", "8192"),
+            ("log_bin", "ON"),
+            ("sync_binlog", "0"),
+            ("query_cache_type", "OFF"),
+            ("query_cache_size", "0"),
+        ]);
+        let servers = [("one", &one), ("other", &other)];
+        let confounds = |demand| -> Vec<String> {
+            let all = compare(&servers, &[], demand).into_iter().filter(|one| one.is_confound);
+            all.map(|setting| setting.name).collect()
+        };
+        let reads = Demand { only_reads: true, data_bytes: 20 << 20, redo_bytes: 0 };
+        assert_eq!(confounds(reads), ["innodb_page_size"], "the data fits");
+        assert_eq!(confounds(Demand { data_bytes: 0, ..reads }), [] as [String; 0], "no tables at all");
+        let large = Demand { data_bytes: 200 << 20, ..reads };
+        assert_eq!(confounds(large), ["innodb_buffer_pool_size", "innodb_page_size"]);
+        let writes = Demand { only_reads: false, ..reads };
+        assert_eq!(confounds(writes), ["log_bin", "innodb_page_size"]);
+        let mut settings = compare(&servers, &[], writes);
+        let pool = settings.iter().find(|setting| setting.name == "innodb_buffer_pool_size").unwrap();
+        assert!(pool.reason.as_ref().unwrap().ends_with("about 20 MiB, fits into the smallest"), "{pool:?}");
+        assert_eq!(weigh_again(&mut settings, &servers, writes), [] as [String; 0]);
+        let much = Demand { data_bytes: 300 << 20, redo_bytes: 300 << 20, ..writes };
+        let found = weigh_again(&mut settings, &servers, much);
+        assert_eq!(found, ["innodb_buffer_pool_size", "innodb_log_file_size"]);
+        assert!(
+            settings
+                .iter()
+                .filter(|setting| found.contains(&setting.name))
+                .all(|setting| setting.is_confound)
+        );
     }
 }

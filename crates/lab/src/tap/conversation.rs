@@ -158,7 +158,7 @@ struct InFlight {
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum Stage {
+enum Runner {
     /// The server speaks first.
     Greeting,
     /// The client's login.
@@ -173,7 +173,7 @@ enum Stage {
 /// One connection through a tap.
 #[derive(Debug)]
 pub struct Conversation {
-    stage: Stage,
+    runner: Runner,
     up: Frames,
     down: Frames,
     capabilities: Capabilities,
@@ -195,7 +195,7 @@ impl Conversation {
     #[must_use]
     pub fn new(now_ns: u64) -> Conversation {
         Conversation {
-            stage: Stage::Greeting,
+            runner: Runner::Greeting,
             up: Frames::new(),
             down: Frames::new(),
             capabilities: Capabilities::NONE,
@@ -214,7 +214,7 @@ impl Conversation {
     /// Bytes came from the client.
     pub fn client_bytes(&mut self, mut bytes: &[u8], now_ns: u64, phases: &mut Phases) {
         while !bytes.is_empty() {
-            if let Stage::Opaque(kind) = self.stage {
+            if let Runner::Opaque(kind) = self.runner {
                 self.client_burst(kind, bytes.len() as u64, now_ns, phases);
                 return;
             }
@@ -222,13 +222,13 @@ impl Conversation {
                 self.up_began_ns = now_ns;
             }
             let Some(packet) = self.up.next(&mut bytes) else { return };
-            match self.stage {
+            match self.runner {
                 // A client that speaks first speaks something else.
-                Stage::Greeting => self.give_up(NOT_UNDERSTOOD),
-                Stage::Login => self.login(packet),
-                Stage::Authentication => self.login_bytes.0 += packet.wire_bytes,
-                Stage::Commands => self.command(packet, now_ns, phases),
-                Stage::Opaque(_) => {}
+                Runner::Greeting => self.give_up(NOT_UNDERSTOOD),
+                Runner::Login => self.login(packet),
+                Runner::Authentication => self.login_bytes.0 += packet.wire_bytes,
+                Runner::Commands => self.command(packet, now_ns, phases),
+                Runner::Opaque(_) => {}
             }
         }
     }
@@ -236,7 +236,7 @@ impl Conversation {
     /// Bytes of the server went to the client.
     pub fn server_bytes(&mut self, mut bytes: &[u8], now_ns: u64, phases: &mut Phases) {
         while !bytes.is_empty() {
-            if let Stage::Opaque(_) = self.stage {
+            if let Runner::Opaque(_) = self.runner {
                 if let Some(burst) = &mut self.burst {
                     burst.first_out_ns.get_or_insert(now_ns);
                     burst.last_out_ns = now_ns;
@@ -248,20 +248,20 @@ impl Conversation {
                 self.down_began_ns = now_ns;
             }
             let Some(packet) = self.down.next(&mut bytes) else { return };
-            match self.stage {
-                Stage::Greeting => self.greeting(packet),
+            match self.runner {
+                Runner::Greeting => self.greeting(packet),
                 // An error before the login: too many connections.
-                Stage::Login => {}
-                Stage::Authentication => self.authentication(packet, now_ns, phases),
-                Stage::Commands => self.answer(packet, now_ns, phases),
-                Stage::Opaque(_) => {}
+                Runner::Login => {}
+                Runner::Authentication => self.authentication(packet, now_ns, phases),
+                Runner::Commands => self.answer(packet, now_ns, phases),
+                Runner::Opaque(_) => {}
             }
         }
     }
 
     /// The connection ended: a burst that has its answer is done.
     pub fn end(&mut self, phases: &mut Phases) {
-        if let (Stage::Opaque(kind), Some(burst)) = (self.stage, self.burst.take())
+        if let (Runner::Opaque(kind), Some(burst)) = (self.runner, self.burst.take())
             && burst.first_out_ns.is_some()
         {
             phases.add(kind, &burst);
@@ -276,7 +276,7 @@ impl Conversation {
 
     #[cold]
     fn give_up(&mut self, kind: &'static str) {
-        self.stage = Stage::Opaque(kind);
+        self.runner = Runner::Opaque(kind);
         self.pending = VecDeque::new();
         self.burst = None;
     }
@@ -301,7 +301,7 @@ impl Conversation {
         if self.down.head().first() == Some(&0xff) {
             return;
         }
-        self.stage = Stage::Login;
+        self.runner = Runner::Login;
         let mut reader = Reader::new(self.down.head());
         let low_and_high = (|| {
             reader.u8()?;
@@ -337,7 +337,7 @@ impl Conversation {
             && self.server_capabilities.0 & 1 == 0
             && head.get(28).is_some_and(|more| more & CACHE_METADATA != 0);
         self.capabilities = Capabilities(both);
-        self.stage = Stage::Authentication;
+        self.runner = Runner::Authentication;
     }
 
     fn authentication(&mut self, packet: Passed, now_ns: u64, phases: &mut Phases) {
@@ -347,7 +347,7 @@ impl Conversation {
         }
         let is_compressed = self.capabilities.has(Capabilities::COMPRESS)
             || self.capabilities.has(Capabilities::ZSTD_COMPRESSION_ALGORITHM);
-        self.stage = if is_compressed { Stage::Opaque(COMPRESSED) } else { Stage::Commands };
+        self.runner = if is_compressed { Runner::Opaque(COMPRESSED) } else { Runner::Commands };
         self.idle_since_ns = now_ns;
         phases.add(
             LOGIN,

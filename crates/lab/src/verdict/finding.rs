@@ -5,6 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::analysis::{base_of, group_of, metric_name};
 use crate::evidence::{Arm, Comparison, JudgementWord, Metric, Run, Setting};
 use crate::knowledge::signature::Pair;
+use crate::report::judgement_name;
+use crate::report::words::{self, times};
 
 /// A difference between two arms.
 #[derive(Clone, Debug, PartialEq)]
@@ -19,6 +21,10 @@ pub struct Finding {
     pub low: f64,
     /// High end.
     pub high: f64,
+    /// Of the faster arm, in the metric's unit.
+    pub fast_value: f64,
+    /// What is judged, the arm that is not the base, is the slower one.
+    pub is_judged_slower: bool,
     /// Levels of the matrix that it depends on, a sentence each.
     pub conditions: Vec<String>,
 }
@@ -69,10 +75,10 @@ pub fn invalid(run: &Run) -> Option<String> {
         let values: Vec<String> =
             setting.values.iter().map(|(server, value)| format!("{server}: {value}")).collect();
         return Some(format!(
-            "the arms cannot be compared: {} differs ({}){}",
+            "the servers cannot be compared: {} differs ({}) and matters here{}",
             setting.name,
             values.join(", "),
-            setting.reason.as_ref().map_or(String::new(), |reason| format!("; {reason}"))
+            setting.reason.as_ref().map_or(String::new(), |reason| format!(": {reason}"))
         ));
     }
     for (index, arm) in run.arms.iter().enumerate() {
@@ -138,6 +144,8 @@ fn oriented(found: &Comparison) -> Finding {
         ratio: turn(found.ratio),
         low: one.min(other),
         high: one.max(other),
+        fast_value: if slower { found.base_value } else { found.arm_value },
+        is_judged_slower: slower,
         conditions: Vec::new(),
     }
 }
@@ -252,46 +260,66 @@ pub fn find(run: &Run) -> Outcome {
         .iter()
         .map(|found| {
             format!(
-                "{} against {}, {}: {:.3} ({:.3} to {:.3})",
+                "{} against {}, {}: x{:.3} ({:.3} to {:.3}), {}",
                 run.arms[found.arm].name,
                 run.arms[found.base].name,
                 metric_name(found.metric),
                 found.ratio,
                 found.ci_low,
-                found.ci_high
+                found.ci_high,
+                judgement_name(found.judgement, found.ratio)
             )
         })
         .collect();
     if let Some(once) = main.iter().find(|found| found.judgement == JudgementWord::Unconfirmed) {
         let summary = format!(
-            "{} looks {:.2} times as slow as {} in {}, but a second run did not say so: run longer",
+            "{} looks {} as {} in {}, but a second look at it did not agree",
             run.arms[once.arm].name,
-            once.ratio,
+            times(once.ratio),
             run.arms[once.base].name,
             metric_name(once.metric)
         );
         return Outcome::Unclear { summary, evidence };
     }
     let is_cpu = |found: &&&Comparison| found.metric == Metric::ServerCpu;
-    let cpu_is_still = main.iter().filter(is_cpu).count() > 0
-        && main.iter().filter(is_cpu).all(|found| found.judgement == JudgementWord::NoDifference);
+    let is_none = |found: &&&Comparison| {
+        let word = found.judgement;
+        matches!(word, JudgementWord::NoDifference | JudgementWord::Small | JudgementWord::WithinNoise)
+    };
+    let cpu_is_still =
+        main.iter().filter(is_cpu).count() > 0 && main.iter().filter(is_cpu).all(|found| is_none(&found));
     let noisy: Vec<&&Comparison> =
         main.iter().filter(|found| found.judgement == JudgementWord::TooNoisy).collect();
     let most_hidden = |of: &[&&Comparison]| of.iter().map(|found| found.hidden).fold(0.0, f64::max);
     let hidden = most_hidden(&main.iter().collect::<Vec<_>>());
     if noisy.is_empty() || (cpu_is_still && most_hidden(&noisy) <= HIDDEN_IN_WALL_MOST) {
+        let small = main.iter().filter(|found| found.judgement == JudgementWord::Small);
+        let largest = small.max_by(|a, b| effect(a).total_cmp(&effect(b)));
         let cpu = main.iter().filter(is_cpu).map(|found| found.hidden).fold(0.0, f64::max);
-        let summary = if noisy.is_empty() {
-            format!("no difference above {:.1} %", hidden * 100.0)
-        } else {
-            format!(
-                "no difference: at most {:.1} % in server CPU; wall time, noisier, leaves room for {:.0} %",
-                cpu * 100.0,
-                hidden * 100.0
-            )
+        let summary = match largest {
+            Some(found) => format!("no difference that matters: {}", in_units(run, found)),
+            None if noisy.is_empty() => format!("no difference above {}", words::effect(hidden)),
+            None => format!(
+                "no difference: at most {} in server CPU; wall time, noisier, leaves room for {}",
+                words::effect(cpu),
+                words::effect(hidden)
+            ),
         };
         return Outcome::None { summary, evidence };
     }
-    let summary = format!("too noisy: a difference of up to {:.0} % could hide here", hidden * 100.0);
+    let summary = format!("too noisy: a difference of up to {} could hide here", words::effect(hidden));
     Outcome::Unclear { summary, evidence }
+}
+
+/// A small difference with its size.
+fn in_units(run: &Run, found: &Comparison) -> String {
+    let units = (found.arm_value - found.base_value).abs();
+    format!(
+        "{} is {} as {} in {}, which is {} an operation",
+        run.arms[found.arm].name,
+        times(found.ratio),
+        run.arms[found.base].name,
+        metric_name(found.metric),
+        words::value(found.metric, units)
+    )
 }

@@ -1,15 +1,15 @@
 //! From evidence to a conclusion, and what it stands on.
 //!
 //! ```text
-//! validity -> finding -> sum over layers -> ladder of exclusion -> known causes -> interventions -> verdict
+//! validity -> finding -> sum over layers -> layer attribution -> known causes, schemas -> interventions -> verdict
 //! ```
 //!
 //! | verdict | what it takes |
 //! | --- | --- |
 //! | `confirmed` | an intervention took the slowdown away and its return brought it back |
-//! | `explained` | a known cause fits by two kinds of evidence or more, and the layers account for 80 % of the difference |
+//! | `explained` | a known cause fits by two kinds of evidence or more and the layers account for 80 % of the difference; or the servers' indexes, statistics or plans differ where the time is spent |
 //! | `located` | one layer is blamed by evidence |
-//! | `novel` | one layer is blamed, a mechanism was measured, and no known cause fits |
+//! | `novel` | one layer is blamed, a mechanism was measured there, no known cause fits, and no setting differs by `--accept` |
 //! | `no-difference` | intervals narrow enough to say so |
 //! | `inconclusive` | noise, a saturated client, a confound, or a difference that no evidence can place |
 //!
@@ -18,27 +18,38 @@
 //! 2. A run whose client was saturated, or whose arms differ in what explains slowness by itself, has no verdict but
 //!    `inconclusive`, with the reason named.
 //! 3. A layer that nobody measured is never excluded.
+//! 4. Words agree with numbers: no share is above 100 % or without what it is a share of, and what is called slower is.
 //!
-//! Read next: [`finding`], [`sum`], [`ladder`].
+//! Read next: [`finding`], [`sum`], [`layers`], [`sentence`].
 
+mod advice;
 pub mod finding;
-pub mod ladder;
+pub mod layers;
+pub mod sentence;
 pub mod sum;
 #[cfg(test)]
 mod tests;
 
-use crate::analysis::{group_of, metric_name};
-use crate::evidence::{Intervention, Metric, Run, RungOutcome, Setting, Verdict, VerdictKind};
-use crate::knowledge::entry::{Entry, Fix};
+use crate::analysis::group_of;
+use crate::evidence::{
+    ClaimOutcome, Intervention, LayerOutcome, Metric, Run, SchemaDifference, SchemaPart, Setting, Verdict,
+    VerdictKind,
+};
+use crate::knowledge::entry::Entry;
+use crate::knowledge::matching;
 use crate::knowledge::signature::{Pair, heaviest_leaf, hold};
-use crate::knowledge::{Fit, matching};
-use crate::server::variables;
+use crate::report::words;
+use advice::Grounds;
 use finding::{Finding, Outcome};
 
 /// The residual of the sum rule above which a mechanism is not called an explanation.
 const RESIDUAL_SHARE_LEAST: f64 = 0.20;
 /// Share of the slowdown that an intervention must take away, and that its return must bring back.
 const RECOVERED_LEAST: f64 = 0.5;
+/// Share of what was added that makes a function the mechanism.
+const MECHANISM_LEAST: f64 = 0.5;
+/// How much larger a count must be in the slow arm to be what makes it slow.
+const COUNT_GROWN_LEAST: f64 = 1.5;
 
 /// Whether an intervention took the slowdown away and its return brought it back, by its own three figures.
 #[must_use]
@@ -100,8 +111,8 @@ fn by_call_time(run: &Run, entries: &[Entry], otherwise: &Verdict) -> Option<Ver
     let grew = format!(
         "{slow}: a call of {} takes {} at {size} {most:.0}, {} at {least:.0}",
         found.count_name.trim_end_matches("_ns"),
-        crate::report::words::nanoseconds(after),
-        crate::report::words::nanoseconds(before)
+        words::nanoseconds(after),
+        words::nanoseconds(before)
     );
     let is_tried = |change: &&Intervention| {
         change.arm == found.pair.slow && change.metric == Metric::Count && change.is_confirmed
@@ -115,37 +126,42 @@ fn by_call_time(run: &Run, entries: &[Entry], otherwise: &Verdict) -> Option<Ver
     evidence.push(format!("of operations: {}", otherwise.summary));
     let kind = if proof.is_some() { VerdictKind::Confirmed } else { VerdictKind::Explained };
     let proven = proof.map_or(String::new(), |_| format!("; proven by {}", proven_by(proof)));
+    let advice = advice::fixes(run, found.pair.slow, &found.entry.interventions);
+    let todo = advice.first().map_or(String::new(), |what| format!("; do: {what}"));
     Some(Verdict {
         kind,
         cause: Some(found.entry.id.clone()),
         layer: Some(found.entry.layer.clone()),
-        summary: format!("{grew}: {}{proven}", found.entry.title),
+        summary: format!("{grew}; cause: {}{proven}{todo}", found.entry.title),
         evidence,
-        advice: found.entry.interventions.iter().map(Fix::in_words).collect(),
+        advice,
         confidence: if proof.is_some() { 0.95 } else { 0.8 },
         fast_arm: Some(found.pair.fast),
         slow_arm: Some(found.pair.slow),
         metric: Metric::Count,
         ratio: Some(after / before),
-        has_result_mismatch: false,
+        ..Verdict::default()
     })
 }
 
-/// Draws the conclusion: fills `sum`, `ladder` and `verdict` of an analysed run.
+/// Draws the conclusion: fills `sum`, `layers` and `verdict` of an analysed run.
 pub fn conclude(run: &mut Run, entries: &[Entry], seed: u64) {
     run.sum = None;
-    run.ladder.clear();
+    run.layers.clear();
     let mut verdict = match finding::find(run) {
         Outcome::Invalid(why) => Verdict {
-            advice: finding::confounds(run).map(make_alike).collect(),
+            advice: finding::confounds(run).map(advice::make_alike).collect(),
             ..plain(VerdictKind::Inconclusive, why, Vec::new())
         },
         Outcome::None { summary, evidence } => plain(VerdictKind::NoDifference, summary, evidence),
-        Outcome::Unclear { summary, evidence } => plain(VerdictKind::Inconclusive, summary, evidence),
+        Outcome::Unclear { summary, evidence } => Verdict {
+            advice: advice::against_noise(run),
+            ..plain(VerdictKind::Inconclusive, summary, evidence)
+        },
         Outcome::Difference(found) => {
             run.sum = sum::of(run, found.pair, seed);
-            let blame = ladder::climb(run, &found);
-            run.ladder.clone_from(&blame.rungs);
+            let blame = layers::attribute(run, &found);
+            run.layers.clone_from(&blame.findings);
             name(run, entries, &found, blame.layer)
         }
     };
@@ -155,6 +171,8 @@ pub fn conclude(run: &mut Run, entries: &[Entry], seed: u64) {
     {
         verdict = found;
     }
+    verdict.evidence.extend(run.schema_differences.iter().map(schema_in_words));
+    (verdict.claim, verdict.claim_reason) = claim(run, &verdict);
     verdict.has_result_mismatch = finding::results_differ(run);
     if verdict.has_result_mismatch {
         verdict.evidence.push("the arms answered different rows to the same statements".to_owned());
@@ -167,44 +185,102 @@ fn plain(kind: VerdictKind, summary: String, evidence: Vec<String>) -> Verdict {
     Verdict { kind, summary, evidence, confidence, ..Verdict::default() }
 }
 
-/// What to do about a difference of settings over which no verdict may be drawn.
-fn make_alike(setting: &Setting) -> String {
-    let (how, name) = (variables::remedy(setting), &setting.name);
-    format!("make {name} alike: {how}; or compare the servers as they are set: --accept {name}")
+/// What the run says of the scenario's claim, and why.
+fn claim(run: &Run, verdict: &Verdict) -> (ClaimOutcome, String) {
+    match (verdict.kind, verdict.slow_arm.zip(verdict.fast_arm)) {
+        (VerdictKind::NoDifference, _) => (ClaimOutcome::Refuted, verdict.summary.clone()),
+        (_, Some((slow, fast))) if verdict.ratio.is_some() => {
+            let is_base_slow = crate::analysis::base_of(run, fast) == Some(slow);
+            let (slow, fast) = (&run.arms[slow].name, &run.arms[fast].name);
+            let reason = if is_base_slow {
+                format!("it holds for {slow}; {fast} is faster")
+            } else {
+                format!("it holds for {slow}, compared with {fast}")
+            };
+            (ClaimOutcome::Confirmed, reason)
+        }
+        _ => (ClaimOutcome::Undecided, "this run cannot tell".to_owned()),
+    }
 }
 
-/// The difference in one line: what, by how much, how sure.
-fn in_words(run: &Run, found: &Finding) -> String {
-    format!(
-        "{} is {:.2} times as slow as {} in {} ({:.2} to {:.2})",
-        run.arms[found.pair.slow].name,
-        found.ratio,
-        run.arms[found.pair.fast].name,
-        metric_name(found.metric),
-        found.low,
-        found.high
-    )
+/// A difference of schemas or plans in one line.
+#[must_use]
+pub fn schema_in_words(difference: &SchemaDifference) -> String {
+    let values: Vec<String> =
+        difference.values.iter().map(|(server, value)| format!("{server}: {value}")).collect();
+    let of = match difference.part {
+        SchemaPart::Plan => format!("plan of {}", difference.of),
+        _ => format!("{} of table {}", difference.what, difference.of),
+    };
+    format!("{of}: {}", values.join("; "))
+}
+
+/// What the schemas say of a difference between two servers: an index that only one has, before an estimate that is far
+/// off, before a plan that differs for neither reason. Only where a plan differs too: an index nobody uses is no cause.
+fn schema_cause<'a>(run: &'a Run, slow_server: &str) -> Option<&'a SchemaDifference> {
+    let of = |part| run.schema_differences.iter().filter(move |difference| difference.part == part);
+    let plan = of(SchemaPart::Plan).next()?;
+    let is_of_slow = |difference: &&SchemaDifference| difference.server.as_deref() == Some(slow_server);
+    let is_used = |difference: &&SchemaDifference| {
+        plan.of.to_ascii_lowercase().contains(&difference.of.to_ascii_lowercase())
+    };
+    let named = of(SchemaPart::Index).chain(of(SchemaPart::Statistics));
+    named.filter(is_of_slow).find(is_used).or(Some(plan))
+}
+
+/// The id of such a cause, and the cause in words.
+fn schema_cause_in_words(cause: &SchemaDifference, slow_server: &str) -> (&'static str, String) {
+    match cause.part {
+        SchemaPart::Index | SchemaPart::Column => {
+            ("missing-index", format!("{} of table {} is not there on {slow_server}", cause.what, cause.of))
+        }
+        SchemaPart::Statistics => (
+            "stale-statistics",
+            format!(
+                "{slow_server}'s statistics of table {} are stale ({})",
+                cause.of,
+                schema_in_words(cause)
+            ),
+        ),
+        SchemaPart::Plan => ("other-plan", format!("another plan ({})", schema_in_words(cause))),
+    }
 }
 
 fn residual_is_small(run: &Run) -> bool {
     // Where wall time is too noisy to add up, CPU alone was compared and there is nothing to add.
-    run.sum.as_ref().is_none_or(|sum| sum.total.low_ns <= 0.0 || sum.residual_share <= RESIDUAL_SHARE_LEAST)
+    run.sum
+        .as_ref()
+        .is_none_or(|sum| !sum::is_divisible(sum) || sum::residual_share(sum) <= RESIDUAL_SHARE_LEAST)
 }
 
-/// A function that took half of the added CPU, or a count that follows another thing than in the fast arm.
-fn mechanism(run: &Run, pair: Pair) -> Option<String> {
+/// Whether CPU of the server is most of what was added. Only then may a function be what makes the difference.
+fn is_of_cpu(run: &Run, found: &Finding) -> bool {
+    match run.sum.as_ref().filter(|sum| sum::is_divisible(sum)) {
+        Some(sum) => {
+            let of = |name| sum::share(sum, name).unwrap_or(0.0);
+            of("server-cpu") + of(sum::QUEUE_OF_CPU) >= MECHANISM_LEAST
+        }
+        None => found.metric == Metric::ServerCpu,
+    }
+}
+
+/// A count that follows another thing than in the fast arm, and is larger for it; or, where the difference is one of CPU, a
+/// function that took half of what functions added.
+fn mechanism(run: &Run, found: &Finding) -> Option<String> {
+    let pair = found.pair;
     let relation = run.counts.iter().filter(|count| count.arm == pair.slow).find_map(|slow| {
         let same = |count: &&crate::evidence::CountRelation| {
             count.arm == pair.fast && count.name == slow.name && count.source == slow.source
         };
         let fast = run.counts.iter().find(same)?;
         let (is, was) = (slow.follows.as_ref()?, fast.follows.as_ref()?);
-        (is != was).then(|| format!("{} follows {is}, was {was}", slow.name))
+        let is_more = slow.per_op >= COUNT_GROWN_LEAST * fast.per_op;
+        (is != was && is_more).then(|| format!("{} follows {is}, was {was}", slow.name))
     });
     relation.or_else(|| {
-        heaviest_leaf(run, pair)
-            .filter(|(_, share)| *share >= 0.5)
-            .map(|(frame, share)| format!("{:.0} % of the added CPU in {frame}", share * 100.0))
+        heaviest_leaf(run, pair).filter(|(_, share)| is_of_cpu(run, found) && *share >= MECHANISM_LEAST).map(
+            |(frame, share)| format!("{:.0} % of the CPU that functions added is in {frame}", share * 100.0),
+        )
     })
 }
 
@@ -216,14 +292,14 @@ fn name(run: &Run, entries: &[Entry], found: &Finding, layer: Option<String>) ->
         ratio: Some(found.ratio),
         ..Verdict::default()
     };
-    let difference = in_words(run, found);
-    verdict.evidence.push(difference.clone());
+    let difference = sentence::difference(run, found);
+    verdict.evidence.push(sentence::ratio(run, found));
     verdict.evidence.extend(found.conditions.iter().cloned());
     if let Some(sum) = &run.sum {
         verdict.evidence.push(sum::in_words(sum));
     }
-    for rung in run.ladder.iter().filter(|rung| rung.outcome == RungOutcome::Blamed) {
-        verdict.evidence.push(format!("{}: {}", rung.layer, rung.evidence));
+    for finding in run.layers.iter().filter(|finding| finding.outcome == LayerOutcome::Blamed) {
+        verdict.evidence.push(format!("{}: {}", finding.layer, finding.evidence));
     }
     let fits = matching(entries, run, found.pair);
     let best = fits.first();
@@ -242,23 +318,38 @@ fn name(run: &Run, entries: &[Entry], found: &Finding, layer: Option<String>) ->
         .max_by(|a, b| a.recovered.total_cmp(&b.recovered));
     for change in run.interventions.iter().filter(|change| change.arm == found.pair.slow) {
         verdict.evidence.push(format!(
-            "{}: {} -> {} -> {} when taken back; {:.0} % of the gap went{}",
+            "{}: {}, with it {}, undone {}; {:.0} % of the gap went{}",
             change.what,
             figure(change.metric, change.before),
             figure(change.metric, change.during),
             figure(change.metric, change.after),
             change.recovered * 100.0,
-            if change.is_confirmed && is_proof(change) { "" } else { ", which proves nothing" }
+            if change.is_confirmed && is_proof(change) { "" } else { ", which is no proof" }
         ));
     }
-    let mechanism = mechanism(run, found.pair);
+    let mechanism = mechanism(run, found);
+    let (slow_server, fast_server) = (&run.arms[found.pair.slow].server, &run.arms[found.pair.fast].server);
+    let is_in_server = layer.as_deref().is_some_and(|layer| layer.starts_with("server") || layer == "engine");
+    let schema = schema_cause(run, slow_server)
+        .filter(|_| slow_server != fast_server && is_in_server && best.is_none());
+    let accepted: Vec<&Setting> = run
+        .equalised
+        .iter()
+        .filter(|one| one.is_accepted && !one.is_equal && slow_server != fast_server)
+        .collect();
+    verdict
+        .evidence
+        .extend(accepted.iter().map(|setting| format!("differs, as accepted: {}", words::setting(setting))));
     verdict.cause = best.map(|fit| fit.entry.id.clone());
     verdict.layer = best.map(|fit| fit.entry.layer_where(layer.as_deref()).to_owned()).or(layer);
     verdict.kind = match (best, proof, &verdict.layer) {
         (_, Some(_), _) => VerdictKind::Confirmed,
-        (Some(_), None, _) if residual_is_small(run) => VerdictKind::Explained,
+        (Some(_), None, _) if accepted.is_empty() && residual_is_small(run) => VerdictKind::Explained,
         (Some(_), None, _) => VerdictKind::Located,
-        (None, None, Some(_)) if mechanism.is_some() && residual_is_small(run) => VerdictKind::Novel,
+        (None, None, Some(_)) if schema.is_some() => VerdictKind::Explained,
+        (None, None, Some(_)) if mechanism.is_some() && accepted.is_empty() && residual_is_small(run) => {
+            VerdictKind::Novel
+        }
         (None, None, Some(_)) => VerdictKind::Located,
         (None, None, None) => VerdictKind::Inconclusive,
     };
@@ -269,25 +360,66 @@ fn name(run: &Run, entries: &[Entry], found: &Finding, layer: Option<String>) ->
         VerdictKind::NoDifference | VerdictKind::Inconclusive => 0.3,
     };
     verdict.evidence.extend(mechanism.clone());
-    let place = verdict.layer.as_deref().unwrap_or("an unknown layer");
-    let title = best.map(|fit| fit.entry.title.as_str());
-    verdict.summary = match (verdict.kind, title) {
-        (VerdictKind::Confirmed, Some(title)) => {
-            format!("{difference}: {title}; proven by {}", proven_by(proof))
+    let place = verdict.layer.as_deref().map(sentence::layer);
+    let mut cause = match (best, schema) {
+        (Some(fit), _) if verdict.kind == VerdictKind::Located => {
+            let place = place.unwrap_or("an unknown layer");
+            let but = if accepted.is_empty() { ", but the layers do not add up" } else { "" };
+            format!("{place}; it looks like '{}'{but}", fit.entry.title)
         }
-        (VerdictKind::Confirmed, None) => format!("{difference}: in {place}; proven by {}", proven_by(proof)),
-        (VerdictKind::Explained, Some(title)) => format!("{difference}: {title}"),
-        (VerdictKind::Located, Some(title)) => {
-            format!("{difference}: in {place}; it looks like '{title}', but the layers do not add up")
+        (Some(fit), _) => fit.entry.title.clone(),
+        (None, Some(schema)) => {
+            let (id, words) = schema_cause_in_words(schema, slow_server);
+            verdict.cause = Some(id.to_owned());
+            words
         }
-        (VerdictKind::Novel, _) => {
-            format!("{difference}: in {place}; {}; no known cause fits", mechanism.unwrap_or_default())
+        (None, None) => {
+            let named: Vec<&str> = place.into_iter().chain(mechanism.as_deref()).collect();
+            let known =
+                if verdict.kind == VerdictKind::Novel { ", which no known cause explains" } else { "" };
+            if named.is_empty() {
+                run.sum.as_ref().and_then(sum::largest_in_words).map_or_else(
+                    || "not found, nothing measured can place it".to_owned(),
+                    |parts| format!("not found, no layer has half of it; the largest parts are {parts}"),
+                )
+            } else {
+                named.join(", ") + known
+            }
         }
-        (VerdictKind::Inconclusive, _) => format!("{difference}; nothing measured can place it"),
-        _ => format!("{difference}: in {place}"),
     };
-    verdict.advice = advice(run, best, verdict.kind);
+    if !accepted.is_empty() && proof.is_none() {
+        let names: Vec<String> = accepted.iter().map(|setting| words::setting(setting)).collect();
+        let may =
+            if is_explained_by_setting(&accepted, verdict.layer.as_deref()) { "likely" } else { "perhaps" };
+        cause += &format!(", {may} because of the accepted difference of {}", names.join(" and "));
+    }
+    if proof.is_some() {
+        cause += ", proven by a change that was tried";
+    }
+    verdict.advice = advice::of_difference(
+        run,
+        &Grounds {
+            kind: verdict.kind,
+            layer: verdict.layer.as_deref(),
+            slow_arm: found.pair.slow,
+            fit: best,
+            proof,
+            schema,
+            accepted: &accepted,
+            has_mechanism: mechanism.is_some(),
+        },
+    );
+    let todo = verdict.advice.first().map_or(String::new(), |what| format!("; do: {what}"));
+    verdict.summary = format!("{difference}; cause: {cause}{todo}");
     verdict
+}
+
+/// Whether settings that differ work where the time is spent: what is written and synced for each commit is waited for.
+fn is_explained_by_setting(accepted: &[&Setting], layer: Option<&str>) -> bool {
+    const OF_COMMITS: [&str; 4] =
+        ["log_bin", "sync_binlog", "innodb_flush_log_at_trx_commit", "innodb_doublewrite"];
+    let waits = layer.is_some_and(|layer| layer == "engine" || layer == "engine:sync");
+    waits && accepted.iter().any(|setting| OF_COMMITS.contains(&setting.name.as_str()))
 }
 
 fn proven_by(proof: Option<&Intervention>) -> String {
@@ -297,30 +429,5 @@ fn proven_by(proof: Option<&Intervention>) -> String {
 }
 
 fn figure(metric: Metric, value: f64) -> String {
-    if metric == Metric::Count { format!("{value:.1}") } else { crate::report::words::nanoseconds(value) }
-}
-
-fn advice(run: &Run, best: Option<&Fit<'_>>, kind: VerdictKind) -> Vec<String> {
-    let mut advice: Vec<String> =
-        best.map(|fit| fit.entry.interventions.iter().map(Fix::in_words).collect()).unwrap_or_default();
-    if kind == VerdictKind::Confirmed {
-        return advice;
-    }
-    let missing = |what: bool, text: &str| what.then(|| text.to_owned());
-    advice.extend(missing(
-        run.stacks.is_empty(),
-        "profile both servers on this machine: stacks tell the SQL layer from the engine",
-    ));
-    advice.extend(missing(
-        run.phases.is_empty(),
-        "run through the tap: phases of the protocol tell client, network and server apart",
-    ));
-    advice.extend(missing(
-        run.growth.is_empty(),
-        "run four sizes or more: the way it grows is evidence that noise cannot hide",
-    ));
-    if kind == VerdictKind::Novel {
-        advice.push("keep the JSON and the folded stacks: they are the bug report".to_owned());
-    }
-    advice
+    if metric == Metric::Count { format!("{value:.1}") } else { words::nanoseconds(value) }
 }

@@ -5,8 +5,11 @@
 //! are in the rest. With one, the server's own clock of its statements (`performance_schema`) tells waits inside the server from
 //! the way; and on the way COM_PING tells a slow link, where a ping is as slow, from a proxy, which works on statements.
 //! A rest above a fifth of the difference means that something was not seen.
+//!
+//! Shares: some layers may take less time in the slower arm. So the base of every share is all that was added: the parts above
+//! 0 and the rest, if that is above 0. Then no share is above 1 and all of them together are 1.
 
-use crate::evidence::{Block, PathTimes, PhaseTimes, Run, SumPart, SumRule};
+use crate::evidence::{Block, Metric, PathTimes, PhaseTimes, Run, SumPart, SumRule};
 use crate::knowledge::signature::Pair;
 use crate::stats::bootstrap::median_interval;
 use crate::stats::summary::median;
@@ -189,32 +192,130 @@ pub fn of(run: &Run, pair: Pair, seed: u64) -> Option<SumRule> {
             }
         }
     }
+    let follows =
+        cpu.as_ref().zip(queue.as_ref()).map_or(0.0, |(_, queue)| queue_of_cpu(run, pair, queue.delta_ns));
     parts.extend(cpu);
-    parts.extend(queue);
+    if follows > 0.0 {
+        parts.push(fixed(QUEUE_OF_CPU, follows));
+    }
+    parts.extend(queue.map(|queue| SumPart {
+        delta_ns: queue.delta_ns - follows,
+        low_ns: queue.low_ns - follows,
+        high_ns: queue.high_ns - follows,
+        ..queue
+    }));
     parts.extend(client);
     let residual_ns = total.delta_ns - parts.iter().map(|part| part.delta_ns).sum::<f64>();
-    let residual_share = if total.delta_ns == 0.0 { 0.0 } else { residual_ns.abs() / total.delta_ns.abs() };
-    Some(SumRule { fast_arm: pair.fast, slow_arm: pair.slow, total, parts, residual_ns, residual_share })
+    let mut sum =
+        SumRule { fast_arm: pair.fast, slow_arm: pair.slow, total, parts, residual_ns, residual_share: 0.0 };
+    sum.residual_share = residual_share(&sum);
+    Some(sum)
 }
 
-/// A layer's share of the difference; `None` if it was not measured.
+/// The part of the run queue that grew because CPU did.
+pub const QUEUE_OF_CPU: &str = "queue-of-cpu";
+
+/// On a crowded machine a server that works more waits more: as much for a nanosecond of CPU as in the fast arm. That much of
+/// what the run queue grew by is its work's, not the kernel's.
+fn queue_of_cpu(run: &Run, pair: Pair, grown_ns: f64) -> f64 {
+    let of = |arm, metric| {
+        let values: Vec<f64> = run.valid_blocks(arm).filter_map(|block| block.value(metric, None)).collect();
+        median(&values).unwrap_or(0.0)
+    };
+    let (is, was) = (of(pair.slow, Metric::ServerCpu), of(pair.fast, Metric::ServerCpu));
+    let follows = if was > 0.0 { of(pair.fast, Metric::RunQueue) * (is / was - 1.0) } else { 0.0 };
+    follows.clamp(0.0, grown_ns.max(0.0))
+}
+
+/// All that the slower arm adds, nanoseconds: the base of every share.
+#[must_use]
+pub fn added_ns(sum: &SumRule) -> f64 {
+    sum.parts.iter().map(|part| part.delta_ns.max(0.0)).sum::<f64>() + sum.residual_ns.max(0.0)
+}
+
+/// What was not seen, as a share of all that was added; 1 where layers take more away than they add.
+#[must_use]
+pub fn residual_share(sum: &SumRule) -> f64 {
+    let added = added_ns(sum);
+    if sum.residual_ns == 0.0 {
+        0.0
+    } else if added > 0.0 {
+        (sum.residual_ns.abs() / added).min(1.0)
+    } else {
+        1.0
+    }
+}
+
+/// Whether wall time grew beyond its noise, so that it can be divided among layers.
+#[must_use]
+pub fn is_divisible(sum: &SumRule) -> bool {
+    sum.total.low_ns > 0.0 && sum.total.delta_ns > 0.0
+}
+
+/// A layer's share of what was added, 0..=1; `None` if it was not measured.
 #[must_use]
 pub fn share(sum: &SumRule, name: &str) -> Option<f64> {
     let part = sum.parts.iter().find(|part| part.name == name)?;
-    (sum.total.delta_ns > 0.0).then(|| part.delta_ns / sum.total.delta_ns)
+    let added = added_ns(sum);
+    (added > 0.0 && added.is_finite()).then(|| (part.delta_ns.max(0.0) / added).min(1.0))
+}
+
+/// A part's name for people.
+#[must_use]
+pub fn part_name(name: &str) -> &str {
+    match name {
+        "server-cpu" => "CPU of the server",
+        QUEUE_OF_CPU => "waiting for a core with that CPU",
+        "run-queue" => "more waiting for a core",
+        "off-cpu" => "waits in the server",
+        "throttled" => "held back by a CPU quota",
+        "app" => "think time of the client",
+        "round-trips" => "added commands",
+        "client" => "CPU of the client",
+        other => other,
+    }
+}
+
+/// The two largest parts with their shares; `None` where wall time cannot be divided.
+#[must_use]
+pub fn largest_in_words(sum: &SumRule) -> Option<String> {
+    let added = Some(added_ns(sum)).filter(|added| is_divisible(sum) && added.is_finite())?;
+    let rest = ("not seen", sum.residual_ns);
+    let mut parts: Vec<(&str, f64)> =
+        sum.parts.iter().map(|part| (part_name(&part.name), part.delta_ns)).chain([rest]).collect();
+    parts.sort_by(|a, b| b.1.total_cmp(&a.1));
+    let largest: Vec<String> = parts
+        .iter()
+        .take(2)
+        .filter(|(_, delta_ns)| *delta_ns > 0.0)
+        .map(|(name, delta_ns)| format!("{name} ({:.0} %)", (100.0 * delta_ns / added).min(100.0)))
+        .collect();
+    Some(format!("{} of the {} added", largest.join(" and "), crate::report::words::nanoseconds(added)))
 }
 
 /// In one line.
 #[must_use]
 pub fn in_words(sum: &SumRule) -> String {
     use crate::report::words::nanoseconds;
-    let parts: Vec<String> =
-        sum.parts.iter().map(|part| format!("{} {}", part.name, nanoseconds(part.delta_ns))).collect();
-    format!(
-        "{} more wall time = {}, rest {} ({:.0} %)",
+    let total = format!(
+        "wall time of an operation: {} more ({} to {})",
         nanoseconds(sum.total.delta_ns),
+        nanoseconds(sum.total.low_ns),
+        nanoseconds(sum.total.high_ns)
+    );
+    if !is_divisible(sum) {
+        return format!("{total}: within the noise, so it is not divided among layers");
+    }
+    let parts: Vec<String> = sum
+        .parts
+        .iter()
+        .map(|part| format!("{} {}", part_name(&part.name), nanoseconds(part.delta_ns)))
+        .collect();
+    format!(
+        "{total} = {}, not seen {} ({:.0} % of the {} added)",
         parts.join(" + "),
         nanoseconds(sum.residual_ns),
-        sum.residual_share * 100.0
+        residual_share(sum) * 100.0,
+        nanoseconds(added_ns(sum))
     )
 }

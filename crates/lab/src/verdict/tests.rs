@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::*;
 use crate::analysis::{analyse, tests::made};
-use crate::evidence::{PathTimes, PhaseTimes, RungOutcome, Setting, StackProfile};
+use crate::evidence::{LayerOutcome, PathTimes, PhaseTimes, Setting, StackProfile};
 use crate::knowledge::entries;
 
 fn concluded(mut run: Run) -> Run {
@@ -17,8 +17,8 @@ fn verdict(run: &Run) -> &Verdict {
     run.verdict.as_ref().unwrap()
 }
 
-fn outcome(run: &Run, layer: &str) -> RungOutcome {
-    run.ladder.iter().find(|rung| rung.layer == layer).unwrap().outcome
+fn outcome(run: &Run, layer: &str) -> LayerOutcome {
+    run.layers.iter().find(|finding| finding.layer == layer).unwrap().outcome
 }
 
 /// `new` costs three times the CPU.
@@ -46,7 +46,7 @@ fn stacks(run: &mut Run, frame: &str) {
 fn a_server_against_itself_is_no_difference() {
     let run = concluded(made(12, &[100], 3, |_, _| 1e6));
     assert_eq!(verdict(&run).kind, VerdictKind::NoDifference, "{:?}", verdict(&run));
-    assert!(run.ladder.is_empty());
+    assert!(run.layers.is_empty());
 }
 
 #[test]
@@ -99,7 +99,7 @@ fn without_stacks_only_the_server_is_blamed() {
     assert_eq!((said.kind, said.layer.as_deref()), (VerdictKind::Located, Some("server")), "{said:?}");
     assert_eq!((said.fast_arm, said.slow_arm), (Some(0), Some(1)));
     for layer in ["client", "app", "driver", "proxy", "network", "kernel"] {
-        assert_eq!(outcome(&run, layer), RungOutcome::Excluded, "{layer}: {:?}", run.ladder);
+        assert_eq!(outcome(&run, layer), LayerOutcome::Excluded, "{layer}: {:?}", run.layers);
     }
     let sum = run.sum.as_ref().unwrap();
     assert!(sum.residual_share < 0.2 && (sum.total.delta_ns - 2e6).abs() < 2e5, "{sum:?}");
@@ -280,12 +280,14 @@ fn waits_are_told_apart_by_pings_and_the_servers_own_clock() {
     let inside = |path: &mut PathTimes| path.statement_ns = Some(5.02e6);
 
     let link = concluded(tapped(4e6, &as_is, &same, &|path| path.ping_ns += 4e6));
-    assert_eq!(layer(&link).as_deref(), Some("network"), "{:?}", link.ladder);
+    assert_eq!(layer(&link).as_deref(), Some("network"), "{:?}", link.layers);
     let proxy = concluded(tapped(4e6, &as_is, &same, &|path| path.forwarder = Some("haproxy".into())));
-    assert_eq!(layer(&proxy).as_deref(), Some("proxy"), "{:?}", proxy.ladder);
-    assert!(proxy.ladder.iter().any(|rung| rung.layer == "proxy" && rung.evidence.contains("haproxy")));
+    assert_eq!(layer(&proxy).as_deref(), Some("proxy"), "{:?}", proxy.layers);
+    assert!(
+        proxy.layers.iter().any(|finding| finding.layer == "proxy" && finding.evidence.contains("haproxy"))
+    );
     let wait = concluded(tapped(4e6, &as_is, &same, &inside));
-    assert_eq!(layer(&wait).as_deref(), Some("engine"), "{:?}", wait.ladder);
+    assert_eq!(layer(&wait).as_deref(), Some("engine"), "{:?}", wait.layers);
     assert!(wait.sum.as_ref().unwrap().residual_share < 0.05, "{:?}", wait.sum);
     let sync = concluded(tapped(4e6, &as_is, &same, &|path| {
         inside(path);
@@ -296,7 +298,7 @@ fn waits_are_told_apart_by_pings_and_the_servers_own_clock() {
         inside(path);
         path.throttled_ns = Some(3.8e6);
     }));
-    assert_eq!(layer(&quota).as_deref(), Some("kernel"), "{:?}", quota.ladder);
+    assert_eq!(layer(&quota).as_deref(), Some("kernel"), "{:?}", quota.layers);
     // A server without such a clock: what stands in front of it may be to blame, what does not cannot.
     let mut silent = tapped(4e6, &as_is, &same, &|_| ());
     for path in &mut silent.paths {
@@ -311,8 +313,8 @@ fn waits_are_told_apart_by_pings_and_the_servers_own_clock() {
 fn added_commands_are_the_applications_and_work_while_sending_is_the_servers() {
     let trips =
         concluded(tapped(4e6, &|_| (), &|phase| (phase.per_op, phase.server_ns) = (4.0, 1.28e6), &|_| ()));
-    assert_eq!(verdict(&trips).layer.as_deref(), Some("app"), "{:?}", trips.ladder);
-    assert!(trips.ladder[1].evidence.contains("4.0 commands per operation instead of 1.0"));
+    assert_eq!(verdict(&trips).layer.as_deref(), Some("app"), "{:?}", trips.layers);
+    assert!(trips.layers[1].evidence.contains("4.0 commands per operation instead of 1.0"));
     // Rows that are made while the first of them travel: a long download, and the server on its cores.
     let scan = concluded(tapped(
         4e6,
@@ -320,8 +322,8 @@ fn added_commands_are_the_applications_and_work_while_sending_is_the_servers() {
         &|phase| (phase.server_ns, phase.download_ns) = (1.08e6, 4e6),
         &|path| path.statement_ns = Some(5.02e6),
     ));
-    assert_eq!(verdict(&scan).layer.as_deref(), Some("server"), "{:?}", scan.ladder);
-    assert_eq!(outcome(&scan, "network"), RungOutcome::Excluded);
+    assert_eq!(verdict(&scan).layer.as_deref(), Some("server"), "{:?}", scan.layers);
+    assert_eq!(outcome(&scan, "network"), LayerOutcome::Excluded);
 }
 
 #[test]
@@ -340,8 +342,8 @@ fn on_a_crowded_machine_more_work_waits_more_and_stays_the_servers() {
         block.server_run_queue_ns_per_op = Some(3e6);
     }
     let run = concluded(run);
-    assert_eq!(verdict(&run).layer.as_deref(), Some("server-sql:plan"), "{:?}", run.ladder);
-    assert_eq!(outcome(&run, "kernel"), RungOutcome::Excluded);
+    assert_eq!(verdict(&run).layer.as_deref(), Some("server-sql:plan"), "{:?}", run.layers);
+    assert_eq!(outcome(&run, "kernel"), LayerOutcome::Excluded);
 }
 
 #[test]
@@ -361,7 +363,7 @@ fn a_changed_variable_is_named_where_its_counter_moved() {
         ..Setting::default()
     });
     let run = concluded(run);
-    assert_eq!(verdict(&run).layer.as_deref(), Some("server-sql:sort"), "{:?}", run.ladder);
+    assert_eq!(verdict(&run).layer.as_deref(), Some("server-sql:sort"), "{:?}", run.layers);
     let said = verdict(&run).evidence.join("\n");
     assert!(said.contains("sort_buffer_size = 32768 instead of 262144"), "{said}");
 }
@@ -458,4 +460,169 @@ fn two_servers_come_before_two_options_and_the_larger_size_before_a_hair() {
     run.comparisons = vec![at(&run, 0, 1, 3.0), at(&run, 3, 4, 2.9), at(&run, 0, 3, 50.0)];
     let Outcome::Difference(found) = finding::find(&run) else { panic!("{:?}", finding::find(&run)) };
     assert_eq!(found.pair, Pair { fast: 3, slow: 4 }, "{found:?}");
+}
+
+/// Two servers; `new` takes 4 ms longer, waiting, and 5 % of that on its cores.
+fn waiting_new() -> Run {
+    let mut run = made(12, &[100], 3, |server, _| if server == "new" { 1.2e6 } else { 1e6 });
+    for block in run.blocks.iter_mut().filter(|block| block.arm == 1) {
+        for latency in [&mut block.latency, &mut block.service] {
+            latency.p50_ns += 3_800_000;
+            latency.mean_ns += 3_800_000.0;
+        }
+        block.duration_ns += 380_000_000;
+        block.status_per_op.insert("Innodb_os_log_fsyncs".into(), 1.0);
+    }
+    run
+}
+
+#[test]
+fn an_accepted_difference_is_named_and_a_function_of_little_cpu_is_not_blamed() {
+    let mut run = waiting_new();
+    stacks(&mut run, "execute;my_strnxfrm");
+    run.equalised.push(Setting {
+        name: "log_bin".into(),
+        values: BTreeMap::from([("old".into(), "OFF".into()), ("new".into(), "ON".into())]),
+        is_accepted: true,
+        ..Setting::default()
+    });
+    let run = concluded(run);
+    let said = verdict(&run);
+    assert_eq!((said.kind, said.layer.as_deref()), (VerdictKind::Located, Some("engine:sync")), "{said:?}");
+    assert!(
+        !said.summary.contains("my_strnxfrm") && !said.evidence.join(" ").contains("my_strnxfrm"),
+        "{said:?}"
+    );
+    assert!(said.summary.contains("likely because of the accepted difference of log_bin: new: ON; old: OFF"));
+    assert!(said.advice[0].contains("log_bin") && said.advice[0].contains("start new with --skip-log-bin"));
+    assert_eq!(said.claim, ClaimOutcome::Confirmed);
+}
+
+#[test]
+fn syncs_of_all_threads_are_no_more_than_what_was_added() {
+    let run = concluded(tapped(4e6, &|_| (), &|_| (), &|path| {
+        path.statement_ns = Some(5.02e6);
+        path.sync_ns = Some(9e6);
+    }));
+    let engine = run.layers.iter().find(|finding| finding.layer == "engine").unwrap();
+    assert!(engine.share.unwrap() <= 1.0, "{engine:?}");
+    assert!(engine.evidence.contains("summed over all threads it is 9.00 ms"), "{}", engine.evidence);
+}
+
+#[test]
+fn waiting_that_goes_with_the_servers_work_is_said_so() {
+    let mut run = made(12, &[100], 3, slow_new);
+    for block in &mut run.blocks {
+        let cpu = block.server_cpu_ns_per_op.unwrap();
+        block.server_run_queue_ns_per_op = Some(3.0 * cpu);
+        block.service.mean_ns += 3.0 * cpu;
+    }
+    let run = concluded(run);
+    let kernel = run.layers.iter().find(|finding| finding.layer == "kernel").unwrap();
+    assert_eq!(kernel.outcome, LayerOutcome::Excluded, "{kernel:?}");
+    assert!(kernel.evidence.contains("of waiting goes with the server's added CPU"), "{}", kernel.evidence);
+    assert_eq!(verdict(&run).layer.as_deref(), Some("server"));
+}
+
+fn schema_difference(part: SchemaPart, server: Option<&str>) -> SchemaDifference {
+    SchemaDifference {
+        part,
+        of: if part == SchemaPart::Plan { "SELECT * FROM t WHERE k = ?" } else { "t" }.into(),
+        what: if part == SchemaPart::Index { "index k (k)" } else { "estimated rows" }.into(),
+        values: BTreeMap::from([("old".into(), "this".into()), ("new".into(), "that".into())]),
+        server: server.map(str::to_owned),
+        remedy: Some("ALTER TABLE `t` ADD INDEX `k` (`k`)".into()),
+    }
+}
+
+#[test]
+fn an_index_that_is_missing_and_statistics_that_are_stale_are_causes_where_the_plan_differs() {
+    let with = |differences: Vec<SchemaDifference>| {
+        let mut run = made(12, &[100], 3, slow_new);
+        run.schema_differences = differences;
+        verdict(&concluded(run)).clone()
+    };
+    let plan = || schema_difference(SchemaPart::Plan, None);
+    let index = |server| schema_difference(SchemaPart::Index, Some(server));
+    let said = with(vec![index("new"), plan()]);
+    assert_eq!(
+        (said.kind, said.cause.as_deref()),
+        (VerdictKind::Explained, Some("missing-index")),
+        "{said:?}"
+    );
+    assert!(
+        said.summary.contains("index k (k) of table t is not there on new; do: on new: ALTER TABLE"),
+        "{said:?}"
+    );
+    let said = with(vec![schema_difference(SchemaPart::Statistics, Some("new")), plan()]);
+    assert_eq!(said.cause.as_deref(), Some("stale-statistics"));
+    assert_eq!(with(vec![plan()]).cause.as_deref(), Some("other-plan"));
+    // The fast server lacks it, or the plans are the same: then it is no cause, and is told all the same.
+    assert_eq!(with(vec![index("old"), plan()]).cause.as_deref(), Some("other-plan"));
+    let said = with(vec![index("new")]);
+    assert_eq!(said.cause, None);
+    assert!(said.evidence.iter().any(|line| line.starts_with("index k (k) of table t")), "{said:?}");
+}
+
+#[test]
+fn advice_fits_the_scenario_and_what_was_measured() {
+    let mut run = made(12, &[100], 3, slow_new);
+    run.scenario.text = crate::scenario::shipped::named("point-select").unwrap().to_owned();
+    let all = entries().unwrap();
+    let fixes: Vec<_> = all.iter().flat_map(|entry| entry.interventions.clone()).collect();
+    let said = advice::fixes(&run, 1, &fixes).join("\n");
+    assert!(!said.contains("LOAD DATA") && said.contains("index on the sort key"), "{said}");
+    let mut insert = run.clone();
+    insert.scenario.text = crate::scenario::shipped::named("insert").unwrap().to_owned();
+    assert!(advice::fixes(&insert, 1, &fixes).join("\n").contains("LOAD DATA"));
+    assert!(sentence::operation(&run, 1) == "query" && sentence::operation(&insert, 1) == "insert");
+
+    run.scenario.scale_name = None;
+    let said = verdict(&concluded(run.clone())).advice.join("\n");
+    assert!(!said.contains("values of"), "nothing grows in this scenario: {said}");
+    run.commands = vec!["invar lab run x --only-timing".to_owned()];
+    assert_eq!(verdict(&concluded(run.clone())).advice.len(), 1);
+    assert!(verdict(&concluded(run)).advice[0].contains("without --only-timing"));
+
+    let mut noisy = made(6, &[100], 3, |_, _| 1e6);
+    (noisy.time_budget_s, noisy.measured_s) = (100.0, 20.0);
+    (noisy.machine.cores, noisy.machine.load_average) = (2, Some(6.5));
+    let said = advice::against_noise(&noisy).join("\n");
+    assert!(said.contains("6.5 on 2 cores") && !said.contains("time-budget"), "{said}");
+    noisy.measured_s = 99.0;
+    assert!(advice::against_noise(&noisy).join("\n").contains("--time-budget 100 was used"));
+}
+
+#[test]
+fn a_faster_server_is_said_to_be_faster() {
+    let run = concluded(made(12, &[100], 3, |server, _| if server == "old" { 3e6 } else { 1e6 }));
+    let said = verdict(&run);
+    let sentence = said.summary.split(';').next().unwrap();
+    assert!(sentence.contains(" less on new than on old") && !sentence.contains("longer"), "{sentence}");
+    assert!(
+        said.evidence[0].starts_with("new is 3.") || said.evidence[0].starts_with("new is 2.9"),
+        "{said:?}"
+    );
+    assert!(said.evidence[0].contains("times as fast as old"), "{said:?}");
+    assert_eq!(said.claim_reason, "it holds for old/rows=100; new/rows=100 is faster");
+}
+
+#[test]
+fn a_small_difference_is_no_lack_of_one() {
+    let mut run = made(12, &[100], 3, |server, _| if server == "new" { 4_000.0 } else { 3_000.0 });
+    for block in &mut run.blocks {
+        let wall = if block.arm == 1 { 14_000.0 } else { 10_000.0 };
+        (block.latency.p50_ns, block.latency.mean_ns) = (wall as u64, wall);
+        block.service = block.latency.clone();
+        block.duration_ns = (wall * 100.0) as u64;
+    }
+    let run = concluded(run);
+    let found = run.comparisons.iter().find(|found| found.metric == Metric::LatencyP50).unwrap();
+    assert_eq!(found.judgement, crate::evidence::JudgementWord::Small, "{found:?}");
+    let said = verdict(&run);
+    assert_eq!((said.kind, said.claim), (VerdictKind::NoDifference, ClaimOutcome::Refuted));
+    assert!(
+        said.summary.contains("1.40 times as slow") && said.summary.contains("4.00 us an operation"),
+        "{said:?}"
+    );
 }

@@ -8,7 +8,7 @@
 mod machine;
 mod server;
 
-use std::fmt::Write;
+use crate::report::words;
 
 use serde::{Deserialize, Serialize};
 
@@ -129,29 +129,40 @@ impl Report {
         }
         for server in &self.servers {
             let what = if server.what.is_empty() { "does not answer" } else { &server.what };
-            let _ = writeln!(text, "\n{}: {what}", server.url);
+            text.push('\n');
+            put(&mut text, &format!("{}: ", server.url), 2, what);
             if let Some(error) = &server.error {
-                let _ = writeln!(text, "  {error}");
+                put(&mut text, "  ", 2, error);
             }
             for check in &server.checks {
                 write_check(&mut text, check);
             }
         }
         if !self.left_behind.is_empty() {
-            text.push_str("\nVariables a run that died may have left changed (the next run on that server puts them back;\n`invar lab restore --server URL` does it now)\n");
+            text.push('\n');
+            let said = "Variables a run that died may have left changed (the next run on that server puts them back; \
+                        `invar lab restore --server URL` does it now)";
+            put(&mut text, "", 0, said);
             for journal in &self.left_behind {
-                let _ = writeln!(text, "  {journal}");
+                put(&mut text, "  ", 4, journal);
             }
         }
         let all = || self.checks.iter().chain(self.servers.iter().flat_map(|server| &server.checks));
         let count = |state| all().filter(|check| check.state == state).count();
         let (ready, limited, missing) = (count(State::Ready), count(State::Limited), count(State::Missing));
-        let _ = writeln!(
-            text,
-            "\n{ready} ready, {limited} in part, {missing} missing. What is missing is left out of a run, which says so."
+        text.push('\n');
+        let said = format!(
+            "{ready} ready, {limited} in part, {missing} missing. What is missing is left out of a run, which says so."
         );
+        put(&mut text, "", 0, &said);
         text
     }
+}
+
+/// Lines that a terminal does not break.
+fn put(text: &mut String, first: &str, indent: usize, said: &str) {
+    text.push_str(&words::wrap(first, indent, said, words::COLUMNS));
+    text.push('\n');
 }
 
 fn write_check(text: &mut String, check: &Check) {
@@ -160,13 +171,13 @@ fn write_check(text: &mut String, check: &Check) {
         State::Limited => "part   ",
         State::Missing => "missing",
     };
-    let _ = writeln!(text, "  {sign} {:<22} {}", check.name, check.found);
+    put(text, &format!("  {sign} {:<22} ", check.name), 10, &check.found);
     let margin = " ".repeat(10);
     if check.state == State::Ready {
-        let _ = writeln!(text, "{margin}gives: {}", check.gives);
+        put(text, &format!("{margin}gives: "), 17, &check.gives);
     } else {
-        let _ = writeln!(text, "{margin}costs: {}", check.without);
-        let _ = writeln!(text, "{margin}get:   {}", check.get);
+        put(text, &format!("{margin}costs: "), 17, &check.without);
+        put(text, &format!("{margin}get:   "), 17, &check.get);
     }
 }
 

@@ -1,8 +1,12 @@
-//! The ladder of exclusion: from the client down to the kernel, what each layer's evidence says of a difference.
+//! Layer attribution: from the client down to the kernel, what each layer's evidence says of a difference.
+//!
+//! Invariants:
+//! 1. Shares of layers are parts of one sum ([`super::sum`]): each is at most 1, and so are all together.
+//! 2. At most one layer is blamed; SQL layer and engine count as one where nothing tells them apart.
 
 use super::finding::Finding;
 use super::sum::{self, share};
-use crate::evidence::{Arm, Block, Metric, Run, Rung, RungOutcome};
+use crate::evidence::{Arm, Block, LayerFinding, LayerOutcome, Metric, Run};
 use crate::knowledge::signature::{Pair, rows_read, share_of_added_cpu};
 use crate::report::words::nanoseconds;
 use crate::report::words::own;
@@ -15,10 +19,10 @@ const EXCLUDED_MOST: f64 = 0.2;
 /// Counts per operation that differ by less are alike.
 const ALIKE: f64 = 0.05;
 
-/// All rungs, and the layer that is blamed, if one is.
+/// What is said of all layers, and which one is blamed.
 pub struct Blame {
     /// From client to kernel.
-    pub rungs: Vec<Rung>,
+    pub findings: Vec<LayerFinding>,
     /// The lowest layer that is blamed.
     pub layer: Option<String>,
 }
@@ -52,8 +56,8 @@ fn is_in_engine(stack: &str) -> bool {
     stack.split(';').any(|frame| is_own(frame) && ENGINE_FRAMES.iter().any(|start| frame.starts_with(start)))
 }
 
-fn rung(layer: &str, outcome: RungOutcome, evidence: String) -> Rung {
-    Rung { layer: layer.to_owned(), outcome, evidence }
+fn layer(name: &str, outcome: LayerOutcome, evidence: String) -> LayerFinding {
+    LayerFinding { layer: name.to_owned(), outcome, evidence, share: None }
 }
 
 fn middle(run: &Run, arm: usize, of: &dyn Fn(&Block) -> f64) -> f64 {
@@ -64,16 +68,14 @@ fn alike(one: f64, other: f64) -> bool {
     (one - other).abs() <= ALIKE * one.abs().max(other.abs())
 }
 
-fn by_share(layer: &str, share: f64, what: &str) -> Rung {
-    let said = format!("{what}: {:.0} % of the difference", share * 100.0);
-    let outcome = if share >= BLAMED_LEAST {
-        RungOutcome::Blamed
+fn outcome_of(share: f64) -> LayerOutcome {
+    if share >= BLAMED_LEAST {
+        LayerOutcome::Blamed
     } else if share <= EXCLUDED_MOST {
-        RungOutcome::Excluded
+        LayerOutcome::Excluded
     } else {
-        RungOutcome::Contributes
-    };
-    rung(layer, outcome, said)
+        LayerOutcome::Contributes
+    }
 }
 
 /// A status counter's difference between the arms, per operation. A counter that did not move is not among a block's: it is
@@ -109,12 +111,54 @@ struct Facts<'a> {
     commands: (f64, f64),
     commands_alike: bool,
     bytes_alike: bool,
+    /// What shares are of; `None` where there is no such sum.
+    added_ns: Option<f64>,
+    /// Wall time is too noisy to be divided: what is divided is the added CPU of the server.
+    is_of_cpu: bool,
 }
 
 impl Facts<'_> {
     fn part(&self, name: &str) -> Option<f64> {
-        let sum = self.run.sum.as_ref().filter(|sum| sum.total.low_ns > 0.0)?;
-        share(sum, name)
+        share(self.run.sum.as_ref().filter(|sum| sum::is_divisible(sum))?, name)
+    }
+
+    /// A share with its base, in words.
+    fn of_added(&self, share: f64) -> String {
+        let Some(added) = self.added_ns else { return "wall time is too noisy to be divided".to_owned() };
+        let what = if self.is_of_cpu { "of server CPU added" } else { "added" };
+        format!(
+            "{} of the {} {what} ({:.0} %)",
+            nanoseconds(share * added),
+            nanoseconds(added),
+            share * 100.0
+        )
+    }
+
+    /// A layer judged by its share of what was added.
+    fn by_share(&self, name: &str, share: f64, what: &str) -> LayerFinding {
+        let said = format!("{what}: {}", self.of_added(share));
+        self.shared(name, outcome_of(share), share, said)
+    }
+
+    /// A layer with a share; where wall time cannot be divided there is none to be printed.
+    fn shared(&self, name: &str, outcome: LayerOutcome, share: f64, evidence: String) -> LayerFinding {
+        let share = self.added_ns.map(|_| share.clamp(0.0, 1.0));
+        LayerFinding { share, ..layer(name, outcome, evidence) }
+    }
+
+    /// The share of the wait in the server that a time per operation, summed over all its threads, can account for, with
+    /// both in words.
+    fn of_waits(&self, summed_ns: f64) -> Option<(f64, String)> {
+        let added = self.added_ns.filter(|_| !self.is_of_cpu)?;
+        let others = self.cpu.unwrap_or(0.0) + self.queue.unwrap_or(0.0);
+        let waits = self.off_cpu.unwrap_or(1.0 - others).clamp(0.0, 1.0);
+        let share = (summed_ns / added).clamp(0.0, waits);
+        let over = if summed_ns > 1.01 * share * added {
+            format!("; summed over all threads it is {}", nanoseconds(summed_ns))
+        } else {
+            String::new()
+        };
+        Some((share, self.of_added(share) + &over))
     }
 }
 
@@ -145,15 +189,17 @@ fn facts<'a>(run: &'a Run, found: &Finding) -> Facts<'a> {
         commands: (commands(pair.slow), commands(pair.fast)),
         commands_alike: alike(commands(pair.slow), commands(pair.fast)),
         bytes_alike: alike(up(pair.slow), up(pair.fast)),
+        added_ns: run.sum.as_ref().filter(|sum| sum::is_divisible(sum)).map(sum::added_ns),
+        is_of_cpu: false,
     };
-    facts.cpu = facts.part("server-cpu").or((found.metric == Metric::ServerCpu).then_some(1.0));
-    facts.queue = facts.part("run-queue");
-    // On a crowded machine a server that works more waits more: that much of the queue is its work's, not the kernel's.
-    if let (Some(cpu), Some(queue)) = (facts.cpu, facts.queue) {
-        let follows = queue_of_work(run, pair).clamp(0.0, queue.max(0.0));
-        facts.queue = Some(queue - follows);
-        facts.cpu = Some(cpu + follows);
+    let with_queue = |cpu: f64| cpu + facts.part(sum::QUEUE_OF_CPU).unwrap_or(0.0);
+    facts.cpu = facts.part("server-cpu").map(with_queue);
+    if facts.added_ns.is_none() && found.metric == Metric::ServerCpu {
+        facts.cpu = Some(1.0);
+        facts.added_ns = Some(found.fast_value * (found.ratio - 1.0));
+        facts.is_of_cpu = true;
     }
+    facts.queue = facts.part("run-queue");
     facts.network = facts.part("network");
     facts.think = facts.part("app");
     facts.off_cpu = facts.part("off-cpu");
@@ -163,109 +209,110 @@ fn facts<'a>(run: &'a Run, found: &Finding) -> Facts<'a> {
     facts
 }
 
-/// The share of the difference that the run queue grew by because CPU did: as much a nanosecond of CPU as in the fast arm.
-fn queue_of_work(run: &Run, pair: Pair) -> f64 {
-    let of = |arm, metric| {
-        let values: Vec<f64> = run.valid_blocks(arm).filter_map(|block| block.value(metric, None)).collect();
-        median(&values).unwrap_or(0.0)
-    };
-    let (is, was) = (of(pair.slow, Metric::ServerCpu), of(pair.fast, Metric::ServerCpu));
-    let total = run.sum.as_ref().map_or(0.0, |sum| sum.total.delta_ns);
-    if was <= 0.0 || total <= 0.0 { 0.0 } else { of(pair.fast, Metric::RunQueue) * (is / was - 1.0) / total }
-}
-
-/// Climbs: fills a rung for each layer and says which one is blamed.
+/// Says of each layer what the evidence says, and which one is blamed.
 #[must_use]
-pub fn climb(run: &Run, found: &Finding) -> Blame {
+pub fn attribute(run: &Run, found: &Finding) -> Blame {
     let facts = facts(run, found);
-    let mut rungs = vec![client(&facts), app(&facts), driver(&facts, found), proxy(&facts), network(&facts)];
+    let mut findings =
+        vec![client(&facts), app(&facts), driver(&facts, found), proxy(&facts), network(&facts)];
     let (sql, engine, part) = server(&facts);
-    rungs.extend([sql, engine, kernel(&facts)]);
-    let blamed: Vec<&Rung> = rungs.iter().filter(|rung| rung.outcome == RungOutcome::Blamed).collect();
+    findings.extend([sql, engine, kernel(&facts)]);
+    let blamed: Vec<usize> =
+        (0..findings.len()).filter(|&at| findings[at].outcome == LayerOutcome::Blamed).collect();
+    let name = |at: usize| findings[at].layer.clone();
     let layer = match blamed.as_slice() {
         [] => None,
-        [one] => Some(one.layer.clone()),
         // SQL layer and engine stand together where no stack tells them apart.
-        [one, other] if one.layer == "server-sql" && other.layer == "engine" => Some("server".to_owned()),
+        &[one, other] if name(one) == "server-sql" && name(other) == "engine" => Some("server".to_owned()),
         // The cause is above: a plan makes the engine work, a statement makes the plan.
-        [one, ..] => Some(one.layer.clone()),
+        &[one, ..] => Some(name(one)),
     };
+    if layer.as_deref() != Some("server") {
+        for &at in blamed.iter().skip(1) {
+            findings[at].outcome = LayerOutcome::Contributes;
+        }
+    }
     let layer = layer.map(|layer| match part {
         Some(part) if layer == "server-sql" || layer == "engine" => format!("{layer}:{part}"),
         _ => layer,
     });
-    Blame { rungs, layer }
+    Blame { findings, layer }
 }
 
-fn client(facts: &Facts<'_>) -> Rung {
+fn client(facts: &Facts<'_>) -> LayerFinding {
     let busy = [facts.pair.fast, facts.pair.slow]
         .map(|arm| middle(facts.run, arm, &|block| block.client_busy))
         .into_iter()
         .fold(0.0, f64::max);
     let lag = facts.run.valid_blocks(facts.pair.slow).map(|block| block.lag_p99_ns).max().unwrap_or(0);
     let skips: u64 = facts.run.valid_blocks(facts.pair.slow).map(|block| block.skips).sum();
-    let said = format!(
-        "busy {:.0} % of one core, 99 % of operations begun within {} of their time, {skips} skipped",
-        busy * 100.0,
-        nanoseconds(lag as f64)
-    );
+    let mut said = format!("busy {:.0} % of one core", busy * 100.0);
+    if lag > 0 || skips > 0 {
+        let lag = nanoseconds(lag as f64);
+        said += &format!(", 99 % of operations begun within {lag} of their time, {skips} skipped");
+    }
     if facts.run.valid_blocks(facts.pair.slow).next().is_none() {
-        return rung("client", RungOutcome::NotMeasured, "no valid blocks recorded".to_owned());
+        return layer("client", LayerOutcome::NotMeasured, "no valid blocks recorded".to_owned());
+    }
+    if let Some(share) = facts.part("client")
+        && share > EXCLUDED_MOST
+    {
+        return facts.by_share("client", share, &format!("its own CPU ({said})"));
     }
     // A client that is the limit makes blocks invalid and the run does not come here.
-    rung("client", if busy < 0.9 { RungOutcome::Excluded } else { RungOutcome::Contributes }, said)
+    layer("client", if busy < 0.9 { LayerOutcome::Excluded } else { LayerOutcome::Contributes }, said)
 }
 
 const TEXT_AXES: &[&str] = &["variant", "text", "select", "sql", "statement"];
 
-fn app(facts: &Facts<'_>) -> Rung {
+fn app(facts: &Facts<'_>) -> LayerFinding {
     let text = TEXT_AXES.iter().find(|axis| facts.slow.levels.get(**axis) != facts.fast.levels.get(**axis));
     if let Some(axis) = text {
         let level = facts.slow.levels.get(*axis).map_or("", String::as_str);
-        return rung("app", RungOutcome::Blamed, format!("the two differ in {axis}; slow with {level}"));
+        return layer("app", LayerOutcome::Blamed, format!("the two differ in {axis}; slow with {level}"));
     }
     if let Some(think) = facts.think
         && think > EXCLUDED_MOST
     {
-        return by_share("app", think, "think time between commands");
+        return facts.by_share("app", think, "think time between commands");
     }
     let same_driver = facts.slow.driver == facts.fast.driver;
     if facts.run.valid_blocks(facts.pair.slow).next().is_none() {
-        return rung("app", RungOutcome::NotMeasured, "no blocks recorded".to_owned());
+        return layer("app", LayerOutcome::NotMeasured, "no blocks recorded".to_owned());
     }
     let (is, was) = facts.commands;
     if let Some(share) = facts.round_trips
         && share > EXCLUDED_MOST
         && same_driver
     {
-        return by_share("app", share, &format!("{is:.1} commands per operation instead of {was:.1}"));
+        return facts.by_share("app", share, &format!("{is:.1} commands per operation instead of {was:.1}"));
     }
     if !facts.commands_alike && same_driver && facts.round_trips.is_none() {
-        return rung(
+        return layer(
             "app",
-            RungOutcome::Blamed,
+            LayerOutcome::Blamed,
             format!("{is:.1} commands per operation instead of {was:.1}, by the same driver"),
         );
     }
     if facts.commands_alike && facts.bytes_alike {
         let think = facts.think.map_or("", |_| ", the same think time");
-        return rung(
+        return layer(
             "app",
-            RungOutcome::Excluded,
+            LayerOutcome::Excluded,
             format!("the same commands and bytes{think} in both arms"),
         );
     }
-    rung("app", RungOutcome::NotMeasured, "commands or bytes differ with the driver".to_owned())
+    layer("app", LayerOutcome::NotMeasured, "commands or bytes differ with the driver".to_owned())
 }
 
-fn driver(facts: &Facts<'_>, found: &Finding) -> Rung {
+fn driver(facts: &Facts<'_>, found: &Finding) -> LayerFinding {
     let depends = |axis: &str, how: &str| {
         found.conditions.iter().find(|said| said.starts_with(how) && said.contains(&format!(" {axis} ")))
     };
     if facts.slow.driver != facts.fast.driver {
-        return rung(
+        return layer(
             "driver",
-            RungOutcome::Blamed,
+            LayerOutcome::Blamed,
             format!(
                 "the two differ in driver: slow with {}, not with {}",
                 facts.slow.driver, facts.fast.driver
@@ -273,19 +320,19 @@ fn driver(facts: &Facts<'_>, found: &Finding) -> Rung {
         );
     }
     if let Some(said) = depends("driver", "it does not depend") {
-        return rung("driver", RungOutcome::Excluded, said.clone());
+        return layer("driver", LayerOutcome::Excluded, said.clone());
     }
     if let Some(said) = depends("driver", "only where").or_else(|| depends("driver", "it varies")) {
-        return rung("driver", RungOutcome::Contributes, said.clone());
+        return layer("driver", LayerOutcome::Contributes, said.clone());
     }
     if facts.run.valid_blocks(facts.pair.slow).next().is_some() && facts.commands_alike && facts.bytes_alike {
         let said = format!("{} sends the same commands and bytes to both", facts.slow.driver);
-        return rung("driver", RungOutcome::Excluded, said);
+        return layer("driver", LayerOutcome::Excluded, said);
     }
-    rung("driver", RungOutcome::NotMeasured, "one driver only, and what it sends differs".to_owned())
+    layer("driver", LayerOutcome::NotMeasured, "one driver only, and what it sends differs".to_owned())
 }
 
-fn proxy(facts: &Facts<'_>) -> Rung {
+fn proxy(facts: &Facts<'_>) -> LayerFinding {
     let of = |arm: &Arm| arm.levels.get("proxy").cloned().unwrap_or_else(|| "none".to_owned());
     let (slow, fast) = (of(facts.slow), of(facts.fast));
     if let Some(share) = facts.proxy
@@ -296,127 +343,142 @@ fn proxy(facts: &Facts<'_>) -> Rung {
         let what = format!(
             "statements wait between the tap and the server's own clock, beyond what a ping waits{who}"
         );
-        return by_share("proxy", share, &what);
+        return facts.by_share("proxy", share, &what);
     }
     if facts.run.arms.iter().all(|arm| of(arm) == "none") {
-        return rung(
+        return layer(
             "proxy",
-            RungOutcome::Excluded,
+            LayerOutcome::Excluded,
             "no proxy in any arm, as far as the run was told".to_owned(),
         );
     }
     if slow != fast {
         if facts.cpu.is_some_and(|cpu| cpu >= 1.0 - EXCLUDED_MOST) {
             let said = "the server itself spends the added time, with or without the proxy".to_owned();
-            return rung("proxy", RungOutcome::Excluded, said);
+            return layer("proxy", LayerOutcome::Excluded, said);
         }
-        return rung(
+        return layer(
             "proxy",
-            RungOutcome::Blamed,
+            LayerOutcome::Blamed,
             format!("slow through {slow}, not with {fast}; the server's CPU is alike"),
         );
     }
-    rung("proxy", RungOutcome::NotMeasured, format!("{slow} in both arms: only a direct arm could tell"))
+    layer("proxy", LayerOutcome::NotMeasured, format!("{slow} in both arms: only a direct arm could tell"))
 }
 
-fn network(facts: &Facts<'_>) -> Rung {
+fn network(facts: &Facts<'_>) -> LayerFinding {
     if let Some(network) = facts.network {
         let ping = sum::ping_delta(facts.run, facts.pair).map_or_else(String::new, |delta| {
             format!(", and pings that take {} more", nanoseconds(delta.max(0.0)))
         });
-        return by_share("network", network, &format!("upload and download{ping}"));
+        return facts.by_share("network", network, &format!("upload and download{ping}"));
     }
     if let Some(cpu) = facts.cpu
         && cpu + facts.queue.unwrap_or(0.0) >= 1.0 - EXCLUDED_MOST
     {
         let said = "the server's own time accounts for the difference".to_owned();
-        return rung("network", RungOutcome::Excluded, said);
+        return layer("network", LayerOutcome::Excluded, said);
     }
-    rung("network", RungOutcome::NotMeasured, "no tap between client and server".to_owned())
+    layer("network", LayerOutcome::NotMeasured, "no tap between client and server".to_owned())
 }
 
-/// The two rungs of the server, and the part of it where one is known.
-fn server(facts: &Facts<'_>) -> (Rung, Rung, Option<&'static str>) {
+/// The two findings of the server, and the part of it where one is known.
+fn server(facts: &Facts<'_>) -> (LayerFinding, LayerFinding, Option<&'static str>) {
     let run = facts.run;
     let read = |arm: usize| rows_read(run, arm).unwrap_or(0.0);
     let (is, was) = (read(facts.pair.slow), read(facts.pair.fast));
-    let nanos = |name: &str, unit_ns: f64| counter(run, facts.pair, name).map(|delta| delta * unit_ns);
-    let total = run.sum.as_ref().map_or(0.0, |sum| sum.total.delta_ns);
-    let lock = nanos("Innodb_row_lock_time", 1e6).unwrap_or(0.0);
-    if total > 0.0 && lock >= BLAMED_LEAST * total {
-        let said =
-            format!("waits for row locks: {} of {} per operation", nanoseconds(lock), nanoseconds(total));
-        let sql = rung("server-sql", RungOutcome::Excluded, "the time is spent waiting for locks".to_owned());
-        return (sql, rung("engine", RungOutcome::Blamed, said), Some("row-lock"));
+    let lock_ns = counter(run, facts.pair, "Innodb_row_lock_time").map_or(0.0, |delta_ms| delta_ms * 1e6);
+    if let Some((share, said)) = facts.of_waits(lock_ns).filter(|(share, _)| *share >= BLAMED_LEAST) {
+        let sql =
+            layer("server-sql", LayerOutcome::Excluded, "the time is spent waiting for locks".to_owned());
+        let said = format!("waits for row locks: {said}");
+        return (sql, facts.shared("engine", LayerOutcome::Blamed, share, said), Some("row-lock"));
     }
     if facts.cpu.is_none() && facts.off_cpu.is_none() {
         let said = "the server's CPU was not measured (another machine?)".to_owned();
         return (
-            rung("server-sql", RungOutcome::NotMeasured, said.clone()),
-            rung("engine", RungOutcome::NotMeasured, said),
+            layer("server-sql", LayerOutcome::NotMeasured, said.clone()),
+            layer("engine", LayerOutcome::NotMeasured, said),
             None,
         );
     }
     let cpu = facts.cpu.unwrap_or(0.0);
-    let sync = sum::own_delta(run, facts.pair, &|path| path.sync_ns).unwrap_or(0.0);
-    if total > 0.0 && sync >= BLAMED_LEAST * total && cpu < BLAMED_LEAST {
-        let said = format!("syncs of files: {} of {} per operation", nanoseconds(sync), nanoseconds(total));
-        let sql = rung("server-sql", RungOutcome::Excluded, "its CPU does not account for it".to_owned());
-        return (sql, rung("engine", RungOutcome::Blamed, said), Some("sync"));
+    let cpu_is = || match facts.added_ns.filter(|_| !facts.is_of_cpu) {
+        Some(_) => format!("CPU of the server: {}", facts.of_added(cpu)),
+        None => "CPU of the server grew, and wall time is too noisy to be divided".to_owned(),
+    };
+    let sync_ns = sum::own_delta(run, facts.pair, &|path| path.sync_ns).unwrap_or(0.0);
+    let sync = facts.of_waits(sync_ns).filter(|(share, _)| *share >= BLAMED_LEAST);
+    if let Some((share, said)) = sync.filter(|_| cpu < BLAMED_LEAST) {
+        let said = format!("syncs of files: {said}");
+        let sql = facts.shared("server-sql", outcome_of(cpu), cpu, cpu_is());
+        return (sql, facts.shared("engine", LayerOutcome::Blamed, share, said), Some("sync"));
     }
     let syncs = ["Innodb_os_log_fsyncs", "Innodb_data_fsyncs"]
         .iter()
         .filter_map(|name| counter(run, facts.pair, name))
         .fold(0.0, f64::max);
-    if cpu < BLAMED_LEAST && syncs >= 0.5 {
-        let said = format!("{syncs:.1} more syncs per operation, and little more CPU");
-        let sql = rung("server-sql", RungOutcome::Excluded, "its CPU does not account for it".to_owned());
-        return (sql, rung("engine", RungOutcome::Blamed, said), Some("sync"));
+    let may_wait = facts.off_cpu.is_none_or(|off| off >= BLAMED_LEAST);
+    if cpu < BLAMED_LEAST && syncs >= 0.5 && may_wait {
+        let said = format!("{syncs:.1} more syncs of files per operation, and little more CPU");
+        let sql = facts.shared("server-sql", outcome_of(cpu), cpu, cpu_is());
+        return (sql, layer("engine", LayerOutcome::Blamed, said), Some("sync"));
     }
     if cpu < BLAMED_LEAST {
-        let said = format!("server CPU: {:.0} % of the difference", cpu * 100.0);
-        let outcome = if cpu <= EXCLUDED_MOST { RungOutcome::Excluded } else { RungOutcome::Contributes };
+        let said = cpu_is();
+        let outcome = outcome_of(cpu);
         let engine = match facts.off_cpu {
-            Some(off) if off > EXCLUDED_MOST => {
-                by_share("engine", off, "the server waits off its cores, for no lock and no sync it counts")
-            }
+            Some(off) if off > EXCLUDED_MOST => facts.by_share(
+                "engine",
+                off,
+                "the server waits off its cores, for no lock and no sync it counts",
+            ),
             // Without a tap a wait in the server looks as a wait before it.
             None => {
-                rung("engine", RungOutcome::NotMeasured, format!("{said}; waits off the cores need the tap"))
+                let said = "not told apart from what is before it: no tap measured waits".to_owned();
+                layer("engine", LayerOutcome::NotMeasured, said)
             }
-            Some(_) => rung("engine", outcome, said.clone()),
+            Some(off) => facts.by_share("engine", off, "waits in the server"),
         };
-        return (rung("server-sql", outcome, said), engine, None);
+        return (facts.shared("server-sql", outcome, cpu, said), engine, None);
     }
     if is > 1.5 * was && is - was >= 10.0 {
         let said = format!("{is:.0} rows examined per operation instead of {was:.0}: another plan");
-        let engine = rung("engine", RungOutcome::Contributes, "it reads what the plan asks for".to_owned());
-        return (rung("server-sql", RungOutcome::Blamed, said), engine, Some("plan"));
+        let engine = layer("engine", LayerOutcome::Contributes, "it reads what the plan asks for".to_owned());
+        let said = format!("{said}; {}", cpu_is());
+        return (facts.shared("server-sql", LayerOutcome::Blamed, cpu, said), engine, Some("plan"));
     }
     if let Some((part, said)) = spilled(facts) {
-        let engine = rung("engine", RungOutcome::Contributes, "it may hold what spills".to_owned());
-        return (rung("server-sql", RungOutcome::Blamed, said), engine, Some(part));
+        let engine = layer("engine", LayerOutcome::Contributes, "it may hold what spills".to_owned());
+        return (facts.shared("server-sql", LayerOutcome::Blamed, cpu, said), engine, Some(part));
     }
     let plan = if is > 0.0 && alike(is, was) { "; rows examined are alike" } else { "" };
     match share_of_added_cpu(run, facts.pair, &is_in_engine) {
         Some(engine) => {
-            let sql = by_share("server-sql", cpu * (1.0 - engine), "server CPU above the handler interface");
-            (sql, by_share("engine", cpu * engine, "server CPU below the handler interface"), None)
+            let mut sql =
+                facts.by_share("server-sql", cpu * (1.0 - engine), "CPU above the handler interface");
+            let mut engine = facts.by_share("engine", cpu * engine, "CPU below the handler interface");
+            // Neither half is most of the difference, and both together are.
+            if sql.outcome != LayerOutcome::Blamed && engine.outcome != LayerOutcome::Blamed {
+                (sql.outcome, engine.outcome) = (LayerOutcome::Blamed, LayerOutcome::Blamed);
+            }
+            (sql, engine, None)
         }
         None => {
             let changed = variables_of(facts, &|_| true);
             let changed = if changed.is_empty() {
                 String::new()
             } else {
-                format!("; variables differ: {}", changed.join(", "))
+                format!("; settings differ: {}", changed.join(", "))
             };
-            let said = format!(
-                "server CPU: {:.0} % of the difference{plan}; no stacks tell which half{changed}",
-                cpu * 100.0
-            );
+            let said = format!("{}{plan}{changed}", cpu_is());
             (
-                rung("server-sql", RungOutcome::Blamed, said.clone()),
-                rung("engine", RungOutcome::Blamed, said),
+                facts.shared("server-sql", LayerOutcome::Blamed, cpu, said),
+                layer(
+                    "engine",
+                    LayerOutcome::Blamed,
+                    "not told apart from the SQL layer: no stacks".to_owned(),
+                ),
                 None,
             )
         }
@@ -468,18 +530,31 @@ fn spilled(facts: &Facts<'_>) -> Option<(&'static str, String)> {
     })
 }
 
-fn kernel(facts: &Facts<'_>) -> Rung {
+fn kernel(facts: &Facts<'_>) -> LayerFinding {
     if let Some(throttled) = facts.throttled
         && throttled > EXCLUDED_MOST
     {
-        let all = throttled + facts.queue.unwrap_or(0.0).max(0.0);
-        return by_share("kernel", all, "a CPU quota holds the server back, and waiting for a core");
+        let all = throttled + facts.queue.unwrap_or(0.0);
+        return facts.by_share("kernel", all, "a CPU quota holds the server back, and waiting for a core");
     }
     match facts.queue {
-        Some(queue) => by_share("kernel", queue, "waiting for a core"),
-        None if facts.cpu.is_some_and(|cpu| cpu >= 1.0 - EXCLUDED_MOST) => {
-            rung("kernel", RungOutcome::Excluded, "CPU of the server accounts for the difference".to_owned())
+        Some(queue) => {
+            let with_cpu =
+                facts.part(sum::QUEUE_OF_CPU).zip(facts.added_ns).map_or(0.0, |(one, all)| one * all);
+            let beside = if with_cpu > 0.0 {
+                format!("; {} of waiting goes with the server's added CPU", nanoseconds(with_cpu))
+            } else {
+                String::new()
+            };
+            let mut said = facts.by_share("kernel", queue, "more waiting for a core than its CPU explains");
+            said.evidence += &beside;
+            said
         }
-        None => rung("kernel", RungOutcome::NotMeasured, "no run-queue time of the server".to_owned()),
+        None if facts.cpu.is_some_and(|cpu| cpu >= 1.0 - EXCLUDED_MOST) => layer(
+            "kernel",
+            LayerOutcome::Excluded,
+            "CPU of the server accounts for the difference".to_owned(),
+        ),
+        None => layer("kernel", LayerOutcome::NotMeasured, "no run-queue time of the server".to_owned()),
     }
 }

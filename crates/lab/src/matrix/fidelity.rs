@@ -1,4 +1,4 @@
-//! Profiles against the real drivers they imitate, at one pace: `invar lab run SCENARIO --faith`.
+//! Profiles against the real drivers they imitate, at one pace: `invar lab run SCENARIO --driver-fidelity`.
 //!
 //! ```text
 //! for each pair: a short closed loop of both -> an interval that both can keep
@@ -7,16 +7,16 @@
 //! ```
 //!
 //! The three arms of a pair follow each other at once, so that a machine's moods hit them alike. What is compared, and when it
-//! counts as settled, is [`crate::load::faith`]'s.
+//! counts as settled, is [`crate::load::fidelity`]'s.
 
 use super::rounds::Round;
-use super::stage::{Ran, Stage, Wanted};
+use super::runner::{Ran, Runner, Wanted};
 use super::{MatrixError, Progress};
 use crate::data::random::Random;
-use crate::evidence::{Arm, FaithWord};
+use crate::evidence::{Arm, FidelityWord};
 use crate::host::awake::Awake;
 use crate::host::cores::{self, Pinned};
-use crate::load::faith;
+use crate::load::fidelity;
 use crate::load::shim::Real;
 use crate::matrix::cell::Cell;
 use crate::scenario::Mode;
@@ -67,9 +67,9 @@ fn pair_of(arm: &Arm) -> (String, Vec<(&String, &String)>) {
     (profile, arm.levels.iter().filter(|(axis, _)| *axis != "driver").collect())
 }
 
-impl Stage<'_> {
+impl Runner<'_> {
     /// Measures until every pair is settled or the time is spent.
-    pub(super) fn faith(&mut self, hear: &mut dyn FnMut(&Progress<'_>)) -> Result<(), MatrixError> {
+    pub(super) fn fidelity(&mut self, hear: &mut dyn FnMut(&Progress<'_>)) -> Result<(), MatrixError> {
         let mut pairs: Vec<Vec<usize>> = Vec::new();
         for arm in 0..self.cells.len() {
             let arms = &self.run.arms;
@@ -114,7 +114,8 @@ impl Stage<'_> {
         if !self.request.allow_pin {
             return Vec::new();
         }
-        let pids: Option<Vec<u32>> = self.subjects.iter().map(|subject| subject.under_test.pid()).collect();
+        let pids: Option<Vec<u32>> =
+            self.test_servers.iter().map(|test_server| test_server.under_test.pid()).collect();
         let (Some(core), Some(pids)) = (cores::of_clients(), pids) else {
             self.warn(
                 "client and server share their cores: there is one alone, or a server is elsewhere".into(),
@@ -152,8 +153,10 @@ impl Stage<'_> {
 
     fn is_settled(&self, pair: &[usize]) -> bool {
         let names: Vec<&str> = pair.iter().map(|&arm| self.run.arms[arm].name.as_str()).collect();
-        let found = faith::compare(&self.run);
-        found.iter().any(|faith| names.contains(&faith.arm.as_str()) && faith.word() != FaithWord::Unsure)
+        let found = fidelity::compare(&self.run);
+        found
+            .iter()
+            .any(|fidelity| names.contains(&fidelity.arm.as_str()) && fidelity.word() != FidelityWord::Unsure)
     }
 
     /// Runs both sides as fast as they go, and gives the pair an interval that both can keep.

@@ -7,15 +7,15 @@ use client::{Connection, Error, Options, Tls};
 
 use super::MatrixError;
 use crate::evidence::{Flavour, Setting};
-use crate::scenario::Scenario;
+use crate::scenario::{Scenario, nearest};
 use crate::server::describe::UnderTest;
 use crate::server::journal::{GlobalChanges, Value, default_folder};
 use crate::server::status::Footprint;
-use crate::server::variables::{Confound, Reach};
+use crate::server::variables::{Confound, Demand, Reach};
 use crate::server::{describe, equalise, variables};
 
 /// A server under test with the session that watches it.
-pub(super) struct Subject {
+pub(super) struct TestServer {
     pub(super) under_test: UnderTest,
     pub(super) admin: Connection,
     pub(super) footprint: Footprint,
@@ -31,14 +31,14 @@ pub(super) struct Subject {
 /// The server's word for "not without TLS".
 const DEMANDS_TLS: u16 = 3159;
 
-impl Subject {
+impl TestServer {
     /// `with_tls`: all connections, those under load too.
     pub(super) fn open(
         name: &str,
         options: &Options,
         allow_global: bool,
         with_tls: bool,
-    ) -> Result<Subject, MatrixError> {
+    ) -> Result<TestServer, MatrixError> {
         let mut options = options.clone();
         options.database = None;
         if with_tls {
@@ -78,7 +78,7 @@ impl Subject {
         } else {
             None
         };
-        Ok(Subject {
+        Ok(TestServer {
             under_test,
             admin,
             footprint,
@@ -127,7 +127,7 @@ const LEFT_ALONE: &[&str] = &["max_allowed_packet", "max_connections", "require_
 /// Gives every server the first one's value of each global variable that matters, that all have, and that the scenario does
 /// not vary (of the buffer pool the smallest one's: memory that nobody planned for may not be there); and what tables need to
 /// mean the same. Only where the user allows it. Returns the names that are alike by this.
-pub(super) fn equalise_globals(subjects: &mut [Subject], scenario: &Scenario) -> Vec<&'static str> {
+pub(super) fn equalise_globals(test_servers: &mut [TestServer], scenario: &Scenario) -> Vec<&'static str> {
     let mut set: Vec<&'static str> = Vec::new();
     let is_global =
         |variable: &&variables::Variable| matches!(variable.reach, Reach::Global | Reach::GlobalOrStart);
@@ -136,8 +136,10 @@ pub(super) fn equalise_globals(subjects: &mut [Subject], scenario: &Scenario) ->
         if LEFT_ALONE.contains(&name) || scenario.axes.global.contains_key(name) {
             continue;
         }
-        let values: Option<Vec<String>> =
-            subjects.iter().map(|subject| subject.under_test.variables.get(name).cloned()).collect();
+        let values: Option<Vec<String>> = test_servers
+            .iter()
+            .map(|test_server| test_server.under_test.variables.get(name).cloned())
+            .collect();
         let Some(values) = values else { continue };
         let wanted = if variable.reach == Reach::GlobalOrStart {
             values.iter().min_by_key(|value| value.parse().unwrap_or(u64::MAX))
@@ -146,24 +148,24 @@ pub(super) fn equalise_globals(subjects: &mut [Subject], scenario: &Scenario) ->
         };
         let Some(wanted) = wanted else { continue };
         // Our own server takes the value and keeps the pool it was started with.
-        let says_only = |subject: &Subject| subject.under_test.flavour == Flavour::Invar;
-        if variable.reach == Reach::GlobalOrStart && subjects.iter().any(says_only) {
+        let says_only = |test_server: &TestServer| test_server.under_test.flavour == Flavour::Invar;
+        if variable.reach == Reach::GlobalOrStart && test_servers.iter().any(says_only) {
             continue;
         }
         let mut differed = false;
-        for (subject, value) in subjects.iter_mut().zip(&values) {
+        for (test_server, value) in test_servers.iter_mut().zip(&values) {
             if variables::canonical(value) != variables::canonical(wanted) {
                 differed = true;
-                subject.set_for_run(name, wanted);
+                test_server.set_for_run(name, wanted);
             }
         }
         if differed {
             set.push(name);
         }
     }
-    for subject in subjects {
-        for (name, value, _) in equalise::needs_global(&subject.under_test) {
-            subject.set_for_run(name, value);
+    for test_server in test_servers {
+        for (name, value, _) in equalise::needs_global(&test_server.under_test) {
+            test_server.set_for_run(name, value);
             set.push(name);
         }
     }
@@ -177,8 +179,8 @@ pub(super) struct Terms<'a> {
     pub(super) set: &'a [&'a str],
     /// Global variables may be set, so those that the scenario varies are.
     pub(super) allow_global: bool,
-    /// Nothing that is run changes data.
-    pub(super) only_reads: bool,
+    /// What the scenario does, which decides what matters.
+    pub(super) demand: Demand,
     /// Differences that the user wants to be a part of the comparison.
     pub(super) accepted: &'a [String],
     /// All connections in TLS.
@@ -186,8 +188,9 @@ pub(super) struct Terms<'a> {
 }
 
 /// What must be alike and whether it is.
-pub(super) fn settings(subjects: &[Subject], scenario: &Scenario, terms: &Terms<'_>) -> Vec<Setting> {
-    let under_test: Vec<&UnderTest> = subjects.iter().map(|subject| &subject.under_test).collect();
+pub(super) fn settings(test_servers: &[TestServer], scenario: &Scenario, terms: &Terms<'_>) -> Vec<Setting> {
+    let under_test: Vec<&UnderTest> =
+        test_servers.iter().map(|test_server| &test_server.under_test).collect();
     settings_of(&under_test, scenario, terms)
 }
 
@@ -196,7 +199,7 @@ fn settings_of(servers: &[&UnderTest], scenario: &Scenario, terms: &Terms<'_>) -
         servers.iter().map(|server| (server.name.as_str(), &server.variables)).collect();
     let varied = scenario.axes.global.keys().map(String::as_str).filter(|_| terms.allow_global);
     let varied: Vec<&str> = varied.collect();
-    let mut settings = variables::compare(&of, &varied, terms.only_reads);
+    let mut settings = variables::compare(&of, &varied, terms.demand);
     for setting in settings.iter_mut().filter(|setting| terms.set.contains(&setting.name.as_str())) {
         setting.was_set = setting.is_equal;
         if !setting.is_equal {
@@ -208,8 +211,12 @@ fn settings_of(servers: &[&UnderTest], scenario: &Scenario, terms: &Terms<'_>) -
             setting.is_confound = true;
             add_reason(setting, "the scenario holds it alike");
         }
+        if terms.accepted.contains(&setting.name) && !setting.is_confound {
+            setting.is_accepted = true;
+        }
         if setting.is_confound && terms.accepted.contains(&setting.name) {
             setting.is_confound = false;
+            setting.is_accepted = true;
             add_reason(setting, "accepted: what is compared is the servers as they are set");
         }
     }
@@ -267,7 +274,9 @@ pub(super) fn check_accepted(names: &[String]) -> Result<(), String> {
         Some(unknown) => {
             let list = variables::THAT_MATTER.iter().map(|variable| variable.name);
             let list: Vec<&str> = list.filter(|name| weighs(name)).collect();
-            Err(format!("--accept {unknown}: expected one of: {}", list.join(", ")))
+            let all = variables::THAT_MATTER.iter().map(|variable| variable.name);
+            let meant = nearest(unknown, all).map_or(String::new(), |name| format!("; did you mean {name}?"));
+            Err(format!("--accept {unknown}: expected one of: {}{meant}", list.join(", ")))
         }
     }
 }
@@ -306,7 +315,8 @@ mod tests {
     #[test]
     fn what_forbids_a_verdict_depends_on_what_is_run_and_can_be_accepted() {
         let point_select = shipped::named("point-select").unwrap();
-        let terms = Terms { set: &[], allow_global: false, only_reads: true, accepted: &[], with_tls: false };
+        let demand = Demand { only_reads: true, data_bytes: 1000, redo_bytes: 0 };
+        let terms = Terms { set: &[], allow_global: false, demand, accepted: &[], with_tls: false };
         let settings = found(point_select, &terms);
         let pool = "innodb_buffer_pool_size";
         assert_eq!(confounds(&settings), [pool], "the pool alone, for a read knows no binary log");
@@ -314,10 +324,15 @@ mod tests {
         assert!(!of("log_bin").is_equal && !of("version").is_equal && of("build").is_equal);
         assert_eq!(of("tls").values["old"], "off");
 
-        let writing = found(point_select, &Terms { only_reads: false, ..terms });
+        let writing = found(point_select, &Terms { demand: Demand { only_reads: false, ..demand }, ..terms });
         assert_eq!(confounds(&writing), ["log_bin", pool]);
         let accepted = ["innodb_buffer_pool_size".to_owned(), "log_bin".to_owned()];
-        let terms = Terms { only_reads: false, accepted: &accepted, with_tls: true, ..terms };
+        let terms = Terms {
+            demand: Demand { only_reads: false, ..demand },
+            accepted: &accepted,
+            with_tls: true,
+            ..terms
+        };
         let settings = found(point_select, &terms);
         assert_eq!(confounds(&settings), [] as [String; 0]);
         let pool = settings.iter().find(|setting| setting.name == "innodb_buffer_pool_size").unwrap();
@@ -333,7 +348,8 @@ mod tests {
         let incident = shipped::named("incident-1-prepared-bulk-insert").unwrap();
         let held = incident.replace("slow_query_log = [\"ON\", \"OFF\"]", "long_query_time = [\"1\", \"2\"]");
         assert_ne!(held, incident);
-        let terms = Terms { set: &[], allow_global: true, only_reads: true, accepted: &[], with_tls: false };
+        let demand = Demand { only_reads: true, data_bytes: 1000, redo_bytes: 0 };
+        let terms = Terms { set: &[], allow_global: true, demand, accepted: &[], with_tls: false };
         let of = |text: &str, terms: &Terms<'_>| {
             let settings = found(text, terms);
             confounds(&settings).contains(&"slow_query_log")

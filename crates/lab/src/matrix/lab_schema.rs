@@ -11,18 +11,18 @@ use crate::server::{ask, ask_if_allowed};
 /// The table that marks a schema as the lab's.
 const MARK: &str = "invar_lab_mark";
 
-/// Why there is no place.
+/// Why the schema cannot be used.
 #[derive(Debug)]
-pub(crate) enum PlaceError {
+pub(crate) enum SchemaError {
     /// It belongs to somebody else, or the name is none.
     Refused(String),
     /// The server's or the connection's.
     Server(Error),
 }
 
-impl From<Error> for PlaceError {
-    fn from(error: Error) -> PlaceError {
-        PlaceError::Server(error)
+impl From<Error> for SchemaError {
+    fn from(error: Error) -> SchemaError {
+        SchemaError::Server(error)
     }
 }
 
@@ -36,10 +36,10 @@ pub(crate) fn is_name(name: &str) -> bool {
 }
 
 /// Makes `schema` anew and uses it.
-pub(crate) fn make(connection: &mut Connection, schema: &str) -> Result<(), PlaceError> {
+pub(crate) fn make(connection: &mut Connection, schema: &str) -> Result<(), SchemaError> {
     let lock = ask_if_allowed(connection, &format!("SELECT GET_LOCK('invar_lab.{schema}', 0)"))?;
     if lock.as_deref() == Some("0") {
-        return Err(PlaceError::Refused(format!(
+        return Err(SchemaError::Refused(format!(
             "another run of the lab uses schema {schema} on this server; wait for it or give --schema NAME"
         )));
     }
@@ -53,15 +53,30 @@ pub(crate) fn make(connection: &mut Connection, schema: &str) -> Result<(), Plac
     Ok(())
 }
 
+/// Schemas of the lab on a server, each with whether a run uses it now: those that none uses were left behind.
+///
+/// # Errors
+/// The server's or the connection's.
+pub fn marked(connection: &mut Connection) -> Result<Vec<(String, bool)>, Error> {
+    let sql = format!("SELECT TABLE_SCHEMA FROM information_schema.TABLES WHERE TABLE_NAME = '{MARK}'");
+    let names: Vec<String> = ask(connection, &sql)?.into_iter().flatten().flatten().collect();
+    let mut found = Vec::new();
+    for name in names.into_iter().filter(|name| is_name(name)) {
+        let holder = ask_if_allowed(connection, &format!("SELECT IS_USED_LOCK('invar_lab.{name}')"))?;
+        found.push((name, holder.is_some()));
+    }
+    Ok(found)
+}
+
 /// Takes `schema` away if it is there and the lab's.
-pub(crate) fn remove(connection: &mut Connection, schema: &str) -> Result<(), PlaceError> {
+pub(crate) fn remove(connection: &mut Connection, schema: &str) -> Result<(), SchemaError> {
     if ask(connection, &format!("SHOW DATABASES LIKE '{}'", schema.replace('_', "\\_")))?.is_empty() {
         return Ok(());
     }
     let tables = ask(connection, &format!("SHOW TABLES FROM `{schema}`"))?;
     let is_marked = tables.iter().flatten().flatten().any(|name| name == MARK);
     if !is_marked && !tables.is_empty() {
-        return Err(PlaceError::Refused(format!(
+        return Err(SchemaError::Refused(format!(
             "schema {schema} exists and is not the lab's; give another by --schema NAME"
         )));
     }

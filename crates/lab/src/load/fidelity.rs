@@ -1,7 +1,7 @@
 //! Whether a profile is like the driver it imitates: both as arms of one run, on the same server, compared by what the server
 //! saw of them.
 //!
-//! A profile is faithful if the server's CPU, bytes each way and commands by kind, per operation, lie within `TOLERANCE` of its
+//! A profile is fidelity if the server's CPU, bytes each way and commands by kind, per operation, lie within `TOLERANCE` of its
 //! driver's. Commands and bytes are counted: their medians are compared as they are. CPU is measured, and depends on more than
 //! on what is sent: on how long a client thinks between operations (a core that sleeps is dearer to wake, caches go cold, threads in
 //! the background share their cost among fewer operations) and on who else uses the machine. So it is compared only
@@ -12,9 +12,9 @@
 //!    never narrower than that.
 //!
 //! Alike is said where the whole interval lies within the tolerance, unlike where none of it does, and between the two that it
-//! cannot be told. `invar lab run SCENARIO --faith --driver cj-8.3.0` is such a run; what differs becomes a warning of it.
+//! cannot be told. `invar lab run SCENARIO --driver-fidelity --driver cj-8.3.0` is such a run; what differs becomes a warning of it.
 
-use crate::evidence::{Arm, Block, Faith, FaithFigure, FaithWord, Run};
+use crate::evidence::{Arm, Block, Fidelity, FidelityFigure, FidelityWord, Run};
 use crate::load::shim::Real;
 use crate::stats::bootstrap::median_interval;
 use crate::stats::summary::median;
@@ -45,14 +45,23 @@ const COUNTERS: &[&str] = &[
     "Com_commit",
 ];
 
-impl FaithFigure {
-    fn counted(name: &str, profile: f64, real: f64) -> FaithFigure {
+impl FidelityFigure {
+    fn counted(name: &str, profile: f64, real: f64) -> FidelityFigure {
         let distance = (profile - real).abs();
         let is_alike = distance <= COUNT_MIN || distance <= TOLERANCE * real;
         let ratio = if real > 0.0 { profile / real } else { 0.0 };
-        let word = if is_alike { FaithWord::Alike } else { FaithWord::Unlike };
+        let word = if is_alike { FidelityWord::Alike } else { FidelityWord::Unlike };
         let name = name.to_owned();
-        FaithFigure { name, profile, real, ratio, low: ratio, high: ratio, word, ..FaithFigure::default() }
+        FidelityFigure {
+            name,
+            profile,
+            real,
+            ratio,
+            low: ratio,
+            high: ratio,
+            word,
+            ..FidelityFigure::default()
+        }
     }
 
     /// In words, as in `server CPU, us 112.9 against 99.8`.
@@ -77,37 +86,37 @@ impl FaithFigure {
     }
 }
 
-impl Faith {
+impl Fidelity {
     /// What is said of all figures together.
     #[must_use]
-    pub fn word(&self) -> FaithWord {
+    pub fn word(&self) -> FidelityWord {
         let has = |word| self.figures.iter().any(|figure| figure.word == word);
-        if has(FaithWord::Unlike) {
-            FaithWord::Unlike
-        } else if has(FaithWord::Unsure) {
-            FaithWord::Unsure
+        if has(FidelityWord::Unlike) {
+            FidelityWord::Unlike
+        } else if has(FidelityWord::Unsure) {
+            FidelityWord::Unsure
         } else {
-            FaithWord::Alike
+            FidelityWord::Alike
         }
     }
 
     /// What is not alike, in words; absent if all is.
     #[must_use]
     pub fn complaint(&self) -> Option<String> {
-        let of = |word: FaithWord| -> Vec<String> {
-            self.figures.iter().filter(|figure| figure.word == word).map(FaithFigure::words).collect()
+        let of = |word: FidelityWord| -> Vec<String> {
+            self.figures.iter().filter(|figure| figure.word == word).map(FidelityFigure::words).collect()
         };
         let (profile, arm) = (&self.profile, &self.arm);
         match self.word() {
-            FaithWord::Alike => None,
-            FaithWord::Unlike => Some(format!(
+            FidelityWord::Alike => None,
+            FidelityWord::Unlike => Some(format!(
                 "profile {profile} is unfaithful in arm {arm}: per operation, profile against real driver: {}",
-                of(FaithWord::Unlike).join(", ")
+                of(FidelityWord::Unlike).join(", ")
             )),
-            FaithWord::Unsure => Some(format!(
-                "whether profile {profile} is faithful in arm {arm} cannot be told: {}; {} blocks left out because \
+            FidelityWord::Unsure => Some(format!(
+                "whether profile {profile} is fidelity in arm {arm} cannot be told: {}; {} blocks left out because \
                  the hypervisor kept the cores",
-                of(FaithWord::Unsure).join(", "),
+                of(FidelityWord::Unsure).join(", "),
                 self.blocks_left_out
             )),
         }
@@ -116,7 +125,7 @@ impl Faith {
 
 /// Every pair of a profile and its driver among the arms of a run.
 #[must_use]
-pub fn compare(run: &Run) -> Vec<Faith> {
+pub fn compare(run: &Run) -> Vec<Fidelity> {
     let mut found = Vec::new();
     for (real_index, real_arm) in run.arms.iter().enumerate().filter(|(_, arm)| arm.same_as.is_none()) {
         let Some(real) = Real::named(&real_arm.driver) else { continue };
@@ -128,9 +137,12 @@ pub fn compare(run: &Run) -> Vec<Faith> {
             continue;
         }
         let twin = run.arms.iter().position(|arm| arm.same_as.as_ref() == Some(&real_arm.name));
-        let mut faith =
-            Faith { arm: run.arms[index].name.clone(), profile: real.profile.to_owned(), ..Faith::default() };
-        compare_cpu(run, [Some(index), Some(real_index), twin], &mut faith);
+        let mut fidelity = Fidelity {
+            arm: run.arms[index].name.clone(),
+            profile: real.profile.to_owned(),
+            ..Fidelity::default()
+        };
+        compare_cpu(run, [Some(index), Some(real_index), twin], &mut fidelity);
         for name in COUNTERS {
             // A counter that did not move is not there.
             let of = |block: &Block| {
@@ -139,10 +151,10 @@ pub fn compare(run: &Run) -> Vec<Faith> {
             };
             let middle = |arm| median(&run.valid_blocks(arm).filter_map(of).collect::<Vec<f64>>());
             if let (Some(profile), Some(real)) = (middle(index), middle(real_index)) {
-                faith.figures.push(FaithFigure::counted(name, profile, real));
+                fidelity.figures.push(FidelityFigure::counted(name, profile, real));
             }
         }
-        found.push(faith);
+        found.push(fidelity);
     }
     found
 }
@@ -157,7 +169,7 @@ fn is_ours(block: &Block) -> bool {
 }
 
 /// Profile, driver and the driver's second arm: adds the figure of CPU where they kept one pace.
-fn compare_cpu(run: &Run, arms: [Option<usize>; 3], faith: &mut Faith) {
+fn compare_cpu(run: &Run, arms: [Option<usize>; 3], fidelity: &mut Fidelity) {
     let [Some(profile), Some(real), twin] = arms else { return };
     let is_of_us = |block: &&Block| arms.contains(&Some(block.arm)) && block.invalid.is_none();
     let mut paces = run.blocks.iter().filter(is_of_us).map(|block| block.interval_ns);
@@ -167,8 +179,9 @@ fn compare_cpu(run: &Run, arms: [Option<usize>; 3], faith: &mut Faith) {
     {
         return;
     }
-    faith.interval_ns = pace;
-    faith.blocks_left_out = run.blocks.iter().filter(is_of_us).filter(|block| !is_ours(block)).count() as u64;
+    fidelity.interval_ns = pace;
+    fidelity.blocks_left_out =
+        run.blocks.iter().filter(is_of_us).filter(|block| !is_ours(block)).count() as u64;
     let of = |arm: usize, round: u32| {
         run.valid_blocks(arm)
             .find(|block| block.round == round && is_ours(block))
@@ -185,12 +198,12 @@ fn compare_cpu(run: &Run, arms: [Option<usize>; 3], faith: &mut Faith) {
     let middle = |place: &dyn Fn(&[f64; 3]) -> f64| {
         median(&rounds.iter().map(place).collect::<Vec<f64>>()).unwrap_or_default() / 1e3
     };
-    let mut figure = FaithFigure {
+    let mut figure = FidelityFigure {
         name: CPU.to_owned(),
         profile: middle(&|[profile, ..]| *profile),
         real: middle(&|[_, real, again]| (real + again) / 2.0),
         rounds: rounds.len() as u64,
-        ..FaithFigure::default()
+        ..FidelityFigure::default()
     };
     let ratios: Vec<f64> =
         rounds.iter().map(|[profile, real, again]| profile / ((real + again) / 2.0)).collect();
@@ -206,14 +219,14 @@ fn compare_cpu(run: &Run, arms: [Option<usize>; 3], faith: &mut Faith) {
         figure.noise = (distance_from_one(&half(0)), distance_from_one(&half(1)));
         let within = 1.0 - TOLERANCE..=1.0 + TOLERANCE;
         figure.word = if within.contains(&figure.low) && within.contains(&figure.high) {
-            FaithWord::Alike
+            FidelityWord::Alike
         } else if figure.high < *within.start() || figure.low > *within.end() {
-            FaithWord::Unlike
+            FidelityWord::Unlike
         } else {
-            FaithWord::Unsure
+            FidelityWord::Unsure
         };
     }
-    faith.figures.push(figure);
+    fidelity.figures.push(figure);
 }
 
 /// The 95 % interval of the median, from one seed; 1 without values.
@@ -295,13 +308,13 @@ mod tests {
         assert_eq!((cpu.profile, cpu.real, cpu.rounds), (104.0, 100.0, 10));
         assert!((cpu.ratio - 1.04).abs() < 1e-9 && cpu.high < 1.1, "{cpu:?}");
         assert!(cpu.noise.0 > 0.0 && cpu.noise.1 > 0.0, "{cpu:?}");
-        assert_eq!((found[0].word(), found[0].complaint()), (FaithWord::Alike, None));
+        assert_eq!((found[0].word(), found[0].complaint()), (FidelityWord::Alike, None));
     }
 
     #[test]
     fn what_is_not_alike_is_named_with_both_figures() {
         let found = compare(&run(104.0, 1.0, 89.0));
-        assert_eq!(found[0].word(), FaithWord::Unlike);
+        assert_eq!(found[0].word(), FidelityWord::Unlike);
         let complaint = found[0].complaint().unwrap();
         assert!(complaint.contains("Bytes_received 89.0 against 100.0"), "{complaint}");
         assert!(!complaint.contains("CPU"), "{complaint}");
@@ -316,11 +329,11 @@ mod tests {
     fn noise_makes_it_unsure_and_never_alike_or_unlike() {
         for cpu_us in [100.0, 115.0] {
             let found = compare(&run(cpu_us, 12.0, 100.0));
-            assert_eq!(found[0].word(), FaithWord::Unsure, "{found:?}");
+            assert_eq!(found[0].word(), FidelityWord::Unsure, "{found:?}");
             assert!(found[0].complaint().unwrap().contains("cannot be told"));
         }
         // A difference beyond noise and tolerance together is one.
-        assert_eq!(compare(&run(200.0, 12.0, 100.0))[0].word(), FaithWord::Unlike);
+        assert_eq!(compare(&run(200.0, 12.0, 100.0))[0].word(), FidelityWord::Unlike);
     }
 
     #[test]
@@ -331,12 +344,12 @@ mod tests {
             block.steal_share = Some(0.6);
         }
         let found = compare(&disturbed);
-        assert_eq!((found[0].word(), found[0].figures[0].rounds), (FaithWord::Alike, 7));
+        assert_eq!((found[0].word(), found[0].figures[0].rounds), (FidelityWord::Alike, 7));
         assert_eq!(found[0].blocks_left_out, 3);
         for block in &mut disturbed.blocks {
             block.steal_share = Some(0.2);
         }
-        assert_eq!(compare(&disturbed)[0].word(), FaithWord::Unsure);
+        assert_eq!(compare(&disturbed)[0].word(), FidelityWord::Unsure);
     }
 
     #[test]
@@ -346,11 +359,11 @@ mod tests {
             block.interval_ns = 0;
         }
         let found = compare(&closed);
-        assert_eq!((found[0].interval_ns, found[0].word()), (0, FaithWord::Alike));
+        assert_eq!((found[0].interval_ns, found[0].word()), (0, FidelityWord::Alike));
         assert!(found[0].figures.iter().all(|figure| figure.name != CPU));
         let mut without_twin = run(100.0, 1.0, 100.0);
         without_twin.arms.truncate(4);
         without_twin.blocks.retain(|block| block.arm < 4);
-        assert_eq!(compare(&without_twin)[0].word(), FaithWord::Unsure);
+        assert_eq!(compare(&without_twin)[0].word(), FidelityWord::Unsure);
     }
 }

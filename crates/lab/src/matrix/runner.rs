@@ -7,13 +7,13 @@ use std::time::{Duration, Instant};
 use client::{Connection, Error};
 
 use super::cell::Cell;
-use super::place::{self, PlaceError};
+use super::lab_schema::{self, SchemaError};
 use super::readings::Readings;
-use super::subject::Subject;
+use super::test_server::TestServer;
 use super::{MatrixError, Progress, Request};
 use crate::evidence::{Block, Run};
 use crate::load::shim::Shims;
-use crate::load::{Fleet, LoadError, Moment, Sender, Spec, faith};
+use crate::load::{Fleet, LoadError, Moment, Sender, Spec, fidelity};
 use crate::scenario::{Table, Work};
 use crate::server::describe;
 use crate::server::journal::{self, Value};
@@ -49,10 +49,10 @@ pub(super) enum Ran {
 pub(super) type Meanwhile<'m> = &'m mut dyn FnMut(Moment, &mut Connection);
 
 /// All that the passes of a run share.
-pub(super) struct Stage<'a> {
+pub(super) struct Runner<'a> {
     pub(super) request: &'a Request,
     pub(super) run: Run,
-    pub(super) subjects: Vec<Subject>,
+    pub(super) test_servers: Vec<TestServer>,
     pub(super) cells: Vec<Cell>,
     pub(super) started: Instant,
     /// When measuring began: what [`Request::time_budget`] is counted from.
@@ -69,21 +69,21 @@ pub(super) struct Stage<'a> {
     shims: Shims,
 }
 
-impl<'a> Stage<'a> {
+impl<'a> Runner<'a> {
     pub(super) fn new(
         request: &'a Request,
         run: Run,
-        subjects: Vec<Subject>,
+        test_servers: Vec<TestServer>,
         cells: Vec<Cell>,
         started: Instant,
-    ) -> Stage<'a> {
+    ) -> Runner<'a> {
         let dropped = vec![false; cells.len()];
         let (measuring, round, data, shims) = (Instant::now(), 0, Vec::new(), Shims::new());
         let (client_core, is_kept_awake) = (None, false);
-        Stage {
+        Runner {
             request,
             run,
-            subjects,
+            test_servers,
             cells,
             started,
             measuring,
@@ -110,7 +110,7 @@ impl<'a> Stage<'a> {
 
     /// The process of an arm's server, if it is on this machine.
     pub(super) fn pid_of(&self, arm: usize) -> Option<u32> {
-        self.subjects[self.cells[arm].server].under_test.pid()
+        self.test_servers[self.cells[arm].server].under_test.pid()
     }
 
     /// The data set of an arm.
@@ -132,18 +132,18 @@ impl<'a> Stage<'a> {
                 continue;
             }
             // A server that has two names here keeps a schema for each.
-            let identity = |server: usize| &self.subjects[server].under_test.identity;
+            let identity = |server: usize| &self.test_servers[server].under_test.identity;
             let count = self.data.iter().filter(|data| identity(data.server) == identity(server)).count();
             let schema = match count {
                 0 => self.request.schema.clone(),
                 more => format!("{}_{}", self.request.schema, more + 1),
             };
-            let subject = &mut self.subjects[server];
-            hear(&Progress::Stage(&format!("loading data into {schema} on {}", subject.under_test.name)));
-            if let Err(error) = place::make(&mut subject.admin, &schema) {
+            let test_server = &mut self.test_servers[server];
+            hear(&Progress::Step(&format!("loading data into {schema} on {}", test_server.under_test.name)));
+            if let Err(error) = lab_schema::make(&mut test_server.admin, &schema) {
                 return Err(match error {
-                    PlaceError::Refused(why) => subject.fail(why),
-                    PlaceError::Server(error) => subject.fail(format!("schema {schema}: {error}")),
+                    SchemaError::Refused(why) => test_server.fail(why),
+                    SchemaError::Server(error) => test_server.fail(format!("schema {schema}: {error}")),
                 });
             }
             self.data.push(DataSet {
@@ -154,17 +154,18 @@ impl<'a> Stage<'a> {
                 serial: AtomicU64::new(0),
             });
             let seed = self.request.scenario.seed;
-            data::load::load(&mut subject.admin, work, seed, &mut |done, all| {
+            data::load::load(&mut test_server.admin, work, seed, &mut |done, all| {
                 hear(&Progress::Rows(done, all));
             })
-            .map_err(|(sql, error)| subject.fail(format!("loading data: {error} (in: {sql})")))?;
+            .map_err(|(sql, error)| test_server.fail(format!("loading data: {error} (in: {sql})")))?;
         }
         Ok(())
     }
 
     /// Brings a server's global variables to what a cell asks for; those it does not name go back to what they were.
     fn set_globals(&mut self, cell: &Cell) -> Result<(), MatrixError> {
-        let Subject { under_test, admin, changes, global, before, .. } = &mut self.subjects[cell.server];
+        let TestServer { under_test, admin, changes, global, before, .. } =
+            &mut self.test_servers[cell.server];
         let Some(changes) = changes else { return Ok(()) };
         let fail = |name: &str, why: String| MatrixError::Server {
             server: under_test.name.clone(),
@@ -201,14 +202,14 @@ impl<'a> Stage<'a> {
     /// Runs SQL in the schema of a cell, over the session that watches.
     pub(super) fn run_sql(&mut self, cell: &Cell, list: &[String]) -> Result<(), MatrixError> {
         let Some(schema) = self.schema_of(cell).map(str::to_owned) else { return Ok(()) };
-        let subject = &mut self.subjects[cell.server];
-        let mut run = |sql: &str| subject.admin.run(sql.as_bytes()).map(|_| ());
+        let test_server = &mut self.test_servers[cell.server];
+        let mut run = |sql: &str| test_server.admin.run(sql.as_bytes()).map(|_| ());
         if let Err(error) = run(&format!("USE `{schema}`")) {
-            return Err(subject.fail(error));
+            return Err(test_server.fail(error));
         }
         for sql in list {
-            if let Err(error) = subject.admin.run(sql.as_bytes()) {
-                return Err(subject.fail(format!("{error} (in: {sql})")));
+            if let Err(error) = test_server.admin.run(sql.as_bytes()) {
+                return Err(test_server.fail(format!("{error} (in: {sql})")));
             }
         }
         Ok(())
@@ -232,7 +233,7 @@ impl<'a> Stage<'a> {
         let Some(data) = self.data_of(cell.server, &cell.work).map(|index| &self.data[index]) else {
             return Ok(Ran::Refused("its data is not there".to_owned()));
         };
-        let Subject { under_test, admin, footprint, session, .. } = &mut self.subjects[cell.server];
+        let TestServer { under_test, admin, footprint, session, .. } = &mut self.test_servers[cell.server];
         let fail = |why: String| MatrixError::Server {
             server: under_test.name.clone(),
             url: describe::url_without_password(&under_test.options),
@@ -284,7 +285,7 @@ impl<'a> Stage<'a> {
             block.others_share = None;
         }
         if let Sender::Real(_) = cell.sender {
-            faith::fill_bytes(&mut block);
+            fidelity::fill_bytes(&mut block);
         }
         Ok(Ran::Block(Box::new(block)))
     }
@@ -296,35 +297,35 @@ impl<'a> Stage<'a> {
 
     /// Puts variables back and takes data away, as far as the servers are there.
     pub(super) fn clean_up(&mut self) {
-        for subject in &mut self.subjects {
-            if let Some(changes) = &mut subject.changes
+        for test_server in &mut self.test_servers {
+            if let Some(changes) = &mut test_server.changes
                 && let Err(error) = changes.put_back()
             {
-                let name = &subject.under_test.name;
+                let name = &test_server.under_test.name;
                 self.run
                     .warnings
                     .push(format!("global variables of server {name} are not back yet: {error}"));
             }
-            subject.global = BTreeMap::new();
+            test_server.global = BTreeMap::new();
         }
         for data in &self.data {
             if self.request.keep_data {
                 continue;
             }
-            let subject = &mut self.subjects[data.server];
-            let removed = if subject.admin.is_broken() {
-                Connection::connect(&subject.under_test.options)
-                    .map_err(PlaceError::Server)
-                    .and_then(|mut fresh| place::remove(&mut fresh, &data.schema))
+            let test_server = &mut self.test_servers[data.server];
+            let removed = if test_server.admin.is_broken() {
+                Connection::connect(&test_server.under_test.options)
+                    .map_err(SchemaError::Server)
+                    .and_then(|mut fresh| lab_schema::remove(&mut fresh, &data.schema))
             } else {
-                place::remove(&mut subject.admin, &data.schema)
+                lab_schema::remove(&mut test_server.admin, &data.schema)
             };
             if let Err(error) = removed {
                 let why = match error {
-                    PlaceError::Refused(why) => why,
-                    PlaceError::Server(error) => error.to_string(),
+                    SchemaError::Refused(why) => why,
+                    SchemaError::Server(error) => error.to_string(),
                 };
-                let name = &subject.under_test.name;
+                let name = &test_server.under_test.name;
                 self.run.warnings.push(format!("schema {} stays on server {name}: {why}", data.schema));
             }
         }
