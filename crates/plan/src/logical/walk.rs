@@ -77,6 +77,14 @@ impl Logical {
         self.each_input(&mut |input| input.each_column_of_subqueries(visit));
     }
 
+    /// Whether a subquery in this tree reads one of these columns. A join with such a right side is made row by row, and
+    /// its sides keep their places.
+    pub(crate) fn has_subquery_over(&self, columns: &[ColumnId]) -> bool {
+        let mut found = false;
+        self.each_column_of_subqueries(&mut |id| found |= columns.contains(&id));
+        found
+    }
+
     walks!(
         /// Calls `visit` with each direct input.
         each_input,

@@ -180,6 +180,7 @@ fn push_join(
     if kind == JoinKind::Left
         && outer_to_inner
         && conditions.iter().any(|condition| rejects_null(condition, &right_columns))
+        && !right.has_subquery_over(&left_columns)
     {
         kind = JoinKind::Inner;
     }
@@ -255,7 +256,9 @@ fn drop_null_rows(bound: &Bound, tree: &mut Logical, conditions: &[Expr]) {
         Logical::Join { kind, left, right, .. } => {
             if *kind == JoinKind::Left {
                 let columns = right.output(&bound.tables);
-                if conditions.iter().any(|condition| rejects_null(condition, &columns)) {
+                if conditions.iter().any(|condition| rejects_null(condition, &columns))
+                    && !right.has_subquery_over(&left.output(&bound.tables))
+                {
                     *kind = JoinKind::Inner;
                 }
             }
