@@ -4,6 +4,7 @@ mod bench;
 mod run;
 mod tap;
 
+use std::io::Write;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -60,14 +61,14 @@ const ORDERLY_END_MAX: Duration = Duration::from_secs(20);
 
 /// Profiles, and each real driver with its version or what it lacks.
 fn drivers() {
-    println!("profiles: our own client sends what these drivers send");
+    show("profiles: our own client sends what these drivers send");
     for profile in lab::load::profile::Profile::all() {
-        println!("{}", words::wrap(&format!("  {:<24} ", profile.name), 27, profile.about, words::COLUMNS));
+        show(&words::wrap(&format!("  {:<24} ", profile.name), 27, profile.about, words::COLUMNS));
     }
     let put = |name: &str, said: &str| {
-        println!("{}", words::wrap(&format!("  {name:<24} "), 27, said, words::COLUMNS));
+        show(&words::wrap(&format!("  {name:<24} "), 27, said, words::COLUMNS));
     };
-    println!("real drivers: each runs in a process of its own");
+    show("real drivers: each runs in a process of its own");
     let shims = lab::load::shim::Shims::new();
     for real in lab::load::shim::Real::all() {
         match shims.version(real) {
@@ -77,17 +78,27 @@ fn drivers() {
     }
 }
 
+/// Prints text for whoever reads it: one who has read enough (`| head`) is no error.
+pub(crate) fn show(text: &str) {
+    let mut out = std::io::stdout().lock();
+    let end = if text.ends_with('\n') { "" } else { "\n" };
+    let _ = out
+        .write_all(text.as_bytes())
+        .and_then(|()| out.write_all(end.as_bytes()))
+        .and_then(|()| out.flush());
+}
+
 /// Runs a command of the lab.
 pub(crate) fn run(arguments: &[String]) -> ExitCode {
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     end_on_signals();
     let result = match arguments[..] {
         [] | ["--help" | "-?" | "help", ..] => {
-            println!("{HELP}");
+            show(HELP);
             Ok(())
         }
         ["run", "--help" | "-?"] => {
-            println!("{}", run::HELP);
+            show(run::HELP);
             Ok(())
         }
         ["run", ref rest @ ..] => match run::run(rest) {
@@ -95,12 +106,12 @@ pub(crate) fn run(arguments: &[String]) -> ExitCode {
             Err(why) => Err(why),
         },
         ["tap", "--help" | "-?"] => {
-            println!("{}", tap::HELP);
+            show(tap::HELP);
             Ok(())
         }
         ["tap", ref rest @ ..] => tap::run(rest),
         ["bench", "--help" | "-?"] => {
-            println!("{}", bench::HELP);
+            show(bench::HELP);
             Ok(())
         }
         ["bench", ref rest @ ..] => match bench::run(rest) {
@@ -114,12 +125,12 @@ pub(crate) fn run(arguments: &[String]) -> ExitCode {
         }
         ["list", id] => match lab::scenario::shipped::named(id) {
             Some(text) => {
-                print!("{text}");
+                show(text);
                 Ok(())
             }
             None => Err(format!("no scenario '{id}'; see invar lab list")),
         },
-        ["show", file] => show(file),
+        ["show", file] => show_evidence(file),
         ["doctor", ref rest @ ..] => doctor(rest),
         ["restore", "--server", url] => restore(url, false),
         ["restore", "--server", url, "--tls"] | ["restore", "--tls", "--server", url] => restore(url, true),
@@ -188,14 +199,14 @@ fn doctor(arguments: &[&str]) -> Result<(), String> {
     if as_json {
         println!("{}", serde_json::to_string_pretty(&report).map_err(|error| error.to_string())?);
     } else {
-        print!("{}", report.text());
+        show(&report.text());
     }
     Ok(())
 }
 
 fn restore(url: &str, with_tls: bool) -> Result<(), String> {
     let why = |error: &dyn std::fmt::Display| error.to_string();
-    let say = |text: &str| println!("{}", run::wrapped("", text));
+    let say = |text: &str| show(&run::wrapped("", text));
     let mut options = client::Options::from_url(url).map_err(|error| why(&error))?;
     if with_tls {
         options.tls = client::Tls::Required(client::unverified_tls());
@@ -227,7 +238,7 @@ fn restore(url: &str, with_tls: bool) -> Result<(), String> {
 
 fn known_causes(arguments: &[&str]) -> Result<(), String> {
     let (said, is_well) = lab::knowledge::command(arguments)?;
-    print!("{said}");
+    show(&said);
     if is_well { Ok(()) } else { Err("the knowledge base is not as it should be".to_owned()) }
 }
 
@@ -235,7 +246,7 @@ fn report(file: &str, options: &[&str]) -> Result<u8, String> {
     let text = std::fs::read_to_string(file).map_err(|error| format!("{file}: {error}"))?;
     let run = lab::evidence::Run::from_json(&text).map_err(|why| format!("{file}: {why}"))?;
     let colour = std::io::IsTerminal::is_terminal(&std::io::stdout());
-    print!("{}", lab::report::terminal::text(&run, colour));
+    show(&lab::report::terminal::text(&run, colour));
     for option in options.chunks(2) {
         let (path, text) = match option {
             ["--svg", folder] => {
@@ -261,12 +272,12 @@ fn report(file: &str, options: &[&str]) -> Result<u8, String> {
 fn list() -> Result<(), String> {
     for (id, _) in lab::scenario::shipped::ALL {
         let scenario = run::scenario(id)?;
-        println!("{}", words::wrap(&format!("{id:35} "), 36, &scenario.claim, words::COLUMNS));
+        show(&words::wrap(&format!("{id:35} "), 36, &scenario.claim, words::COLUMNS));
     }
     Ok(())
 }
 
-fn show(file: &str) -> Result<(), String> {
+fn show_evidence(file: &str) -> Result<(), String> {
     let text = std::fs::read_to_string(file).map_err(|error| format!("{file}: {error}"))?;
     let run = lab::evidence::Run::from_json(&text).map_err(|why| format!("{file}: {why}"))?;
     println!("{} on {} servers, {} blocks", run.scenario.id, run.servers.len(), run.blocks.len());

@@ -115,7 +115,7 @@ pub(super) fn run(list: &[&str]) -> Result<u8, String> {
         })?;
     printer.end();
     // What was found is shown even where it cannot be kept.
-    print!("{}", terminal::text(&run, std::io::stdout().is_terminal()));
+    super::show(&terminal::text(&run, std::io::stdout().is_terminal()));
     if let Some(why) = &run.incomplete {
         eprintln!("invar lab: the run ended early, what was measured is kept: {why}");
     }

@@ -370,13 +370,29 @@ fn leaves(run: &Run, pair: Pair) -> Vec<Leaf> {
     grown
 }
 
+/// Whether a frame has no name but that of its file: `[mysqld]`, `[unknown]`.
+fn is_nameless(frame: &str) -> bool {
+    frame.starts_with('[') && frame.ends_with(']')
+}
+
+/// Whether most samples of both arms ended in functions with names, so that stacks can tell parts of a server apart.
+#[must_use]
+pub fn has_names(run: &Run, pair: Pair) -> bool {
+    [pair.fast, pair.slow].into_iter().all(|arm| {
+        let Some(profile) = run.stacks.iter().find(|profile| profile.arm == arm) else { return false };
+        let all: u64 = profile.folded.iter().map(|(_, count)| count).sum();
+        let nameless = profile.folded.iter().filter(|(stack, _)| is_nameless(leaf_of(stack)));
+        2 * nameless.map(|(_, count)| count).sum::<u64>() < all
+    })
+}
+
 /// The function whose own time grew most, with its share of the CPU that functions added. `None` where so few samples met it
 /// that chance may have made it.
 #[must_use]
 pub fn heaviest_leaf(run: &Run, pair: Pair) -> Option<(String, f64)> {
     /// Standard errors that are not chance.
     const ERRORS_LEAST: f64 = 3.0;
-    let heaviest = leaves(run, pair).into_iter().next()?;
+    let heaviest = leaves(run, pair).into_iter().next().filter(|leaf| !is_nameless(&leaf.name))?;
     (heaviest.added_ns >= ERRORS_LEAST * heaviest.error_ns).then_some((heaviest.name, heaviest.share))
 }
 

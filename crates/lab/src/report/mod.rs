@@ -207,10 +207,11 @@ pub fn table(run: &Run, metric: Metric) -> Table<'_> {
     let is_varied = |axis: &str, level: &str| {
         run.arms.iter().any(|other| other.levels.get(axis).is_none_or(|other| other != level))
     };
-    // Where the ratio was measured, so was the value: other rounds (of a second look) had other moods of the machine.
+    // Where there is a ratio, the value beside it is the base's times the ratio: medians over all rounds need not agree with a
+    // ratio that was measured within rounds.
     let compared = |arm: usize| {
         let of = || run.comparisons.iter().filter(|found| found.metric == metric);
-        let own = of().find(|found| found.arm == arm).map(|found| found.arm_value);
+        let own = of().find(|found| found.arm == arm).map(|found| found.base_value * found.ratio);
         own.or_else(|| of().find(|found| found.base == arm).map(|found| found.base_value))
     };
     for (index, arm) in run.arms.iter().enumerate().filter(|(_, arm)| arm.same_as.is_none()) {

@@ -6,8 +6,8 @@
 
 use super::finding::Finding;
 use super::sum::{self, share};
-use crate::evidence::{Arm, Block, LayerFinding, LayerOutcome, Metric, Run};
-use crate::knowledge::signature::{Pair, rows_read, share_of_added_cpu};
+use crate::evidence::{Arm, Block, Flavour, LayerFinding, LayerOutcome, Metric, Run};
+use crate::knowledge::signature::{Pair, has_names, rows_read, share_of_added_cpu};
 use crate::report::words::nanoseconds;
 use crate::report::words::own;
 use crate::stats::summary::median;
@@ -453,7 +453,8 @@ fn server(facts: &Facts<'_>) -> (LayerFinding, LayerFinding, Option<&'static str
         return (facts.shared("server-sql", LayerOutcome::Blamed, cpu, said), engine, Some(part));
     }
     let plan = if is > 0.0 && alike(is, was) { "; rows examined are alike" } else { "" };
-    match share_of_added_cpu(run, facts.pair, &is_in_engine) {
+    let split = share_of_added_cpu(run, facts.pair, &is_in_engine).filter(|_| tells_apart(facts));
+    match split {
         Some(engine) => {
             let mut sql =
                 facts.by_share("server-sql", cpu * (1.0 - engine), "CPU above the handler interface");
@@ -477,12 +478,21 @@ fn server(facts: &Facts<'_>) -> (LayerFinding, LayerFinding, Option<&'static str
                 layer(
                     "engine",
                     LayerOutcome::Blamed,
-                    "not told apart from the SQL layer: no stacks".to_owned(),
+                    "not told apart from the SQL layer: no stacks with known names".to_owned(),
                 ),
                 None,
             )
         }
     }
+}
+
+/// Whether stacks tell the SQL layer from the engine: their functions have names, and it is known which are the engine's.
+fn tells_apart(facts: &Facts<'_>) -> bool {
+    let is_known = |name: &str| {
+        let server = facts.run.servers.iter().find(|server| server.name == name);
+        server.is_none_or(|server| server.flavour != Flavour::Invar)
+    };
+    has_names(facts.run, facts.pair) && is_known(&facts.slow.server) && is_known(&facts.fast.server)
 }
 
 /// Variables that differ between the two servers, with both values.

@@ -626,3 +626,17 @@ fn a_small_difference_is_no_lack_of_one() {
         "{said:?}"
     );
 }
+
+#[test]
+fn functions_without_names_are_no_mechanism_and_tell_no_layers_apart() {
+    let mut run = made(12, &[100], 3, slow_new);
+    stacks(&mut run, "execute;[invar]");
+    let said = verdict(&concluded(run.clone())).clone();
+    assert_eq!((said.kind, said.layer.as_deref()), (VerdictKind::Located, Some("server")), "{said:?}");
+    assert!(!said.summary.contains("[invar]"), "{}", said.summary);
+    // Names of another server's functions say nothing about an engine they are not part of.
+    run.stacks.clear();
+    stacks(&mut run, "execute;read_row");
+    run.servers[1].flavour = crate::evidence::Flavour::Invar;
+    assert_eq!(verdict(&concluded(run)).layer.as_deref(), Some("server"));
+}
