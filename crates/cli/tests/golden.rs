@@ -196,6 +196,7 @@ const FILES: &[(&str, &[u8])] = &[
     ("starting", b"xx30|a|1\nno31|b|2\nyyxx32|c|3\n"),
     ("latin1", b"40,\xe9,1\n"),
     ("fields", b"1\n2,\n3,a\n\n4,b,5\n5,c,6,7\n"),
+    ("trailing", b"1,a,\n2,\"b\",\n3,c,,\n4,d,\"x\ny\"\n5\n6,e,x"),
     ("lead", b"60,ab\xffcd,1\n"),
     ("cut", b"60,ab\xe2\x82,1\n"),
     ("badutf8", b"50,\xff\xfe,1\n51,ok,2\n"),

@@ -12,6 +12,7 @@ pub mod error;
 mod error_table;
 mod reply;
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 pub use control::{ConnectionControl, Kill, Transport};
@@ -287,6 +288,11 @@ pub enum SetOption {
 /// One conversation. Called by one thread at a time. Every method but [`send_long_data`](Self::send_long_data) and
 /// [`close_statement`](Self::close_statement) answers exactly once: through `reply`, or by the error it returns.
 pub trait Session: Send {
+    /// The message of an error as this session's client reads it.
+    fn error_text<'e>(&self, error: &'e SqlError) -> Cow<'e, [u8]> {
+        Cow::Borrowed(error.message.as_bytes())
+    }
+
     /// COM_QUERY: one or more statements as text, in `character_set_client`.
     fn query(&mut self, sql: &[u8], reply: &mut Reply<'_>) -> Outcome;
 

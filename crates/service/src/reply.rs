@@ -484,14 +484,14 @@ impl<'a> Reply<'a> {
 
     /// Appends an error, in place of a row that was begun. For the server, which writes what a session returns.
     pub fn error(&mut self, error: &SqlError) {
+        self.error_with_text(error, error.message.as_bytes());
+    }
+
+    /// As [`Reply::error`], with the message in the character set of the client's results.
+    pub fn error_with_text(&mut self, error: &SqlError, text: &[u8]) {
         self.packets.abandon();
         self.is_cut |= self.row_under_way;
-        message::encode_error(
-            error.number,
-            Some(&error.state),
-            error.message.as_bytes(),
-            self.packets.begin(),
-        );
+        message::encode_error(error.number, Some(&error.state), text, self.packets.begin());
         self.packets.end();
         self.finished_count += 1;
     }

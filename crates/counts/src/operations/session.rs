@@ -138,9 +138,9 @@ fn prepared(counter: &mut Counter, client: &mut Client) {
     counter.count("session.prepared_update_index", 128, |number| {
         client.execute(update, &integers([number + 5000, number % ROWS]))
     });
-    let (begin, commit) = (client.prepare("BEGIN"), client.prepare("COMMIT"));
-    counter.count("session.prepared_begin_commit", 64, |_| {
-        client.execute(begin, &[]) + client.execute(commit, &[])
+    let (chain, commit) = (client.prepare("COMMIT AND CHAIN"), client.prepare("COMMIT"));
+    counter.count("session.prepared_commit_and_chain", 64, |_| {
+        client.execute(chain, &[]) + client.execute(commit, &[])
     });
 }
 

@@ -623,7 +623,9 @@ impl Compiler<'_, '_> {
                 return Err(e::ER_UNKNOWN_SYSTEM_VARIABLE.with(&[&String::from_utf8_lossy(var.name.text)]));
             }
         }
-        if items.iter().all(|item| local(self, item).is_none()) {
+        // A user variable may be computed from one that the same SET of a routine has set before it.
+        let needs_order = items.len() > 1 && items.iter().any(|item| matches!(item, SetItem::UserVar { .. }));
+        if !needs_order && items.iter().all(|item| local(self, item).is_none()) {
             let statement = self.embed(span, EmbeddedKind::Other);
             self.emit(Instruction::Run(statement));
             return Ok(());

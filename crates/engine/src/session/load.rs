@@ -18,7 +18,8 @@ use env::disk::FileOptions;
 use exec::FileLine;
 use service::error::{
     EE_FILENOTFOUND, EE_STAT, ER_CLIENT_LOCAL_FILES_DISABLED, ER_INVALID_CHARACTER_STRING,
-    ER_OPTION_PREVENTS_STATEMENT, ER_WARN_TOO_MANY_RECORDS, ER_WRONG_FIELD_TERMINATORS,
+    ER_OPTION_PREVENTS_STATEMENT, ER_TEXTFILE_NOT_READABLE, ER_WARN_TOO_MANY_RECORDS,
+    ER_WRONG_FIELD_TERMINATORS,
 };
 use service::{OkSummary, Outcome, Reply, SqlError};
 use syntax::ast::{Duplicates, LoadColumn, LoadData};
@@ -77,26 +78,57 @@ impl Format {
         })
     }
 
-    /// Reads one line from the front of `bytes` into `fields`; answers its length with terminator, or `None` if `bytes` may
-    /// end inside it (`last`: nothing more comes).
-    fn read_line(&self, bytes: &[u8], last: bool, fields: &mut Vec<Field>) -> Option<usize> {
+    /// Reads the first `field_max` fields of the line at the front of `bytes` into `fields`; `None` if `bytes` may end inside
+    /// the line (`last`: nothing more comes).
+    fn read_line(
+        &self,
+        bytes: &[u8],
+        last: bool,
+        field_max: usize,
+        fields: &mut Vec<Field>,
+    ) -> Option<LineRead> {
         fields.clear();
         let mut at = 0;
         if !self.line_start.is_empty() {
             // Whatever stands before the line's start is skipped, lines without one entirely.
             match memchr::memmem::find(bytes, &self.line_start) {
                 Some(start) => at = start + self.line_start.len(),
-                None => return last.then_some(bytes.len()),
+                None => return last.then_some(LineRead { length: bytes.len(), is_cut: false }),
             }
         }
-        loop {
+        while fields.len() < field_max {
             let (field, next, end) = self.read_field(bytes, at, last)?;
             fields.push(field);
             at = next;
             if end {
-                return Some(at);
+                return Some(LineRead { length: at, is_cut: false });
             }
         }
+        self.skip_rest(bytes, at, last)
+    }
+
+    /// Skips what follows the last field that is wanted, whatever it is enclosed by. A terminator of the last field alone is
+    /// nothing that is cut off, nor is a rest that no terminator of the line follows.
+    fn skip_rest(&self, bytes: &[u8], start: usize, last: bool) -> Option<LineRead> {
+        let mut at = start;
+        while at < bytes.len() {
+            let rest = &bytes[at..];
+            if Some(rest[0]) == self.escaped {
+                if rest.len() < 2 && !last {
+                    return None;
+                }
+                at += 2;
+                continue;
+            }
+            if rest.len() < self.line_end.len() && !last {
+                return None;
+            }
+            if !self.line_end.is_empty() && rest.starts_with(&self.line_end) {
+                return Some(LineRead { length: at + self.line_end.len(), is_cut: at > start });
+            }
+            at += 1;
+        }
+        last.then_some(LineRead { length: bytes.len(), is_cut: false })
     }
 
     /// One field from offset `at`: its value, where the next thing begins, and whether the line ended.
@@ -202,6 +234,14 @@ impl Format {
     }
 }
 
+/// One line that was read.
+struct LineRead {
+    /// Bytes, with the terminator.
+    length: usize,
+    /// There was more than the fields that were wanted.
+    is_cut: bool,
+}
+
 /// Cuts a stream of pieces into lines.
 struct Splitter {
     format: Format,
@@ -216,18 +256,14 @@ impl Splitter {
         self.waiting.extend_from_slice(piece);
     }
 
-    /// The next whole line; `false` if more is needed.
-    fn next_line(&mut self, last: bool, fields: &mut Vec<Field>) -> bool {
+    /// The first `field_max` fields of the next whole line, and whether there are more; `None` if more bytes are needed.
+    fn next_line(&mut self, last: bool, field_max: usize, fields: &mut Vec<Field>) -> Option<bool> {
         if self.read >= self.waiting.len() {
-            return false;
+            return None;
         }
-        match self.format.read_line(&self.waiting[self.read..], last, fields) {
-            Some(length) => {
-                self.read += length;
-                !(fields.is_empty() && last)
-            }
-            None => false,
-        }
+        let line = self.format.read_line(&self.waiting[self.read..], last, field_max, fields)?;
+        self.read += line.length;
+        (!(fields.is_empty() && field_max > 0 && last)).then_some(line.is_cut)
     }
 }
 
@@ -411,6 +447,9 @@ impl LocalSession {
         else {
             return Err(EE_STAT.with(&[&path.display(), &2, &"No such file or directory"]));
         };
+        if self.core.env.disk.folder(path, false).is_ok() {
+            return Err(ER_TEXTFILE_NOT_READABLE.with(&[&path.display()]));
+        }
         let folder = self.core.env.disk.folder(folder, false).map_err(|error| missing(&error))?;
         let file = folder.open(name, FileOptions::read_only()).map_err(|error| missing(&error))?;
         let length = file.len().map_err(|error| missing(&error))?;
@@ -439,11 +478,13 @@ impl LocalSession {
         let mut to_skip = ignore_lines;
         let mut last = false;
         loop {
-            while splitter.next_line(last, &mut fields) {
-                if to_skip > 0 {
-                    to_skip -= 1;
-                    continue;
-                }
+            // Lines that are skipped are cut at their terminators only.
+            while to_skip > 0 && splitter.next_line(last, 0, &mut fields).is_some() {
+                to_skip -= 1;
+            }
+            while to_skip == 0
+                && let Some(is_cut) = splitter.next_line(last, targets.len(), &mut fields)
+            {
                 loaded.records += 1;
                 let field_count = fields.len();
                 let given = targets.iter().take(field_count).filter(|target| target.is_none()).count();
@@ -482,7 +523,7 @@ impl LocalSession {
                     plan = Some(current);
                     break ran?;
                 };
-                if field_count > targets.len() {
+                if is_cut {
                     if strict {
                         return Err(ER_WARN_TOO_MANY_RECORDS.with(&[&loaded.records]));
                     }
@@ -583,7 +624,7 @@ mod tests {
         let mut found = Vec::new();
         let mut fields = Vec::new();
         let mut take = |splitter: &mut Splitter, last: bool| {
-            while splitter.next_line(last, &mut fields) {
+            while splitter.next_line(last, usize::MAX, &mut fields).is_some() {
                 found.push(
                     fields
                         .drain(..)

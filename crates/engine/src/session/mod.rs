@@ -35,6 +35,7 @@ pub mod show;
 mod templates;
 pub mod transaction;
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use catalog::{Account, Catalog};
@@ -45,6 +46,7 @@ use service::{
     Reply, Session, SetOption, SqlError, StatusFlags,
 };
 use types::Value;
+use types::charset::Charset;
 use types::collation::CollationId;
 
 use crate::core::Core;
@@ -503,6 +505,28 @@ impl Drop for LocalSession {
 }
 
 impl Session for LocalSession {
+    /// In `character_set_results`; a character that it has not is shown by its code point.
+    fn error_text<'e>(&self, error: &'e SqlError) -> Cow<'e, [u8]> {
+        let utf8 = error.message.as_bytes();
+        let Some(charset) = self.settings.results_charset.filter(|_| !utf8.is_ascii()) else {
+            return Cow::Borrowed(utf8);
+        };
+        if matches!(charset, Charset::Utf8mb4 | Charset::Binary) {
+            return Cow::Borrowed(utf8);
+        }
+        let mut text = Vec::with_capacity(utf8.len());
+        for character in error.message.chars() {
+            let code = u32::from(character);
+            if !charset.encode(code, &mut text) {
+                match code {
+                    ..=0xFFFF => text.extend_from_slice(format!("\\{code:04X}").as_bytes()),
+                    _ => text.push(b'?'),
+                }
+            }
+        }
+        Cow::Owned(text)
+    }
+
     fn query(&mut self, sql: &[u8], reply: &mut Reply<'_>) -> Outcome {
         self.run_text(sql, reply)
     }

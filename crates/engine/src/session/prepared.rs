@@ -19,7 +19,7 @@ use service::error::{
     ER_WRONG_ARGUMENTS,
 };
 use service::{ExecuteRequest, OkSummary, Outcome, Reply, SqlError, StatusFlags};
-use syntax::ast::{PrepareSource, Statement};
+use syntax::ast::{MaintainKind, PrepareSource, Show, Statement};
 use types::charset::Charset;
 use types::collation::CollationId;
 use types::temporal::{DateTime, Time};
@@ -326,28 +326,44 @@ fn datetime_of(fields: wire::row::DateTimeFields) -> DateTime {
     }
 }
 
-/// Statements that the binary protocol prepares; the others answer 1295, as in MySQL.
+/// Statements that can be prepared; the others answer 1295, as in MySQL.
 fn can_be_prepared(statement: &Statement<'_>) -> bool {
-    !matches!(
-        statement,
+    match statement {
         Statement::Prepare { .. }
-            | Statement::Execute { .. }
-            | Statement::Deallocate(_)
-            | Statement::LoadData(_)
-            | Statement::LockTables(_)
-            | Statement::UnlockTables
-            | Statement::LockInstance
-            | Statement::UnlockInstance
-            | Statement::Help(_)
-    )
+        | Statement::Execute { .. }
+        | Statement::Deallocate(_)
+        | Statement::LoadData(_)
+        | Statement::LockTables(_)
+        | Statement::UnlockTables
+        | Statement::LockInstance
+        | Statement::UnlockInstance
+        | Statement::Help(_)
+        | Statement::StartTransaction { .. }
+        | Statement::Savepoint(_)
+        | Statement::RollbackTo(_)
+        | Statement::ReleaseSavepoint(_)
+        | Statement::AlterDatabase(_)
+        | Statement::Use(_)
+        | Statement::CreateRole { .. }
+        | Statement::DropRole { .. }
+        | Statement::CreateRoutine(_)
+        | Statement::AlterRoutine(_)
+        | Statement::DropRoutine(_)
+        | Statement::Signal(_)
+        | Statement::GetDiagnostics(_)
+        | Statement::Shutdown
+        | Statement::Restart => false,
+        Statement::Show(show) => {
+            !matches!(show, Show::Warnings(_) | Show::Errors(_) | Show::CountWarnings | Show::CountErrors)
+        }
+        Statement::Maintain(maintain) => maintain.kind != MaintainKind::Check,
+        _ => true,
+    }
 }
 
 /// A statement whose tree points nowhere into its text.
 fn without_text(statement: &Statement<'_>) -> Option<Statement<'static>> {
     match *statement {
-        Statement::StartTransaction { consistent_snapshot, read_only } => {
-            Some(Statement::StartTransaction { consistent_snapshot, read_only })
-        }
         Statement::Commit(completion) => Some(Statement::Commit(completion)),
         Statement::Rollback(completion) => Some(Statement::Rollback(completion)),
         _ => None,

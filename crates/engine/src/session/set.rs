@@ -34,8 +34,6 @@ const NOT_FOR_CLIENTS: &[&str] = &["ucs2", "utf16", "utf16le", "utf32"];
 /// One checked change, not yet carried out.
 enum Change {
     User(Vec<u8>, Value),
-    /// The user variable of the item at this position: computed when its turn comes.
-    Later(usize),
     Session(VariableId, Setting),
     Global(VariableId, Setting, bool),
     NextIsolation(Isolation),
@@ -55,24 +53,9 @@ impl LocalSession {
     pub(super) fn set(&mut self, items: &[SetItem<'_>], reply: &mut Reply<'_>) -> Outcome {
         self.core.counters.count(StatementKind::SetOption);
         let mut changes = Vec::with_capacity(items.len());
-        for (position, item) in items.iter().enumerate() {
-            match item {
-                // A user variable may be computed from one that was set before it.
-                SetItem::UserVar { value, .. } if position > 0 && self.literal(&value.kind).is_none() => {
-                    changes.push(Change::Later(position));
-                }
-                _ => self.check_item(item, &mut changes)?,
-            }
-        }
-        for change in changes {
-            if let Change::Later(position) = change {
-                let mut computed = Vec::with_capacity(1);
-                self.check_item(&items[position], &mut computed)?;
-                computed.into_iter().try_for_each(|change| self.carry_out(change))?;
-            } else {
-                self.carry_out(change)?;
-            }
-        }
+        // Every value is computed before the first variable changes.
+        items.iter().try_for_each(|item| self.check_item(item, &mut changes))?;
+        changes.into_iter().try_for_each(|change| self.carry_out(change))?;
         self.settings = Settings::derive(&self.variables);
         self.send_ok(reply)
     }
@@ -332,8 +315,6 @@ impl LocalSession {
             Change::User(name, value) => {
                 self.user_variables.insert(name, value);
             }
-            // Carried out where the items are known.
-            Change::Later(_) => {}
             Change::Session(id, setting) => {
                 let autocommit_on = id == known::autocommit() && setting == Setting::Boolean(true);
                 if autocommit_on && !self.settings.autocommit {

@@ -1,6 +1,6 @@
 //! Column definitions of a result.
 
-use types::charset::Charset;
+use types::charset::{Charset, convert_lossy};
 use types::data_type::column_flag;
 use types::{DataType, TypeKind};
 use wire::{ColumnDefinition, ColumnFlags, ColumnType, EncodedColumns};
@@ -34,7 +34,56 @@ pub fn encode_columns<'a>(
     columns: impl ExactSizeIterator<Item = ResultColumn<'a>>,
     results: Option<Charset>,
 ) -> EncodedColumns {
-    EncodedColumns::new(columns.map(|column| definition_of(&column, results)))
+    match names_charset(results) {
+        None => EncodedColumns::new(columns.map(|column| definition_of(&column, results))),
+        Some(charset) => {
+            let columns: Vec<_> = columns.map(|column| (column, Names::of(&column, charset))).collect();
+            EncodedColumns::new(columns.iter().map(|(column, names)| names.of_column(column, results)))
+        }
+    }
+}
+
+/// The character set that names must be converted to.
+fn names_charset(results: Option<Charset>) -> Option<Charset> {
+    results.filter(|charset| !matches!(charset, Charset::Utf8mb4 | Charset::Binary))
+}
+
+/// A column's names in the character set of the results.
+struct Names {
+    schema: Vec<u8>,
+    table: Vec<u8>,
+    original_table: Vec<u8>,
+    name: Vec<u8>,
+    original_name: Vec<u8>,
+}
+
+impl Names {
+    fn of(column: &ResultColumn<'_>, charset: Charset) -> Names {
+        let converted = |name: &str| {
+            let mut out = Vec::with_capacity(name.len());
+            let _ = convert_lossy(Charset::Utf8mb4, name.as_bytes(), charset, &mut out);
+            out
+        };
+        Names {
+            schema: converted(column.schema),
+            table: converted(column.table),
+            original_table: converted(column.original_table),
+            name: converted(column.name),
+            original_name: converted(column.original_name),
+        }
+    }
+
+    /// The definition of `column` with these names.
+    fn of_column<'a>(&'a self, column: &ResultColumn<'a>, results: Option<Charset>) -> ColumnDefinition<'a> {
+        ColumnDefinition {
+            schema: &self.schema,
+            table: &self.table,
+            org_table: &self.original_table,
+            name: &self.name,
+            org_name: &self.original_name,
+            ..definition_of(column, results)
+        }
+    }
 }
 
 /// The same for COM_FIELD_LIST, each column with the text of its default (`None`: NULL).
@@ -43,7 +92,16 @@ pub fn encode_columns_with_defaults<'a>(
     columns: impl ExactSizeIterator<Item = (ResultColumn<'a>, Option<&'a [u8]>)>,
     results: Option<Charset>,
 ) -> EncodedColumns {
-    EncodedColumns::with_defaults(columns.map(|(column, default)| (definition_of(&column, results), default)))
+    let Some(charset) = names_charset(results) else {
+        return EncodedColumns::with_defaults(
+            columns.map(|(column, default)| (definition_of(&column, results), default)),
+        );
+    };
+    let columns: Vec<_> =
+        columns.map(|(column, default)| (column, default, Names::of(&column, charset))).collect();
+    EncodedColumns::with_defaults(
+        columns.iter().map(|(column, default, names)| (names.of_column(column, results), *default)),
+    )
 }
 
 fn definition_of<'a>(column: &ResultColumn<'a>, results: Option<Charset>) -> ColumnDefinition<'a> {

@@ -170,7 +170,7 @@ impl Connection {
         }
         if let Err(error) = outcome {
             if reply.finish_local_file().is_ok() {
-                reply.error(&error);
+                reply.error_with_text(&error, &session.error_text(&error));
             }
         } else if reply.finished_count() == 0 {
             reply.error(&broken_session());

@@ -22,9 +22,15 @@ pub(super) enum Paren<'a> {
 }
 
 impl<'a> Parser<'a> {
-    /// An expression of any kind.
+    /// An expression of any kind. Its span holds the parentheses that it begins or ends with, so that its text can be read by
+    /// itself; a literal's is that of the literal, by which its value is found.
     pub(super) fn expr(&mut self) -> R<Expr<'a>> {
-        self.expr_from(None)
+        let start = self.tok.start;
+        let mut expr = self.expr_from(None)?;
+        if !matches!(expr.kind, ExprKind::Literal(_)) {
+            expr.span = self.span_from(start);
+        }
+        Ok(expr)
     }
 
     pub(super) fn expr_ref(&mut self) -> R<&'a Expr<'a>> {
