@@ -41,6 +41,8 @@ pub struct Facts {
     pub account: Option<Arc<Account>>,
     /// TLS of the session's connection.
     pub tls: Option<Arc<service::TlsDetails>>,
+    /// What the session has counted by itself.
+    pub counts: Vec<(&'static str, u64)>,
 }
 
 impl Facts {
@@ -154,7 +156,9 @@ impl Facts {
                 Some(tls) => (tls.version.to_owned(), tls.cipher.clone()),
                 None => (String::new(), String::new()),
             };
-            for (name, value) in [("Ssl_version", version), ("Ssl_cipher", cipher)] {
+            let counts = self.counts.iter().map(|(name, count)| (*name, count.to_string()));
+            for (name, value) in [("Ssl_version", version), ("Ssl_cipher", cipher)].into_iter().chain(counts)
+            {
                 match all.iter_mut().find(|(candidate, _)| *candidate == name) {
                     Some(entry) => entry.1 = value,
                     None => all.push((name, value)),

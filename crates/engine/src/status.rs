@@ -1,5 +1,7 @@
 //! Status counters: what SHOW STATUS counts, under MySQL's names.
 
+use std::cell::Cell;
+
 use metrics::{Counter, Gauge};
 
 /// Kinds of statements that have a `Com_` counter.
@@ -225,6 +227,99 @@ impl Counters {
         ];
         all.extend(StatementKind::ALL.iter().map(|(kind, name)| (*name, self.kinds[*kind as usize].get())));
         all
+    }
+}
+
+/// A number that one session counts by itself.
+#[derive(Debug, Default)]
+pub struct SessionCount(Cell<u64>);
+
+impl SessionCount {
+    /// Adds one.
+    #[inline]
+    pub fn increment(&self) {
+        self.add(1);
+    }
+
+    fn add(&self, count: u64) {
+        self.0.set(self.0.get() + count);
+    }
+}
+
+/// What one session has counted since it began or since FLUSH STATUS. All of it is counted for the server, too.
+#[derive(Debug)]
+pub struct SessionCounters {
+    /// Statements (`Questions`).
+    pub questions: SessionCount,
+    /// Slower than `long_query_time`.
+    pub slow_queries: SessionCount,
+    /// COM_STMT_PREPARE.
+    pub com_stmt_prepare: SessionCount,
+    /// COM_STMT_EXECUTE.
+    pub com_stmt_execute: SessionCount,
+    /// COM_STMT_CLOSE.
+    pub com_stmt_close: SessionCount,
+    /// COM_STMT_RESET.
+    pub com_stmt_reset: SessionCount,
+    /// COM_STMT_SEND_LONG_DATA.
+    pub com_stmt_send_long_data: SessionCount,
+    /// COM_STMT_FETCH.
+    pub com_stmt_fetch: SessionCount,
+    created_tmp_disk_tables: SessionCount,
+    sort_merge_passes: SessionCount,
+    kinds: [SessionCount; STATEMENT_KIND_COUNT],
+}
+
+impl Default for SessionCounters {
+    fn default() -> Self {
+        Self {
+            questions: SessionCount::default(),
+            slow_queries: SessionCount::default(),
+            com_stmt_prepare: SessionCount::default(),
+            com_stmt_execute: SessionCount::default(),
+            com_stmt_close: SessionCount::default(),
+            com_stmt_reset: SessionCount::default(),
+            com_stmt_send_long_data: SessionCount::default(),
+            com_stmt_fetch: SessionCount::default(),
+            created_tmp_disk_tables: SessionCount::default(),
+            sort_merge_passes: SessionCount::default(),
+            kinds: [const { SessionCount(Cell::new(0)) }; STATEMENT_KIND_COUNT],
+        }
+    }
+}
+
+impl SessionCounters {
+    /// Counts a statement of a kind.
+    #[inline]
+    pub fn count(&self, kind: StatementKind) {
+        self.kinds[kind as usize].increment();
+    }
+
+    /// Counts what a statement put on disk.
+    pub fn add_spilled(&self, spilled: &exec::SpillCounts) {
+        if spilled.files > 0 {
+            self.created_tmp_disk_tables.add(spilled.disk_tables);
+            self.sort_merge_passes.add(spilled.sort_merge_passes);
+        }
+    }
+
+    /// Every counter by its name, unsorted. `Created_tmp_files` is the server's alone.
+    #[must_use]
+    pub fn all(&self) -> Vec<(&'static str, u64)> {
+        let others = [
+            ("Com_stmt_close", &self.com_stmt_close),
+            ("Com_stmt_execute", &self.com_stmt_execute),
+            ("Com_stmt_fetch", &self.com_stmt_fetch),
+            ("Com_stmt_prepare", &self.com_stmt_prepare),
+            ("Com_stmt_reset", &self.com_stmt_reset),
+            ("Com_stmt_send_long_data", &self.com_stmt_send_long_data),
+            ("Created_tmp_disk_tables", &self.created_tmp_disk_tables),
+            ("Questions", &self.questions),
+            ("Slow_queries", &self.slow_queries),
+            ("Sort_merge_passes", &self.sort_merge_passes),
+        ];
+        let kinds = StatementKind::ALL.iter().map(|(kind, name)| (*name, &self.kinds[*kind as usize]));
+        others.into_iter().chain(kinds).map(|(name, count)| (name, count.0.get())).collect()
     }
 }
 

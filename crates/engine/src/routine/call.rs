@@ -44,7 +44,7 @@ impl LocalSession {
         parameters: &[ValueRef<'_>],
         reply: &mut Reply<'_>,
     ) -> Outcome {
-        self.core.counters.count(StatementKind::CallProcedure);
+        self.count(StatementKind::CallProcedure);
         let name = |name: ast::Ident<'_>| String::from_utf8_lossy(name.text).into_owned();
         let schema = call.name.schema.map(name);
         let callee = self.find_procedure(schema.as_deref(), &name(call.name.name), call.args.len())?;

@@ -36,7 +36,7 @@ pub(crate) struct ConditionDetails {
 impl LocalSession {
     /// SIGNAL or RESIGNAL outside of a routine: no condition has a name there.
     pub(crate) fn signal(&mut self, signal: &ast::Signal<'_>, text: &[u8], reply: &mut Reply<'_>) -> Outcome {
-        self.core.counters.count(if signal.again { StatementKind::Resignal } else { StatementKind::Signal });
+        self.count(if signal.again { StatementKind::Resignal } else { StatementKind::Signal });
         let state = match signal.value {
             None => None,
             Some(ConditionValue::State(state)) => Some(checked_state(state)?),
@@ -61,7 +61,7 @@ impl LocalSession {
         text: &[u8],
         reply: &mut Reply<'_>,
     ) -> Outcome {
-        self.core.counters.count(StatementKind::GetDiagnostics);
+        self.count(StatementKind::GetDiagnostics);
         let before = self.diagnostics.packet_count();
         let diagnostics = &mut self.diagnostics;
         let mut target = |target: &DiagnosticsTarget<'_>| match target {

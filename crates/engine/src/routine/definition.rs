@@ -79,7 +79,7 @@ impl LocalSession {
         }
         let Some(body) = create.body else { return Err(not_supported("LANGUAGE")) };
         let (schema, name) = self.routine_name(&create.name)?;
-        self.core.counters.count(StatementKind::CreateProcedure);
+        self.count(StatementKind::CreateProcedure);
         let catalog = self.core.catalog().load();
         let Some(found) = catalog.schema(&schema) else { return Err(e::ER_BAD_DB_ERROR.with(&[&schema])) };
         privilege::require_schema(&self.account, &schema, Privileges::CREATE_ROUTINE)?;
@@ -201,7 +201,7 @@ impl LocalSession {
 
     /// ALTER PROCEDURE, ALTER FUNCTION.
     pub(crate) fn alter_routine(&mut self, alter: &AlterRoutine<'_>, reply: &mut Reply<'_>) -> Outcome {
-        self.core.counters.count(StatementKind::AlterProcedure);
+        self.count(StatementKind::AlterProcedure);
         let kind = kind_of(alter.kind);
         let (schema, name) = self.routine_name(&alter.name)?;
         let missing = || e::ER_SP_DOES_NOT_EXIST.with(&[&kind.word(), &format!("{schema}.{name}")]);
@@ -227,7 +227,7 @@ impl LocalSession {
 
     /// DROP PROCEDURE, DROP FUNCTION.
     pub(crate) fn drop_routine(&mut self, drop: &DropRoutine<'_>, reply: &mut Reply<'_>) -> Outcome {
-        self.core.counters.count(StatementKind::DropProcedure);
+        self.count(StatementKind::DropProcedure);
         let kind = kind_of(drop.kind);
         let (schema, name) = self.routine_name(&drop.name)?;
         let shown = format!("{schema}.{name}");

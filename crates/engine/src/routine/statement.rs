@@ -211,7 +211,7 @@ impl LocalSession {
         if plan.output_types().count() != targets.len() {
             return Err(e::ER_WRONG_NUMBER_OF_COLUMNS_IN_SELECT.bare());
         }
-        self.core.counters.count(crate::status::StatementKind::Select);
+        self.count(crate::status::StatementKind::Select);
         let assigns = targets.iter().any(|target| matches!(target, Target::Local(_)));
         let mut rows = self.collect(plan, &[], 2, assigns)?;
         if rows.len() > 1 {

@@ -198,7 +198,7 @@ impl LocalSession {
     }
 
     pub(super) fn create_user(&mut self, statement: &CreateUser<'_>, reply: &mut Reply<'_>) -> Outcome {
-        self.core.counters.count(StatementKind::CreateUser);
+        self.count(StatementKind::CreateUser);
         self.require_create_user()?;
         let mut notes = Vec::new();
         let core = Arc::clone(&self.core);
@@ -240,7 +240,7 @@ impl LocalSession {
     }
 
     pub(super) fn alter_user(&mut self, statement: &AlterUser<'_>, reply: &mut Reply<'_>) -> Outcome {
-        self.core.counters.count(StatementKind::AlterUser);
+        self.count(StatementKind::AlterUser);
         let own = statement.users.iter().all(|spec| {
             let (user, host) = self.resolve_ref(&spec.user);
             *user == *self.account.user && host == *self.account.host
@@ -297,7 +297,7 @@ impl LocalSession {
         role: bool,
         reply: &mut Reply<'_>,
     ) -> Outcome {
-        self.core.counters.count(StatementKind::DropUser);
+        self.count(StatementKind::DropUser);
         if role {
             privilege::require_global(
                 &self.account,
@@ -427,7 +427,7 @@ impl LocalSession {
     }
 
     pub(super) fn grant(&mut self, statement: &Grant<'_>, reply: &mut Reply<'_>) -> Outcome {
-        self.core.counters.count(StatementKind::Grant);
+        self.count(StatementKind::Grant);
         let core = Arc::clone(&self.core);
         match *statement {
             Grant::Privileges { privileges, object, users, grant_option, as_user } => {
@@ -481,7 +481,7 @@ impl LocalSession {
     }
 
     pub(super) fn revoke(&mut self, statement: &Revoke<'_>, reply: &mut Reply<'_>) -> Outcome {
-        self.core.counters.count(StatementKind::Revoke);
+        self.count(StatementKind::Revoke);
         let target = match statement.what {
             RevokeWhat::Privileges(privileges, object) => {
                 let target = self.grant_target(object, privileges, false)?;

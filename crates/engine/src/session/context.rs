@@ -152,6 +152,7 @@ impl LocalSession {
         let result = run(&plan.prepared, &mut context);
         let examined = context.rows_examined;
         self.core.counters.add_spilled(&context.spill_counts());
+        self.counts.add_spilled(&context.spill_counts());
         self.transaction.rows_examined += examined;
         if borrows_view {
             self.transaction.park();

@@ -57,28 +57,27 @@ impl LocalSession {
 
     /// Counts a statement and checks what its account may do.
     fn admit(&self, statement: &Statement<'_>) -> Outcome {
-        let counters = &self.core.counters;
         let schema = |name: &Ident<'_>, wanted| {
             privilege::require_schema(&self.account, &name_text(name.text), wanted)
         };
         match statement {
             Statement::CreateDatabase(create) => {
-                counters.count(StatementKind::CreateDb);
+                self.count(StatementKind::CreateDb);
                 schema(&create.name, Privileges::CREATE)
             }
             Statement::AlterDatabase(alter) => {
-                counters.count(StatementKind::AlterDb);
+                self.count(StatementKind::AlterDb);
                 match &alter.name {
                     Some(name) => schema(name, Privileges::ALTER),
                     None => Ok(()),
                 }
             }
             Statement::DropDatabase { name, .. } => {
-                counters.count(StatementKind::DropDb);
+                self.count(StatementKind::DropDb);
                 schema(name, Privileges::DROP)
             }
             Statement::CreateTable(create) => {
-                counters.count(StatementKind::CreateTable);
+                self.count(StatementKind::CreateTable);
                 if create.temporary {
                     let (schema, _) = self.named(&create.name)?;
                     privilege::require_schema(&self.account, &schema, Privileges::CREATE_TEMPORARY_TABLES)
@@ -89,7 +88,7 @@ impl LocalSession {
                 }
             }
             Statement::AlterTable(alter) => {
-                counters.count(StatementKind::AlterTable);
+                self.count(StatementKind::AlterTable);
                 self.require_on(&alter.table, Privileges::ALTER)?;
                 for action in alter.actions {
                     if let AlterAction::RenameTable(to) = action {
@@ -102,7 +101,7 @@ impl LocalSession {
                     .try_for_each(|references| self.require_references(&alter.table, references))
             }
             Statement::DropTable(drop) => {
-                counters.count(StatementKind::DropTable);
+                self.count(StatementKind::DropTable);
                 if drop.temporary {
                     return Ok(());
                 }
@@ -115,22 +114,22 @@ impl LocalSession {
                 })
             }
             Statement::Truncate(name) => {
-                counters.count(StatementKind::Truncate);
+                self.count(StatementKind::Truncate);
                 self.require_on(name, Privileges::DROP)
             }
             Statement::RenameTable(pairs) => {
-                counters.count(StatementKind::RenameTable);
+                self.count(StatementKind::RenameTable);
                 pairs.iter().try_for_each(|(from, to)| {
                     self.require_on(from, Privileges::ALTER | Privileges::DROP)?;
                     self.require_on(to, Privileges::CREATE | Privileges::INSERT)
                 })
             }
             Statement::CreateIndex(create) => {
-                counters.count(StatementKind::CreateIndex);
+                self.count(StatementKind::CreateIndex);
                 self.require_on(&create.table, Privileges::INDEX)
             }
             Statement::DropIndex(drop) => {
-                counters.count(StatementKind::DropIndex);
+                self.count(StatementKind::DropIndex);
                 self.require_on(&drop.table, Privileges::INDEX)
             }
             _ => Ok(()),

@@ -12,7 +12,7 @@ use super::{LocalSession, memory, not_supported};
 use crate::log::{GeneralEvent, SlowEvent, StatementText};
 use crate::privilege;
 use crate::processes::Activity;
-use crate::status::StatementKind;
+use crate::status::{SessionCounters, StatementKind};
 
 /// A statement in run: what the slow log wants to know.
 #[derive(Debug)]
@@ -122,7 +122,6 @@ impl LocalSession {
             self.statement_text.extend_from_slice(sql);
             self.statement_parameters = parameters.iter().map(|value| value.to_value()).collect();
         }
-        let counters = &self.core.counters;
         match *statement {
             // A comment alone is a statement without effect; nothing at all is none.
             Statement::Empty if sql.iter().any(|byte| !byte.is_ascii_whitespace() && *byte != b';') => {
@@ -170,12 +169,12 @@ impl LocalSession {
                 self.show(&Show::Columns { extended: false, full: false, table, filter }, sql, reply)
             }
             Statement::Use(name) => {
-                counters.count(StatementKind::ChangeDb);
+                self.count(StatementKind::ChangeDb);
                 self.use_database(&name_text(name.text))?;
                 self.send_use_ok(reply)
             }
             Statement::Kill { query_only, id } => {
-                counters.count(StatementKind::Kill);
+                self.count(StatementKind::Kill);
                 let id = connection_of(&self.evaluate(id)?);
                 self.kill(id, query_only)?;
                 if id == self.control.connection_id {
@@ -247,7 +246,7 @@ impl LocalSession {
     }
 
     fn flush(&mut self, flush: &Flush<'_>, reply: &mut Reply<'_>) -> Outcome {
-        self.core.counters.count(StatementKind::Flush);
+        self.count(StatementKind::Flush);
         let tables = matches!(flush, Flush::Tables { .. });
         if !tables || !self.account.dynamic.iter().any(|(name, _)| &**name == "FLUSH_TABLES") {
             let shown = if tables { "RELOAD or FLUSH_TABLES" } else { "RELOAD" };
@@ -263,8 +262,9 @@ impl LocalSession {
                             self.core.logs.general_file().close();
                             self.core.logs.slow_file().close();
                         }
-                        // Accounts are always current, and nothing is cached that STATUS could reset.
-                        "PRIVILEGES" | "STATUS" | "USER_RESOURCES" | "OPTIMIZER_COSTS" | "HOSTS" => {}
+                        "STATUS" => self.counts = SessionCounters::default(),
+                        // Accounts are always current.
+                        "PRIVILEGES" | "USER_RESOURCES" | "OPTIMIZER_COSTS" | "HOSTS" => {}
                         other => return Err(not_supported(&format!("FLUSH {other}"))),
                     }
                 }
@@ -274,7 +274,7 @@ impl LocalSession {
     }
 
     fn maintain(&mut self, maintain: &syntax::ast::Maintain<'_>, reply: &mut Reply<'_>) -> Outcome {
-        self.core.counters.count(match maintain.kind {
+        self.count(match maintain.kind {
             MaintainKind::Analyze => StatementKind::Analyze,
             MaintainKind::Optimize => StatementKind::Optimize,
             _ => StatementKind::Check,
@@ -312,6 +312,7 @@ impl LocalSession {
         self.repeat_within = None;
         if !self.is_repeat {
             self.core.counters.questions.increment();
+            self.counts.questions.increment();
         }
         let clock = &self.core.env.clock;
         if self.core.logs.slow_is_on() {
@@ -359,6 +360,7 @@ impl LocalSession {
             return;
         }
         self.core.counters.slow_queries.increment();
+        self.counts.slow_queries.increment();
         let (user, host) = self.user_at_host.rsplit_once('@').unwrap_or((&self.user_at_host, ""));
         let address = self.control.peer.map(|peer| peer.ip().to_string()).unwrap_or_default();
         let changed = self.slow_log_database != self.database;

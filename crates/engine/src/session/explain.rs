@@ -33,7 +33,7 @@ impl LocalSession {
         parameters: &[ValueRef<'_>],
         reply: &mut Reply<'_>,
     ) -> Outcome {
-        self.core.counters.count(StatementKind::ExplainOther);
+        self.count(StatementKind::ExplainOther);
         let ExplainTarget::Statement(statement, _) = explain.target else {
             return Err(not_supported("EXPLAIN FOR CONNECTION"));
         };

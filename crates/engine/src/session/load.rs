@@ -277,7 +277,7 @@ struct Loaded {
 
 impl LocalSession {
     pub(crate) fn load_data(&mut self, load: &LoadData<'_>, sql: &[u8], reply: &mut Reply<'_>) -> Outcome {
-        self.core.counters.count(StatementKind::Load);
+        self.count(StatementKind::Load);
         let format = Format::of(load)?;
         let mark = self.transaction.metadata.len();
         let outcome = self.load_into(load, &format, sql, reply);

@@ -411,7 +411,7 @@ impl LocalSession {
 
     /// LOCK TABLES.
     pub(super) fn lock_tables(&mut self, wanted: &[LockTable<'_>], reply: &mut Reply<'_>) -> Outcome {
-        self.core.counters.count(StatementKind::LockTables);
+        self.count(StatementKind::LockTables);
         for (index, table) in wanted.iter().enumerate() {
             if wanted[..index].iter().any(|before| alias_of(before) == alias_of(table)) {
                 return Err(ER_NONUNIQ_TABLE.with(&[&name_text(alias_of(table))]));
@@ -523,7 +523,7 @@ impl LocalSession {
 
     /// UNLOCK TABLES: gives back what LOCK TABLES and FLUSH TABLES WITH READ LOCK took.
     pub(super) fn unlock_tables(&mut self, reply: &mut Reply<'_>) -> Outcome {
-        self.core.counters.count(StatementKind::UnlockTables);
+        self.count(StatementKind::UnlockTables);
         if self.locks.active {
             self.commit_transaction()?;
             self.wait_for_commit(reply);

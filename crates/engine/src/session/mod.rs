@@ -53,6 +53,7 @@ use crate::core::Core;
 use crate::facts::Facts;
 use crate::privilege;
 use crate::processes::{Identity, ProcessEntry, kept_attributes};
+use crate::status::{SessionCounters, StatementKind};
 use crate::variables::definition::known;
 use crate::variables::{Setting, Variables};
 
@@ -136,6 +137,8 @@ pub struct LocalSession {
     pub(crate) routines: crate::routine::Routines,
     /// What it knows of its texts; away while one of them is looked up.
     templates: Option<Box<recognise::SessionTemplates>>,
+    /// What SHOW SESSION STATUS shows of it.
+    pub(crate) counts: SessionCounters,
 }
 
 impl std::fmt::Debug for LocalSession {
@@ -213,6 +216,7 @@ impl LocalSession {
             is_repeat: false,
             routines: crate::routine::Routines::default(),
             templates: Some(Box::default()),
+            counts: SessionCounters::default(),
             control: request.control,
             core,
         };
@@ -340,8 +344,16 @@ impl LocalSession {
         self.temporary.overlay(&self.core.catalog().load())
     }
 
+    /// Counts a statement of a kind, for the server and for the session.
+    #[inline]
+    pub(crate) fn count(&self, kind: StatementKind) {
+        self.core.counters.count(kind);
+        self.counts.count(kind);
+    }
+
     pub(crate) fn facts(&self) -> Facts {
         Facts {
+            counts: self.counts.all(),
             core: Arc::clone(&self.core),
             variables: self.variables.clone(),
             account: Some(Arc::clone(&self.account)),
@@ -462,6 +474,7 @@ impl LocalSession {
             statement_parameters,
             executing_named,
             follows_others,
+            counts,
         } = self;
         *variables = Variables::clone(&core.globals());
         variables.set(known::pseudo_thread_id(), Setting::Integer(i128::from(control.connection_id)));
@@ -481,6 +494,7 @@ impl LocalSession {
         *statement_parameters = Vec::new();
         *executing_named = false;
         *follows_others = false;
+        *counts = SessionCounters::default();
         released
     }
 
@@ -541,6 +555,7 @@ impl Session for LocalSession {
 
     fn send_long_data(&mut self, statement_id: u32, parameter: u16, data: &[u8]) {
         self.core.counters.com_stmt_send_long_data.increment();
+        self.counts.com_stmt_send_long_data.increment();
         let limits = self.long_data_limits();
         let folder = self.core.spill_folder();
         self.prepared.add_long_data(statement_id, parameter, data, limits, folder.as_ref());
@@ -552,12 +567,14 @@ impl Session for LocalSession {
 
     fn reset_statement(&mut self, statement_id: u32, reply: &mut Reply<'_>) -> Outcome {
         self.core.counters.com_stmt_reset.increment();
+        self.counts.com_stmt_reset.increment();
         self.prepared.reset(statement_id)?;
         self.send_ok(reply)
     }
 
     fn close_statement(&mut self, statement_id: u32) {
         self.core.counters.com_stmt_close.increment();
+        self.counts.com_stmt_close.increment();
         self.prepared.close(statement_id, &self.core);
     }
 

@@ -384,6 +384,7 @@ impl LocalSession {
         let sql = self.to_utf8(sql);
         let sql = &*sql;
         self.core.counters.com_stmt_prepare.increment();
+        self.counts.com_stmt_prepare.increment();
         let running = self.begin_statement(Activity::Prepare, sql);
         self.diagnostics.clear();
         let outcome = self.prepare_now(sql, reply);
@@ -454,6 +455,7 @@ impl LocalSession {
     ) -> Outcome {
         if !self.is_repeat {
             self.core.counters.com_stmt_execute.increment();
+            self.counts.com_stmt_execute.increment();
         }
         let mut statement = self.prepared.take(request.statement_id, "mysqld_stmt_execute")?;
         let outcome = self.execute_taken(&mut statement, request, reply);
@@ -717,6 +719,7 @@ impl LocalSession {
     /// COM_STMT_FETCH.
     pub(crate) fn fetch_rows(&mut self, id: u32, row_count: u32, reply: &mut Reply<'_>) -> Outcome {
         self.core.counters.com_stmt_fetch.increment();
+        self.counts.com_stmt_fetch.increment();
         let status = self.status_flags();
         let results = self.settings.results_charset;
         let statement = self.prepared.find(id, "mysqld_stmt_fetch")?;
@@ -738,7 +741,7 @@ impl LocalSession {
         from: &PrepareSource<'_>,
         reply: &mut Reply<'_>,
     ) -> Outcome {
-        self.core.counters.count(StatementKind::PrepareSql);
+        self.count(StatementKind::PrepareSql);
         let text: Vec<u8> = match from {
             PrepareSource::Text(text) => text.to_vec(),
             PrepareSource::UserVar(variable) => match self.user_variables.get(&variable.to_ascii_lowercase())
@@ -773,7 +776,7 @@ impl LocalSession {
 
     /// EXECUTE name USING @a, ...
     pub(crate) fn execute_named(&mut self, name: &str, using: &[&[u8]], reply: &mut Reply<'_>) -> Outcome {
-        self.core.counters.count(StatementKind::ExecuteSql);
+        self.count(StatementKind::ExecuteSql);
         let Some((text, count)) = self.prepared.named.get(&name.to_lowercase()).cloned() else {
             return Err(unknown(name, "EXECUTE"));
         };
@@ -798,7 +801,7 @@ impl LocalSession {
 
     /// DEALLOCATE PREPARE name
     pub(crate) fn deallocate(&mut self, name: &str, reply: &mut Reply<'_>) -> Outcome {
-        self.core.counters.count(StatementKind::DeallocSql);
+        self.count(StatementKind::DeallocSql);
         if !self.forget_named(name) {
             return Err(unknown(name, "DEALLOCATE PREPARE"));
         }

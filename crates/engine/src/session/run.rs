@@ -164,7 +164,7 @@ impl LocalSession {
         reply: &mut Reply<'_>,
     ) -> Result<Option<Cursor>, Box<SqlError>> {
         if !self.is_repeat {
-            self.core.counters.count(plan.kind);
+            self.count(plan.kind);
         }
         if !plan.is_allowed(&self.account) {
             self.require_plan_privileges(plan)?;
@@ -401,7 +401,7 @@ impl LocalSession {
     ) -> Outcome {
         let targets = variables_of(plan, into)?;
         plan.require_limits(values, self.executing_named)?;
-        self.core.counters.count(plan.kind);
+        self.count(plan.kind);
         self.require_plan_privileges(plan)?;
         self.begin_planned_statement(plan.prepared.plan());
         self.require_no_row_locks(plan)?;

@@ -51,7 +51,7 @@ enum InsertId {
 
 impl LocalSession {
     pub(super) fn set(&mut self, items: &[SetItem<'_>], reply: &mut Reply<'_>) -> Outcome {
-        self.core.counters.count(StatementKind::SetOption);
+        self.count(StatementKind::SetOption);
         let mut changes = Vec::with_capacity(items.len());
         // Every value is computed before the first variable changes.
         items.iter().try_for_each(|item| self.check_item(item, &mut changes))?;

@@ -82,7 +82,7 @@ fn is_limited(show: &Show<'_>) -> bool {
 impl LocalSession {
     /// Runs a SHOW statement.
     pub(super) fn show(&mut self, show: &Show<'_>, sql: &[u8], reply: &mut Reply<'_>) -> Outcome {
-        self.core.counters.count(StatementKind::Show);
+        self.count(StatementKind::Show);
         let (mut listing, filter) = self.listing_of(show)?;
         let rows_max = if is_limited(show) { self.settings.select_limit } else { u64::MAX };
         let found_rows = self.found_rows;

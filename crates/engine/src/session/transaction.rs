@@ -392,7 +392,7 @@ impl LocalSession {
         read_only: Option<bool>,
         reply: &mut Reply<'_>,
     ) -> Outcome {
-        self.core.counters.count(StatementKind::Begin);
+        self.count(StatementKind::Begin);
         if self.transaction.open {
             self.commit_transaction()?;
         }
@@ -413,7 +413,7 @@ impl LocalSession {
     }
 
     pub(super) fn commit(&mut self, completion: Completion, reply: &mut Reply<'_>) -> Outcome {
-        self.core.counters.count(StatementKind::Commit);
+        self.count(StatementKind::Commit);
         self.finish_with(completion, reply, Self::commit_transaction)
     }
 
@@ -437,7 +437,7 @@ impl LocalSession {
     }
 
     pub(super) fn rollback(&mut self, completion: Completion, reply: &mut Reply<'_>) -> Outcome {
-        self.core.counters.count(StatementKind::Rollback);
+        self.count(StatementKind::Rollback);
         self.warn_of_temporary_tables();
         self.finish_with(completion, reply, Self::rollback_transaction)
     }
@@ -466,7 +466,7 @@ impl LocalSession {
     }
 
     pub(super) fn savepoint(&mut self, name: &str, reply: &mut Reply<'_>) -> Outcome {
-        self.core.counters.count(StatementKind::Savepoint);
+        self.count(StatementKind::Savepoint);
         if !self.transaction.open && !self.settings.autocommit {
             self.open_transaction(None);
         }
@@ -489,7 +489,7 @@ impl LocalSession {
     }
 
     pub(super) fn rollback_to(&mut self, name: &str, reply: &mut Reply<'_>) -> Outcome {
-        self.core.counters.count(StatementKind::RollbackToSavepoint);
+        self.count(StatementKind::RollbackToSavepoint);
         let at = self.find_savepoint(name)?;
         self.warn_of_temporary_tables();
         self.transaction.savepoints.truncate(at + 1);
@@ -503,7 +503,7 @@ impl LocalSession {
     }
 
     pub(super) fn release_savepoint(&mut self, name: &str, reply: &mut Reply<'_>) -> Outcome {
-        self.core.counters.count(StatementKind::ReleaseSavepoint);
+        self.count(StatementKind::ReleaseSavepoint);
         let at = self.find_savepoint(name)?;
         self.transaction.savepoints.truncate(at);
         self.send_ok(reply)
