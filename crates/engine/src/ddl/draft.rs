@@ -17,6 +17,7 @@ use types::{CollationId, DataType, TypeKind};
 
 use super::column_type::{charset_warning, column_type, resolve_collation};
 use super::expression::{Unfit, canonical_check, columns_of_text};
+use super::tables::SelectedColumn;
 use super::{Settings, check_column_name, check_index_name, defaults, foreign_key, text_of};
 
 type Result<T> = std::result::Result<T, Box<SqlError>>;
@@ -95,7 +96,7 @@ pub(super) struct DraftCheck {
     /// The column it was written with: it may name no other.
     of_column: Option<Arc<str>>,
     /// It is there already.
-    existing: bool,
+    pub(super) existing: bool,
 }
 
 /// A table being defined.
@@ -327,9 +328,11 @@ impl Draft {
     }
 
     /// A column of CREATE TABLE ... AS SELECT.
-    pub(super) fn add_selected_column(&mut self, name: &str, data_type: DataType, nullable: bool) {
+    pub(super) fn add_selected_column(&mut self, column: &SelectedColumn) {
         /// Bytes of the longest VARCHAR made of a result's column; longer ones become a TEXT or BLOB.
         const VARCHAR_BYTES_MAX: u64 = 65_532;
+        let nullable = column.nullable;
+        let data_type = column.data_type.clone();
         let data_type = match data_type.kind {
             TypeKind::Null => DataType::varchar(0, CollationId::BINARY),
             TypeKind::Char | TypeKind::VarChar if data_type.bytes_max() > VARCHAR_BYTES_MAX => {
@@ -342,18 +345,19 @@ impl Draft {
             _ => data_type,
         };
         let explicit = data_type.is_string() && data_type.collation != self.collation;
+        let direct = column.source.as_ref().filter(|(_, is_direct)| *is_direct).map(|(source, _)| source);
         self.columns.push(DraftColumn {
             definition: ColumnDefinition {
-                name: name.into(),
-                default: defaults::implicit(&data_type, nullable),
+                name: column.name.as_str().into(),
+                default: defaults::selected(column.source.as_ref(), &data_type, nullable),
                 data_type,
                 nullable,
-                on_update_now: false,
+                on_update_now: direct.is_some_and(|source| source.on_update_now),
                 auto_increment: false,
                 generated: None,
                 invisible: false,
                 collation_explicit: explicit,
-                comment: "".into(),
+                comment: direct.map_or_else(|| "".into(), |source| Arc::clone(&source.comment)),
                 since_version: 0,
                 instant_default: StoredValue::Null,
                 stored_order: 0,

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use catalog::{
-    Catalog, NameMap, SchemaId, TableDefinition, TableEntry, TableId, TableKind, TableOptions, TreeNumber,
+    Catalog, ColumnDefinition, NameMap, SchemaId, TableDefinition, TableEntry, TableId, TableKind,
+    TableOptions, TreeNumber,
 };
 use service::error as e;
 use syntax::ast;
@@ -23,6 +24,8 @@ pub struct SelectedColumn {
     pub name: String,
     /// Its type.
     pub data_type: DataType,
+    /// The column of a table that it shows, and whether it is shown by the query itself, not by a derived table of it.
+    pub source: Option<(ColumnDefinition, bool)>,
     /// Whether it can be NULL.
     pub nullable: bool,
 }
@@ -123,6 +126,7 @@ pub fn create_table(
         draft.foreign_keys.clear(); // MySQL leaves them out too.
         for check in &mut draft.checks {
             check.name = None;
+            check.existing = false;
         }
         let mut warnings = Vec::new();
         (draft.finish(template, &context.settings(&catalog), &mut warnings)?, None)
@@ -141,7 +145,7 @@ pub fn create_table(
             for column in selected {
                 if draft.column_position(&column.name).is_none() {
                     super::check_column_name(&column.name)?;
-                    draft.add_selected_column(&column.name, column.data_type.clone(), column.nullable);
+                    draft.add_selected_column(column);
                 }
             }
             draft.put_selected_last(&selected.iter().map(|column| column.name.as_str()).collect::<Vec<_>>());

@@ -250,14 +250,14 @@ impl LocalSession {
         let owned = std::mem::take(&mut self.statement_parameters);
         let values: Vec<ValueRef<'_>> = owned.iter().map(ValueRef::from).collect();
         let planned = self.plan_statement(&Statement::Query(query), sql, &values)?;
-        let selected: Vec<ddl::SelectedColumn> = planned
-            .prepared
-            .plan()
+        let plan = planned.prepared.plan();
+        let selected: Vec<ddl::SelectedColumn> = plan
             .output
             .iter()
             .map(|column| ddl::SelectedColumn {
                 name: column.name.to_string(),
                 data_type: column.data_type.clone(),
+                source: shown_column(plan, column),
                 nullable: column.nullable,
             })
             .collect();
@@ -482,6 +482,22 @@ impl LocalSession {
     pub(crate) fn column_of(definition: &catalog::TableDefinition, name: &str) -> Result<usize> {
         definition.column_ordinal(name).ok_or_else(|| ER_BAD_FIELD_ERROR.with(&[&name, &"field list"]))
     }
+}
+
+/// The column of a table that a column of the result is, and whether no derived table stands between.
+fn shown_column(
+    plan: &plan::PhysicalPlan,
+    column: &plan::logical::OutputColumn,
+) -> Option<(catalog::ColumnDefinition, bool)> {
+    let is_it = |table: &&plan::physical::PlanTable| {
+        let definition = &table.entry.definition;
+        definition.name == column.original_table && definition.schema == column.schema
+    };
+    let is_direct = |table: &&plan::physical::PlanTable| table.alias == column.table;
+    let direct = plan.tables.iter().filter(is_it).find(is_direct);
+    let definition = &direct.or_else(|| plan.tables.iter().find(is_it))?.entry.definition;
+    let ordinal = definition.column_ordinal(&column.original_name)?;
+    Some((definition.columns[ordinal].clone(), direct.is_some()))
 }
 
 /// A column's default as COM_FIELD_LIST tells it: where there is none, what a row holds before it is filled.

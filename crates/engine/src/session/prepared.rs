@@ -742,6 +742,8 @@ impl LocalSession {
         reply: &mut Reply<'_>,
     ) -> Outcome {
         self.count(StatementKind::PrepareSql);
+        self.core.counters.com_stmt_prepare.increment();
+        self.counts.com_stmt_prepare.increment();
         let text: Vec<u8> = match from {
             PrepareSource::Text(text) => text.to_vec(),
             PrepareSource::UserVar(variable) => match self.user_variables.get(&variable.to_ascii_lowercase())
@@ -777,6 +779,8 @@ impl LocalSession {
     /// EXECUTE name USING @a, ...
     pub(crate) fn execute_named(&mut self, name: &str, using: &[&[u8]], reply: &mut Reply<'_>) -> Outcome {
         self.count(StatementKind::ExecuteSql);
+        self.core.counters.com_stmt_execute.increment();
+        self.counts.com_stmt_execute.increment();
         let Some((text, count)) = self.prepared.named.get(&name.to_lowercase()).cloned() else {
             return Err(unknown(name, "EXECUTE"));
         };

@@ -417,6 +417,7 @@ impl LocalSession {
             columns.extend([("Privileges", text(154)), ("Comment", text(2048))]);
         }
         let mut listing = Listing::new(&columns);
+        let temporary = table.kind == TableKind::Temporary;
         let privileges = self.facts().column_privileges_text(&table.schema, &table.name);
         for (ordinal, column) in table.columns.iter().enumerate() {
             let (_, column_type) = column_texts::type_texts(column);
@@ -433,7 +434,8 @@ impl LocalSession {
                 Cell::yes_no(column.nullable),
                 Cell::Text(column_texts::column_key(table, ordinal)),
                 default.as_deref().map_or(Cell::Null, Cell::Bytes),
-                Cell::Text(&extra),
+                // MySQL makes the rows of a temporary table another way.
+                Cell::text_or_null(Some(&*extra).filter(|extra| !temporary || !extra.is_empty())),
             ]);
             if full {
                 cells.extend([Cell::Text(&privileges), Cell::Text(&column.comment)]);
