@@ -512,7 +512,7 @@ pub struct Assign {
 }
 
 /// A value that an INSERT computes with subqueries for one row.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct RowQuery {
     /// One row of one column.
     pub node: Node,

@@ -208,7 +208,7 @@ impl Insert<'_, '_> {
             let target = Target { definition, ordinal: *ordinal, row: self.row_number, null_allowed: false };
             match (computed, program) {
                 (Value::Query(query), _) => {
-                    let (value, data_type) = self.queries.eval(*query, input, ctx)?;
+                    let (value, data_type) = self.queries.eval(*query as usize, input, 0, ctx)?;
                     let out = &mut input.columns[*ordinal];
                     self.storing.put(target, value, data_type, out, ctx.eval.warnings)?;
                 }

@@ -13,7 +13,6 @@ use types::{Batch, Cell, Column, DataType, ValueRef};
 
 use super::foreign_key::{self, Writer, violated};
 use super::numbers::{Number, Numbers};
-use super::row_query::RowQueries;
 use super::rules::{self, Computed, Rules, Running, RunningRules};
 use super::values::{Storing, Target};
 use super::{Changed, check_violated, duplicate, recycle, write};
@@ -23,7 +22,7 @@ use crate::expr::SqlResult;
 use crate::output::LargeTables;
 use crate::prepare::Programs;
 use crate::run::scan::local_table;
-use crate::run::{Keep, KeepCursor, Source};
+use crate::run::{Keep, KeepCursor, RowQueries, Source};
 
 /// Rows between two looks at KILL.
 const CHECK_ROWS: usize = 512;
@@ -76,7 +75,7 @@ impl Compiled {
             }
             InsertSource::Query(node) => drop(Source::new(plan, node, programs)?),
         }
-        drop(RowQueries::new(plan, insert, programs)?);
+        drop(RowQueries::new(plan, &insert.row_queries, programs)?);
         cells_read_row |= insert.row_queries.iter().any(|query| !query.slots.is_empty());
         let foreign_keys = foreign_key::Compiled::new(plan);
         let width = definition.columns.len();
@@ -242,7 +241,7 @@ pub(super) fn run(
         writer,
         numbers: compiled.numbered.map(|ordinal| Numbers::new(ordinal, &ctx.change)),
         on_duplicate: compiled.on_duplicate.as_ref().map(|compiled| compiled.running(&table)),
-        queries: RowQueries::new(plan, insert, programs)?,
+        queries: RowQueries::new(plan, &insert.row_queries, programs)?,
         row_number: 0,
         counts: Counts::default(),
         table,
@@ -379,7 +378,7 @@ impl<'p> Insert<'p, '_> {
                         rules::put_default(&self.storing, target, out, ctx.eval.warnings)?;
                     }
                     InsertCell::Query(query) => {
-                        let (value, data_type) = self.queries.eval(*query, &self.row, ctx)?;
+                        let (value, data_type) = self.queries.eval(*query as usize, &self.row, 0, ctx)?;
                         let out = &mut self.row.columns[ordinal];
                         self.storing.put(target, value, data_type, out, ctx.eval.warnings)?;
                     }

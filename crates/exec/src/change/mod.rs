@@ -20,7 +20,6 @@ mod insert;
 mod numbers;
 mod row_checks;
 mod row_defaults;
-mod row_query;
 mod rules;
 mod update;
 mod values;

@@ -14,6 +14,7 @@ mod parts;
 mod recursive;
 mod refine;
 mod row_keys;
+mod row_query;
 pub(crate) mod scan;
 mod set_operation;
 mod simple;
@@ -38,6 +39,7 @@ use crate::prepare::{Prepared, Programs};
 pub(crate) use keep::{Keep, KeepCursor, Unseen};
 pub(crate) use kept::Kept;
 pub(crate) use row_keys::RowKeys;
+pub(crate) use row_query::RowQueries;
 pub use spill::remove_left_over;
 pub(crate) use spill::{SpillFile, file_failed, temporary_file};
 

@@ -35,6 +35,7 @@ impl<'a> Binder<'a> {
             self.new_column(&column.name, column.data_type.clone(), true);
         }
 
+        let mut selected = None;
         let rows = match &insert.source {
             InsertSource::Values(values) => {
                 self.privileges.push((table, NeededPrivilege::Insert, ordinals(&columns)));
@@ -66,25 +67,25 @@ impl<'a> Binder<'a> {
                     columns_written,
                     InsertRows::Values { row_count: values.row_count as usize, cells },
                     new_row,
+                    None,
                 );
             }
             InsertSource::Query(query) => {
                 self.privileges.push((table, NeededPrivilege::Insert, ordinals(&columns)));
                 let shown = self.blocks.pop();
-                self.left_tables = None;
                 let bound = self.query(query)?;
                 self.blocks.extend(shown);
                 if bound.output.len() != columns.len() {
                     return Err(count_mismatch(1));
                 }
                 let ids: Vec<ColumnId> = bound.output.iter().map(|column| column.id).collect();
-                if !matches!(query.body, ast::QueryBody::Select(_)) {
-                    self.left_tables = None;
+                if matches!(query.body, ast::QueryBody::Select(_)) {
+                    selected = self.last_block.take().filter(|block| !block.is_grouped);
                 }
                 InsertRows::Query(Box::new(bound.plan), ids)
             }
         };
-        self.finish_insert(insert, &entry, table, columns, rows, new_row)
+        self.finish_insert(insert, &entry, table, columns, rows, new_row, selected)
     }
 
     /// A value with subqueries as a query of its own.
@@ -188,6 +189,7 @@ impl<'a> Binder<'a> {
         columns: Vec<usize>,
         mut rows: InsertRows,
         new_row: ColumnId,
+        selected: Option<Block>,
     ) -> PlanResult<BoundInsert> {
         for &column in &columns {
             if let Some(generated) = &entry.definition.columns[column].generated {
@@ -226,7 +228,7 @@ impl<'a> Binder<'a> {
                 self.show_derived(&utf8(alias.name.text), shown)?;
             }
             // The tables of the SELECT are seen beside the changed one.
-            let (selected, hidden) = self.left_tables.take().unwrap_or_default();
+            let (selected, hidden) = selected.map(|block| (block.tables, block.hidden)).unwrap_or_default();
             let block = self.block();
             let shift = block.tables.len() as u32;
             block.hidden.extend(hidden.into_iter().map(|(table, ordinal)| (table + shift, ordinal)));

@@ -8,9 +8,14 @@
 use crate::error::{PlanError, PlanResult};
 use crate::expr::{ColumnId, Expr, ExprKind};
 use crate::function::FunctionId;
-use crate::logical::{AggregateCall, AggregateFunction, JoinKind, Logical, OutputColumn, SortKey};
+use crate::logical::{
+    AggregateCall, AggregateFunction, BoundTable, JoinKind, Logical, OutputColumn, SortKey,
+};
+
+use crate::rewrite::is_repeatable;
 
 use super::Binder;
+use super::scope::ScopeColumns;
 
 /// What GROUP BY says.
 pub(crate) struct Group<'g> {
@@ -75,7 +80,7 @@ impl Binder<'_> {
             }
             known.push(id);
             let checked = self.session.only_full_group_by() && !free.contains(&id);
-            if checked && self.columns[id.0 as usize].origin.is_some() {
+            if checked && (self.columns[id.0 as usize].origin.is_some() || self.derived_name(id).is_some()) {
                 let determined = determined.get_or_insert_with(|| self.determined(&tree, &group));
                 if !determined.contains(&id) {
                     return Err(self.not_grouped(id, place, group.grouped));
@@ -99,7 +104,7 @@ impl Binder<'_> {
     }
 
     fn not_grouped(&self, id: ColumnId, place: Place, grouped: bool) -> Box<PlanError> {
-        let name = self.full_name(id);
+        let name = self.derived_name(id).unwrap_or_else(|| self.full_name(id));
         let (position, list) = match place {
             Place::Select(position) => (position + 1, "SELECT list"),
             Place::Having => (1, "HAVING clause"),
@@ -125,6 +130,17 @@ impl Binder<'_> {
         }
     }
 
+    /// `table.column` of a column of a derived table in FROM.
+    fn derived_name(&self, id: ColumnId) -> Option<String> {
+        self.blocks.last()?.tables.iter().find_map(|table| match &table.columns {
+            ScopeColumns::Derived { columns, .. } => {
+                let (name, _) = columns.iter().find(|(_, other)| *other == id)?;
+                Some(format!("{}.{name}", table.alias))
+            }
+            ScopeColumns::Base { .. } => None,
+        })
+    }
+
     /// Columns that are the same in all rows of a group.
     fn determined(&self, tree: &Logical, group: &Group<'_>) -> Vec<ColumnId> {
         let mut determined: Vec<ColumnId> =
@@ -134,11 +150,18 @@ impl Binder<'_> {
             equality(condition, &mut equalities);
         }
         join_equalities(tree, &mut equalities);
+        let mut computed = Vec::new();
+        computed_columns(tree, &self.tables, group.grouped, &mut computed);
         loop {
             let before = determined.len();
             for (column, other) in &equalities {
                 let fixed = other.is_none_or(|other| determined.contains(&other));
                 if fixed && !determined.contains(column) {
+                    determined.push(*column);
+                }
+            }
+            for (from, column) in &computed {
+                if !determined.contains(column) && from.iter().all(|id| determined.contains(id)) {
                     determined.push(*column);
                 }
             }
@@ -202,17 +225,66 @@ fn equality(condition: &Expr, out: &mut Vec<(ColumnId, Option<ColumnId>)>) {
 fn join_equalities(tree: &Logical, out: &mut Vec<(ColumnId, Option<ColumnId>)>) {
     match tree {
         Logical::Join { kind, left, right, conditions } => {
-            if matches!(kind, JoinKind::Inner | JoinKind::Straight) {
+            if *kind != JoinKind::Left {
                 conditions.iter().for_each(|condition| equality(condition, out));
             }
             join_equalities(left, out);
-            if *kind != JoinKind::Left {
-                join_equalities(right, out);
-            }
+            join_equalities(right, out);
         }
-        Logical::Filter { input, .. } => join_equalities(input, out),
+        Logical::Filter { input, conditions } => {
+            conditions.iter().for_each(|condition| equality(condition, out));
+            join_equalities(input, out);
+        }
+        Logical::Project { input, .. } | Logical::Sort { input, .. } | Logical::Limit { input, .. } => {
+            join_equalities(input, out);
+        }
         _ => {}
     }
+}
+
+/// What derived tables and outer joins compute: columns with those that determine them.
+fn computed_columns(
+    tree: &Logical,
+    tables: &[BoundTable],
+    grouped: bool,
+    out: &mut Vec<(Vec<ColumnId>, ColumnId)>,
+) {
+    match tree {
+        Logical::Project { items, .. } => {
+            for (id, expr) in items.iter().filter(|(_, expr)| is_repeatable(expr)) {
+                let mut from = Vec::new();
+                expr.each_column(&mut |id| from.push(id));
+                out.push((from, *id));
+            }
+        }
+        // Rows of ROLLUP have NULL for other reasons than their keys. Without GROUP BY above it MySQL does not take one group
+        // for all as one row.
+        Logical::Aggregate { keys, calls, rollup: false, .. } if grouped || !keys.is_empty() => {
+            let keys: Vec<ColumnId> = keys.iter().map(|(id, _)| *id).collect();
+            out.extend(calls.iter().map(|(id, _)| (keys.clone(), *id)));
+        }
+        // Whether a left row has partners depends on all columns of its side that the conditions read.
+        Logical::Join { kind: JoinKind::Left, right, conditions, .. } => {
+            let right_columns = right.output(tables);
+            let (mut equalities, mut from) = (Vec::new(), Vec::new());
+            for condition in conditions {
+                equality(condition, &mut equalities);
+                condition.each_column(&mut |id| {
+                    if !right_columns.contains(&id) {
+                        from.push(id);
+                    }
+                });
+            }
+            for (column, other) in equalities {
+                if right_columns.contains(&column) && other.is_none_or(|other| from.contains(&other)) {
+                    out.push((from.clone(), column));
+                }
+            }
+        }
+        Logical::SetOp { .. } | Logical::Recursive { .. } => return,
+        _ => {}
+    }
+    tree.each_input(&mut |input| computed_columns(input, tables, grouped, out));
 }
 
 /// Puts the key's column in place of every expression that equals a key.

@@ -32,7 +32,7 @@ use crate::logical::{
     Bound, BoundKind, BoundRowQuery, BoundTable, ColumnInfo, Logical, NeededPrivilege, TableIndex,
 };
 
-use scope::{Block, ScopeTable};
+use scope::Block;
 
 /// Deepest nesting of an expression: what binding, compiling and running it recursively may take of a stack.
 pub const EXPRESSION_DEPTH_MAX: u32 = 400;
@@ -254,8 +254,8 @@ pub(crate) struct Binder<'a> {
     top_tables: Vec<TableIndex>,
     /// What an INSERT computes with subqueries.
     row_queries: Vec<BoundRowQuery>,
-    /// The outermost SELECT leaves its tables, and which columns of them USING hides, here when it has been bound (for ON DUPLICATE KEY UPDATE), unless it has groups.
-    left_tables: Option<(Vec<ScopeTable>, Vec<(u32, u32)>)>,
+    /// The SELECT that was bound last: its tables are those that a locking clause and ON DUPLICATE KEY UPDATE behind it see.
+    last_block: Option<Block>,
     /// Tables read inside of derived tables, whose rows are found before a change begins.
     derived_tables: Vec<TableIndex>,
 }
@@ -286,7 +286,7 @@ impl<'a> Binder<'a> {
             depth: 0,
             top_tables: Vec::new(),
             row_queries: Vec::new(),
-            left_tables: None,
+            last_block: None,
             derived_tables: Vec::new(),
         }
     }

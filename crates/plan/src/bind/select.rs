@@ -12,7 +12,7 @@ use std::sync::Arc;
 use syntax::ast::{self, Limit, OrderItem, Query, QueryBody, Select, SelectItem, SetOp, TableRef};
 use types::DataType;
 
-use super::scope::{AliasRule, Block, ScopeColumns};
+use super::scope::{AliasRule, ScopeColumns};
 use super::{Binder, utf8};
 use crate::error::{PlanError, PlanResult};
 use crate::expr::{ColumnId, Expr, ExprKind};
@@ -42,7 +42,7 @@ impl<'a> Binder<'a> {
         self.leave_with(ctes);
         let bound = bound?;
         for locking in query.locking {
-            self.lock_tables(&bound.plan, locking)?;
+            self.lock_tables(locking)?;
         }
         Ok(bound)
     }
@@ -81,7 +81,7 @@ impl<'a> Binder<'a> {
                     let output = shown.into_iter().map(|ordinal| self.output_of(0, ordinal)).collect();
                     BoundQuery { plan: Logical::Scan { table: index }, output, outer: Vec::new() }
                 });
-                self.blocks.pop();
+                self.last_block = self.blocks.pop();
                 bound
             }
             QueryBody::SetOp { op, all, left, right } => {
@@ -129,13 +129,11 @@ impl<'a> Binder<'a> {
     ) -> PlanResult<BoundQuery> {
         self.blocks.push(Self::derived_block(derived));
         let bound = self.select_block(select, order_by, limit);
-        let block = self.blocks.pop();
+        let mut block = self.blocks.pop();
         let (plan, output) = bound?;
-        let block = block.unwrap_or_else(|| Block::new(""));
-        if self.blocks.is_empty() && !block.is_grouped {
-            self.left_tables = Some((block.tables, block.hidden));
-        }
-        Ok(BoundQuery { plan, output, outer: block.outer })
+        let outer = block.as_mut().map(|block| std::mem::take(&mut block.outer)).unwrap_or_default();
+        self.last_block = block;
+        Ok(BoundQuery { plan, output, outer })
     }
 
     fn select_block(
@@ -406,7 +404,10 @@ impl<'a> Binder<'a> {
                 })?;
                 match bound.as_column().and_then(|id| items.iter().find(|(item, _)| *item == id)) {
                     Some((_, expr)) => expr.clone(),
-                    None => bound,
+                    None => match self.same_item(&item.expr, &bound) {
+                        Some((_, expr)) => expr.clone(),
+                        None => bound,
+                    },
                 }
             }
         };
@@ -449,11 +450,29 @@ impl<'a> Binder<'a> {
     /// A key of ORDER BY that is no position: what equals a select item is that item.
     fn order_item(&mut self, expr: &'a ast::Expr<'a>) -> PlanResult<Expr> {
         let bound = self.expr(expr)?;
-        if bound.as_column().is_some() || !crate::rewrite::is_repeatable(&bound) || bound.has_subquery() {
+        if bound.as_column().is_some() {
             return Ok(bound);
         }
-        let item = self.block().aliases.iter().find(|(_, _, item)| *item == bound);
-        Ok(item.map_or(bound, |(_, shown, _)| shown.clone()))
+        Ok(match self.same_item(expr, &bound) {
+            Some((shown, _)) => shown.clone(),
+            None => bound,
+        })
+    }
+
+    /// The select item that an expression equals, as a column and as an expression. Subqueries are told by their text.
+    fn same_item(&self, expr: &ast::Expr<'_>, bound: &Expr) -> Option<(&Expr, &Expr)> {
+        // MySQL does not recognise an item that is a subquery and nothing else.
+        if !crate::rewrite::is_repeatable(bound) || matches!(bound.kind, ExprKind::Subquery(_)) {
+            return None;
+        }
+        let has_subquery = bound.has_subquery();
+        let text = if has_subquery { utf8(expr.span.of(self.text)) } else { "".into() };
+        let is_same = |name: &str, item: &Expr| {
+            if has_subquery { item.has_subquery() && *name == *text } else { item == bound }
+        };
+        let aliases = &self.blocks.last()?.aliases;
+        let item = aliases.iter().find(|(name, _, item)| is_same(name, item));
+        item.map(|(_, shown, item)| (shown, item))
     }
 
     /// Position of the first key that is made of aggregates.
@@ -562,24 +581,34 @@ impl<'a> Binder<'a> {
         Ok(Logical::Aggregate { input: Box::new(tree), keys, calls, rollup: false })
     }
 
-    fn lock_tables(&mut self, plan: &Logical, locking: &ast::Locking<'_>) -> PlanResult<()> {
+    /// A locking clause: it is about the tables in FROM of the SELECT before it, not about those of derived tables and of other
+    /// members of a set operation.
+    fn lock_tables(&mut self, locking: &ast::Locking<'_>) -> PlanResult<()> {
         let wait = match locking.wait {
             ast::LockWait::Wait => catalog::LockWait::Wait,
             ast::LockWait::NoWait => catalog::LockWait::NoWait,
             ast::LockWait::SkipLocked => catalog::LockWait::SkipLocked,
         };
-        let mut scans = Vec::new();
-        collect_scans(plan, &mut scans);
+        let shown = self.last_block.as_ref().map_or(&[][..], |block| &block.tables);
         let mut named = vec![false; locking.tables.len()];
-        for index in scans {
-            let table = &mut self.tables[index.0 as usize];
-            let position = locking.tables.iter().position(|name| *table.alias == *utf8(name.name.text));
+        for shown in shown {
+            let position = locking.tables.iter().position(|name| *shown.alias == *utf8(name.name.text));
             if let Some(position) = position {
                 named[position] = true;
             } else if !locking.tables.is_empty() {
                 continue;
             }
-            table.lock = Some((locking.exclusive, wait));
+            match shown.columns {
+                ScopeColumns::Base { table, .. } => {
+                    self.tables[table.0 as usize].lock = Some((locking.exclusive, wait));
+                }
+                // What MySQL says of a derived table that is named.
+                ScopeColumns::Derived { .. } if position.is_some() => {
+                    let text = format!("Table `{}` appears in multiple locking clauses.", shown.alias);
+                    return Err(PlanError::new(3569, text));
+                }
+                ScopeColumns::Derived { .. } => {}
+            }
         }
         if let Some(missing) = named.iter().position(|named| !named) {
             let name = utf8(locking.tables[missing].name.text);

@@ -2,8 +2,8 @@
 
 use crate::expr::ColumnId;
 use crate::logical::{
-    BoundAssignment, BoundDelete, BoundInsert, BoundRowQuery, BoundTable, BoundUpdate, InsertCell,
-    InsertRows, Logical, TableIndex,
+    BoundAssignment, BoundDelete, BoundInsert, BoundTable, BoundUpdate, InsertCell, InsertRows, Logical,
+    TableIndex,
 };
 use crate::physical::{
     Assign, DeletePlan, InsertPlan, InsertSource, Node, Op, RowQuery, UpdatePlan, UpdateTarget,
@@ -54,7 +54,9 @@ impl Builder<'_> {
         let row_queries = row_queries
             .iter()
             .enumerate()
-            .map(|(number, query)| self.row_query(query, if number < in_cells { &new_row } else { &seen }))
+            .map(|(number, query)| {
+                self.row_query(&query.tree, query.column, if number < in_cells { &new_row } else { &seen })
+            })
             .collect();
         InsertPlan {
             table: insert.table,
@@ -69,8 +71,8 @@ impl Builder<'_> {
     }
 
     /// A query for a value of a row with columns `seen`.
-    fn row_query(&mut self, query: &BoundRowQuery, seen: &[ColumnId]) -> RowQuery {
-        let node = self.root(&query.tree, &[query.column]);
+    pub(crate) fn row_query(&mut self, tree: &Logical, column: ColumnId, seen: &[ColumnId]) -> RowQuery {
+        let node = self.root(tree, &[column]);
         let slots: Vec<(u32, u32)> = self
             .outer_slots
             .iter()
@@ -81,8 +83,8 @@ impl Builder<'_> {
             })
             .collect();
         let mut free = Vec::new();
-        rewrite::free_columns(&query.tree, &self.bound.tables, &mut free);
-        let is_constant = free.iter().all(|id| !seen.contains(id)) && is_stable(&query.tree);
+        rewrite::free_columns(tree, &self.bound.tables, &mut free);
+        let is_constant = free.iter().all(|id| !seen.contains(id)) && is_stable(tree);
         RowQuery { node, slots, is_constant }
     }
 

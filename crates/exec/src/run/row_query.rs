@@ -1,16 +1,17 @@
-//! Values of an INSERT that need subqueries: for each a query of one row, whose outer row is the row at hand.
+//! Values that need subqueries, computed for one row at a time: for each a query of one row, whose outer row is the row at hand.
+//! INSERT has them in the rows it writes.
 
-use plan::physical::{InsertPlan, PhysicalPlan, RowQuery};
+use plan::physical::{PhysicalPlan, RowQuery};
 use types::{Batch, Cell, Column, DataType};
 
+use super::Source;
 use crate::context::ExecContext;
 use crate::error::internal;
 use crate::expr::SqlResult;
 use crate::prepare::Programs;
-use crate::run::Source;
 
-/// The row queries of an INSERT under way.
-pub(super) struct RowQueries<'p> {
+/// Row queries under way.
+pub(crate) struct RowQueries<'p> {
     running: Vec<Running<'p>>,
 }
 
@@ -22,13 +23,13 @@ struct Running<'p> {
 }
 
 impl<'p> RowQueries<'p> {
-    pub(super) fn new(
+    pub(crate) fn new(
         plan: &'p PhysicalPlan,
-        insert: &'p InsertPlan,
+        queries: &'p [RowQuery],
         programs: &mut Programs<'_>,
     ) -> SqlResult<RowQueries<'p>> {
-        let mut running = Vec::with_capacity(insert.row_queries.len());
-        for query in &insert.row_queries {
+        let mut running = Vec::with_capacity(queries.len());
+        for query in queries {
             let source = Source::new(plan, &query.node, programs)?;
             let value = Column::new(query.node.types[0].physical());
             running.push(Running { query, source, value, is_known: false });
@@ -36,33 +37,34 @@ impl<'p> RowQueries<'p> {
         Ok(RowQueries { running })
     }
 
-    /// The value of query `number` and its type for the only row of `row`.
+    /// The value of query `number` and its type for row `row` of `batch`.
     ///
     /// # Errors
     /// The client's.
-    pub(super) fn eval(
+    pub(crate) fn eval(
         &mut self,
-        number: u32,
-        row: &Batch,
+        number: usize,
+        batch: &Batch,
+        row: usize,
         ctx: &mut ExecContext<'_>,
     ) -> SqlResult<(Cell<'_>, &'p DataType)> {
-        let Some(running) = self.running.get_mut(number as usize) else {
+        let Some(running) = self.running.get_mut(number) else {
             return Err(internal("a row query that the plan does not have"));
         };
         let query = running.query;
         if !running.is_known {
             for &(slot, position) in &query.slots {
-                // Columns of the query that feeds the INSERT are there only where a row of it is at hand.
-                let Some(column) = row.columns.get(position as usize) else { continue };
+                // Columns of the query that feeds an INSERT are there only where a row of it is at hand.
+                let Some(column) = batch.columns.get(position as usize) else { continue };
                 let mut value = Column::new(column.physical());
-                value.push_cell(column.cell(0));
+                value.push_cell(column.cell(row));
                 ctx.eval.outer[slot as usize] = value;
             }
             running.value.clear();
             running.source.start(ctx)?;
             while running.source.next(ctx)? {
-                for position in 0..running.source.batch.row_count {
-                    running.value.push_cell(running.source.batch.columns[0].cell(position));
+                for row in 0..running.source.batch.row_count {
+                    running.value.push_cell(running.source.batch.columns[0].cell(row));
                 }
             }
             if running.value.is_empty() {
