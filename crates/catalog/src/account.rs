@@ -181,6 +181,15 @@ pub struct ResourceLimits {
     pub user_connections: u32,
 }
 
+/// When wrong passwords in a row block an account, and for how long; without both nothing is blocked.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct PasswordLocking {
+    /// FAILED_LOGIN_ATTEMPTS; 0: never.
+    pub failed_attempts_max: u16,
+    /// PASSWORD_LOCK_TIME in days; negative: UNBOUNDED, 0: never.
+    pub lock_days: i32,
+}
+
 /// Privileges on one column.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ColumnPrivileges {
@@ -235,6 +244,8 @@ pub struct Account {
     pub tls: AccountTls,
     /// Limits.
     pub limits: ResourceLimits,
+    /// FAILED_LOGIN_ATTEMPTS and PASSWORD_LOCK_TIME.
+    pub password_locking: PasswordLocking,
     /// COMMENT and ATTRIBUTE: JSON text, empty if none.
     pub attributes: Arc<str>,
     /// A role: created by CREATE ROLE, cannot log in.
@@ -268,6 +279,7 @@ impl Account {
             password_changed_micros: 0,
             tls: AccountTls::None,
             limits: ResourceLimits::default(),
+            password_locking: PasswordLocking::default(),
             attributes: "".into(),
             role: false,
             granted_roles: Vec::new(),

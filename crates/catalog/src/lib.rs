@@ -26,8 +26,8 @@ mod snapshot;
 mod source;
 
 pub use account::{
-    Account, AccountId, AccountTls, Accounts, AuthPlugin, ColumnPrivileges, Privileges, ResourceLimits,
-    SchemaPrivileges, TablePrivileges,
+    Account, AccountId, AccountTls, Accounts, AuthPlugin, ColumnPrivileges, PasswordLocking, Privileges,
+    ResourceLimits, SchemaPrivileges, TablePrivileges,
 };
 pub use definition::{
     CheckConstraint, ColumnDefault, ColumnDefinition, DroppedColumn, EarlierForm, ForeignKey,

@@ -15,6 +15,7 @@ use table::MetadataLock;
 
 use crate::ddl::{Change, Definitions};
 use crate::deadlines::Deadlines;
+use crate::failed_logins::FailedLogins;
 use crate::log::QueryLogs;
 use crate::processes::ProcessList;
 use crate::read_lock::ReadLock;
@@ -57,6 +58,8 @@ pub struct Core {
     pub plans: SharedPlans,
     /// SHOW STATUS.
     pub counters: Counters,
+    /// FAILED_LOGIN_ATTEMPTS.
+    pub failed_logins: FailedLogins,
     /// `max_execution_time`.
     pub deadlines: Deadlines,
     /// When the server started.
@@ -101,6 +104,7 @@ impl Core {
             processes: ProcessList::default(),
             plans: SharedPlans::default(),
             counters: Counters::default(),
+            failed_logins: FailedLogins::default(),
             deadlines: Deadlines::default(),
             spill: OnceLock::new(),
             shutdown: AtomicBool::new(false),

@@ -15,6 +15,7 @@ use store::{Options, Store};
 use crate::core::Core;
 use crate::ddl::Definitions;
 use crate::log::{GeneralEvent, QueryLogs, ServerFacts};
+use crate::privilege::{self, SessionAccount};
 use crate::session::LocalSession;
 use crate::variables::definition::known;
 use crate::variables::{Access, Setting, Variables, assign, by_name};
@@ -182,6 +183,7 @@ impl Engine {
         if new_folder {
             engine.make_first_accounts().map_err(|error| StartError::Dictionary(error.message))?;
         }
+        engine.upgrade_administrators().map_err(|error| StartError::Dictionary(error.message))?;
         if let Some(password) = &options.root_password {
             engine.set_root_password(password).map_err(|error| StartError::Dictionary(error.message))?;
         }
@@ -192,8 +194,27 @@ impl Engine {
     fn make_first_accounts(&self) -> Outcome {
         self.core.change_accounts(|accounts, next_id| {
             let mut root = Account::new(next_id(), "root", "localhost");
-            root.global = Privileges::GLOBAL | Privileges::GRANT_OPTION;
+            grant_everything(&mut root);
             accounts.list.push(Arc::new(root));
+            Ok(())
+        })
+    }
+
+    /// Folders of earlier versions have accounts with all static privileges and no dynamic ones, which then counted as held. As
+    /// long as nobody holds SYSTEM_USER, those get all of them: somebody must be able to administer.
+    fn upgrade_administrators(&self) -> Outcome {
+        let all = Privileges::GLOBAL | Privileges::GRANT_OPTION;
+        let catalog = self.core.catalog().load();
+        let list = &catalog.accounts.list;
+        if list.iter().any(|account| privilege::has_dynamic(account, "SYSTEM_USER"))
+            || !list.iter().any(|account| account.global.contains(all))
+        {
+            return Ok(());
+        }
+        self.core.change_accounts(|accounts, _| {
+            for account in accounts.list.iter_mut().filter(|account| account.global.contains(all)) {
+                grant_everything(Arc::make_mut(account));
+            }
             Ok(())
         })
     }
@@ -211,7 +232,7 @@ impl Engine {
             }
             if accounts.find("root", "%").is_none() {
                 let mut root = Account::new(next_id(), "root", "%");
-                root.global = Privileges::GLOBAL | Privileges::GRANT_OPTION;
+                grant_everything(&mut root);
                 root.auth_string = digest.clone();
                 accounts.list.push(Arc::new(root));
             }
@@ -311,13 +332,20 @@ fn server_uuid(env: &Env) -> std::io::Result<String> {
     Ok(format!("{}-{}-{}-{}-{}", &hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..]))
 }
 
+/// All privileges WITH GRANT OPTION.
+fn grant_everything(account: &mut Account) {
+    account.global = Privileges::GLOBAL | Privileges::GRANT_OPTION;
+    account.dynamic = crate::session::accounts::DYNAMIC.iter().map(|name| ((*name).into(), true)).collect();
+    account.dynamic.sort();
+}
+
 /// How well a host pattern fits; `None` if it does not. The greater, the more specific.
 fn host_fit(pattern: &str, host: &ClientHost) -> Option<usize> {
     let matches = |name: &str| {
         if let Some((network, mask)) = pattern.split_once('/') {
             return netmask_matches(network, mask, name);
         }
-        crate::privilege::schema_pattern_matches(pattern, &name.to_ascii_lowercase())
+        privilege::schema_pattern_matches(pattern, &name.to_ascii_lowercase())
     };
     let local_name = pattern == "localhost" && host.name == "localhost";
     let fits = local_name || matches(&host.name) || host.address.as_deref().is_some_and(matches);
@@ -339,9 +367,8 @@ fn netmask_matches(network: &str, mask: &str, name: &str) -> bool {
 
 /// Whether an account may come in beside `max_connections` others.
 fn is_connection_admin(accounts: &catalog::Accounts, account: &Arc<Account>) -> bool {
-    let account = crate::privilege::with_roles(accounts, account);
-    account.global.contains(Privileges::SUPER)
-        || account.dynamic.iter().any(|(name, _)| &**name == "CONNECTION_ADMIN")
+    let account = SessionAccount::at_login(accounts, account, "");
+    account.global.contains(Privileges::SUPER) || privilege::has_dynamic(&account, "CONNECTION_ADMIN")
 }
 
 /// Passes the store's news on to the server's listener.
@@ -384,6 +411,29 @@ impl Service for Engine {
             locked: account.locked,
             connection_admin: is_connection_admin(&catalog.accounts, account),
         })
+    }
+
+    fn login_attempt(
+        &self,
+        account: &service::Account,
+        user: &str,
+        host: &ClientHost,
+        right: bool,
+    ) -> Outcome {
+        let catalog = self.core.catalog().load();
+        let Some(account) = catalog.accounts.find(&account.user, &account.host) else { return Ok(()) };
+        let now = self.core.env.clock.wall_micros();
+        let locking = account.password_locking;
+        let Some(blocked) = self.core.failed_logins.attempt(account.id, locking, right, now) else {
+            return Ok(());
+        };
+        let (days, remaining) = match blocked.days {
+            Some((days, remaining)) => (days.to_string(), remaining.to_string()),
+            None => ("unlimited".to_owned(), "unlimited".to_owned()),
+        };
+        let failed = locking.failed_attempts_max;
+        let code = service::error::ER_USER_ACCESS_DENIED_FOR_USER_ACCOUNT_BLOCKED_BY_PASSWORD_LOCK;
+        Err(code.with(&[&user, &host.name, &days, &remaining, &failed]))
     }
 
     fn connect(&self, request: ConnectRequest) -> Result<Box<dyn Session>, Box<SqlError>> {

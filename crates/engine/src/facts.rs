@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use catalog::{Account, Privileges, VirtualContext};
+use catalog::{Privileges, TableDefinition, TableKind, VirtualContext};
 
 use crate::core::Core;
-use crate::privilege;
+use crate::privilege::{self, SessionAccount};
 use crate::processes::{Activity, Attributes};
 use crate::variables::{Scope, Variables, definition};
 
@@ -38,7 +38,7 @@ pub struct Facts {
     /// The session's variables.
     pub variables: Variables,
     /// The session's account with its roles.
-    pub account: Option<Arc<Account>>,
+    pub account: Option<Arc<SessionAccount>>,
     /// TLS of the session's connection.
     pub tls: Option<Arc<service::TlsDetails>>,
     /// What the session has counted by itself.
@@ -61,6 +61,13 @@ impl Facts {
         self.account.as_ref().is_none_or(|account| account.global.contains(wanted))
     }
 
+    /// Whether the reader has `wanted` on the schema of MySQL's accounts.
+    #[must_use]
+    pub fn may_on_mysql(&self, wanted: Privileges) -> bool {
+        let schema = crate::system_schemas::MYSQL_SCHEMA;
+        self.account.as_ref().is_none_or(|account| privilege::on_schema(account, schema).contains(wanted))
+    }
+
     /// Whether the reader sees the schema.
     #[must_use]
     pub fn sees_schema(&self, schema: &str) -> bool {
@@ -73,13 +80,17 @@ impl Facts {
         self.account.as_ref().is_none_or(|account| privilege::sees_table(account, schema, table))
     }
 
-    /// `COLUMNS.PRIVILEGES`.
+    /// `COLUMNS.PRIVILEGES` of a column; `None` if the reader does not see it.
     #[must_use]
-    pub fn column_privileges_text(&self, schema: &str, table: &str) -> String {
-        let has = self
-            .account
-            .as_ref()
-            .map_or(Privileges(u64::MAX), |account| privilege::on_table(account, schema, table));
+    pub fn column_privileges_text(&self, table: &TableDefinition, column: &str) -> Option<String> {
+        let account = self.account.as_ref();
+        let has = match (table.kind, account) {
+            (TableKind::System, _) => Privileges::SELECT,
+            (TableKind::Temporary, _) | (TableKind::Base, None) => Privileges(u64::MAX),
+            (TableKind::Base, Some(account)) => {
+                privilege::on_column_and_above(account, &table.schema, &table.name, column)
+            }
+        };
         let names = [
             (Privileges::SELECT, "select"),
             (Privileges::INSERT, "insert"),
@@ -88,7 +99,7 @@ impl Facts {
         ];
         let names: Vec<&str> =
             names.iter().filter(|(bit, _)| has.contains(*bit)).map(|(_, name)| *name).collect();
-        names.join(",")
+        (!names.is_empty()).then(|| names.join(","))
     }
 
     /// The process list as the reader sees it: all connections with PROCESS, else those of its own account.

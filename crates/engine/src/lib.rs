@@ -12,6 +12,7 @@ pub mod deadlines;
 pub mod engine;
 pub mod error_log;
 pub mod facts;
+pub mod failed_logins;
 pub mod log;
 pub mod metadata;
 pub mod privilege;

@@ -1,6 +1,6 @@
 //! Who may do what: privileges of an account, its active roles merged in, against schemas and tables.
 //!
-//! A session keeps one [`Account`] snapshot with its roles merged ([`with_roles`]); it is looked up again when the
+//! A session keeps one [`SessionAccount`] with its active roles merged; it is looked up again when the
 //! catalog's accounts changed, so GRANT and REVOKE count from the next statement on, as in MySQL for tables and schemas.
 
 use std::sync::Arc;
@@ -12,31 +12,83 @@ use service::error::{
     ER_SPECIFIC_ACCESS_DENIED_ERROR, ER_TABLEACCESS_DENIED_ERROR,
 };
 
-/// The account with the privileges of its default roles (and theirs) merged in.
+/// A role by user and host.
+pub type RoleName = (Arc<str>, Arc<str>);
+
+/// Who a session acts as: an account with the privileges of its active roles merged in, and where its client is.
+#[derive(Debug)]
+pub struct SessionAccount {
+    merged: Account,
+    /// The active roles, as CURRENT_ROLE() shows them.
+    pub active_roles: Vec<RoleName>,
+    /// The client's host, which refusals of tables and columns name. That of the account in a routine of its definer.
+    pub client_host: Arc<str>,
+}
+
+impl std::ops::Deref for SessionAccount {
+    type Target = Account;
+
+    #[inline]
+    fn deref(&self) -> &Account {
+        &self.merged
+    }
+}
+
+impl SessionAccount {
+    /// `account` with those of `roles` that are granted to it, and with the roles granted to these.
+    #[must_use]
+    pub fn new(accounts: &Accounts, account: &Account, roles: &[RoleName], client_host: &str) -> Arc<Self> {
+        let is_granted = |role: &&RoleName| {
+            account.granted_roles.iter().any(|granted| granted.0 == role.0 && granted.1 == role.1)
+        };
+        let active_roles: Vec<RoleName> = roles.iter().filter(is_granted).cloned().collect();
+        let mut merged = account.clone();
+        let mut waiting = active_roles.clone();
+        let mut seen: Vec<RoleName> = Vec::new();
+        while let Some(name) = waiting.pop() {
+            if seen.contains(&name) {
+                continue;
+            }
+            if let Some(role) = accounts.find(&name.0, &name.1) {
+                merged.global |= role.global;
+                merged.dynamic.extend(role.dynamic.iter().cloned());
+                merged.schemas.extend(role.schemas.iter().cloned());
+                merged.tables.extend(role.tables.iter().cloned());
+                waiting.extend(
+                    role.granted_roles.iter().map(|(user, host, _)| (Arc::clone(user), Arc::clone(host))),
+                );
+            }
+            seen.push(name);
+        }
+        Arc::new(Self { merged, active_roles, client_host: client_host.into() })
+    }
+
+    /// The account as it acts after login: with its default roles.
+    #[must_use]
+    pub fn at_login(accounts: &Accounts, account: &Account, client_host: &str) -> Arc<Self> {
+        Self::new(accounts, account, &account.default_roles, client_host)
+    }
+
+    /// The account with the same roles and client, as accounts are now; unchanged if it was dropped.
+    #[must_use]
+    pub fn renewed(self: &Arc<Self>, accounts: &Accounts) -> Arc<Self> {
+        match accounts.get(self.merged.id) {
+            Some(now) => Self::new(accounts, now, &self.active_roles, &self.client_host),
+            None => Arc::clone(self),
+        }
+    }
+
+    /// Whether it is the account `user`@`host`.
+    #[must_use]
+    pub fn is_named(&self, user: &str, host: &str) -> bool {
+        *self.merged.user == *user && self.merged.host.eq_ignore_ascii_case(host)
+    }
+}
+
+/// Whether the account holds the dynamic privilege `name`.
 #[must_use]
-pub fn with_roles(accounts: &Accounts, account: &Arc<Account>) -> Arc<Account> {
-    if account.default_roles.is_empty() {
-        return Arc::clone(account);
-    }
-    let mut merged = Account::clone(account);
-    let mut waiting: Vec<(Arc<str>, Arc<str>)> = account.default_roles.clone();
-    let mut seen: Vec<(Arc<str>, Arc<str>)> = Vec::new();
-    while let Some(name) = waiting.pop() {
-        if seen.contains(&name) {
-            continue;
-        }
-        if let Some(role) = accounts.find(&name.0, &name.1) {
-            merged.global |= role.global;
-            merged.dynamic.extend(role.dynamic.iter().cloned());
-            merged.schemas.extend(role.schemas.iter().cloned());
-            merged.tables.extend(role.tables.iter().cloned());
-            waiting.extend(
-                role.granted_roles.iter().map(|(user, host, _)| (Arc::clone(user), Arc::clone(host))),
-            );
-        }
-        seen.push(name);
-    }
-    Arc::new(merged)
+pub fn has_dynamic(account: &Account, name: &str) -> bool {
+    account.dynamic.iter().any(|(held, _)| **held == *name)
 }
 
 /// Whether `name` matches a GRANT's schema pattern: `%` any text, `_` one character, `\` takes the next as it is.
@@ -67,9 +119,6 @@ pub fn on_schema(account: &Account, schema: &str) -> Privileges {
     if catalog::names_equal(schema, "information_schema") {
         privileges |= Privileges::SELECT;
     }
-    if catalog::names_equal(schema, "performance_schema") {
-        privileges |= Privileges::SELECT;
-    }
     privileges
 }
 
@@ -82,7 +131,24 @@ pub fn on_table(account: &Account, schema: &str, table: &str) -> Privileges {
             privileges |= granted.privileges;
         }
     }
+    if catalog::names_equal(schema, "performance_schema") && is_world_readable(table) {
+        privileges |= Privileges::SELECT;
+    }
     privileges
+}
+
+/// Tables of performance_schema that everybody may read; some show each reader what is its own.
+fn is_world_readable(table: &str) -> bool {
+    const NAMES: [&str; 7] = [
+        "global_status",
+        "global_variables",
+        "processlist",
+        "session_account_connect_attrs",
+        "session_status",
+        "session_variables",
+        "keyring_keys",
+    ];
+    NAMES.iter().any(|name| name.eq_ignore_ascii_case(table))
 }
 
 /// Whether the account has `wanted` on a column by itself.
@@ -108,31 +174,87 @@ pub fn on_any_column(account: &Account, schema: &str, table: &str, wanted: Privi
         .any(|granted| granted.columns.iter().any(|entry| entry.privileges.intersects(wanted)))
 }
 
-/// Name of a single privilege for messages.
-fn name_of(privileges: Privileges) -> &'static str {
-    Privileges::ALL.iter().find(|(bit, _)| privileges.contains(*bit)).map_or("USAGE", |(_, name)| name)
+/// What the account may do with any single column of a table, all columns together.
+#[must_use]
+pub fn on_columns(account: &Account, schema: &str, table: &str) -> Privileges {
+    let granted =
+        account.tables.iter().filter(|granted| *granted.schema == *schema && *granted.table == *table);
+    granted.flat_map(|granted| &granted.columns).fold(Privileges::NONE, |sum, entry| sum | entry.privileges)
 }
 
-/// Refuses with 1142 unless the account has `wanted` on the table.
+/// What the account may do with one column, the levels above included.
+#[must_use]
+pub fn on_column_and_above(account: &Account, schema: &str, table: &str, column: &str) -> Privileges {
+    let granted =
+        account.tables.iter().filter(|granted| *granted.schema == *schema && *granted.table == *table);
+    granted
+        .flat_map(|granted| &granted.columns)
+        .filter(|entry| catalog::names_equal(&entry.column, column))
+        .fold(on_table(account, schema, table), |sum, entry| sum | entry.privileges)
+}
+
+/// Whether anything is granted on the table or on columns of it, at these levels alone.
+#[must_use]
+pub fn has_table_grant(account: &Account, schema: &str, table: &str) -> bool {
+    account.tables.iter().any(|granted| *granted.schema == *schema && *granted.table == *table)
+}
+
+/// The names of privileges as refusals list them, in the order of MySQL's bits.
+fn names_of(privileges: Privileges) -> String {
+    let mut names: Vec<&str> = Vec::new();
+    for (bit, name) in Privileges::ALL {
+        if *bit == Privileges::REFERENCES && privileges.contains(Privileges::GRANT_OPTION) {
+            names.push("GRANT");
+        }
+        if *bit != Privileges::GRANT_OPTION && privileges.contains(*bit) {
+            names.push(name);
+        }
+    }
+    if names.is_empty() { "USAGE".to_owned() } else { names.join(", ") }
+}
+
+/// Refuses with 1142 unless the account has `wanted` on the table. What it has on single columns counts: a statement that
+/// touches columns checks these one by one ([`require_column`]).
 ///
 /// # Errors
-/// 1142, naming the first privilege that is missing.
+/// 1142, naming the privileges that are missing.
 pub fn require_table(
-    account: &Account,
+    account: &SessionAccount,
     schema: &str,
     table: &str,
     wanted: Privileges,
 ) -> Result<(), Box<SqlError>> {
+    require_not_internal(account, schema, wanted)?;
     let missing = wanted & !on_table(account, schema, table);
+    if missing.is_empty() {
+        return Ok(());
+    }
+    let missing = missing & !on_columns(account, schema, table);
     if missing.is_empty() { Ok(()) } else { Err(table_denied(account, table, missing)) }
+}
+
+/// Nobody may write information_schema or define anything in it or in performance_schema.
+fn require_not_internal(account: &Account, schema: &str, wanted: Privileges) -> Result<(), Box<SqlError>> {
+    let definitions = Privileges::CREATE
+        | Privileges::ALTER
+        | Privileges::INDEX
+        | Privileges::REFERENCES
+        | Privileges::CREATE_TEMPORARY_TABLES
+        | Privileges::CREATE_VIEW
+        | Privileges::CREATE_ROUTINE
+        | Privileges::TRIGGER;
+    let refused = (catalog::names_equal(schema, "information_schema")
+        && wanted.intersects(!Privileges::SELECT))
+        || (catalog::names_equal(schema, "performance_schema") && wanted.intersects(definitions));
+    if refused { Err(schema_denied(account, schema)) } else { Ok(()) }
 }
 
 /// Refuses with 1143 unless the account has `wanted` on the table or on that column.
 ///
 /// # Errors
-/// 1142 if it has it on no column of the table, else 1143.
+/// 1143.
 pub fn require_column(
-    account: &Account,
+    account: &SessionAccount,
     schema: &str,
     table: &str,
     column: &str,
@@ -142,10 +264,34 @@ pub fn require_column(
     {
         return Ok(());
     }
-    if on_any_column(account, schema, table, wanted) {
-        return Err(column_denied(account, table, column, wanted));
+    Err(column_denied(account, table, column, wanted))
+}
+
+/// Refuses unless the account has `wanted` on the table or on each of `columns`, where a statement names none (`*`,
+/// INSERT without a list).
+///
+/// # Errors
+/// 1143 if it lacks the first column, 1142 if it lacks a later one.
+pub fn require_all_columns<'c>(
+    account: &SessionAccount,
+    schema: &str,
+    table: &str,
+    columns: impl Iterator<Item = &'c str>,
+    wanted: Privileges,
+) -> Result<(), Box<SqlError>> {
+    if on_table(account, schema, table).contains(wanted) {
+        return Ok(());
     }
-    Err(table_denied(account, table, wanted))
+    for (position, column) in columns.enumerate() {
+        if !on_column(account, schema, table, column, wanted) {
+            return Err(if position == 0 {
+                column_denied(account, table, column, wanted)
+            } else {
+                table_denied(account, table, wanted)
+            });
+        }
+    }
+    Ok(())
 }
 
 /// Refuses with 1044 unless the account has `wanted` on the schema.
@@ -153,6 +299,7 @@ pub fn require_column(
 /// # Errors
 /// 1044.
 pub fn require_schema(account: &Account, schema: &str, wanted: Privileges) -> Result<(), Box<SqlError>> {
+    require_not_internal(account, schema, wanted)?;
     if on_schema(account, schema).contains(wanted) { Ok(()) } else { Err(schema_denied(account, schema)) }
 }
 
@@ -167,23 +314,65 @@ pub fn require_global(account: &Account, wanted: Privileges, shown: &str) -> Res
     Err(ER_SPECIFIC_ACCESS_DENIED_ERROR.with(&[&shown]))
 }
 
-/// Whether the account may `USE` the schema or see it in lists: any privilege on it or on anything in it.
+/// Refuses with 1227 unless the account holds one of the dynamic privileges `names`, or one of `wanted` globally.
+///
+/// # Errors
+/// 1227.
+pub fn require_admin(
+    account: &Account,
+    wanted: Privileges,
+    names: &[&str],
+    shown: &str,
+) -> Result<(), Box<SqlError>> {
+    if names.iter().any(|name| has_dynamic(account, name)) {
+        return Ok(());
+    }
+    require_global(account, wanted, shown)
+}
+
+/// 1227 unless the account holds SYSTEM_USER.
+///
+/// # Errors
+/// 1227.
+pub fn require_system_user(account: &Account) -> Result<(), Box<SqlError>> {
+    require_admin(account, Privileges::NONE, &["SYSTEM_USER"], "SYSTEM_USER")
+}
+
+/// Whether an account, with all roles that are granted to it, holds SYSTEM_USER: only others that do may change it.
 #[must_use]
-pub fn sees_schema(account: &Account, schema: &str) -> bool {
-    let any = Privileges(u64::MAX) & !Privileges::GRANT_OPTION;
-    let data = Privileges::SCHEMA;
-    account.global.intersects(data | Privileges::SHOW_DATABASES)
-        || on_schema(account, schema).intersects(any & data)
-        || account.tables.iter().any(|granted| *granted.schema == *schema)
+pub fn is_system_user(accounts: &Accounts, account: &Account) -> bool {
+    let roles: Vec<RoleName> =
+        account.granted_roles.iter().map(|(user, host, _)| (Arc::clone(user), Arc::clone(host))).collect();
+    has_dynamic(&SessionAccount::new(accounts, account, &roles, ""), "SYSTEM_USER")
+}
+
+/// Whether the account may `USE` the schema or see what is in it: any privilege on it or on anything in it.
+#[must_use]
+pub fn enters_schema(account: &Account, schema: &str) -> bool {
+    on_schema(account, schema).intersects(Privileges::SCHEMA)
+        || account.tables.iter().any(|granted| *granted.schema == *schema && grants_anything(granted))
         || catalog::names_equal(schema, "information_schema")
         || catalog::names_equal(schema, "performance_schema")
+}
+
+/// Whether more than GRANT OPTION is granted.
+fn grants_anything(granted: &catalog::TablePrivileges) -> bool {
+    granted.privileges.intersects(Privileges::TABLE) || !granted.columns.is_empty()
+}
+
+/// Whether the account sees the schema in lists.
+#[must_use]
+pub fn sees_schema(account: &Account, schema: &str) -> bool {
+    account.global.intersects(Privileges::SHOW_DATABASES)
+        || enters_schema(account, schema)
+        || account.schemas.iter().any(|granted| schema_pattern_matches(&granted.pattern, schema))
+        || account.tables.iter().any(|granted| *granted.schema == *schema)
 }
 
 /// Whether the account sees a table in lists.
 #[must_use]
 pub fn sees_table(account: &Account, schema: &str, table: &str) -> bool {
-    on_table(account, schema, table).intersects(Privileges::TABLE)
-        || on_any_column(account, schema, table, Privileges::COLUMN)
+    on_table(account, schema, table).intersects(Privileges::TABLE) || has_table_grant(account, schema, table)
 }
 
 /// What the account may do with a routine, schema and global privileges included.
@@ -206,7 +395,7 @@ pub fn sees_routine(account: &Account, routine: &RoutineDefinition) -> bool {
 pub fn sees_routine_body(account: &Account, routine: &RoutineDefinition) -> bool {
     (*account.user == *routine.definer.0 && *account.host == *routine.definer.1)
         || account.global.contains(Privileges::SELECT)
-        || account.dynamic.iter().any(|(name, _)| &**name == "SHOW_ROUTINE")
+        || has_dynamic(account, "SHOW_ROUTINE")
 }
 
 /// 1370: `verb` says what was wanted.
@@ -219,13 +408,28 @@ pub fn routine_denied(account: &Account, routine: &str, verb: &str) -> Box<SqlEr
 /// 1142 for a table, named as given.
 #[cold]
 #[must_use]
-pub fn table_denied(account: &Account, table: &str, missing: Privileges) -> Box<SqlError> {
-    ER_TABLEACCESS_DENIED_ERROR.with(&[&name_of(missing), &account.user, &account.host, &table])
+pub fn table_denied(account: &SessionAccount, table: &str, missing: Privileges) -> Box<SqlError> {
+    command_denied(account, table, &names_of(missing))
 }
 
+/// 1142 with any words for what was refused.
 #[cold]
-fn column_denied(account: &Account, table: &str, column: &str, missing: Privileges) -> Box<SqlError> {
-    ER_COLUMNACCESS_DENIED_ERROR.with(&[&name_of(missing), &account.user, &account.host, &column, &table])
+#[must_use]
+pub fn command_denied(account: &SessionAccount, table: &str, command: &str) -> Box<SqlError> {
+    ER_TABLEACCESS_DENIED_ERROR.with(&[&command, &account.user, &account.client_host, &table])
+}
+
+/// 1143.
+#[cold]
+#[must_use]
+pub fn column_denied(
+    account: &SessionAccount,
+    table: &str,
+    column: &str,
+    missing: Privileges,
+) -> Box<SqlError> {
+    let names = names_of(missing);
+    ER_COLUMNACCESS_DENIED_ERROR.with(&[&names, &account.user, &account.client_host, &column, &table])
 }
 
 /// 1044 for a schema.
@@ -240,7 +444,7 @@ mod tests {
     use super::*;
     use catalog::{AccountId, SchemaPrivileges, TablePrivileges};
 
-    fn account() -> Account {
+    fn account() -> Arc<SessionAccount> {
         let mut account = Account::new(AccountId(1), "u", "%");
         account.schemas.push(SchemaPrivileges { pattern: "shop\\_%".into(), privileges: Privileges::SELECT });
         account.tables.push(TablePrivileges {
@@ -252,7 +456,7 @@ mod tests {
                 privileges: Privileges::SELECT,
             }],
         });
-        account
+        SessionAccount::at_login(&Accounts::default(), &account, "10.0.0.1")
     }
 
     #[test]
@@ -270,16 +474,13 @@ mod tests {
         let error =
             require_table(&account, "shop_eu", "t", Privileges::SELECT | Privileges::DELETE).unwrap_err();
         assert_eq!(error.number, 1142);
-        assert_eq!(error.message, "DELETE command denied to user 'u'@'%' for table 't'");
+        assert_eq!(error.message, "DELETE command denied to user 'u'@'10.0.0.1' for table 't'");
         assert!(require_column(&account, "hr", "people", "NAME", Privileges::SELECT).is_ok());
         assert_eq!(
             require_column(&account, "hr", "people", "pay", Privileges::SELECT).unwrap_err().number,
             1143
         );
-        assert_eq!(
-            require_column(&account, "hr", "other", "pay", Privileges::SELECT).unwrap_err().number,
-            1142
-        );
+        assert_eq!(require_table(&account, "hr", "other", Privileges::SELECT).unwrap_err().number, 1142);
         assert!(sees_schema(&account, "hr"));
         assert!(!sees_schema(&account, "private"));
     }

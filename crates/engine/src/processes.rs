@@ -60,6 +60,8 @@ impl Activity {
 pub struct Identity {
     /// User name as given at login.
     pub user: String,
+    /// User and host of the account it was let in as.
+    pub account: (String, String),
     /// `host:port`, or `localhost`.
     pub host: String,
     /// Default database.

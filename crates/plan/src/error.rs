@@ -1,12 +1,33 @@
 //! Why a statement could not be planned: always an error of the client's, with MySQL's number and text.
 
+use std::sync::Arc;
+
+use catalog::{Privileges, TableEntry};
+
+use crate::logical::{ColumnNeed, TableNeed};
+
 /// A MySQL error found while binding. The SQLSTATE follows from the number in `service::error`.
-#[derive(Clone, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug)]
 pub struct PlanError {
     /// MySQL's number.
     pub number: u16,
     /// Text for the client, UTF-8.
     pub message: String,
+    /// What had been bound of a statement, for an account that may not even be told of this error.
+    pub bound: Option<Box<PartlyBound>>,
+}
+
+/// A statement as far as it was bound.
+#[derive(Clone, Debug, Default)]
+pub struct PartlyBound {
+    /// Schema, name and columns of the tables found so far.
+    pub tables: Vec<(Arc<TableEntry>, TableNeed)>,
+    /// Columns found so far.
+    pub columns: Vec<ColumnNeed>,
+    /// The table that is not there.
+    pub missing_table: Option<(String, String, Privileges)>,
+    /// The column that is not there.
+    pub missing_column: Option<String>,
 }
 
 /// What binding returns; the error is boxed to keep results small.
@@ -17,7 +38,7 @@ impl PlanError {
     #[cold]
     #[must_use]
     pub fn new(number: u16, message: impl Into<String>) -> Box<PlanError> {
-        Box::new(PlanError { number, message: message.into() })
+        Box::new(PlanError { number, message: message.into(), bound: None })
     }
 
     /// 1235: correct MySQL that this server does not run yet.

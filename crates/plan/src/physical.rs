@@ -18,9 +18,7 @@ use types::{DataType, Physical};
 
 use crate::error::PlanError;
 use crate::expr::{ColumnId, Expr};
-use crate::logical::{
-    AggregateFunction, InsertCell, JoinKind, NeededPrivilege, OutputColumn, TableIndex, TablePart,
-};
+use crate::logical::{AggregateFunction, InsertCell, JoinKind, Needs, OutputColumn, TableIndex, TablePart};
 use crate::sizes::TableSize;
 
 /// A whole statement, ready to run.
@@ -39,7 +37,7 @@ pub struct PhysicalPlan {
     /// Those of LIMIT, whose values must be counts.
     pub limit_parameters: Vec<u32>,
     /// What the account must be allowed.
-    pub privileges: Vec<(TableIndex, NeededPrivilege, Vec<u32>)>,
+    pub needs: Needs,
     /// Every column the statement knows, by [`ColumnId`]: names for EXPLAIN.
     pub columns: Vec<crate::logical::ColumnInfo>,
     /// Columns of enclosing queries, by slot.

@@ -189,15 +189,15 @@ impl Exchange {
         match self.plugin {
             AuthPlugin::Native => match &self.account {
                 Some(account) if auth::native_verify(&account.stored, response, &self.challenge) => {
-                    self.admit()
+                    self.admit(authority)
                 }
-                _ => self.deny(),
+                _ => self.deny(authority),
             },
             AuthPlugin::CachingSha2 => {
                 if response.is_empty() {
                     return match &self.account {
-                        Some(account) if account.stored.is_empty() => self.admit(),
-                        _ => self.deny(),
+                        Some(account) if account.stored.is_empty() => self.admit(authority),
+                        _ => self.deny(authority),
                     };
                 }
                 if let Some(account) = &self.account
@@ -206,7 +206,7 @@ impl Exchange {
                 {
                     encode_auth_more(&[auth::SHA2_FAST_AUTH_SUCCESS], output.begin());
                     output.end();
-                    return self.admit();
+                    return self.admit(authority);
                 }
                 encode_auth_more(&[auth::SHA2_FULL_AUTH], output.begin());
                 output.end();
@@ -242,9 +242,9 @@ impl Exchange {
                 if let Some(account) = &self.account {
                     authority.passwords.put(account, remembered);
                 }
-                self.admit()
+                self.admit(authority)
             }
-            Found::Wrong => self.deny(),
+            Found::Wrong => self.deny(authority),
             Found::Failed(error) => Step::Denied(ER_INTERNAL_ERROR.with(&[&format!("RSA key: {error}")])),
         }
     }
@@ -255,10 +255,13 @@ impl Exchange {
     }
 
     /// The password was right; may the account come in this way?
-    fn admit(&mut self) -> Step {
-        let Some(account) = self.account.take() else { return self.deny() };
+    fn admit(&mut self, authority: &Authority) -> Step {
+        let Some(account) = self.account.take() else { return self.refuse() };
+        if let Err(blocked) = authority.service.login_attempt(&account, &self.user, &self.host, true) {
+            return Step::Denied(blocked);
+        }
         if account.require_tls && !self.transport.is_tls() {
-            return self.deny();
+            return self.refuse();
         }
         if account.locked {
             return Step::Denied(ER_ACCOUNT_HAS_BEEN_LOCKED.with(&[&self.user, &self.host.name]));
@@ -266,7 +269,17 @@ impl Exchange {
         Step::Done(Box::new(account))
     }
 
-    fn deny(&self) -> Step {
+    /// The password was wrong, or there is no such account.
+    fn deny(&self, authority: &Authority) -> Step {
+        if let Some(account) = &self.account
+            && let Err(blocked) = authority.service.login_attempt(account, &self.user, &self.host, false)
+        {
+            return Step::Denied(blocked);
+        }
+        self.refuse()
+    }
+
+    fn refuse(&self) -> Step {
         let used = if self.used_password { "YES" } else { "NO" };
         Step::Denied(ER_ACCESS_DENIED_ERROR.with(&[&self.user, &self.host.name, &used]))
     }

@@ -609,6 +609,7 @@ table! {
     3522 ER_PK_INDEX_CANT_BE_INVISIBLE "HY000" "A primary key index cannot be invisible";
     3523 ER_UNKNOWN_AUTHID "HY000" "Unknown authorization ID `%.64s`@`%.64s`";
     3530 ER_ROLE_NOT_GRANTED "HY000" "`%.64s`@`%.64s` is not granted to `%.64s`@`%.64s`";
+    3532 ER_RENAME_ROLE "HY000" "Renaming of a role identifier is forbidden";
     3546 ER_CANT_SET_GTID_PURGED_DUE_SETS_CONSTRAINTS "HY000" "@@GLOBAL.GTID_PURGED cannot be changed: %s";
     3549 ER_VARIABLE_NOT_PERSISTED "HY000" "Variables cannot be persisted. Please retry.";
     3552 ER_NO_SYSTEM_SCHEMA_ACCESS "HY000" "Access to system schema '%.64s' is rejected.";
@@ -638,6 +639,7 @@ table! {
     3619 ER_ILLEGAL_PRIVILEGE_LEVEL "HY000" "Illegal privilege level specified for %s";
     3620 ER_NO_SYSTEM_VIEW_ACCESS "HY000" "Access to system view INFORMATION_SCHEMA.'%.64s' is rejected.";
     3622 ER_PART_EXPR_TOO_LONG "HY000" "Partitioning expression is too long.";
+    3630 ER_PERSIST_ONLY_ACCESS_DENIED_ERROR "42000" "Access denied; you need %s privileges for this operation";
     3632 ER_PATH_IN_DATADIR "HY000" "Path is within the current data directory '%-.192s'";
     3636 ER_CTE_MAX_RECURSION_DEPTH "HY000" "Recursive query aborted after %u iterations. Try increasing @@cte_max_recursion_depth to a larger value.";
     3637 ER_NOT_HINT_UPDATABLE_VARIABLE "HY000" "Variable %s cannot be set using SET_VAR hint.";
@@ -764,6 +766,7 @@ table! {
     4005 ER_USER_REFERENCED_AS_DEFINER "HY000" "User %.256s is referenced as a definer account in %s.";
     4006 ER_CANNOT_USER_REFERENCED_AS_DEFINER "HY000" "Operation %s failed for %.256s as it is referenced as a definer account in %s.";
     4007 ER_REGEX_NUMBER_TOO_BIG "HY000" "Decimal number in regular expression is too large.";
+    4027 ER_ROLE_GRANTED_TO_ITSELF "HY000" "User account `%.64s`@`%.64s` is directly or indirectly granted to the role `%.64s`@`%.64s`. The GRANT would create a loop";
     4028 ER_TABLE_MUST_HAVE_A_VISIBLE_COLUMN "HY000" "A table must have at least one visible column.";
     4031 ER_CLIENT_INTERACTION_TIMEOUT "HY000" "The client was disconnected by the server because of inactivity. See wait_timeout and interactive_timeout for configuring this behavior.";
     4048 ER_INVALID_ASSIGNMENT_TARGET "42000" "Invalid target for assignment in INSERT or UPDATE statement '%.192s'.";

@@ -213,6 +213,15 @@ pub trait Service: Send + Sync + 'static {
     /// The account that `user` from `host` is checked against, the most specific one, or `None`.
     fn find_account(&self, user: &str, host: &ClientHost) -> Option<Account>;
 
+    /// Told of each attempt to prove to be `account`, with the right or a wrong password.
+    ///
+    /// # Errors
+    /// 3955 if the account is blocked for too many wrong passwords in a row: even the right one is refused.
+    fn login_attempt(&self, account: &Account, user: &str, host: &ClientHost, right: bool) -> Outcome {
+        let _ = (account, user, host, right);
+        Ok(())
+    }
+
     /// The plugin named in the handshake, before the account is known.
     fn default_auth_plugin(&self) -> AuthPlugin {
         AuthPlugin::CachingSha2

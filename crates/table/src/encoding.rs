@@ -8,9 +8,9 @@ use std::sync::Arc;
 use catalog::{
     Account, AccountId, AccountTls, AuthPlugin, CheckConstraint, ColumnDefault, ColumnDefinition,
     ColumnPrivileges, DroppedColumn, EarlierForm, ForeignKey, ForeignKeyAction, GeneratedColumn,
-    IndexAlgorithm, IndexDefinition, IndexKind, IndexPart, NameMap, Privileges, ResourceLimits,
-    RowFormatOption, Schema, SchemaId, SchemaPrivileges, StoredValue, TableDefinition, TableId, TableKind,
-    TableOptions, TablePrivileges, TreeNumber,
+    IndexAlgorithm, IndexDefinition, IndexKind, IndexPart, NameMap, PasswordLocking, Privileges,
+    ResourceLimits, RowFormatOption, Schema, SchemaId, SchemaPrivileges, StoredValue, TableDefinition,
+    TableId, TableKind, TableOptions, TablePrivileges, TreeNumber,
 };
 use types::{CollationId, DataType, Decimal, Members, TypeKind};
 
@@ -569,13 +569,15 @@ pub(crate) fn encode_account(account: &Account) -> Vec<u8> {
             out.u64(column.privileges.0);
         });
     });
+    out.u16(account.password_locking.failed_attempts_max);
+    out.u32(account.password_locking.lock_days as u32);
     out.out
 }
 
 /// Reads an account's record.
 pub(crate) fn decode_account(record: &[u8]) -> Decoded<Account> {
     let input = &mut Reader::new(record)?;
-    Ok(Account {
+    let mut account = Account {
         id: AccountId(input.u32()?),
         user: input.str()?,
         host: input.str()?,
@@ -591,6 +593,7 @@ pub(crate) fn decode_account(record: &[u8]) -> Decoded<Account> {
             connections_per_hour: input.u32()?,
             user_connections: input.u32()?,
         },
+        password_locking: PasswordLocking::default(),
         attributes: input.str()?,
         role: input.bool()?,
         granted_roles: input.list(|input| Ok((input.str()?, input.str()?, input.bool()?)))?,
@@ -610,7 +613,13 @@ pub(crate) fn decode_account(record: &[u8]) -> Decoded<Account> {
                 })?,
             })
         })?,
-    })
+    };
+    // Records of earlier versions end here.
+    if !input.rest.is_empty() {
+        account.password_locking.failed_attempts_max = input.u16()?;
+        account.password_locking.lock_days = input.u32()? as i32;
+    }
+    Ok(account)
 }
 
 /// A persisted variable's record.

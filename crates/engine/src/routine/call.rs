@@ -12,7 +12,7 @@ use types::{Value, ValueRef};
 
 use super::program::{Program, SlotType, Target};
 use super::{DYNAMIC_CALLS_MAX, FRAMES_MAX, Frame, Routine, Saved, compile, plan_type};
-use crate::privilege;
+use crate::privilege::{self, SessionAccount};
 use crate::session::LocalSession;
 use crate::session::settings::Settings;
 use crate::status::StatementKind;
@@ -251,7 +251,14 @@ impl LocalSession {
             let (user, host) = &definition.definer;
             let accounts = &self.core.catalog().load().accounts;
             let found = accounts.find(user, host).ok_or_else(|| e::ER_NO_SUCH_USER.with(&[user, host]))?;
-            privilege::with_roles(accounts, found)
+            let definer = SessionAccount::at_login(accounts, found, host);
+            // Who made it must be allowed to run it too.
+            let held = privilege::on_routine(&definer, &definition.schema, definition.kind, &definition.name);
+            if !held.contains(Privileges::EXECUTE) {
+                let shown = format!("{}.{}", definition.schema, definition.name);
+                return Err(privilege::routine_denied(&definer, &shown, "execute"));
+            }
+            definer
         };
         let mut slots = vec![Value::Null; routine.program.variables.len()];
         for (position, value) in arguments.into_iter().enumerate() {

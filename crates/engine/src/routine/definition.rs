@@ -174,11 +174,7 @@ impl LocalSession {
         if *own.0 == *user && *own.1 == *host {
             return Ok(own);
         }
-        let may = self.account.dynamic.iter().any(|(name, _)| &**name == "SET_ANY_DEFINER");
-        if !may {
-            let needed = "SUPER or SET_ANY_DEFINER";
-            privilege::require_global(&self.account, Privileges::SUPER, needed)?;
-        }
+        self.account_admin(&catalog.accounts).require_definer(&user, &host)?;
         if catalog.accounts.find(&user, &host).is_none() {
             warnings.push(e::ER_NO_SUCH_USER.note(&[&user, &host]));
         }
@@ -196,7 +192,13 @@ impl LocalSession {
                 "alter routine",
             ));
         }
-        Ok(self.core.catalog().load().routines.get(&schema, kind, &own).map(Arc::clone))
+        let catalog = self.core.catalog().load();
+        let found = catalog.routines.get(&schema, kind, &own).map(Arc::clone);
+        if let Some(routine) = &found {
+            let (user, host) = &routine.definer;
+            self.account_admin(&catalog.accounts).require_routine_of(user, host)?;
+        }
+        Ok(found)
     }
 
     /// ALTER PROCEDURE, ALTER FUNCTION.

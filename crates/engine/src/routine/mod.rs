@@ -32,11 +32,12 @@ mod statement;
 
 use std::sync::Arc;
 
-use catalog::{Account, RoutineDefinition, RoutineId};
+use catalog::{RoutineDefinition, RoutineId};
 use hashbrown::HashMap;
 use service::SqlError;
 use types::{DataType, Value};
 
+use crate::privilege::SessionAccount;
 use crate::session::diagnostics::Diagnostics;
 use crate::session::plans::HeldPlan;
 use crate::variables::Setting;
@@ -89,7 +90,7 @@ struct ActiveHandler {
 #[derive(Debug)]
 struct Saved {
     database: Option<Arc<str>>,
-    account: Arc<Account>,
+    account: Arc<SessionAccount>,
     settings: [Setting; 4],
 }
 

@@ -10,9 +10,11 @@ use catalog::{
     TablePrivileges,
 };
 use service::error::{
-    ER_CANNOT_USER, ER_CANT_CREATE_USER_WITH_GRANT, ER_NO_DB_ERROR, ER_NO_SUCH_TABLE, ER_NONEXISTING_GRANT,
-    ER_NONEXISTING_TABLE_GRANT, ER_PASSWORD_NO_MATCH, ER_PLUGIN_IS_NOT_LOADED, ER_SYNTAX_ERROR,
-    ER_WRONG_STRING_LENGTH, ER_WRONG_USAGE,
+    ER_CANNOT_USER, ER_CANT_CREATE_USER_WITH_GRANT, ER_CURRENT_PASSWORD_NOT_REQUIRED,
+    ER_INCORRECT_CURRENT_PASSWORD, ER_NO_DB_ERROR, ER_NO_SUCH_TABLE, ER_NONEXISTING_GRANT,
+    ER_NONEXISTING_TABLE_GRANT, ER_PASSWORD_NO_MATCH, ER_PLUGIN_IS_NOT_LOADED, ER_RENAME_ROLE,
+    ER_REVOKE_GRANTS, ER_ROLE_GRANTED_TO_ITSELF, ER_ROLE_NOT_GRANTED, ER_SYNTAX_ERROR, ER_UNKNOWN_AUTHID,
+    ER_WRONG_STRING_LENGTH, ER_WRONG_USAGE, ER_WRONG_VALUE,
 };
 use service::{Diagnostic, Outcome, Reply, SqlError};
 use syntax::ast::{
@@ -20,10 +22,11 @@ use syntax::ast::{
     SetDefaultRole, SetPassword, SetRole, UserOption, UserRef,
 };
 
+use super::access;
 use super::listing::{Listing, text};
 use super::show::name_text;
 use super::{LocalSession, not_supported};
-use crate::privilege;
+use crate::privilege::{self, RoleName, SessionAccount};
 use crate::status::StatementKind;
 use crate::system_schemas::rows::Cell;
 
@@ -34,8 +37,11 @@ pub const USER_NAME_CHARS_MAX: usize = 32;
 /// The longest host name, in characters.
 pub const HOST_NAME_CHARS_MAX: usize = 255;
 
+/// The greatest FAILED_LOGIN_ATTEMPTS and PASSWORD_LOCK_TIME.
+pub const LOCKING_MAX: u16 = 32_767;
+
 /// Dynamic privileges that GRANT knows (MySQL manual, "Dynamic Privilege Descriptions").
-const DYNAMIC: &[&str] = &[
+pub(crate) const DYNAMIC: &[&str] = &[
     "APPLICATION_PASSWORD_ADMIN",
     "AUDIT_ABORT_EXEMPT",
     "AUDIT_ADMIN",
@@ -56,6 +62,7 @@ const DYNAMIC: &[&str] = &[
     "GROUP_REPLICATION_STREAM",
     "INNODB_REDO_LOG_ARCHIVE",
     "INNODB_REDO_LOG_ENABLE",
+    "MANAGE_DATA_MASKING_POLICY",
     "PASSWORDLESS_USER_ADMIN",
     "PERSIST_RO_VARIABLES_ADMIN",
     "REPLICATION_APPLIER",
@@ -84,7 +91,7 @@ fn shown(name: &Name<'_>) -> String {
 }
 
 /// `` `user`@`host` ``
-fn quoted(user: &str, host: &str) -> String {
+pub(crate) fn quoted(user: &str, host: &str) -> String {
     format!("`{}`@`{}`", user.replace('`', "``"), host.replace('`', "``"))
 }
 
@@ -98,7 +105,7 @@ const EXISTS: &str = "User account already exists";
 const MISSING: &str = "User account does not exist";
 
 impl LocalSession {
-    fn resolve<'n>(&'n self, name: &Name<'n>) -> (String, String) {
+    pub(super) fn resolve<'n>(&'n self, name: &Name<'n>) -> (String, String) {
         if name.current {
             (self.account.user.to_string(), self.account.host.to_string())
         } else {
@@ -106,15 +113,11 @@ impl LocalSession {
         }
     }
 
-    fn resolve_ref<'n>(&'n self, name: &UserRef<'n>) -> (String, String) {
+    pub(super) fn resolve_ref<'n>(&'n self, name: &UserRef<'n>) -> (String, String) {
         match name {
             UserRef::Current => (self.account.user.to_string(), self.account.host.to_string()),
             UserRef::Named(name) => self.resolve(name),
         }
-    }
-
-    fn require_create_user(&self) -> Result<()> {
-        privilege::require_global(&self.account, Privileges::CREATE_USER, "CREATE USER")
     }
 
     /// Sets plugin and stored password of an account as `IDENTIFIED ...` says.
@@ -189,9 +192,18 @@ impl LocalSession {
                 UserOption::PasswordExpireDays(_)
                 | UserOption::PasswordHistory(_)
                 | UserOption::PasswordReuseDays(_)
-                | UserOption::PasswordRequireCurrent(_)
-                | UserOption::FailedLoginAttempts(_)
-                | UserOption::PasswordLockTime(_) => return Err(not_supported("password policies")),
+                | UserOption::PasswordRequireCurrent(_) => return Err(not_supported("password policies")),
+                UserOption::FailedLoginAttempts(number) => {
+                    let wrong = || ER_WRONG_VALUE.with(&[&"FAILED_LOGIN_ATTEMPTS", &number]);
+                    let number = u16::try_from(number).ok().filter(|number| *number <= LOCKING_MAX);
+                    account.password_locking.failed_attempts_max = number.ok_or_else(wrong)?;
+                }
+                UserOption::PasswordLockTime(None) => account.password_locking.lock_days = -1,
+                UserOption::PasswordLockTime(Some(days)) => {
+                    let wrong = || ER_WRONG_VALUE.with(&[&"PASSWORD_LOCK_TIME", &days]);
+                    let days = u16::try_from(days).ok().filter(|days| *days <= LOCKING_MAX);
+                    account.password_locking.lock_days = i32::from(days.ok_or_else(wrong)?);
+                }
             }
         }
         Ok(())
@@ -199,10 +211,19 @@ impl LocalSession {
 
     pub(super) fn create_user(&mut self, statement: &CreateUser<'_>, reply: &mut Reply<'_>) -> Outcome {
         self.count(StatementKind::CreateUser);
-        self.require_create_user()?;
         let mut notes = Vec::new();
         let core = Arc::clone(&self.core);
         core.change_accounts(|accounts, next_id| {
+            let admin = self.account_admin(accounts);
+            admin.require_create_user(Privileges::INSERT)?;
+            let mut roles = Vec::new();
+            for role in statement.default_roles {
+                let (user, host) = self.resolve(role);
+                admin.require_grant_of_role(&user, &host)?;
+                let found = accounts.find(&user, &host);
+                let found = found.ok_or_else(|| ER_UNKNOWN_AUTHID.with(&[&user, &host]))?;
+                roles.push((Arc::clone(&found.user), Arc::clone(&found.host)));
+            }
             let mut failed = Vec::new();
             for spec in statement.users {
                 let (user, host) = self.resolve_ref(&spec.user);
@@ -218,14 +239,9 @@ impl LocalSession {
                 let mut account = Account::new(next_id(), &user, &host.to_ascii_lowercase());
                 self.apply_auth(&mut account, &spec.auth)?;
                 Self::apply_options(&mut account, statement.options)?;
-                account.default_roles = statement
-                    .default_roles
-                    .iter()
-                    .map(|role| {
-                        let (user, host) = self.resolve(role);
-                        (user.into(), host.into())
-                    })
-                    .collect();
+                account.granted_roles =
+                    roles.iter().map(|(user, host)| (Arc::clone(user), Arc::clone(host), false)).collect();
+                account.default_roles.clone_from(&roles);
                 accounts.list.push(Arc::new(account));
             }
             if failed.is_empty() { Ok(()) } else { Err(cannot("CREATE USER", &failed, EXISTS)) }
@@ -241,19 +257,22 @@ impl LocalSession {
 
     pub(super) fn alter_user(&mut self, statement: &AlterUser<'_>, reply: &mut Reply<'_>) -> Outcome {
         self.count(StatementKind::AlterUser);
-        let own = statement.users.iter().all(|spec| {
-            let (user, host) = self.resolve_ref(&spec.user);
-            *user == *self.account.user && host == *self.account.host
-        });
-        if !own || !statement.options.is_empty() {
-            self.require_create_user()?;
-        }
         let mut notes = Vec::new();
+        let mut changed = Vec::new();
         let core = Arc::clone(&self.core);
         core.change_accounts(|accounts, _| {
             let mut failed = Vec::new();
             for spec in statement.users {
                 let (user, host) = self.resolve_ref(&spec.user);
+                let admin = self.account_admin(accounts);
+                let own = self.account.is_named(&user, &host);
+                if !own || !statement.options.is_empty() {
+                    admin.require_create_user(Privileges::UPDATE)?;
+                }
+                if let Some(target) = accounts.find(&user, &host) {
+                    admin.require_change_of(target)?;
+                    require_current_password(target, spec.auth.replace, own)?;
+                }
                 let Some(account) = find_mut(accounts, &user, &host) else {
                     if statement.if_exists {
                         notes.push(note(3162, format!("Authorization ID '{user}'@'{host}' does not exist.")));
@@ -267,20 +286,38 @@ impl LocalSession {
                     account.password_expired = false;
                 }
                 Self::apply_options(account, statement.options)?;
+                changed.push(account.id);
             }
             if failed.is_empty() { Ok(()) } else { Err(cannot("ALTER USER", &failed, MISSING)) }
         })?;
+        let unblocks = |option: &UserOption<'_>| {
+            matches!(
+                option,
+                UserOption::AccountLock(false)
+                    | UserOption::FailedLoginAttempts(_)
+                    | UserOption::PasswordLockTime(_)
+            )
+        };
+        if statement.options.iter().any(unblocks) {
+            self.core.failed_logins.forget(&changed);
+        }
         self.finish_account_change(notes, reply)
     }
 
     pub(super) fn set_password(&mut self, statement: &SetPassword<'_>, reply: &mut Reply<'_>) -> Outcome {
         let (user, host) = self.resolve_ref(&statement.user);
-        if *user != *self.account.user || host != *self.account.host {
-            self.require_create_user()?;
-        }
+        let own = self.account.is_named(&user, &host);
         let Some(password) = statement.password else { return Err(not_supported("SET PASSWORD TO RANDOM")) };
         let core = Arc::clone(&self.core);
         core.change_accounts(|accounts, _| {
+            let admin = self.account_admin(accounts);
+            if !own {
+                admin.require_set_password()?;
+            }
+            if let Some(target) = accounts.find(&user, &host) {
+                admin.require_change_of(target)?;
+                require_current_password(target, statement.replace, own)?;
+            }
             let account = find_mut(accounts, &user, &host).ok_or_else(|| ER_PASSWORD_NO_MATCH.bare())?;
             account.auth_string = self.hash_password(account.plugin, password)?;
             account.password_changed_micros = self.core.env.clock.wall_micros();
@@ -298,23 +335,23 @@ impl LocalSession {
         reply: &mut Reply<'_>,
     ) -> Outcome {
         self.count(StatementKind::DropUser);
-        if role {
-            privilege::require_global(
-                &self.account,
-                Privileges::DROP_ROLE | Privileges::CREATE_USER,
-                "DROP ROLE",
-            )?;
-        } else {
-            self.require_create_user()?;
-        }
         let operation = if role { "DROP ROLE" } else { "DROP USER" };
         let mut notes = Vec::new();
         let core = Arc::clone(&self.core);
         core.change_accounts(|accounts, _| {
             let mut failed = Vec::new();
+            let admin = self.account_admin(accounts);
+            if role {
+                admin.require_roles(Privileges::DROP_ROLE, "CREATE USER, DROP ROLE")?;
+            } else {
+                admin.require_create_user(Privileges::DELETE)?;
+            }
             for name in names {
                 let (user, host) = self.resolve(name);
-                if accounts.find(&user, &host).is_none() {
+                if let Some(target) = accounts.find(&user, &host) {
+                    let admin = self.account_admin(accounts);
+                    if role { admin.require_drop_role_of(target) } else { admin.require_change_of(target) }?;
+                } else {
                     if if_exists {
                         notes.push(note(3162, format!("Authorization ID '{user}'@'{host}' does not exist.")));
                     } else {
@@ -338,12 +375,21 @@ impl LocalSession {
     }
 
     pub(super) fn rename_user(&mut self, pairs: &[(Name<'_>, Name<'_>)], reply: &mut Reply<'_>) -> Outcome {
-        self.require_create_user()?;
         let core = Arc::clone(&self.core);
         core.change_accounts(|accounts, _| {
             let mut failed = Vec::new();
+            self.account_admin(accounts).require_create_user(Privileges::UPDATE)?;
             for (from, to) in pairs {
                 let ((user, host), (new_user, new_host)) = (self.resolve(from), self.resolve(to));
+                if let Some(target) = accounts.find(&user, &host) {
+                    self.account_admin(accounts).require_change_of(target)?;
+                    let is_role = |account: &Arc<Account>| {
+                        account.granted_roles.iter().any(|role| is_named(target, &role.0, &role.1))
+                    };
+                    if accounts.list.iter().any(is_role) {
+                        return Err(ER_RENAME_ROLE.bare());
+                    }
+                }
                 check_lengths(&new_user, &new_host)?;
                 let taken = accounts.find(&new_user, &new_host).is_some();
                 match find_mut(accounts, &user, &host) {
@@ -365,14 +411,11 @@ impl LocalSession {
         if_not_exists: bool,
         reply: &mut Reply<'_>,
     ) -> Outcome {
-        privilege::require_global(
-            &self.account,
-            Privileges::CREATE_ROLE | Privileges::CREATE_USER,
-            "CREATE ROLE",
-        )?;
         let mut notes = Vec::new();
         let core = Arc::clone(&self.core);
         core.change_accounts(|accounts, next_id| {
+            let admin = self.account_admin(accounts);
+            admin.require_roles(Privileges::CREATE_ROLE, "CREATE USER, CREATE ROLE")?;
             let mut failed = Vec::new();
             for role in roles {
                 let (user, host) = self.resolve(role);
@@ -401,29 +444,79 @@ impl LocalSession {
         statement: &SetDefaultRole<'_>,
         reply: &mut Reply<'_>,
     ) -> Outcome {
-        self.require_create_user()?;
         let core = Arc::clone(&self.core);
         core.change_accounts(|accounts, _| {
             for name in statement.users {
                 let (user, host) = self.resolve(name);
+                let admin = self.account_admin(accounts);
+                let target = accounts.find(&user, &host);
+                if !self.account.is_named(&user, &host) {
+                    target.map_or(Ok(()), |target| admin.require_change_of(target))?;
+                    admin.require_create_user(Privileges::UPDATE)?;
+                }
+                let granted = target.map_or(&[][..], |target| &target.granted_roles);
+                let roles = match statement.roles {
+                    SetRole::None | SetRole::Default => Vec::new(),
+                    SetRole::All | SetRole::AllExcept(_) => granted_names(granted),
+                    SetRole::Roles(roles) => self.granted_among(roles, granted, &user, &host)?,
+                };
                 let account = find_mut(accounts, &user, &host)
                     .ok_or_else(|| cannot("SET DEFAULT ROLE", &[shown(name)], MISSING))?;
-                account.default_roles = match statement.roles {
-                    SetRole::None | SetRole::Default => Vec::new(),
-                    SetRole::All | SetRole::AllExcept(_) => account
-                        .granted_roles
-                        .iter()
-                        .map(|(user, host, _)| (Arc::clone(user), Arc::clone(host)))
-                        .collect(),
-                    SetRole::Roles(roles) => roles
-                        .iter()
-                        .map(|role| (name_text(role.user).into(), name_text(role.host).into()))
-                        .collect(),
-                };
+                account.default_roles = roles;
             }
             Ok(())
         })?;
         self.finish_account_change(Vec::new(), reply)
+    }
+
+    /// Those of `roles`, all of which must be granted to `user`@`host`.
+    ///
+    /// # Errors
+    /// 3530.
+    fn granted_among(
+        &self,
+        roles: &[Name<'_>],
+        granted: &[(Arc<str>, Arc<str>, bool)],
+        user: &str,
+        host: &str,
+    ) -> Result<Vec<RoleName>> {
+        let mut names: Vec<RoleName> = Vec::with_capacity(roles.len());
+        for role in roles {
+            let (role_user, role_host) = self.resolve(role);
+            let found = granted.iter().find(|found| *found.0 == *role_user && *found.1 == *role_host);
+            let missing = || ER_ROLE_NOT_GRANTED.with(&[&role_user, &role_host, &user, &host]);
+            let found = found.ok_or_else(missing)?;
+            let name = (Arc::clone(&found.0), Arc::clone(&found.1));
+            if !names.contains(&name) {
+                names.push(name);
+            }
+        }
+        Ok(names)
+    }
+
+    /// SET ROLE: which of the roles granted to the account are active in this session.
+    pub(super) fn set_role(&mut self, roles: &SetRole<'_>, reply: &mut Reply<'_>) -> Outcome {
+        let catalog = self.core.catalog().load();
+        let Some(account) = catalog.accounts.get(self.account.id) else {
+            return Err(cannot("SET ROLE", &[quoted(&self.account.user, &self.account.host)], MISSING));
+        };
+        let (user, host) = (&account.user, &account.host);
+        let active = match *roles {
+            SetRole::None => Vec::new(),
+            SetRole::Default => account.default_roles.clone(),
+            SetRole::All => granted_names(&account.granted_roles),
+            SetRole::AllExcept(except) => {
+                let except =
+                    self.granted_among(except, &account.granted_roles, user, host).unwrap_or_default();
+                let mut all = granted_names(&account.granted_roles);
+                all.retain(|role| !except.contains(role));
+                all
+            }
+            SetRole::Roles(roles) => self.granted_among(roles, &account.granted_roles, user, host)?,
+        };
+        let client_host = Arc::clone(&self.account.client_host);
+        self.account = SessionAccount::new(&catalog.accounts, account, &active, &client_host);
+        self.send_ok(reply)
     }
 
     pub(super) fn grant(&mut self, statement: &Grant<'_>, reply: &mut Reply<'_>) -> Outcome {
@@ -434,34 +527,41 @@ impl LocalSession {
                 if as_user {
                     return Err(not_supported("GRANT ... AS"));
                 }
-                let target = self.grant_target(object, privileges, true)?;
-                self.require_grant(&target)?;
+                let target = self.grant_target(object, privileges)?;
                 core.change_accounts(|accounts, _| {
+                    self.require_grant(&target, accounts, users)?;
+                    self.require_grantable(&target)?;
                     for name in users {
                         let (user, host) = self.resolve(name);
                         let account = find_mut(accounts, &user, &host)
                             .ok_or_else(|| ER_CANT_CREATE_USER_WITH_GRANT.bare())?;
                         target.grant(account, grant_option);
+                        Target::drop_empty(account);
                     }
                     Ok(())
                 })?;
             }
             Grant::Roles { roles, users, admin_option } => {
-                privilege::require_global(
-                    &self.account,
-                    Privileges::SUPER | Privileges::CREATE_USER,
-                    "WITH ADMIN, ROLE_ADMIN, SUPER",
-                )?;
                 core.change_accounts(|accounts, _| {
                     for role in roles {
                         let (role_user, role_host) = self.resolve(role);
+                        let admin = self.account_admin(accounts);
+                        admin.require_grant_of_role(&role_user, &role_host)?;
                         if accounts.find(&role_user, &role_host).is_none() {
-                            return Err(service::error::ER_UNKNOWN_AUTHID.with(&[&role_user, &role_host]));
+                            return Err(ER_UNKNOWN_AUTHID.with(&[&role_user, &role_host]));
                         }
                         for name in users {
                             let (user, host) = self.resolve(name);
+                            if let Some(target) = accounts.find(&user, &host) {
+                                self.account_admin(accounts).require_change_of(target)?;
+                            }
+                            if leads_to(accounts, (&role_user, &role_host), (&user, &host)) {
+                                let names: [&dyn std::fmt::Display; 4] =
+                                    [&user, &host, &role_user, &role_host];
+                                return Err(ER_ROLE_GRANTED_TO_ITSELF.with(&names));
+                            }
                             let account = find_mut(accounts, &user, &host)
-                                .ok_or_else(|| service::error::ER_UNKNOWN_AUTHID.with(&[&user, &host]))?;
+                                .ok_or_else(|| ER_UNKNOWN_AUTHID.with(&[&user, &host]))?;
                             account
                                 .granted_roles
                                 .retain(|role| !(*role.0 == *role_user && *role.1 == *role_host));
@@ -483,36 +583,40 @@ impl LocalSession {
     pub(super) fn revoke(&mut self, statement: &Revoke<'_>, reply: &mut Reply<'_>) -> Outcome {
         self.count(StatementKind::Revoke);
         let target = match statement.what {
-            RevokeWhat::Privileges(privileges, object) => {
-                let target = self.grant_target(object, privileges, false)?;
-                self.require_grant(&target)?;
-                Some(target)
-            }
-            RevokeWhat::Everything | RevokeWhat::Roles(_) => {
-                self.require_create_user()?;
-                None
-            }
+            RevokeWhat::Privileges(privileges, object) => Some(self.grant_target(object, privileges)?),
+            RevokeWhat::Everything | RevokeWhat::Roles(_) => None,
             RevokeWhat::Proxy(_) => return Err(not_supported("REVOKE PROXY")),
         };
         let mut notes = Vec::new();
         let core = Arc::clone(&self.core);
         core.change_accounts(|accounts, _| {
+            self.require_revoke(statement, target.as_ref(), accounts)?;
             for name in statement.users {
                 let (user, host) = self.resolve(name);
                 let Some(account) = find_mut(accounts, &user, &host) else {
                     if statement.ignore_unknown_user {
-                        notes.push(note(3162, format!("Authorization ID '{user}'@'{host}' does not exist.")));
+                        notes.push(Diagnostic {
+                            level: service::Level::Warning,
+                            ..note(3162, format!("Authorization ID {user} does not exist."))
+                        });
                         continue;
                     }
-                    return Err(ER_NONEXISTING_GRANT.with(&[&user, &host]));
+                    return Err(match statement.what {
+                        RevokeWhat::Everything => ER_REVOKE_GRANTS.bare(),
+                        RevokeWhat::Roles(_) => ER_UNKNOWN_AUTHID.with(&[&user, &host]),
+                        _ => ER_NONEXISTING_GRANT.with(&[&user, &host]),
+                    });
                 };
                 match (&target, statement.what) {
                     (Some(target), _) => target.revoke(account, statement.if_exists)?,
-                    (None, RevokeWhat::Roles(roles)) => account.granted_roles.retain(|granted| {
-                        !roles.iter().any(|role| {
-                            granted.0.as_bytes() == role.user && granted.1.as_bytes() == role.host
-                        })
-                    }),
+                    (None, RevokeWhat::Roles(roles)) => {
+                        let is_named = |user: &str, host: &str| {
+                            let mut named = roles.iter();
+                            named.any(|role| user.as_bytes() == role.user && host.as_bytes() == role.host)
+                        };
+                        account.granted_roles.retain(|role| !is_named(&role.0, &role.1));
+                        account.default_roles.retain(|role| !is_named(&role.0, &role.1));
+                    }
                     _ => {
                         account.global = Privileges::NONE;
                         account.dynamic.clear();
@@ -526,13 +630,44 @@ impl LocalSession {
         self.finish_account_change(notes, reply)
     }
 
-    /// What a GRANT or REVOKE is about, checked.
-    fn grant_target(
+    /// What REVOKE needs, of the accounts it changes too.
+    fn require_revoke(
         &self,
-        object: GrantObject<'_>,
-        privileges: &[Privilege<'_>],
-        granting: bool,
-    ) -> Result<Target> {
+        statement: &Revoke<'_>,
+        target: Option<&Target>,
+        accounts: &Accounts,
+    ) -> Outcome {
+        let admin = self.account_admin(accounts);
+        match (statement.what, target) {
+            (RevokeWhat::Roles(roles), _) => {
+                for role in roles {
+                    let (user, host) = self.resolve(role);
+                    admin.require_grant_of_role(&user, &host)?;
+                    if accounts.find(&user, &host).is_none() {
+                        return Err(ER_UNKNOWN_AUTHID.with(&[&user, &host]));
+                    }
+                }
+            }
+            (_, None) => admin.require_create_user(Privileges::UPDATE)?,
+            // ALL at the global level takes the dynamic privileges too, whoever granted them.
+            (_, Some(target)) if target.all && target.level == Level::Global => {
+                admin.require_create_user(Privileges::UPDATE)?;
+            }
+            (_, Some(_)) => {}
+        }
+        match target {
+            Some(target) if !(target.all && target.level == Level::Global) => {
+                self.require_grant(target, accounts, statement.users)
+            }
+            _ => statement.users.iter().try_for_each(|name| {
+                let (user, host) = self.resolve(name);
+                accounts.find(&user, &host).map_or(Ok(()), |found| admin.require_change_of(found))
+            }),
+        }
+    }
+
+    /// What a GRANT or REVOKE is about, checked.
+    fn grant_target(&self, object: GrantObject<'_>, privileges: &[Privilege<'_>]) -> Result<Target> {
         let (level, all) = match object {
             GrantObject::Global => (Level::Global, Privileges::GLOBAL),
             GrantObject::Schema(name) => {
@@ -560,6 +695,7 @@ impl LocalSession {
             columns: Vec::new(),
             dynamic: Vec::new(),
             all: false,
+            usage: false,
         };
         if privileges.is_empty() {
             target.privileges = all;
@@ -571,6 +707,7 @@ impl LocalSession {
         for privilege in privileges {
             let name = name_text(privilege.name).to_ascii_uppercase();
             if name == "USAGE" {
+                target.usage = true;
                 continue;
             }
             let Some((bit, _)) = Privileges::ALL.iter().find(|(_, candidate)| *candidate == name) else {
@@ -602,35 +739,57 @@ impl LocalSession {
             }
             target.columns.extend(privilege.columns.iter().map(|column| (name_text(column.text), *bit)));
         }
-        if let Level::Table(schema, table) = &target.level
-            && granting
-        {
-            let catalog = self.core.catalog().load();
-            let entry = catalog.table(schema, table);
-            if entry.is_none() && !target.privileges.contains(Privileges::CREATE) {
-                return Err(ER_NO_SUCH_TABLE.with(&[schema, table]));
-            }
-            if let Some(entry) = entry {
-                for (column, _) in &target.columns {
-                    if entry.definition.column_ordinal(column).is_none() {
-                        return Err(service::error::ER_BAD_FIELD_ERROR.with(&[column, table]));
-                    }
-                }
-            }
-        }
         Ok(target)
     }
 
-    /// Who grants needs the privileges and GRANT OPTION at that level.
-    fn require_grant(&self, target: &Target) -> Result<()> {
-        let wanted = target.privileges | Privileges::GRANT_OPTION;
+    /// A table must be there, unless CREATE on it is granted, and so must its columns.
+    fn require_grantable(&self, target: &Target) -> Outcome {
+        let Level::Table(schema, table) = &target.level else { return Ok(()) };
+        let catalog = self.core.catalog().load();
+        let entry = catalog.table(schema, table);
+        if entry.is_none() && !target.privileges.contains(Privileges::CREATE) {
+            return Err(ER_NO_SUCH_TABLE.with(&[schema, table]));
+        }
+        if let Some(entry) = entry {
+            for (column, _) in &target.columns {
+                if entry.definition.column_ordinal(column).is_none() {
+                    return Err(service::error::ER_BAD_FIELD_ERROR.with(&[column, table]));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Who grants or revokes needs the privileges and GRANT OPTION at that level; dynamic ones each WITH GRANT OPTION.
+    /// Accounts with SYSTEM_USER need SYSTEM_USER too.
+    fn require_grant(&self, target: &Target, accounts: &Accounts, users: &[Name<'_>]) -> Outcome {
+        let change = || {
+            users.iter().try_for_each(|name| {
+                let (user, host) = self.resolve(name);
+                let found = accounts.find(&user, &host);
+                found.map_or(Ok(()), |found| self.account_admin(accounts).require_change_of(found))
+            })
+        };
+        if target.is_dynamic() {
+            change()?;
+            return self.require_held(target, accounts);
+        }
+        self.require_held(target, accounts)?;
+        change()
+    }
+
+    fn require_held(&self, target: &Target, accounts: &Accounts) -> Outcome {
+        let columns = target.columns.iter().fold(Privileges::NONE, |sum, (_, bit)| sum | *bit);
+        let wanted = target.privileges | columns | Privileges::GRANT_OPTION;
+        let admin = self.account_admin(accounts);
         match &target.level {
-            Level::Global if self.account.global.contains(wanted) => Ok(()),
-            Level::Global => Err(service::error::ER_ACCESS_DENIED_ERROR.with(&[
-                &self.account.user,
-                &self.account.host,
-                &"YES",
-            ])),
+            Level::Global => {
+                if !target.is_dynamic() && !self.account.global.contains(wanted) {
+                    return Err(access::access_denied(&self.account));
+                }
+                let dynamic = target.dynamic.iter().filter(|_| !target.all);
+                dynamic.into_iter().try_for_each(|name| admin.require_grant_of_dynamic(name))
+            }
             Level::Schema(schema) => privilege::require_schema(&self.account, schema, wanted),
             Level::Table(schema, table) => privilege::require_table(&self.account, schema, table, wanted),
         }
@@ -645,11 +804,9 @@ impl LocalSession {
         let Some(account) = catalog.accounts.find(&name, &host) else {
             return Err(ER_NONEXISTING_GRANT.with(&[&name, &host]));
         };
-        if (*account.user != *self.account.user || account.host != self.account.host)
-            && !self.account.global.intersects(Privileges::SELECT)
-        {
-            return Err(privilege::schema_denied(&self.account, "mysql"));
-        }
+        // One's own privileges are shown with those of the active roles, unless the account is named.
+        let own = matches!(user, None | Some(UserRef::Current));
+        let account: &Account = if own { &self.account } else { account };
         let mut listing = Listing::new(&[(&format!("Grants for {name}@{host}"), text(1024))]);
         for line in grants_of(account) {
             listing.push(&[Cell::Text(&line)]);
@@ -673,6 +830,12 @@ impl LocalSession {
             catalog::append_string(&mut literal, &account.auth_string);
             let _ = write!(statement, " AS {}", String::from_utf8_lossy(&literal));
         }
+        if !account.default_roles.is_empty() {
+            let mut roles: Vec<String> =
+                account.default_roles.iter().map(|(user, host)| quoted(user, host)).collect();
+            roles.sort_unstable();
+            let _ = write!(statement, " DEFAULT ROLE {}", roles.join(","));
+        }
         statement.push_str(match account.tls {
             AccountTls::None => " REQUIRE NONE",
             AccountTls::Ssl => " REQUIRE SSL",
@@ -687,6 +850,20 @@ impl LocalSession {
         statement.push_str(
             " PASSWORD HISTORY DEFAULT PASSWORD REUSE INTERVAL DEFAULT PASSWORD REQUIRE CURRENT DEFAULT",
         );
+        let locking = account.password_locking;
+        if locking.failed_attempts_max > 0 {
+            let _ = write!(statement, " FAILED_LOGIN_ATTEMPTS {}", locking.failed_attempts_max);
+        }
+        match locking.lock_days {
+            0 => {}
+            days if days < 0 => statement.push_str(" PASSWORD_LOCK_TIME UNBOUNDED"),
+            days => {
+                let _ = write!(statement, " PASSWORD_LOCK_TIME {days}");
+            }
+        }
+        if !account.attributes.is_empty() {
+            let _ = write!(statement, " ATTRIBUTE '{}'", account.attributes.replace('\'', "''"));
+        }
         let mut listing = Listing::new(&[(&format!("CREATE USER for {user}@{host}"), text(256))]);
         listing.push(&[Cell::Text(&statement)]);
         Ok(listing)
@@ -695,6 +872,47 @@ impl LocalSession {
 
 fn note(number: u16, message: String) -> Diagnostic {
     Diagnostic { level: service::Level::Note, number, state: *b"HY000", message }
+}
+
+fn granted_names(granted: &[(Arc<str>, Arc<str>, bool)]) -> Vec<RoleName> {
+    granted.iter().map(|(user, host, _)| (Arc::clone(user), Arc::clone(host))).collect()
+}
+
+/// Whether `from` is `to` or has it as a role, by whatever way.
+fn leads_to(accounts: &Accounts, from: (&str, &str), to: (&str, &str)) -> bool {
+    let mut waiting = vec![(from.0.to_owned(), from.1.to_owned())];
+    let mut seen: Vec<(String, String)> = Vec::new();
+    while let Some(name) = waiting.pop() {
+        if name.0 == to.0 && name.1 == to.1 {
+            return true;
+        }
+        if seen.contains(&name) {
+            continue;
+        }
+        if let Some(account) = accounts.find(&name.0, &name.1) {
+            waiting.extend(account.granted_roles.iter().map(|role| (role.0.to_string(), role.1.to_string())));
+        }
+        seen.push(name);
+    }
+    false
+}
+
+/// REPLACE: the account's own password as it is, and nobody else's.
+///
+/// # Errors
+/// 3891, 3893.
+fn require_current_password(account: &Account, replace: Option<&[u8]>, own: bool) -> Outcome {
+    let Some(given) = replace else { return Ok(()) };
+    if !own {
+        return Err(ER_CURRENT_PASSWORD_NOT_REQUIRED.bare());
+    }
+    let stored = &account.auth_string;
+    let right = match account.plugin {
+        _ if stored.is_empty() => given.is_empty(),
+        AuthPlugin::CachingSha2 => wire::auth::sha2_verify_full(stored, given),
+        AuthPlugin::Native => *wire::auth::native_stored(given).as_bytes() == **stored,
+    };
+    if right { Ok(()) } else { Err(ER_INCORRECT_CURRENT_PASSWORD.bare()) }
 }
 
 fn is_named(account: &Account, user: &str, host: &str) -> bool {
@@ -729,20 +947,36 @@ struct Target {
     columns: Vec<(String, Privileges)>,
     dynamic: Vec<String>,
     all: bool,
+    /// USAGE was written.
+    usage: bool,
 }
 
 impl Target {
+    /// Only dynamic privileges, whose GRANT OPTION is their own.
+    fn is_dynamic(&self) -> bool {
+        self.privileges.is_empty() && !self.dynamic.is_empty() && !self.all && !self.usage
+    }
+
+    /// Entries that grant nothing are none.
+    fn drop_empty(account: &mut Account) {
+        account.schemas.retain(|granted| !granted.privileges.is_empty());
+        account.tables.retain(|granted| !granted.privileges.is_empty() || !granted.columns.is_empty());
+    }
+
     fn grant(&self, account: &mut Account, grant_option: bool) {
         let mut privileges = self.privileges;
-        if grant_option {
+        if grant_option && !self.is_dynamic() {
             privileges |= Privileges::GRANT_OPTION;
         }
         match &self.level {
             Level::Global => {
                 account.global |= privileges;
                 for name in &self.dynamic {
-                    account.dynamic.retain(|(candidate, _)| **candidate != **name);
-                    account.dynamic.push((name.as_str().into(), grant_option));
+                    let held = account.dynamic.iter_mut().find(|(candidate, _)| **candidate == **name);
+                    match held {
+                        Some((_, grantable)) => *grantable |= grant_option,
+                        None => account.dynamic.push((name.as_str().into(), grant_option)),
+                    }
                 }
                 account.dynamic.sort();
             }
@@ -894,10 +1128,14 @@ pub(crate) fn grants_of(account: &Account) -> Vec<String> {
             option(table.privileges)
         ));
     }
-    if !account.granted_roles.is_empty() {
-        let roles: Vec<String> =
-            account.granted_roles.iter().map(|(user, host, _)| quoted(user, host)).collect();
-        lines.push(format!("GRANT {} TO {to}", roles.join(",")));
+    for with_admin in [false, true] {
+        let granted = account.granted_roles.iter().filter(|role| role.2 == with_admin);
+        let mut roles: Vec<String> = granted.map(|(user, host, _)| quoted(user, host)).collect();
+        roles.sort_unstable();
+        if !roles.is_empty() {
+            let with = if with_admin { " WITH ADMIN OPTION" } else { "" };
+            lines.push(format!("GRANT {} TO {to}{with}", roles.join(",")));
+        }
     }
     lines
 }

@@ -176,7 +176,7 @@ struct Functions<'a> {
     found_rows: u64,
     database: Option<&'a str>,
     user_at_host: &'a str,
-    account: &'a catalog::Account,
+    account: &'a crate::privilege::SessionAccount,
 }
 
 /// MySQL's generator steps modulo this.
@@ -223,6 +223,17 @@ impl SessionState for Functions<'_> {
 
     fn current_user(&self) -> String {
         format!("{}@{}", self.account.user, self.account.host)
+    }
+
+    fn current_role(&self) -> String {
+        let roles = &self.account.active_roles;
+        if roles.is_empty() {
+            return "NONE".to_owned();
+        }
+        let mut shown: Vec<String> =
+            roles.iter().map(|(user, host)| crate::session::accounts::quoted(user, host)).collect();
+        shown.sort_unstable();
+        shown.join(",")
     }
 
     fn version(&self) -> String {

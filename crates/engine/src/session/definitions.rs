@@ -8,7 +8,7 @@ use catalog::Privileges;
 use exec::output::{ResultColumn, encode_columns_with_defaults};
 use service::error::{ER_BAD_DB_ERROR, ER_BAD_FIELD_ERROR, ER_NO_DB_ERROR};
 use service::{OkSummary, Outcome, Reply, SqlError};
-use syntax::ast::{AlterAction, Ident, Maintain, MaintainKind, ObjectName, References, Statement};
+use syntax::ast::{AlterAction, Maintain, MaintainKind, ObjectName, Statement};
 use table::{CheckDepth, CheckEnd, Table};
 use types::charset::Charset;
 use types::collation::CollationId;
@@ -36,104 +36,22 @@ impl LocalSession {
         Ok((schema, name_text(name.name.text)))
     }
 
-    fn require_on(&self, name: &ObjectName<'_>, wanted: Privileges) -> Outcome {
-        let (schema, table) = self.named(name)?;
-        privilege::require_table(&self.account, &schema, &table, wanted)
-    }
-
-    /// A foreign key of `table` needs REFERENCES on its parent.
-    fn require_references(&self, table: &ObjectName<'_>, references: &References<'_>) -> Outcome {
-        let schema = match references.table.schema {
-            Some(schema) => name_text(schema.text),
-            None => self.named(table)?.0,
+    /// Counts a defining statement.
+    pub(super) fn count_definition(&self, statement: &Statement<'_>) {
+        let kind = match statement {
+            Statement::CreateDatabase(_) => StatementKind::CreateDb,
+            Statement::AlterDatabase(_) => StatementKind::AlterDb,
+            Statement::DropDatabase { .. } => StatementKind::DropDb,
+            Statement::CreateTable(_) => StatementKind::CreateTable,
+            Statement::AlterTable(_) => StatementKind::AlterTable,
+            Statement::DropTable(_) => StatementKind::DropTable,
+            Statement::Truncate(_) => StatementKind::Truncate,
+            Statement::RenameTable(_) => StatementKind::RenameTable,
+            Statement::CreateIndex(_) => StatementKind::CreateIndex,
+            Statement::DropIndex(_) => StatementKind::DropIndex,
+            _ => return,
         };
-        let parent = name_text(references.table.name.text);
-        if privilege::on_table(&self.account, &schema, &parent).contains(Privileges::REFERENCES) {
-            return Ok(());
-        }
-        let shown = format!("{schema}.{parent}");
-        Err(privilege::table_denied(&self.account, &shown, Privileges::REFERENCES))
-    }
-
-    /// Counts a statement and checks what its account may do.
-    fn admit(&self, statement: &Statement<'_>) -> Outcome {
-        let schema = |name: &Ident<'_>, wanted| {
-            privilege::require_schema(&self.account, &name_text(name.text), wanted)
-        };
-        match statement {
-            Statement::CreateDatabase(create) => {
-                self.count(StatementKind::CreateDb);
-                schema(&create.name, Privileges::CREATE)
-            }
-            Statement::AlterDatabase(alter) => {
-                self.count(StatementKind::AlterDb);
-                match &alter.name {
-                    Some(name) => schema(name, Privileges::ALTER),
-                    None => Ok(()),
-                }
-            }
-            Statement::DropDatabase { name, .. } => {
-                self.count(StatementKind::DropDb);
-                schema(name, Privileges::DROP)
-            }
-            Statement::CreateTable(create) => {
-                self.count(StatementKind::CreateTable);
-                if create.temporary {
-                    let (schema, _) = self.named(&create.name)?;
-                    privilege::require_schema(&self.account, &schema, Privileges::CREATE_TEMPORARY_TABLES)
-                } else {
-                    self.require_on(&create.name, Privileges::CREATE)?;
-                    ddl::references_of_elements(create.elements)
-                        .try_for_each(|references| self.require_references(&create.name, references))
-                }
-            }
-            Statement::AlterTable(alter) => {
-                self.count(StatementKind::AlterTable);
-                self.require_on(&alter.table, Privileges::ALTER)?;
-                for action in alter.actions {
-                    if let AlterAction::RenameTable(to) = action {
-                        self.require_on(&alter.table, Privileges::DROP)?;
-                        self.require_on(to, Privileges::CREATE | Privileges::INSERT)?;
-                    }
-                }
-                ddl::references_of_actions(alter.actions)
-                    .into_iter()
-                    .try_for_each(|references| self.require_references(&alter.table, references))
-            }
-            Statement::DropTable(drop) => {
-                self.count(StatementKind::DropTable);
-                if drop.temporary {
-                    return Ok(());
-                }
-                drop.names.iter().try_for_each(|name| {
-                    let (schema, table) = self.named(name)?;
-                    if self.temporary.get(&schema, &table).is_some() {
-                        return Ok(());
-                    }
-                    self.require_on(name, Privileges::DROP)
-                })
-            }
-            Statement::Truncate(name) => {
-                self.count(StatementKind::Truncate);
-                self.require_on(name, Privileges::DROP)
-            }
-            Statement::RenameTable(pairs) => {
-                self.count(StatementKind::RenameTable);
-                pairs.iter().try_for_each(|(from, to)| {
-                    self.require_on(from, Privileges::ALTER | Privileges::DROP)?;
-                    self.require_on(to, Privileges::CREATE | Privileges::INSERT)
-                })
-            }
-            Statement::CreateIndex(create) => {
-                self.count(StatementKind::CreateIndex);
-                self.require_on(&create.table, Privileges::INDEX)
-            }
-            Statement::DropIndex(drop) => {
-                self.count(StatementKind::DropIndex);
-                self.require_on(&drop.table, Privileges::INDEX)
-            }
-            _ => Ok(()),
-        }
+        self.count(kind);
     }
 
     /// Runs a defining statement: commits what is open, changes definitions, answers when that is durable.
@@ -143,7 +61,6 @@ impl LocalSession {
         sql: &[u8],
         reply: &mut Reply<'_>,
     ) -> Outcome {
-        self.admit(statement)?;
         let keeps_transaction = matches!(statement, Statement::CreateTable(create) if create.temporary)
             || matches!(statement, Statement::DropTable(drop) if drop.temporary);
         if !keeps_transaction {
@@ -250,6 +167,7 @@ impl LocalSession {
         let owned = std::mem::take(&mut self.statement_parameters);
         let values: Vec<ValueRef<'_>> = owned.iter().map(ValueRef::from).collect();
         let planned = self.plan_statement(&Statement::Query(query), sql, &values)?;
+        self.require_plan_privileges(&planned)?;
         let plan = planned.prepared.plan();
         let selected: Vec<ddl::SelectedColumn> = plan
             .output
@@ -331,7 +249,7 @@ impl LocalSession {
                     Cell::Text(message),
                 ]);
             };
-            let entry = match self.find_table(*name) {
+            let entry = match self.table_entry(*name) {
                 Ok(entry) => entry,
                 Err(error) => {
                     row("Error", &error.message);
@@ -425,7 +343,7 @@ impl LocalSession {
         if let Some(position) = outcome.position {
             reply.wait_for(position.0);
         }
-        let entry = self.find_table(name)?;
+        let entry = self.table_entry(name)?;
         if let Some(rebuilt) = Table::of(&entry.source) {
             rebuilt.analyze();
         }

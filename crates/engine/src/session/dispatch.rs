@@ -10,7 +10,6 @@ use super::recognise::Recognised;
 use super::show::name_text;
 use super::{LocalSession, memory, not_supported};
 use crate::log::{GeneralEvent, SlowEvent, StatementText};
-use crate::privilege;
 use crate::processes::Activity;
 use crate::status::{SessionCounters, StatementKind};
 
@@ -122,6 +121,8 @@ impl LocalSession {
             self.statement_text.extend_from_slice(sql);
             self.statement_parameters = parameters.iter().map(|value| value.to_value()).collect();
         }
+        self.count_definition(statement);
+        self.require_privileges(statement)?;
         match *statement {
             // A comment alone is a statement without effect; nothing at all is none.
             Statement::Empty if sql.iter().any(|byte| !byte.is_ascii_whitespace() && *byte != b';') => {
@@ -188,7 +189,6 @@ impl LocalSession {
             Statement::Maintain(maintain) => self.maintain(maintain, reply),
             Statement::Flush(flush) => self.flush(flush, reply),
             Statement::Shutdown => {
-                privilege::require_global(&self.account, catalog::Privileges::SHUTDOWN, "SHUTDOWN")?;
                 self.core.request_shutdown();
                 self.send_ok(reply)
             }
@@ -224,7 +224,7 @@ impl LocalSession {
             Statement::SetDefaultRole(set) => {
                 self.implicit_commit_then(reply, |session, reply| session.set_default_role(set, reply))
             }
-            Statement::SetRole(_) => Err(not_supported("SET ROLE")),
+            Statement::SetRole(roles) => self.set_role(&roles, reply),
 
             Statement::Call(call) => self.call(call, sql, parameters, reply),
             Statement::CreateRoutine(create) => self.create_routine(create, sql, reply),
@@ -233,7 +233,6 @@ impl LocalSession {
             Statement::Signal(signal) => self.signal(signal, sql, reply),
             Statement::GetDiagnostics(get) => self.get_diagnostics(get, sql, reply),
             Statement::Reset("BINARY LOGS AND GTIDS") => {
-                privilege::require_global(&self.account, catalog::Privileges::RELOAD, "RELOAD")?;
                 self.forget_gtids()?;
                 self.send_ok(reply)
             }
@@ -247,11 +246,6 @@ impl LocalSession {
 
     fn flush(&mut self, flush: &Flush<'_>, reply: &mut Reply<'_>) -> Outcome {
         self.count(StatementKind::Flush);
-        let tables = matches!(flush, Flush::Tables { .. });
-        if !tables || !self.account.dynamic.iter().any(|(name, _)| &**name == "FLUSH_TABLES") {
-            let shown = if tables { "RELOAD or FLUSH_TABLES" } else { "RELOAD" };
-            privilege::require_global(&self.account, catalog::Privileges::RELOAD, shown)?;
-        }
         match *flush {
             Flush::Tables { export: true, .. } => return Err(not_supported("FLUSH TABLES ... FOR EXPORT")),
             Flush::Tables { names, read_lock, .. } => return self.flush_tables(names, read_lock, reply),
@@ -263,8 +257,9 @@ impl LocalSession {
                             self.core.logs.slow_file().close();
                         }
                         "STATUS" => self.counts = SessionCounters::default(),
-                        // Accounts are always current.
-                        "PRIVILEGES" | "USER_RESOURCES" | "OPTIMIZER_COSTS" | "HOSTS" => {}
+                        // Accounts are always current; blocked ones are free again.
+                        "PRIVILEGES" => self.core.failed_logins.forget_all(),
+                        "USER_RESOURCES" | "OPTIMIZER_COSTS" | "HOSTS" => {}
                         other => return Err(not_supported(&format!("FLUSH {other}"))),
                     }
                 }

@@ -13,7 +13,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use catalog::{Privileges, TableEntry, TableKind};
+use catalog::{TableEntry, TableKind};
 use env::disk::FileOptions;
 use exec::FileLine;
 use service::error::{
@@ -33,7 +33,6 @@ use super::definitions::file_charset;
 use super::lock_tables::plans_anew;
 use super::plans::HeldPlan;
 use super::show::name_text;
-use crate::privilege;
 use crate::status::StatementKind;
 use crate::variables::definition::known;
 
@@ -293,22 +292,16 @@ impl LocalSession {
     /// Those of finding the table, of privileges and of waiting for the lock.
     fn lock_loaded_table(&mut self, load: &LoadData<'_>) -> Result<Arc<TableEntry>> {
         let mark = self.transaction.metadata.len();
-        let mut entry = self.find_table(load.table)?;
+        let mut entry = self.table_entry(load.table)?;
         loop {
             let definition = &entry.definition;
-            privilege::require_table(
-                &self.account,
-                &definition.schema,
-                &definition.name,
-                Privileges::INSERT,
-            )?;
             if definition.kind != TableKind::Temporary {
                 self.require_writable()?;
             }
             self.enter_change()?;
             self.lock_entry(&entry, MetadataMode::Write)?;
             // While we waited the table may have changed, or the name have come to mean another.
-            match self.find_table(load.table) {
+            match self.table_entry(load.table) {
                 Ok(now) if Arc::ptr_eq(&now.definition, &entry.definition) => return Ok(now),
                 now => {
                     self.transaction.metadata.release_to(mark);
@@ -380,6 +373,11 @@ impl LocalSession {
         text.extend_from_slice(&values.join(&b", "[..]));
         text.push(b')');
 
+        self.require_columns_of_load(
+            &text,
+            targets.iter().filter(|target| target.is_none()).count(),
+            collation,
+        )?;
         let mut splitter = Splitter { format: format.clone(), waiting: Vec::new(), read: 0 };
         let mut pieces = self.open_source(load, reply)?;
         self.begin_table_statement();
@@ -419,6 +417,17 @@ impl LocalSession {
         })
     }
 
+    /// Checks what the account may do with the columns before a file is read.
+    fn require_columns_of_load(&self, text: &[u8], parameters: usize, collation: CollationId) -> Outcome {
+        let arena = bumpalo::Bump::new();
+        let parsed = syntax::parse(text, &arena, self.settings.sql_mode.for_syntax())
+            .map_err(|error| super::dispatch::syntax_error(&error))?;
+        let value = Value::string(Vec::new(), collation);
+        let values: Vec<ValueRef<'_>> = (0..parameters).map(|_| ValueRef::from(&value)).collect();
+        let plan = self.plan_statement(&parsed.statement, text, &values)?;
+        self.require_plan_privileges(&plan)
+    }
+
     /// Opens the file, the client's or the server's.
     fn open_source(&self, load: &LoadData<'_>, reply: &mut Reply<'_>) -> Result<Source> {
         if load.local {
@@ -428,7 +437,6 @@ impl LocalSession {
             reply.request_local_file(load.path)?;
             return Ok(Source::Client);
         }
-        privilege::require_global(&self.account, Privileges::FILE, "FILE")?;
         let path = name_text(load.path);
         let allowed = self.core.globals().text(known::secure_file_priv()).to_owned();
         let path = Path::new(&path);

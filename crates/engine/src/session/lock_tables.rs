@@ -17,13 +17,12 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use catalog::{Privileges, TableEntry, TableKind};
+use catalog::{TableEntry, TableKind};
 use plan::PhysicalPlan;
-use plan::logical::NeededPrivilege;
+use plan::logical::TableIndex;
 use service::error::{
     ER_CANT_UPDATE_WITH_READLOCK, ER_LOCK_DEADLOCK, ER_LOCK_OR_ACTIVE_TRANSACTION, ER_NEED_REPREPARE,
-    ER_NO_SUCH_TABLE, ER_NONUNIQ_TABLE, ER_SPECIFIC_ACCESS_DENIED_ERROR, ER_TABLE_NOT_LOCKED,
-    ER_TABLE_NOT_LOCKED_FOR_WRITE,
+    ER_NO_SUCH_TABLE, ER_NONUNIQ_TABLE, ER_TABLE_NOT_LOCKED, ER_TABLE_NOT_LOCKED_FOR_WRITE,
 };
 use service::{Outcome, Reply, SqlError};
 use syntax::ast::{LockTable, ObjectName, Statement, TableLock};
@@ -33,7 +32,6 @@ use super::LocalSession;
 use super::show::name_text;
 use crate::core::Core;
 use crate::metadata::{MetadataLocks, lock_error, lock_of};
-use crate::privilege;
 use crate::status::StatementKind;
 use crate::variables::definition::known;
 
@@ -224,11 +222,7 @@ impl LocalSession {
 
     fn lock_tables_of(&mut self, plan: &PhysicalPlan) -> Outcome {
         let writes = |index: usize| {
-            matches!(plan.tables[index].lock, Some((true, _)))
-                || plan
-                    .privileges
-                    .iter()
-                    .any(|(table, needed, _)| table.0 as usize == index && *needed != NeededPrivilege::Select)
+            matches!(plan.tables[index].lock, Some((true, _))) || plan.needs.changes(TableIndex(index as u32))
         };
         if self.locks.active {
             self.require_locked(plan, writes)?;
@@ -432,13 +426,6 @@ impl LocalSession {
         let mut tables = Vec::with_capacity(wanted.len());
         for (name, alias, write) in wanted {
             let (schema, name) = self.named(&name)?;
-            if self.temporary.get(&schema, &name).is_none() {
-                privilege::require_schema(&self.account, &schema, Privileges::LOCK_TABLES)?;
-                if catalog::names_equal(&schema, "information_schema") {
-                    return Err(privilege::schema_denied(&self.account, &schema));
-                }
-                privilege::require_table(&self.account, &schema, &name, Privileges::SELECT)?;
-            }
             let alias = alias.unwrap_or_else(|| name.clone());
             tables.push(LockedTable { schema, name, alias, write });
         }
@@ -585,19 +572,8 @@ impl LocalSession {
         self.send_ok(reply)
     }
 
-    fn require_backup_admin(&self) -> Outcome {
-        let account = &self.account;
-        if account.global.contains(Privileges::SUPER)
-            || account.dynamic.iter().any(|(name, _)| &**name == "BACKUP_ADMIN")
-        {
-            return Ok(());
-        }
-        Err(ER_SPECIFIC_ACCESS_DENIED_ERROR.with(&[&"BACKUP_ADMIN"]))
-    }
-
     /// LOCK INSTANCE FOR BACKUP: no definition changes until UNLOCK INSTANCE.
     pub(super) fn lock_instance(&mut self, reply: &mut Reply<'_>) -> Outcome {
-        self.require_backup_admin()?;
         if !self.locks.backup {
             self.with_patience(|patience| self.core.backup_lock.lock(MetadataMode::ReadOnly, patience))
                 .map_err(lock_error)?;
@@ -608,7 +584,6 @@ impl LocalSession {
 
     /// UNLOCK INSTANCE.
     pub(super) fn unlock_instance(&mut self, reply: &mut Reply<'_>) -> Outcome {
-        self.require_backup_admin()?;
         if std::mem::take(&mut self.locks.backup) {
             self.core.backup_lock.unlock(MetadataMode::ReadOnly);
         }

@@ -12,6 +12,7 @@
 //! Read next: [`dispatch`] (which statement goes where), [`transaction`], [`plans`] and [`run`] (statements with a plan), `set`,
 //! `show`.
 
+pub(crate) mod access;
 pub mod accounts;
 mod context;
 pub mod cursor;
@@ -51,7 +52,7 @@ use types::collation::CollationId;
 
 use crate::core::Core;
 use crate::facts::Facts;
-use crate::privilege;
+use crate::privilege::{self, SessionAccount};
 use crate::processes::{Identity, ProcessEntry, kept_attributes};
 use crate::status::{SessionCounters, StatementKind};
 use crate::variables::definition::known;
@@ -84,8 +85,8 @@ pub struct LocalSession {
     pub(crate) core: Arc<Core>,
     pub(crate) control: Arc<ConnectionControl>,
     pub(crate) process: Arc<ProcessEntry>,
-    /// The account with its roles, as of `accounts_seen`.
-    pub(crate) account: Arc<Account>,
+    /// The account with its active roles, as of `accounts_seen`.
+    pub(crate) account: Arc<SessionAccount>,
     accounts_seen: Arc<catalog::Accounts>,
     /// The catalog's version at that look.
     catalog_seen: u64,
@@ -163,9 +164,10 @@ impl LocalSession {
             || Arc::new(Account::new(catalog::AccountId(0), &request.account.user, &request.account.host)),
             Arc::clone,
         );
-        let account = privilege::with_roles(&accounts, &account);
+        let account = SessionAccount::at_login(&accounts, &account, &request.host.name);
         let identity = Identity {
             user: request.user.clone(),
+            account: (request.account.user.clone(), request.account.host.clone()),
             host: match request.control.peer {
                 Some(peer) => format!("{}:{}", request.host.name, peer.port()),
                 None => request.host.name.clone(),
@@ -267,7 +269,7 @@ impl LocalSession {
             return Err(service::error::ER_NO_DB_ERROR.bare());
         }
         let catalog = self.core.catalog().load();
-        if !privilege::sees_schema(&self.account, name) {
+        if !privilege::enters_schema(&self.account, name) {
             return Err(privilege::schema_denied(&self.account, name));
         }
         let Some(schema) = catalog.schema(name) else { return Err(no_schema(name)) };
@@ -302,22 +304,17 @@ impl LocalSession {
         if Arc::ptr_eq(&catalog.accounts, &self.accounts_seen) {
             return;
         }
-        if let Some(account) = catalog.accounts.find(&self.account.user, &self.account.host) {
-            self.account = privilege::with_roles(&catalog.accounts, account);
-        }
+        self.account = self.account.renewed(&catalog.accounts);
         self.accounts_seen = Arc::clone(&catalog.accounts);
     }
 
     /// Goes back to an account that a routine had put aside, as it is now.
-    pub(crate) fn restore_account(&mut self, account: &Arc<Account>) {
+    pub(crate) fn restore_account(&mut self, account: &Arc<SessionAccount>) {
         if Arc::ptr_eq(&self.account, account) {
             return;
         }
         let catalog = self.core.catalog().load();
-        self.account = match catalog.accounts.find(&account.user, &account.host) {
-            Some(now) => privilege::with_roles(&catalog.accounts, now),
-            None => Arc::clone(account),
-        };
+        self.account = account.renewed(&catalog.accounts);
         self.accounts_seen = Arc::clone(&catalog.accounts);
     }
 
@@ -613,16 +610,17 @@ impl Session for LocalSession {
         self.reset_state()?;
         self.set_wait_timeout();
         let catalog = self.core.catalog().load();
+        let host = self.user_at_host.rsplit_once('@').map_or("", |(_, host)| host).to_owned();
         if let Some(account) = catalog.accounts.find(&request.account.user, &request.account.host) {
-            self.account = privilege::with_roles(&catalog.accounts, account);
+            self.account = SessionAccount::at_login(&catalog.accounts, account, &host);
         }
         self.accounts_seen = Arc::clone(&catalog.accounts);
-        let host = self.user_at_host.rsplit_once('@').map_or("", |(_, host)| host).to_owned();
         self.user_at_host = format!("{}@{host}", request.user);
         self.database = None;
         {
             let mut identity = self.process.identity.lock();
             identity.user.clone_from(&request.user);
+            identity.account = (request.account.user.clone(), request.account.host.clone());
             identity.attributes = kept_attributes(&request.attributes);
             identity.database = None;
         }
@@ -700,12 +698,9 @@ impl LocalSession {
         let Some(entry) = self.core.processes.get(connection_id) else {
             return Err(ER_NO_SUCH_THREAD.with(&[&connection_id]));
         };
-        let own = self.user_at_host.split('@').next() == Some(entry.identity.lock().user.as_str());
-        let admin = self.account.global.contains(catalog::Privileges::SUPER)
-            || self.account.dynamic.iter().any(|(name, _)| &**name == "CONNECTION_ADMIN");
-        if !own && !admin {
-            return Err(service::error::ER_KILL_DENIED_ERROR.with(&[&connection_id]));
-        }
+        let victim = entry.identity.lock().clone();
+        self.require_kill(&victim)
+            .map_err(|_| service::error::ER_KILL_DENIED_ERROR.with(&[&connection_id]))?;
         entry.control.kill(if query_only { service::Kill::Query } else { service::Kill::Connection });
         Ok(())
     }

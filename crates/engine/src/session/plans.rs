@@ -12,7 +12,7 @@
 use std::hash::{BuildHasher, Hash, Hasher};
 use std::sync::Arc;
 
-use catalog::{Account, Catalog};
+use catalog::Catalog;
 use exec::Prepared;
 use exec::output::{ResultColumn, encode_columns};
 use plan::{PlanError, PlanResult};
@@ -30,6 +30,7 @@ use super::LocalSession;
 use super::point::PointProgram;
 use super::run::variables_of;
 use super::shared_plans::Known;
+use crate::privilege::SessionAccount;
 use crate::status::StatementKind;
 use crate::variables::definition::known;
 use crate::variables::optimizer_switch::OptimizerSwitch;
@@ -101,7 +102,7 @@ fn class_of(value: &ValueRef<'_>) -> ParameterClass {
 pub struct HeldPlan {
     plan: Arc<CachedPlan>,
     /// The account that was found to have all the plan needs. A changed account is another one.
-    allowed: Option<Arc<Account>>,
+    allowed: Option<Arc<SessionAccount>>,
 }
 
 impl HeldPlan {
@@ -116,12 +117,12 @@ impl HeldPlan {
 
     /// Whether this account was found to be allowed all that the plan does.
     #[inline]
-    pub(super) fn is_allowed(&self, account: &Arc<Account>) -> bool {
+    pub(super) fn is_allowed(&self, account: &Arc<SessionAccount>) -> bool {
         self.allowed.as_ref().is_some_and(|allowed| Arc::ptr_eq(allowed, account))
     }
 
     /// Notes that it is.
-    pub(super) fn allow(&mut self, account: &Arc<Account>) {
+    pub(super) fn allow(&mut self, account: &Arc<SessionAccount>) {
         self.allowed = Some(Arc::clone(account));
     }
 }
@@ -192,9 +193,9 @@ impl CachedPlan {
     /// Whether it changes a table that other sessions see.
     pub(crate) fn changes_shared_tables(&self) -> bool {
         let plan = self.prepared.plan();
-        plan.privileges.iter().any(|(table, needed, _)| {
-            *needed != plan::logical::NeededPrivilege::Select
-                && plan.tables[table.0 as usize].entry.definition.kind == catalog::TableKind::Base
+        plan.needs.tables.iter().any(|need| {
+            need.changes
+                && plan.tables[need.table.0 as usize].entry.definition.kind == catalog::TableKind::Base
         })
     }
 
@@ -433,7 +434,8 @@ impl LocalSession {
         catalog: &Arc<Catalog>,
         bind: &BindSession<'_>,
     ) -> Result<HeldPlan, Box<SqlError>> {
-        let bound = plan::bind::bind(statement, text, catalog, bind).map_err(|error| plan_error(&error))?;
+        let bound = plan::bind::bind(statement, text, catalog, bind)
+            .map_err(|error| self.denied_instead(&error).unwrap_or_else(|| plan_error(&error)))?;
         let options = plan::Options {
             switches: self.settings.optimizer_switch.plan_switches(),
             ..plan::Options::new(catalog)
@@ -478,16 +480,20 @@ impl LocalSession {
         if !has_plan(statement) {
             return Ok(None);
         }
+        self.reload_account();
         if let Some(into) = into_of(statement) {
             // It has no columns to tell of, but may be wrong.
             let plan = self.plan_with(statement, text, None, &self.catalog())?;
+            self.require_plan_privileges(&plan)?;
             return variables_of(&plan, into).map(|_| None);
         }
         let found = self.find_prepared(text, &[]);
         if let Known::Plan(_, plan) = found {
+            self.require_plan_privileges(&plan)?;
             return Ok(Some(HeldPlan::new(plan)));
         }
         let plan = self.plan_with(statement, text, None, &self.catalog())?;
+        self.require_plan_privileges(&plan)?;
         self.share_prepared(&found, text, &[], &plan);
         Ok(Some(plan))
     }

@@ -10,10 +10,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use catalog::{Catalog, Privileges, TableKind};
+use catalog::Catalog;
 use exec::output::CollectSink;
 use exec::{Changed, ReplySink};
-use plan::logical::NeededPrivilege;
 use plan::physical::PlanKind;
 use service::error::ER_CANT_CREATE_THREAD;
 use service::{OkSummary, Outcome, Reply, RowFormat, SqlError};
@@ -26,7 +25,6 @@ use super::memory::{self, PointMemory};
 use super::plans::{CachedPlan, HeldPlan, into_of};
 use super::point::{PointOutcome, PointProgram};
 use super::{LocalSession, not_supported};
-use crate::privilege;
 use crate::status::StatementKind;
 
 impl LocalSession {
@@ -65,38 +63,6 @@ impl LocalSession {
         self.found_rows = sink.row_count();
         self.row_count = -1;
         reply.end_rows(self.status_flags(), self.diagnostics.packet_count())
-    }
-
-    /// Checks that the account may do what the plan does.
-    pub(crate) fn require_plan_privileges(&self, plan: &CachedPlan) -> Outcome {
-        let plan = plan.prepared.plan();
-        for (table, needed, columns) in &plan.privileges {
-            let definition = &plan.tables[table.0 as usize].entry.definition;
-            if definition.kind != TableKind::Base {
-                continue;
-            }
-            let wanted = match needed {
-                NeededPrivilege::Select => Privileges::SELECT,
-                NeededPrivilege::Insert => Privileges::INSERT,
-                NeededPrivilege::Update => Privileges::UPDATE,
-                NeededPrivilege::Delete => Privileges::DELETE,
-            };
-            let (schema, name) = (&definition.schema, &definition.name);
-            if privilege::on_table(&self.account, schema, name).contains(wanted) {
-                continue;
-            }
-            if columns.is_empty() {
-                if !privilege::on_any_column(&self.account, schema, name, wanted) {
-                    privilege::require_table(&self.account, schema, name, wanted)?;
-                }
-                continue;
-            }
-            for column in columns {
-                let column = &definition.columns[*column as usize].name;
-                privilege::require_column(&self.account, schema, name, column, wanted)?;
-            }
-        }
-        Ok(())
     }
 
     /// Runs a plan and answers; rows stay behind a cursor if one is wanted and there are rows. A SELECT that is no routine's ends

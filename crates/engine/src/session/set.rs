@@ -4,7 +4,6 @@
 //! wrong item changes nothing. User variables behind the first item are computed in their turn: they may read one set
 //! before them.
 
-use catalog::Privileges;
 use service::error::{
     ER_CANT_CHANGE_TX_CHARACTERISTICS, ER_CANT_SET_GTID_PURGED_DUE_SETS_CONSTRAINTS,
     ER_COLLATION_CHARSET_MISMATCH, ER_GLOBAL_VARIABLE, ER_INCORRECT_GLOBAL_LOCAL_VAR, ER_LOCAL_VARIABLE,
@@ -20,7 +19,6 @@ use types::collation::CollationId;
 use super::settings::{Isolation, Settings};
 use super::show::name_text;
 use super::{LocalSession, not_supported};
-use crate::privilege;
 use crate::status::StatementKind;
 use crate::variables::definition::known;
 use crate::variables::gtid::GtidSet;
@@ -128,7 +126,7 @@ impl LocalSession {
         });
         match scope {
             VarScope::Global | VarScope::Persist | VarScope::PersistOnly => {
-                self.require_variables_admin()?;
+                self.require_variable("transaction_isolation", scope)?;
                 let level =
                     isolation.map(|level| (known::transaction_isolation(), Setting::text(level.name())));
                 let mode = read_only.map(|on| (known::transaction_read_only(), Setting::Boolean(on)));
@@ -158,14 +156,6 @@ impl LocalSession {
         Ok(())
     }
 
-    fn require_variables_admin(&self) -> Result<()> {
-        let dynamic = self.account.dynamic.iter().any(|(name, _)| &**name == "SYSTEM_VARIABLES_ADMIN");
-        if dynamic {
-            return Ok(());
-        }
-        privilege::require_global(&self.account, Privileges::SUPER, "SUPER or SYSTEM_VARIABLES_ADMIN")
-    }
-
     fn check_system(
         &mut self,
         var: &ast::SysVar<'_>,
@@ -185,9 +175,7 @@ impl LocalSession {
             (Scope::Session, true) => return Err(ER_LOCAL_VARIABLE.with(&[&definition.name])),
             _ => {}
         }
-        if global {
-            self.require_variables_admin()?;
-        }
+        self.require_variable(definition.name, var.scope)?;
         // A bare word (`SET sql_mode = ANSI`) is a string.
         let value = match value.map(|expr| (expr, expr.kind)) {
             None => None,

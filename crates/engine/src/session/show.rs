@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use catalog::{Catalog, Privileges, Schema, TableEntry, TableKind};
+use catalog::{Catalog, Schema, TableEntry, TableKind};
 use service::error::{
     ER_NO_DB_ERROR, ER_NO_SUCH_TABLE, ER_TOO_LONG_IDENT, ER_UNKNOWN_STORAGE_ENGINE, ER_WRONG_OBJECT,
 };
@@ -193,7 +193,7 @@ impl LocalSession {
             }
             Show::CreateTable(name) => (self.show_create_table(name)?, none),
             Show::CreateView(name) => {
-                let entry = self.find_table(name)?;
+                let entry = self.table_entry(name)?;
                 let (schema, table) = (&entry.definition.schema, &entry.definition.name);
                 return Err(ER_WRONG_OBJECT.with(&[schema, table, &"VIEW"]));
             }
@@ -271,17 +271,19 @@ impl LocalSession {
         let Some(found) = catalog.schema(&name).map(Arc::clone) else {
             return Err(no_schema(&name));
         };
-        if !privilege::sees_schema(&self.account, &found.name) {
+        if !privilege::enters_schema(&self.account, &found.name)
+            && !self.account.tables.iter().any(|granted| granted.schema == found.name)
+        {
             return Err(privilege::schema_denied(&self.account, &name));
         }
         Ok((catalog, found))
     }
 
-    /// The table named, temporary tables first.
+    /// The table named, temporary tables first, whether or not the account may see it (`access` asked that).
     ///
     /// # Errors
-    /// 1046, 1049, 1146, 1142.
-    pub(super) fn find_table(&self, name: ObjectName<'_>) -> Result<Arc<TableEntry>> {
+    /// 1046, 1049, 1146.
+    pub(super) fn table_entry(&self, name: ObjectName<'_>) -> Result<Arc<TableEntry>> {
         // A temporary table hides the one of the same name.
         let catalog = self.catalog();
         let schema = match (name.schema, &self.database) {
@@ -297,10 +299,6 @@ impl LocalSession {
             }
             return Err(ER_NO_SUCH_TABLE.with(&[&schema, &table]));
         };
-        let is_own = entry.definition.kind == TableKind::Temporary;
-        if !found.system && !is_own && !privilege::sees_table(&self.account, &schema, &table) {
-            privilege::require_table(&self.account, &schema, &table, Privileges::SELECT)?;
-        }
         Ok(Arc::clone(entry))
     }
 
@@ -406,7 +404,7 @@ impl LocalSession {
     }
 
     pub(super) fn show_columns(&self, name: ObjectName<'_>, full: bool) -> Result<Listing> {
-        let entry = self.find_table(name)?;
+        let entry = self.table_entry(name)?;
         let table = &entry.definition;
         let mut columns = vec![("Field", text(64)), ("Type", long_text())];
         if full {
@@ -418,8 +416,9 @@ impl LocalSession {
         }
         let mut listing = Listing::new(&columns);
         let temporary = table.kind == TableKind::Temporary;
-        let privileges = self.facts().column_privileges_text(&table.schema, &table.name);
+        let facts = self.facts();
         for (ordinal, column) in table.columns.iter().enumerate() {
+            let Some(privileges) = facts.column_privileges_text(table, &column.name) else { continue };
             let (_, column_type) = column_texts::type_texts(column);
             let default = column_texts::default_text(column);
             let extra = column_texts::extra(column);
@@ -446,7 +445,7 @@ impl LocalSession {
     }
 
     fn show_index(&self, name: ObjectName<'_>) -> Result<Listing> {
-        let entry = self.find_table(name)?;
+        let entry = self.table_entry(name)?;
         let table = &entry.definition;
         let mut listing = Listing::new(&[
             ("Table", text(64)),
@@ -499,7 +498,7 @@ impl LocalSession {
     }
 
     fn show_create_table(&self, name: ObjectName<'_>) -> Result<Listing> {
-        let entry = self.find_table(name)?;
+        let entry = self.table_entry(name)?;
         let table = &entry.definition;
         if table.kind == TableKind::Base {
             self.require_locked_table(&table.schema, &table.name, false)?;
@@ -581,7 +580,6 @@ impl LocalSession {
         {
             return Err(ER_UNKNOWN_STORAGE_ENGINE.with(&[&String::from_utf8_lossy(engine)]));
         }
-        privilege::require_global(&self.account, Privileges::PROCESS, "PROCESS")?;
         let mut listing = Listing::new(&[("Type", text(10)), ("Name", text(512)), ("Status", long_text())]);
         if what == "STATUS" {
             let mut status = String::from(

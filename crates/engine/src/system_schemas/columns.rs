@@ -88,12 +88,12 @@ pub fn columns(context: &VirtualContext<'_>, scan: &VirtualScan<'_>, rows: &mut 
     each_table(context, wanted(scan, 1), wanted(scan, 2), |entry| {
         let table = &entry.definition;
         for (ordinal, column) in table.columns.iter().enumerate() {
+            let Some(privileges) = facts.column_privileges_text(table, &column.name) else { continue };
             let data_type = &column.data_type;
             let (type_name, column_type) = type_texts(column);
             let [characters_max, octets_max, precision, scale, fraction, charset, collation] =
                 type_cells(data_type);
             let default = default_text(column);
-            let privileges = facts.column_privileges_text(&table.schema, &table.name);
             rows.push(&[
                 Cell::Text("def"),
                 Cell::Text(&table.schema),

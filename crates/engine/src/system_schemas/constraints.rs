@@ -34,9 +34,13 @@ pub fn table_constraints(context: &VirtualContext<'_>, scan: &VirtualScan<'_>, r
 
 /// KEY_COLUMN_USAGE.
 pub fn key_column_usage(context: &VirtualContext<'_>, scan: &VirtualScan<'_>, rows: &mut Rows<'_>) {
+    let facts = crate::facts::Facts::of(context);
     each_table(context, wanted(scan, 4), wanted(scan, 5), |entry| {
         let table = &entry.definition;
         let mut row = |name: &str, column: usize, position: usize, parent: [Cell<'_>; 4]| {
+            if facts.column_privileges_text(table, &table.columns[column].name).is_none() {
+                return;
+            }
             rows.push(&[
                 Cell::Text("def"),
                 Cell::Text(&table.schema),

@@ -5,7 +5,7 @@
 //! Locks in the server's own trees (dictionary, counters) are left out. The tables show a MySQL's words: a record's lock is
 //! `X,REC_NOT_GAP` or `S,REC_NOT_GAP`; an interval of keys, which MySQL has not, is `X,GAP` (it keeps inserts out) or `S` (it locks
 //! the records there, too), and its LOCK_DATA tells the interval. THREAD_ID is the connection's number.
-//! Readers need PROCESS for all of these (in MySQL SELECT on those of `performance_schema`). A list is bounded
+//! Readers need SELECT on those of `performance_schema` and PROCESS for the others. A list is bounded
 //! (`store/src/lock/list.rs`).
 
 use std::fmt::Write as _;
@@ -141,14 +141,15 @@ fn held_locks(core: &Core) -> Result<Vec<HeldLock>, StoreError> {
     Ok(held)
 }
 
-/// Fills a table for a reader with PROCESS.
+/// Fills a table; those outside of `performance_schema` for a reader with PROCESS only.
 fn fill(
     context: &VirtualContext<'_>,
     rows: &mut Rows<'_>,
+    needs_process: bool,
     rows_of: impl FnOnce(&Core, &Catalog, &mut Rows<'_>) -> Result<(), StoreError>,
 ) {
     let facts = Facts::of(context);
-    let filled = if facts.has_global(Privileges::PROCESS) {
+    let filled = if !needs_process || facts.has_global(Privileges::PROCESS) {
         rows_of(&facts.core, context.catalog, rows).map_err(exec::store_error)
     } else {
         Err(ER_SPECIFIC_ACCESS_DENIED_ERROR.with(&[&"PROCESS"]))
@@ -164,7 +165,7 @@ fn owners(core: &Core) -> HashMap<TxnId, u64> {
 
 /// performance_schema.data_locks.
 pub fn data_locks(context: &VirtualContext<'_>, _scan: &VirtualScan<'_>, rows: &mut Rows<'_>) {
-    fill(context, rows, push_data_locks);
+    fill(context, rows, false, push_data_locks);
 }
 
 fn push_data_locks(core: &Core, catalog: &Catalog, rows: &mut Rows<'_>) -> Result<(), StoreError> {
@@ -284,7 +285,7 @@ fn pairs<'a>(waiters: &'a [LockWaiter], held: &[HeldLock]) -> Vec<Pair<'a>> {
 
 /// performance_schema.data_lock_waits.
 pub fn data_lock_waits(context: &VirtualContext<'_>, _scan: &VirtualScan<'_>, rows: &mut Rows<'_>) {
-    fill(context, rows, push_data_lock_waits);
+    fill(context, rows, false, push_data_lock_waits);
 }
 
 fn push_data_lock_waits(core: &Core, catalog: &Catalog, rows: &mut Rows<'_>) -> Result<(), StoreError> {
@@ -397,7 +398,7 @@ fn query_text(query: &[u8]) -> String {
 
 /// information_schema.INNODB_TRX.
 pub fn innodb_trx(context: &VirtualContext<'_>, _scan: &VirtualScan<'_>, rows: &mut Rows<'_>) {
-    fill(context, rows, push_innodb_trx);
+    fill(context, rows, true, push_innodb_trx);
 }
 
 fn push_innodb_trx(core: &Core, catalog: &Catalog, rows: &mut Rows<'_>) -> Result<(), StoreError> {
@@ -443,7 +444,7 @@ fn operation(waiter: &LockWaiter) -> &'static str {
 
 /// sys.innodb_lock_waits: each waiter with each transaction in its way, the longest wait first.
 pub fn innodb_lock_waits(context: &VirtualContext<'_>, _scan: &VirtualScan<'_>, rows: &mut Rows<'_>) {
-    fill(context, rows, push_innodb_lock_waits);
+    fill(context, rows, true, push_innodb_lock_waits);
 }
 
 fn push_innodb_lock_waits(core: &Core, catalog: &Catalog, rows: &mut Rows<'_>) -> Result<(), StoreError> {

@@ -6,6 +6,7 @@ use catalog::{Account, Privileges, VirtualContext, VirtualScan};
 
 use super::rows::{Cell, Rows};
 use crate::facts::Facts;
+use crate::privilege;
 
 /// `'user'@'host'` as the GRANTEE columns show it.
 #[must_use]
@@ -13,12 +14,28 @@ pub fn grantee(account: &Account) -> String {
     format!("'{}'@'{}'", account.user, account.host)
 }
 
-/// The accounts the reader may see: all of them with SELECT on `mysql`, else its own.
+/// The accounts whose privileges the reader may see: all of them with SELECT on `mysql`, else its own.
 fn visible_accounts<'a>(context: &'a VirtualContext<'_>) -> impl Iterator<Item = &'a Arc<Account>> {
     let facts = Facts::of(context);
-    let all = facts.has_global(Privileges::SELECT) || facts.has_global(Privileges::CREATE_USER);
+    let all = facts.may_on_mysql(Privileges::SELECT);
     let own = facts.account.as_ref().map(|account| account.id);
     context.catalog.accounts.list.iter().filter(move |account| all || own == Some(account.id))
+}
+
+/// The accounts whose attributes the reader may see: all with SELECT or UPDATE on `mysql`, those that it may change with
+/// CREATE USER, else its own.
+fn administered_accounts<'a>(context: &'a VirtualContext<'_>) -> impl Iterator<Item = &'a Arc<Account>> {
+    let facts = Facts::of(context);
+    let all = facts.may_on_mysql(Privileges::SELECT) || facts.may_on_mysql(Privileges::UPDATE);
+    let own = facts.account.as_ref().map(|account| account.id);
+    let creates = facts.has_global(Privileges::CREATE_USER);
+    let is_system =
+        facts.account.as_ref().is_none_or(|account| privilege::has_dynamic(account, "SYSTEM_USER"));
+    let accounts = &context.catalog.accounts;
+    accounts.list.iter().filter(move |account| {
+        let administers = creates && (is_system || !privilege::is_system_user(accounts, account));
+        all || administers || own == Some(account.id)
+    })
 }
 
 /// Names of the single privileges of a set, USAGE for none; GRANT OPTION is told apart.
@@ -106,7 +123,7 @@ pub fn column_privileges(context: &VirtualContext<'_>, _scan: &VirtualScan<'_>, 
 
 /// USER_ATTRIBUTES.
 pub fn user_attributes(context: &VirtualContext<'_>, _scan: &VirtualScan<'_>, rows: &mut Rows<'_>) {
-    for account in visible_accounts(context) {
+    for account in administered_accounts(context) {
         let attributes =
             if account.attributes.is_empty() { Cell::Null } else { Cell::Text(&account.attributes) };
         rows.push(&[Cell::Text(&account.user), Cell::Text(&account.host), attributes]);

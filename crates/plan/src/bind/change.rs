@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use catalog::{ColumnDefault, TableEntry};
+use catalog::{ColumnDefault, Privileges, TableEntry};
 use syntax::ast::{
     self, Cell, CellKind, Delete, ExprKind as Ast, Insert, InsertSource, TableRef, Update, ValuesRows,
 };
@@ -13,8 +13,8 @@ use super::{Binder, utf8};
 use crate::error::{PlanError, PlanResult};
 use crate::expr::{ColumnId, Expr};
 use crate::logical::{
-    BoundAssignment, BoundDelete, BoundInsert, BoundRowQuery, BoundTable, BoundUpdate, InsertCell,
-    InsertRows, Logical, NeededPrivilege, SortKey, TableIndex,
+    BoundAssignment, BoundDelete, BoundInsert, BoundRowQuery, BoundTable, BoundUpdate, ColumnNeed,
+    InsertCell, InsertRows, Logical, SortKey, TableIndex, TableNeed,
 };
 
 impl<'a> Binder<'a> {
@@ -22,15 +22,27 @@ impl<'a> Binder<'a> {
         if !insert.partitions.is_empty() {
             return Err(PlanError::new(1747, "PARTITION () clause on non partitioned table"));
         }
+        let mut wanted = Privileges::INSERT;
+        if insert.replace {
+            wanted |= Privileges::DELETE;
+        }
+        if !insert.on_duplicate.is_empty() {
+            wanted |= Privileges::UPDATE;
+        }
+        self.next_need = Some(wanted);
         let entry = self.find_table(&insert.table)?;
         let name = entry.definition.name.clone();
         let table = self.add_table(entry.clone(), name.clone());
+        self.change_table(table);
         self.blocks.push(Block::new("field list"));
         self.show_table(table, name.clone());
 
         let columns = self.insert_columns(&entry, insert)?;
         // The row that is being inserted: VALUES(c), the row alias, and columns in later cells.
         let new_row = ColumnId(self.columns.len() as u32);
+        self.inserted_row = Some((table, new_row));
+        let names_none = insert.columns.is_none_or(<[_]>::is_empty);
+        self.write_columns(table, &columns, Privileges::INSERT, names_none);
         for column in &entry.definition.columns {
             self.new_column(&column.name, column.data_type.clone(), true);
         }
@@ -38,7 +50,6 @@ impl<'a> Binder<'a> {
         let mut selected = None;
         let rows = match &insert.source {
             InsertSource::Values(values) => {
-                self.privileges.push((table, NeededPrivilege::Insert, ordinals(&columns)));
                 if let Some(row) =
                     values.ragged_row.filter(|_| values.row_count > 0 || values.column_count > 0)
                 {
@@ -71,7 +82,6 @@ impl<'a> Binder<'a> {
                 );
             }
             InsertSource::Query(query) => {
-                self.privileges.push((table, NeededPrivilege::Insert, ordinals(&columns)));
                 let shown = self.blocks.pop();
                 let bound = self.query(query)?;
                 self.blocks.extend(shown);
@@ -253,13 +263,8 @@ impl<'a> Binder<'a> {
                 }
             }
             self.give_read_columns(&mut rows, &selected, &read);
-            let changed = on_duplicate.iter().map(|assignment| assignment.column as u32).collect();
-            self.privileges.push((table, NeededPrivilege::Update, changed));
         }
         self.blocks.pop();
-        if insert.replace {
-            self.privileges.push((table, NeededPrivilege::Delete, Vec::new()));
-        }
         Ok(BoundInsert {
             table,
             replace: insert.replace,
@@ -361,6 +366,9 @@ impl<'a> Binder<'a> {
         targets: &[(usize, TableIndex)],
     ) -> PlanResult<Vec<BoundAssignment>> {
         let mut bound = Vec::with_capacity(assignments.len());
+        // The columns that are written are checked before those that are read.
+        let needs_before = self.needs.columns.len();
+        let mut written = Vec::with_capacity(assignments.len());
         for assignment in assignments {
             let name = utf8(assignment.column.name.text);
             let qualifier = assignment.column.table.map(|table| utf8(table.text));
@@ -399,21 +407,32 @@ impl<'a> Binder<'a> {
                 );
                 return Err(PlanError::new(3105, text));
             }
+            let wanted = Privileges::UPDATE;
+            written.push(ColumnNeed { table, ordinal: column as u32, wanted, of_all: false });
             bound.push(BoundAssignment { table, column, value, query: None });
         }
+        self.needs.columns.splice(needs_before..needs_before, written);
         Ok(bound)
     }
 
     pub(crate) fn update(&mut self, update: &'a Update<'a>) -> PlanResult<BoundUpdate> {
         let ctes = self.enter_with(update.with)?;
+        let multi_table = !matches!(update.tables, [TableRef::Table(_)]);
+        self.next_need = (!multi_table).then_some(Privileges::UPDATE);
         self.blocks.push(Block::new("field list"));
         let mut source = self.from(update.tables)?;
         super::select::collect_scans(&source, &mut self.top_tables);
-        let multi_table = !matches!(update.tables, [TableRef::Table(_)]);
         let mut bases = Vec::new();
         for (position, table) in self.block().tables.iter().enumerate() {
             if let ScopeColumns::Base { table, .. } = table.columns {
                 bases.push((position, table));
+            }
+        }
+        if multi_table {
+            for need in &mut self.needs.tables {
+                if bases.iter().any(|(_, table)| *table == need.table) {
+                    need.alternative = Privileges::UPDATE;
+                }
             }
         }
         let assignments = self.assignments(update.assignments, &bases)?;
@@ -421,9 +440,7 @@ impl<'a> Binder<'a> {
         targets.sort_unstable();
         targets.dedup();
         for &table in &targets {
-            let of_table = assignments.iter().filter(|assignment| assignment.table == table);
-            let changed = of_table.map(|assignment| assignment.column as u32).collect();
-            self.privileges.push((table, NeededPrivilege::Update, changed));
+            self.change_table(table);
         }
         source = self.change_source(source, update.where_, update.order_by, update.limit.as_ref())?;
         self.blocks.pop();
@@ -437,6 +454,7 @@ impl<'a> Binder<'a> {
 
     pub(crate) fn delete(&mut self, delete: &'a Delete<'a>) -> PlanResult<BoundDelete> {
         let ctes = self.enter_with(delete.with)?;
+        self.next_need = delete.targets.is_empty().then_some(Privileges::DELETE);
         self.blocks.push(Block::new("field list"));
         let mut source = self.from(delete.from)?;
         super::select::collect_scans(&source, &mut self.top_tables);
@@ -464,11 +482,24 @@ impl<'a> Binder<'a> {
             }
             targets.push(table);
         }
+        for &table in &targets {
+            if !delete.targets.is_empty() {
+                // Of several tables all are read first.
+                let need = TableNeed {
+                    table,
+                    wanted: Privileges::DELETE,
+                    alternative: Privileges::NONE,
+                    locking: false,
+                    changes: true,
+                };
+                self.needs.tables.push(need);
+            }
+            self.change_table(table);
+        }
         source = self.change_source(source, delete.where_, delete.order_by, delete.limit.as_ref())?;
         self.blocks.pop();
         self.leave_with(ctes);
         for &table in &targets {
-            self.privileges.push((table, NeededPrivilege::Delete, Vec::new()));
             self.tables[table.0 as usize].lock = Some((true, catalog::LockWait::Wait));
             self.check_target_not_read(table)?;
         }
@@ -523,7 +554,8 @@ impl<'a> Binder<'a> {
     /// `DEFAULT(column)`.
     pub(crate) fn default_of(&mut self, name: &ast::ColumnRef<'_>) -> PlanResult<Expr> {
         let column = self.column(name)?;
-        let origin = column.as_column().and_then(|id| self.columns[id.0 as usize].origin);
+        let id = column.as_column();
+        let origin = id.and_then(|id| self.columns[id.0 as usize].origin.or_else(|| self.read_inserted(id)));
         let Some((table, ordinal)) = origin else {
             return Err(PlanError::new(
                 1054,
@@ -576,7 +608,10 @@ impl<'a> Binder<'a> {
         );
         let definition = &self.tables[table.0 as usize].entry.definition;
         match definition.column_ordinal(&utf8(name.name.text)) {
-            Some(ordinal) => Ok(self.column_expr(ColumnId(new_row.0 + ordinal as u32))),
+            Some(ordinal) => {
+                self.read_column(table, ordinal as u32, false);
+                Ok(self.column_expr(ColumnId(new_row.0 + ordinal as u32)))
+            }
             None => {
                 Err(PlanError::new(1054, format!("Unknown column '{}' in 'field list'", written_name(name))))
             }
@@ -587,10 +622,6 @@ impl<'a> Binder<'a> {
 /// 1093.
 fn target_is_read(alias: &str) -> Box<PlanError> {
     PlanError::new(1093, format!("You can't specify target table '{alias}' for update in FROM clause"))
-}
-
-fn ordinals(columns: &[usize]) -> Vec<u32> {
-    columns.iter().map(|&ordinal| ordinal as u32).collect()
 }
 
 fn count_mismatch(row: u32) -> Box<PlanError> {

@@ -370,7 +370,7 @@ impl<'a> Binder<'a> {
         let scope = &self.block().tables[table as usize];
         let id = scope.column(ordinal);
         if let ScopeColumns::Base { table, .. } = scope.columns {
-            self.used[table.0 as usize][ordinal as usize] = true;
+            self.read_column(table, ordinal, false);
         }
         self.column_expr(id)
     }

@@ -19,17 +19,18 @@ mod set_op;
 
 use std::sync::Arc;
 
-use catalog::{Catalog, TableEntry};
+use catalog::{Catalog, Privileges, TableEntry};
 use syntax::ast::{Statement, VarScope};
 use types::charset::Charset;
 use types::temporal::parse::DateMode;
 use types::{CollationId, DataType, Value};
 
-use crate::error::{PlanError, PlanResult};
+use crate::error::{PartlyBound, PlanError, PlanResult};
 use crate::expr::{ColumnId, Expr};
 use crate::function::TypeContext;
 use crate::logical::{
-    Bound, BoundKind, BoundRowQuery, BoundTable, ColumnInfo, Logical, NeededPrivilege, TableIndex,
+    Bound, BoundKind, BoundRowQuery, BoundTable, ColumnInfo, ColumnNeed, Logical, Needs, TableIndex,
+    TableNeed,
 };
 
 use scope::Block;
@@ -134,21 +135,13 @@ pub fn bind(
     session: &dyn Session,
 ) -> PlanResult<Bound> {
     let mut binder = Binder::new(text, catalog, session);
-    let (kind, output) = match statement {
-        Statement::Query(query) => {
-            binder.has_limit = has_limit(query);
-            let bound = binder.query(query)?;
-            (BoundKind::Query(Box::new(bound.plan)), bound.output)
+    match binder.statement(statement) {
+        Ok((kind, output)) => Ok(binder.finish(kind, output)),
+        Err(mut error) => {
+            error.bound = Some(Box::new(binder.partly_bound()));
+            Err(error)
         }
-        Statement::Insert(insert) => (BoundKind::Insert(binder.insert(insert)?), Vec::new()),
-        Statement::Update(update) => (BoundKind::Update(binder.update(update)?), Vec::new()),
-        Statement::Delete(delete) => (BoundKind::Delete(binder.delete(delete)?), Vec::new()),
-        Statement::Do(exprs) => (BoundKind::Do(Box::new(binder.do_exprs(exprs)?)), Vec::new()),
-        Statement::Empty => return Err(PlanError::new(1065, "Query was empty")),
-        Statement::Unsupported { what } => return Err(PlanError::not_supported(what)),
-        _ => return Err(PlanError::not_supported("this statement in a plan")),
-    };
-    Ok(binder.finish(kind, output))
+    }
 }
 
 /// Whether a LIMIT bounds the rows of the whole query.
@@ -232,7 +225,14 @@ pub(crate) struct Binder<'a> {
     tables: Vec<BoundTable>,
     columns: Vec<ColumnInfo>,
     used: Vec<Vec<bool>>,
-    privileges: Vec<(TableIndex, NeededPrivilege, Vec<u32>)>,
+    needs: Needs,
+    /// What the next mention of a table needs, if not SELECT: that of a change's target.
+    next_need: Option<Privileges>,
+    /// The table that a name did not find.
+    missing_table: std::cell::RefCell<Option<(String, String, Privileges)>>,
+    missing_column: Option<String>,
+    /// While an INSERT is bound: its table and the first column of the row that is inserted.
+    inserted_row: Option<(TableIndex, ColumnId)>,
     blocks: Vec<Block>,
     ctes: Vec<VisibleCte<'a>>,
     parameters: Vec<Option<DataType>>,
@@ -270,7 +270,11 @@ impl<'a> Binder<'a> {
             tables: Vec::new(),
             columns: Vec::new(),
             used: Vec::new(),
-            privileges: Vec::new(),
+            needs: Needs::default(),
+            next_need: None,
+            missing_table: std::cell::RefCell::new(None),
+            missing_column: None,
+            inserted_row: None,
             blocks: Vec::new(),
             ctes: Vec::new(),
             parameters: Vec::new(),
@@ -292,22 +296,7 @@ impl<'a> Binder<'a> {
     }
 
     fn finish(mut self, kind: BoundKind, output: Vec<crate::logical::OutputColumn>) -> Bound {
-        for (position, used) in self.used.iter().enumerate() {
-            let ordinals: Vec<u32> = used
-                .iter()
-                .enumerate()
-                .filter(|(_, used)| **used)
-                .map(|(ordinal, _)| ordinal as u32)
-                .collect();
-            let table = TableIndex(position as u32);
-            let changed = self
-                .privileges
-                .iter()
-                .any(|(other, privilege, _)| *other == table && *privilege != NeededPrivilege::Select);
-            if !changed || !ordinals.is_empty() {
-                self.privileges.push((table, NeededPrivilege::Select, ordinals));
-            }
-        }
+        self.note_locks();
         let parameters = self
             .parameters
             .into_iter()
@@ -318,7 +307,7 @@ impl<'a> Binder<'a> {
             tables: self.tables,
             columns: self.columns,
             output,
-            privileges: self.privileges,
+            needs: self.needs,
             parameters,
             limit_parameters: self.limit_parameters,
             volatile: self.volatile,
@@ -326,6 +315,78 @@ impl<'a> Binder<'a> {
             calc_found_rows: self.calc_found_rows,
             warnings: self.warnings,
             has_limit: self.has_limit,
+        }
+    }
+
+    fn statement(
+        &mut self,
+        statement: &'a Statement<'a>,
+    ) -> PlanResult<(BoundKind, Vec<crate::logical::OutputColumn>)> {
+        Ok(match statement {
+            Statement::Query(query) => {
+                self.has_limit = has_limit(query);
+                let bound = self.query(query)?;
+                (BoundKind::Query(Box::new(bound.plan)), bound.output)
+            }
+            Statement::Insert(insert) => (BoundKind::Insert(self.insert(insert)?), Vec::new()),
+            Statement::Update(update) => (BoundKind::Update(self.update(update)?), Vec::new()),
+            Statement::Delete(delete) => (BoundKind::Delete(self.delete(delete)?), Vec::new()),
+            Statement::Do(exprs) => (BoundKind::Do(Box::new(self.do_exprs(exprs)?)), Vec::new()),
+            Statement::Empty => return Err(PlanError::new(1065, "Query was empty")),
+            Statement::Unsupported { what } => return Err(PlanError::not_supported(what)),
+            _ => return Err(PlanError::not_supported("this statement in a plan")),
+        })
+    }
+
+    /// Locking reads of tables that the statement does not change.
+    fn note_locks(&mut self) {
+        for at in 0..self.needs.tables.len() {
+            let table = self.needs.tables[at].table;
+            let locks = matches!(self.tables[table.0 as usize].lock, Some((true, _)));
+            self.needs.tables[at].locking = locks && !self.needs.changes(table);
+        }
+    }
+
+    /// What was bound before an error.
+    #[cold]
+    fn partly_bound(mut self) -> PartlyBound {
+        self.note_locks();
+        let entry = |need: &TableNeed| (self.tables[need.table.0 as usize].entry.clone(), *need);
+        PartlyBound {
+            tables: self.needs.tables.iter().map(entry).collect(),
+            columns: self.needs.columns,
+            missing_table: self.missing_table.into_inner(),
+            missing_column: self.missing_column,
+        }
+    }
+
+    /// Notes that a column of a base table is read.
+    fn read_column(&mut self, table: TableIndex, ordinal: u32, of_all: bool) {
+        let used = &mut self.used[table.0 as usize][ordinal as usize];
+        if !std::mem::replace(used, true) {
+            self.needs.columns.push(ColumnNeed { table, ordinal, wanted: Privileges::SELECT, of_all });
+        }
+    }
+
+    /// Notes that `id` is read, if it is a column of the row that is inserted.
+    fn read_inserted(&mut self, id: ColumnId) -> Option<(TableIndex, u32)> {
+        let (table, first) = self.inserted_row?;
+        let width = self.used[table.0 as usize].len() as u32;
+        let ordinal = id.0.checked_sub(first.0).filter(|ordinal| *ordinal < width)?;
+        self.read_column(table, ordinal, false);
+        Some((table, ordinal))
+    }
+
+    /// Notes that a change writes columns of `table`.
+    fn write_columns(&mut self, table: TableIndex, columns: &[usize], wanted: Privileges, of_all: bool) {
+        let need = |&column: &usize| ColumnNeed { table, ordinal: column as u32, wanted, of_all };
+        self.needs.columns.extend(columns.iter().map(need));
+    }
+
+    /// Notes that the statement changes rows of `table`.
+    fn change_table(&mut self, table: TableIndex) {
+        for need in self.needs.tables.iter_mut().filter(|need| need.table == table) {
+            need.changes = true;
         }
     }
 
@@ -360,13 +421,19 @@ impl<'a> Binder<'a> {
         if let Some(entry) = self.session.temporary_table(&schema, &table) {
             return Ok(entry);
         }
+        let wanted = self.next_need.unwrap_or(Privileges::SELECT);
         let Some(found) = self.catalog.schema(&schema) else {
+            *self.missing_table.borrow_mut() = Some((schema.to_string(), table.to_string(), wanted));
             if is_too_long(&schema) {
                 return Err(too_long(&schema));
             }
             return Err(PlanError::new(1049, format!("Unknown database '{schema}'")));
         };
-        match found.table(&table) {
+        let entry = found.table(&table);
+        if entry.is_none() {
+            *self.missing_table.borrow_mut() = Some((schema.to_string(), table.to_string(), wanted));
+        }
+        match entry {
             Some(entry) => Ok(entry.clone()),
             None if found.system => Err(PlanError::new(
                 1109,
@@ -391,6 +458,13 @@ impl<'a> Binder<'a> {
             });
         }
         self.used.push(vec![false; entry.definition.columns.len()]);
+        self.needs.tables.push(TableNeed {
+            table: index,
+            wanted: self.next_need.take().unwrap_or(Privileges::SELECT),
+            alternative: Privileges::NONE,
+            locking: false,
+            changes: false,
+        });
         self.tables.push(BoundTable {
             parts: Vec::new(),
             entry,

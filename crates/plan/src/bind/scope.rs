@@ -292,7 +292,9 @@ impl Binder<'_> {
                     if let ScopeColumns::Base { table, .. } =
                         self.blocks[depth].tables[table as usize].columns
                     {
-                        self.used[table.0 as usize][ordinal as usize] = true;
+                        self.read_column(table, ordinal, false);
+                    } else {
+                        self.read_inserted(id);
                     }
                     self.add_outer(depth, id);
                     return Ok(self.column_expr(id));
@@ -312,6 +314,7 @@ impl Binder<'_> {
             depth -= step;
         }
         let clause = self.blocks[innermost].clause;
+        self.missing_column = Some(utf8(name.name.text).to_string());
         Err(PlanError::new(1054, format!("Unknown column '{}' in '{clause}'", written_name(name))))
     }
 

@@ -340,7 +340,7 @@ impl<'a> Binder<'a> {
         let scope = &self.block().tables[table as usize];
         let (id, name) = (scope.column(ordinal), scope.name(ordinal));
         if let ScopeColumns::Base { table, .. } = scope.columns {
-            self.used[table.0 as usize][ordinal as usize] = true;
+            self.read_column(table, ordinal, true);
         }
         let expr = self.column_expr(id);
         OutputColumn { name, ..self.output_of_column(id, &expr) }

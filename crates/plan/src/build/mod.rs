@@ -90,7 +90,7 @@ pub fn build(mut bound: Bound, options: &Options) -> PhysicalPlan {
         apart,
         parameters: bound.parameters,
         limit_parameters: bound.limit_parameters,
-        privileges: bound.privileges,
+        needs: bound.needs,
         outer_slot_count: outer_slots.len() as u32,
         outer_slots,
         columns: bound.columns,

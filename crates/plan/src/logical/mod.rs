@@ -18,7 +18,7 @@ use crate::expr::{ColumnId, Expr, Subquery};
 pub use part::{PartKind, TablePart, TestKind, TextTest};
 pub use statement::{
     Bound, BoundAssignment, BoundDelete, BoundInsert, BoundKind, BoundRowQuery, BoundTable, BoundUpdate,
-    InsertCell, InsertRows, NeededPrivilege, OutputColumn,
+    ColumnNeed, InsertCell, InsertRows, Needs, OutputColumn, TableNeed,
 };
 
 /// A place in FROM (or the target of a change): position in [`Bound::tables`].

@@ -277,6 +277,8 @@ pub enum ExplainTarget<'a> {
 pub struct Maintain<'a> {
     /// Which.
     pub kind: MaintainKind,
+    /// `LOCAL`, `NO_WRITE_TO_BINLOG`.
+    pub local: bool,
     /// The tables.
     pub tables: &'a [ObjectName<'a>],
     /// Option words, upper case: `QUICK`, `EXTENDED`, `FOR UPGRADE`, `USE_FRM`, `UPDATE HISTOGRAM`, `DROP HISTOGRAM`.

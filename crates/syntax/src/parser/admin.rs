@@ -447,7 +447,9 @@ impl<'a> Parser<'a> {
             T::REPAIR => MaintainKind::Repair,
             _ => MaintainKind::Checksum,
         };
+        let mut local = false;
         if matches!(kind, MaintainKind::Analyze | MaintainKind::Optimize | MaintainKind::Repair) {
+            local = self.at_any(&[T::LOCAL, T::NO_WRITE_TO_BINLOG]);
             self.eat_no_binlog();
         }
         self.expect_any(&[T::TABLE, T::TABLES])?;
@@ -475,7 +477,7 @@ impl<'a> Parser<'a> {
             }
             _ => {}
         }
-        Ok(Statement::Maintain(self.alloc(Maintain { kind, tables, options, histogram_columns })))
+        Ok(Statement::Maintain(self.alloc(Maintain { kind, local, tables, options, histogram_columns })))
     }
 
     pub(super) fn histogram_parameters(&mut self) -> R<()> {

@@ -1,0 +1,22 @@
+-- What root runs before the statements of each account.
+DROP DATABASE IF EXISTS pm;
+DROP DATABASE IF EXISTS pm2;
+DROP DATABASE IF EXISTS pm_new;
+DROP USER IF EXISTS m, m2, pm_plain, pm_other, pm_system, pm_renamed, pm_new;
+DROP ROLE IF EXISTS pm_role, pm_role2, pm_new_role;
+CREATE DATABASE pm;
+CREATE DATABASE pm2;
+CREATE TABLE pm.t (id INT PRIMARY KEY, pin INT DEFAULT 5, name VARCHAR(20) DEFAULT 'x', KEY k (pin));
+INSERT INTO pm.t VALUES (1, 10, 'a'), (2, 20, 'b');
+CREATE TABLE pm.u (id INT PRIMARY KEY, pin INT);
+INSERT INTO pm.u VALUES (1, 1);
+CREATE TABLE pm2.w (id INT PRIMARY KEY, pin INT);
+CREATE PROCEDURE pm.own() SELECT COUNT(*) FROM pm.t;
+CREATE PROCEDURE pm.invoker() SQL SECURITY INVOKER SELECT COUNT(*) FROM pm.t;
+CREATE PROCEDURE pm.nothing() SET @pm = 1;
+CREATE USER pm_plain IDENTIFIED BY 'plain';
+CREATE USER pm_other;
+CREATE USER pm_system IDENTIFIED BY 'system';
+GRANT SYSTEM_USER ON *.* TO pm_system;
+CREATE ROLE pm_role, pm_role2;
+CREATE USER m;

@@ -1,0 +1,642 @@
+//! What each kind of statement needs of the account that runs it: every requirement is written here and nowhere else.
+//!
+//! [`LocalSession::require_privileges`] is asked once by the dispatcher before a statement does anything; it knows every
+//! kind of statement. Statements with a plan say themselves which tables and columns they touch (`plan::logical::Needs`,
+//! [`LocalSession::require_plan_privileges`]); those that change accounts ask again about each account while they hold
+//! the accounts still ([`AccountAdmin`]). `crate::privilege` knows what an account holds, this module what is needed.
+//!
+//! Invariants:
+//! 1. Who lacks a privilege is refused before it learns whether a table, column or account exists, wherever MySQL does so.
+//! 2. An account that holds SYSTEM_USER is changed, ended or impersonated only by accounts that hold it too.
+
+use catalog::{Account, Accounts, Privileges, TableKind};
+use plan::PlanError;
+use plan::logical::{ColumnNeed, TableIndex, TableNeed};
+use service::error::{ER_ACCESS_DENIED_ERROR, ER_NO_DB_ERROR};
+use service::{Outcome, SqlError};
+use syntax::ast::{
+    AlterAction, CreateTable, Duplicates, Flush, LoadData, MaintainKind, ObjectName, References, Show,
+    Statement, VarScope,
+};
+
+use super::LocalSession;
+use super::plans::CachedPlan;
+use super::show::name_text;
+use crate::ddl;
+use crate::privilege::{self, SessionAccount};
+use crate::processes::Identity;
+use crate::system_schemas::MYSQL_SCHEMA;
+
+/// Session variables that need SUPER, SYSTEM_VARIABLES_ADMIN or SESSION_VARIABLES_ADMIN.
+const SESSION_VARIABLES_OF_SUPER: &[&str] = &[
+    "binlog_format",
+    "binlog_row_image",
+    "binlog_row_value_options",
+    "bulk_insert_buffer_size",
+    "character_set_database",
+    "character_set_filesystem",
+    "histogram_generation_max_mem_size",
+    "pseudo_thread_id",
+    "sql_generate_invisible_primary_key",
+    "sql_log_bin",
+    "sql_log_off",
+    "sql_require_primary_key",
+    "xa_detach_on_prepare",
+];
+/// Session variables that SUPER does not allow to change.
+const SESSION_VARIABLES_OF_ADMINS: &[&str] = &[
+    "innodb_strict_mode",
+    "internal_tmp_mem_storage_engine",
+    "low_priority_updates",
+    "max_delayed_threads",
+    "max_error_count",
+    "max_insert_delayed_threads",
+    "min_examined_row_limit",
+    "preload_buffer_size",
+    "select_into_buffer_size",
+    "select_into_disk_sync_delay",
+];
+/// Named by refusals of GRANT and REVOKE of roles.
+const ROLE_ADMINS: &str = "WITH ADMIN, ROLE_ADMIN, SUPER";
+
+impl LocalSession {
+    /// Refuses a statement whose account lacks what it needs, as far as that is known before it is planned or run.
+    ///
+    /// # Errors
+    /// 1044, 1045, 1142, 1227, and those of names (1046, 1049, 1146).
+    pub(super) fn require_privileges(&self, statement: &Statement<'_>) -> Outcome {
+        let account = &*self.account;
+        let global = |wanted, shown| privilege::require_global(account, wanted, shown);
+        match statement {
+            // Their plans know what they touch.
+            Statement::Query(_)
+            | Statement::Insert(_)
+            | Statement::Update(_)
+            | Statement::Delete(_)
+            | Statement::Do(_)
+            | Statement::Explain(_)
+            | Statement::Set(_)
+            | Statement::Prepare { .. }
+            | Statement::Execute { .. } => Ok(()),
+            // Anybody may.
+            Statement::Empty
+            | Statement::Signal(_)
+            | Statement::GetDiagnostics(_)
+            | Statement::StartTransaction { .. }
+            | Statement::Commit(_)
+            | Statement::Rollback(_)
+            | Statement::Savepoint(_)
+            | Statement::RollbackTo(_)
+            | Statement::ReleaseSavepoint(_)
+            | Statement::UnlockTables
+            | Statement::Deallocate(_)
+            | Statement::SetRole(_)
+            | Statement::Help(_) => Ok(()),
+            // These answer 1235.
+            Statement::CreateView(_)
+            | Statement::DropView { .. }
+            | Statement::Restart
+            | Statement::Binlog(_)
+            | Statement::Unsupported { .. } => Ok(()),
+            // What they mean is looked up first: `use_database`, `kill`, `find_procedure`, the accounts as they are.
+            Statement::Use(_)
+            | Statement::Kill { .. }
+            | Statement::Call(_)
+            | Statement::CreateRoutine(_)
+            | Statement::AlterRoutine(_)
+            | Statement::DropRoutine(_)
+            | Statement::CreateUser(_)
+            | Statement::AlterUser(_)
+            | Statement::DropUser { .. }
+            | Statement::RenameUser(_)
+            | Statement::CreateRole { .. }
+            | Statement::DropRole { .. }
+            | Statement::Grant(_)
+            | Statement::Revoke(_)
+            | Statement::SetPassword(_)
+            | Statement::SetDefaultRole(_) => Ok(()),
+
+            Statement::CreateDatabase(create) => self.require_schema(create.name.text, Privileges::CREATE),
+            Statement::AlterDatabase(alter) => match &alter.name {
+                Some(name) => self.require_schema(name.text, Privileges::ALTER),
+                None => {
+                    let schema = self.database.as_ref().ok_or_else(|| ER_NO_DB_ERROR.bare())?;
+                    privilege::require_schema(account, schema, Privileges::ALTER)
+                }
+            },
+            Statement::DropDatabase { name, .. } => self.require_schema(name.text, Privileges::DROP),
+            Statement::CreateTable(create) => self.require_create_table(create),
+            Statement::AlterTable(alter) => {
+                let renamed = alter.actions.iter().find_map(|action| match action {
+                    AlterAction::RenameTable(to) => Some(to),
+                    _ => None,
+                });
+                let mut wanted = Privileges::ALTER;
+                if renamed.is_some() {
+                    wanted |= Privileges::DROP;
+                }
+                self.require_on(&alter.table, wanted)?;
+                if let Some(to) = renamed {
+                    self.require_on(to, Privileges::CREATE | Privileges::INSERT)?;
+                }
+                ddl::references_of_actions(alter.actions)
+                    .into_iter()
+                    .try_for_each(|references| self.require_references(&alter.table, references))
+            }
+            Statement::DropTable(drop) => {
+                let named = drop.names.iter();
+                named.filter(|_| !drop.temporary).try_for_each(|name| self.require_on(name, Privileges::DROP))
+            }
+            Statement::Truncate(name) => self.require_on(name, Privileges::DROP),
+            Statement::RenameTable(pairs) => pairs.iter().try_for_each(|(from, to)| {
+                self.require_on(from, Privileges::ALTER | Privileges::DROP)?;
+                self.require_on(to, Privileges::CREATE | Privileges::INSERT)
+            }),
+            Statement::CreateIndex(create) => self.require_on(&create.table, Privileges::INDEX),
+            Statement::DropIndex(drop) => self.require_on(&drop.table, Privileges::INDEX),
+            Statement::LoadData(load) => self.require_load(load),
+
+            Statement::LockTables(tables) => {
+                tables.iter().try_for_each(|table| self.require_lock_table(&table.name))
+            }
+            Statement::LockInstance | Statement::UnlockInstance => {
+                privilege::require_admin(account, Privileges::NONE, &["BACKUP_ADMIN"], "BACKUP_ADMIN")
+            }
+            Statement::Maintain(maintain) => {
+                let wanted = match maintain.kind {
+                    MaintainKind::Analyze | MaintainKind::Optimize | MaintainKind::Repair => {
+                        Privileges::SELECT | Privileges::INSERT
+                    }
+                    MaintainKind::Checksum => Privileges::SELECT,
+                    MaintainKind::Check => {
+                        return maintain.tables.iter().try_for_each(|name| self.require_any_on(name));
+                    }
+                };
+                if maintain.kind == MaintainKind::Optimize && maintain.local {
+                    // It stands for the privileges on the tables.
+                    let shown = "OPTIMIZE_LOCAL_TABLE";
+                    return privilege::require_admin(account, Privileges::NONE, &[shown], shown);
+                }
+                maintain.tables.iter().try_for_each(|name| self.require_on(name, wanted))
+            }
+            Statement::Flush(flush) => self.require_flush(flush),
+            Statement::Reset("BINARY LOGS AND GTIDS") => {
+                // MySQL asks for either first, and then for RELOAD.
+                let shown = "RELOAD or FLUSH_TABLES";
+                privilege::require_admin(account, Privileges::RELOAD, &["FLUSH_TABLES"], shown)?;
+                global(Privileges::RELOAD, "RELOAD")
+            }
+            Statement::Reset(_) => Ok(()),
+            Statement::Shutdown => global(Privileges::SHUTDOWN, "SHUTDOWN"),
+            Statement::Show(show) => self.require_show(show),
+            Statement::Describe { table, .. } => self.require_any_on(table),
+        }
+    }
+
+    fn require_schema(&self, name: &[u8], wanted: Privileges) -> Outcome {
+        privilege::require_schema(&self.account, &name_text(name), wanted)
+    }
+
+    /// Privileges on a table that need not be there; nothing on a temporary table of this session.
+    pub(super) fn require_on(&self, name: &ObjectName<'_>, wanted: Privileges) -> Outcome {
+        let (schema, table) = self.named(name)?;
+        if self.temporary.get(&schema, &table).is_some() {
+            return Ok(());
+        }
+        privilege::require_table(&self.account, &schema, &table, wanted)
+    }
+
+    /// Any privilege on the table or on a column of it, or SELECT on the schema: what CHECK TABLE, DESCRIBE, SHOW COLUMNS and
+    /// SHOW INDEX need of a table that must be there.
+    fn require_any_on(&self, name: &ObjectName<'_>) -> Outcome {
+        let entry = self.table_entry(*name)?;
+        let definition = &entry.definition;
+        if definition.kind == TableKind::Temporary
+            || privilege::on_table(&self.account, &definition.schema, &definition.name)
+                .contains(Privileges::SELECT)
+            || privilege::has_table_grant(&self.account, &definition.schema, &definition.name)
+        {
+            return Ok(());
+        }
+        Err(privilege::table_denied(&self.account, &definition.name, Privileges::SELECT))
+    }
+
+    fn require_create_table(&self, create: &CreateTable<'_>) -> Outcome {
+        if create.temporary {
+            let (schema, _) = self.named(&create.name)?;
+            privilege::require_schema(&self.account, &schema, Privileges::CREATE_TEMPORARY_TABLES)?;
+        } else {
+            let (schema, table) = self.named(&create.name)?;
+            let rows = if create.query.is_some() { Privileges::INSERT } else { Privileges::NONE };
+            privilege::require_table(&self.account, &schema, &table, Privileges::CREATE | rows)?;
+        }
+        if let Some(like) = &create.like {
+            self.require_on(like, Privileges::SELECT)?;
+        }
+        if create.temporary {
+            return Ok(());
+        }
+        ddl::references_of_elements(create.elements)
+            .try_for_each(|references| self.require_references(&create.name, references))
+    }
+
+    /// A foreign key of `table` needs REFERENCES on its parent.
+    fn require_references(&self, table: &ObjectName<'_>, references: &References<'_>) -> Outcome {
+        let schema = match references.table.schema {
+            Some(schema) => name_text(schema.text),
+            None => self.named(table)?.0,
+        };
+        let parent = name_text(references.table.name.text);
+        if privilege::on_table(&self.account, &schema, &parent).contains(Privileges::REFERENCES) {
+            return Ok(());
+        }
+        let shown = format!("{schema}.{parent}");
+        Err(privilege::table_denied(&self.account, &shown, Privileges::REFERENCES))
+    }
+
+    fn require_load(&self, load: &LoadData<'_>) -> Outcome {
+        if !load.local && !self.account.global.contains(Privileges::FILE) {
+            return Err(access_denied(&self.account));
+        }
+        let mut wanted = Privileges::INSERT;
+        if load.duplicates == Duplicates::Replace {
+            wanted |= Privileges::DELETE;
+        }
+        self.require_on(&load.table, wanted)
+    }
+
+    /// LOCK TABLES and FLUSH TABLES ... WITH READ LOCK of one table.
+    fn require_lock_table(&self, name: &ObjectName<'_>) -> Outcome {
+        let (schema, table) = self.named(name)?;
+        if self.temporary.get(&schema, &table).is_some() {
+            return Ok(());
+        }
+        privilege::require_schema(&self.account, &schema, Privileges::LOCK_TABLES)?;
+        if catalog::names_equal(&schema, "information_schema") {
+            return Err(privilege::schema_denied(&self.account, &schema));
+        }
+        privilege::require_table(&self.account, &schema, &table, Privileges::SELECT)
+    }
+
+    fn require_flush(&self, flush: &Flush<'_>) -> Outcome {
+        let one_of = |names: &[&str], shown: &str| {
+            privilege::require_admin(&self.account, Privileges::RELOAD, names, shown)
+        };
+        match flush {
+            Flush::Tables { names, read_lock, export } => {
+                one_of(&["FLUSH_TABLES"], "RELOAD or FLUSH_TABLES")?;
+                let locks = *read_lock || *export;
+                names.iter().filter(|_| locks).try_for_each(|name| self.require_lock_table(name))
+            }
+            Flush::Things(things) => things.iter().try_for_each(|thing| match *thing {
+                "PRIVILEGES" => one_of(&["FLUSH_PRIVILEGES"], "RELOAD or FLUSH_PRIVILEGES"),
+                "STATUS" => one_of(&["FLUSH_STATUS"], "RELOAD or FLUSH_STATUS"),
+                "USER_RESOURCES" => one_of(&["FLUSH_USER_RESOURCES"], "RELOAD or FLUSH_USER_RESOURCES"),
+                "OPTIMIZER_COSTS" => one_of(&["FLUSH_OPTIMIZER_COSTS"], "RELOAD or FLUSH_OPTIMIZER_COSTS"),
+                _ => one_of(&[], "RELOAD"),
+            }),
+        }
+    }
+
+    fn require_show(&self, show: &Show<'_>) -> Outcome {
+        let account = &*self.account;
+        let global = |wanted, shown| privilege::require_global(account, wanted, shown);
+        match show {
+            Show::Columns { table, .. } | Show::Index { table, .. } => self.require_any_on(table),
+            Show::CreateTable(name) => {
+                let (schema, table) = self.named(name)?;
+                let any = privilege::on_table(account, &schema, &table).intersects(Privileges::TABLE);
+                if any || self.temporary.get(&schema, &table).is_some() {
+                    return Ok(());
+                }
+                Err(privilege::command_denied(account, &table, "SHOW"))
+            }
+            Show::CreateView(name) => self.require_on(name, Privileges::SELECT),
+            Show::CreateDatabase { name, .. } => {
+                let name = name_text(name.text);
+                if privilege::enters_schema(account, &name) {
+                    return Ok(());
+                }
+                let (user, host) = (&account.user, &account.client_host);
+                Err(service::error::ER_DBACCESS_DENIED_ERROR.with(&[user, host, &name]))
+            }
+            Show::Events { schema, .. } | Show::CreateRoutine("EVENT", ObjectName { schema, .. }) => {
+                let name = match (schema, &self.database) {
+                    (Some(name), _) => name_text(name.text),
+                    (None, Some(current)) => current.to_string(),
+                    (None, None) => return Err(ER_NO_DB_ERROR.bare()),
+                };
+                privilege::require_schema(account, &name, Privileges::EVENT)
+            }
+            Show::CreateUser(name) => {
+                let (user, host) = self.resolve(name);
+                if account.is_named(&user, &host) {
+                    return Ok(());
+                }
+                privilege::require_schema(account, MYSQL_SCHEMA, Privileges::SELECT)
+            }
+            Show::Grants { user, .. } => {
+                let Some(user) = user else { return Ok(()) };
+                let (user, host) = self.resolve_ref(user);
+                if account.is_named(&user, &host) {
+                    return Ok(());
+                }
+                privilege::require_table(account, MYSQL_SCHEMA, "user", Privileges::SELECT)
+            }
+            Show::Engine { .. } => global(Privileges::PROCESS, "PROCESS"),
+            Show::BinaryLogs | Show::BinaryLogStatus | Show::ReplicaStatus => {
+                global(Privileges::SUPER | Privileges::REPLICATION_CLIENT, "SUPER, REPLICATION CLIENT")
+            }
+            Show::Replicas => global(Privileges::REPLICATION_SLAVE, "REPLICATION SLAVE"),
+            // `schema_or_current` asks for those of one schema; the others show each account what it may see.
+            Show::Tables { .. }
+            | Show::TableStatus { .. }
+            | Show::OpenTables { .. }
+            | Show::Triggers { .. }
+            | Show::Databases(_)
+            | Show::CreateRoutine(..)
+            | Show::Variables { .. }
+            | Show::Status { .. }
+            | Show::Processlist { .. }
+            | Show::Engines
+            | Show::Warnings(_)
+            | Show::Errors(_)
+            | Show::CountWarnings
+            | Show::CountErrors
+            | Show::CharacterSet(_)
+            | Show::Collation(_)
+            | Show::Privileges
+            | Show::Plugins
+            | Show::RoutineStatus(..)
+            | Show::Profiles
+            | Show::Other(_) => Ok(()),
+        }
+    }
+
+    /// Checks that the account may do what the plan does: all tables first, then single columns.
+    ///
+    /// # Errors
+    /// 1044, 1142, 1143.
+    pub(crate) fn require_plan_privileges(&self, plan: &CachedPlan) -> Outcome {
+        let plan = plan.prepared.plan();
+        let definition = |table: TableIndex| &*plan.tables[table.0 as usize].entry.definition;
+        for need in &plan.needs.tables {
+            require_need(&self.account, definition(need.table), need)?;
+        }
+        require_columns(&self.account, &plan.needs.columns, definition)
+    }
+
+    /// The refusal that stands before an error of names: who may not read a table is not told what it lacks.
+    #[cold]
+    pub(super) fn denied_instead(&self, error: &PlanError) -> Option<Box<SqlError>> {
+        let bound = error.bound.as_ref()?;
+        let account = &*self.account;
+        let definition_of = |table: TableIndex| {
+            let (entry, _) =
+                bound.tables.iter().find(|(_, need)| need.table == table).expect("each has its need");
+            &*entry.definition
+        };
+        let check = || -> Outcome {
+            for (entry, need) in &bound.tables {
+                require_need(account, &entry.definition, need)?;
+            }
+            if let Some((schema, table, wanted)) = &bound.missing_table {
+                privilege::require_table(account, schema, table, *wanted)?;
+            }
+            require_columns(account, &bound.columns, definition_of)?;
+            if let Some(column) = &bound.missing_column {
+                for (entry, need) in bound.tables.iter().filter(|(_, need)| need.wanted == Privileges::SELECT)
+                {
+                    let definition = &entry.definition;
+                    if definition.kind == TableKind::Base && need.alternative.is_empty() {
+                        privilege::require_column(
+                            account,
+                            &definition.schema,
+                            &definition.name,
+                            column,
+                            Privileges::SELECT,
+                        )?;
+                    }
+                }
+            }
+            Ok(())
+        };
+        check().err()
+    }
+
+    /// KILL: connections of one's own user name, all others with SUPER or CONNECTION_ADMIN, those of accounts with SYSTEM_USER
+    /// only with SYSTEM_USER.
+    ///
+    /// # Errors
+    /// 1227; the caller names the connection.
+    pub(super) fn require_kill(&self, victim: &Identity) -> Outcome {
+        let account = &*self.account;
+        if self.user_at_host.rsplit_once('@').map(|(user, _)| user) != Some(victim.user.as_str()) {
+            privilege::require_admin(account, Privileges::SUPER, &["CONNECTION_ADMIN"], "CONNECTION_ADMIN")?;
+        }
+        if account.is_named(&victim.account.0, &victim.account.1) {
+            return Ok(());
+        }
+        let catalog = self.core.catalog().load();
+        match catalog.accounts.find(&victim.account.0, &victim.account.1) {
+            Some(found) if privilege::is_system_user(&catalog.accounts, found) => {
+                privilege::require_system_user(account)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// SET of a system variable.
+    ///
+    /// # Errors
+    /// 1227.
+    pub(super) fn require_variable(&self, name: &str, scope: VarScope) -> Outcome {
+        let account = &*self.account;
+        if scope == VarScope::PersistOnly {
+            let names = ["SYSTEM_VARIABLES_ADMIN", "PERSIST_RO_VARIABLES_ADMIN"];
+            if names.iter().all(|name| privilege::has_dynamic(account, name)) {
+                return Ok(());
+            }
+            let shown = names.join(" and ");
+            return Err(service::error::ER_PERSIST_ONLY_ACCESS_DENIED_ERROR.with(&[&shown]));
+        }
+        let global = matches!(scope, VarScope::Global | VarScope::Persist);
+        if global {
+            let shown = "SUPER or SYSTEM_VARIABLES_ADMIN";
+            return privilege::require_admin(account, Privileges::SUPER, &["SYSTEM_VARIABLES_ADMIN"], shown);
+        }
+        let admins = &["SYSTEM_VARIABLES_ADMIN", "SESSION_VARIABLES_ADMIN"];
+        if name == "gtid_next" {
+            let shown = "SUPER, SYSTEM_VARIABLES_ADMIN, SESSION_VARIABLES_ADMIN or REPLICATION_APPLIER";
+            let names = &["SYSTEM_VARIABLES_ADMIN", "SESSION_VARIABLES_ADMIN", "REPLICATION_APPLIER"];
+            return privilege::require_admin(account, Privileges::SUPER, names, shown);
+        }
+        if SESSION_VARIABLES_OF_SUPER.contains(&name) {
+            let shown = "SUPER, SYSTEM_VARIABLES_ADMIN or SESSION_VARIABLES_ADMIN";
+            return privilege::require_admin(account, Privileges::SUPER, admins, shown);
+        }
+        if SESSION_VARIABLES_OF_ADMINS.contains(&name) {
+            let shown = "SYSTEM_VARIABLES_ADMIN or SESSION_VARIABLES_ADMIN";
+            return privilege::require_admin(account, Privileges::NONE, admins, shown);
+        }
+        Ok(())
+    }
+
+    /// The accounts as an administering statement sees them.
+    pub(crate) fn account_admin<'a>(&'a self, accounts: &'a Accounts) -> AccountAdmin<'a> {
+        AccountAdmin { account: &self.account, accounts }
+    }
+}
+
+/// 1045 as statements answer it.
+#[cold]
+pub(super) fn access_denied(account: &SessionAccount) -> Box<SqlError> {
+    let password = if account.auth_string.is_empty() { "NO" } else { "YES" };
+    ER_ACCESS_DENIED_ERROR.with(&[&account.user, &account.host, &password])
+}
+
+fn require_need(account: &SessionAccount, table: &catalog::TableDefinition, need: &TableNeed) -> Outcome {
+    if is_free(table) {
+        return Ok(());
+    }
+    let (schema, name) = (&table.schema, &table.name);
+    if !need.alternative.is_empty()
+        && privilege::require_table(account, schema, name, need.alternative).is_ok()
+    {
+        return Ok(());
+    }
+    privilege::require_table(account, schema, name, need.wanted)?;
+    if need.locking {
+        let one_of = Privileges::UPDATE | Privileges::DELETE | Privileges::LOCK_TABLES;
+        let held = privilege::on_table(account, schema, name) | privilege::on_columns(account, schema, name);
+        if !held.intersects(one_of) {
+            return Err(privilege::command_denied(account, name, "SELECT with locking clause"));
+        }
+    }
+    Ok(())
+}
+
+/// Tables whose rows are the session's own, and listings that show nothing else.
+fn is_free(table: &catalog::TableDefinition) -> bool {
+    table.kind == TableKind::Temporary || *table.schema == *super::listing::LISTING_SCHEMA
+}
+
+fn require_columns<'d>(
+    account: &SessionAccount,
+    needs: &[ColumnNeed],
+    definition: impl Fn(TableIndex) -> &'d catalog::TableDefinition,
+) -> Outcome {
+    let mut held_of_all = None;
+    for need in needs {
+        let table = definition(need.table);
+        if is_free(table) {
+            continue;
+        }
+        let (schema, name) = (&table.schema, &table.name);
+        let column = &table.columns[need.ordinal as usize].name;
+        let held = privilege::require_column(account, schema, name, column, need.wanted);
+        let group = (need.table, need.wanted);
+        match held {
+            Ok(()) => held_of_all = need.of_all.then_some(group),
+            // Where all columns are meant, the table is named once any of them was allowed.
+            Err(_) if need.of_all && held_of_all == Some(group) => {
+                return Err(privilege::table_denied(account, name, need.wanted));
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
+/// Asks what an account may do to accounts, while these are held still.
+pub(crate) struct AccountAdmin<'a> {
+    account: &'a SessionAccount,
+    accounts: &'a Accounts,
+}
+
+impl AccountAdmin<'_> {
+    /// CREATE USER, or `on_mysql` on the schema that holds MySQL's accounts.
+    pub(super) fn require_create_user(&self, on_mysql: Privileges) -> Outcome {
+        if self.may_write_mysql(on_mysql) {
+            return Ok(());
+        }
+        privilege::require_global(self.account, Privileges::CREATE_USER, "CREATE USER")
+    }
+
+    fn may_write_mysql(&self, wanted: Privileges) -> bool {
+        !wanted.is_empty() && privilege::on_schema(self.account, MYSQL_SCHEMA).contains(wanted)
+    }
+
+    /// CREATE ROLE and DROP ROLE.
+    pub(super) fn require_roles(&self, wanted: Privileges, shown: &str) -> Outcome {
+        privilege::require_global(self.account, wanted | Privileges::CREATE_USER, shown)
+    }
+
+    /// Changing or dropping `target`: one with SYSTEM_USER needs SYSTEM_USER.
+    pub(super) fn require_change_of(&self, target: &Account) -> Outcome {
+        if self.account.id != target.id && privilege::is_system_user(self.accounts, target) {
+            return privilege::require_system_user(self.account);
+        }
+        Ok(())
+    }
+
+    /// DROP ROLE of what can log in needs CREATE USER.
+    pub(super) fn require_drop_role_of(&self, target: &Account) -> Outcome {
+        self.require_change_of(target)?;
+        if target.locked && target.auth_string.is_empty() {
+            return Ok(());
+        }
+        privilege::require_global(self.account, Privileges::CREATE_USER, "CREATE USER")
+    }
+
+    /// Granting or revoking `role`: ROLE_ADMIN, SUPER, or the role WITH ADMIN OPTION; one with SYSTEM_USER needs SYSTEM_USER.
+    pub(super) fn require_grant_of_role(&self, user: &str, host: &str) -> Outcome {
+        let with_admin =
+            self.account.granted_roles.iter().any(|role| role.2 && *role.0 == *user && *role.1 == *host);
+        if !with_admin {
+            privilege::require_admin(self.account, Privileges::SUPER, &["ROLE_ADMIN"], ROLE_ADMINS)?;
+        }
+        match self.accounts.find(user, host) {
+            Some(role) if privilege::is_system_user(self.accounts, role) => {
+                privilege::require_system_user(self.account)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Granting or revoking a dynamic privilege needs it WITH GRANT OPTION.
+    pub(super) fn require_grant_of_dynamic(&self, name: &str) -> Outcome {
+        let grantable = self.account.dynamic.iter().any(|(held, option)| **held == *name && *option);
+        if grantable || self.may_write_mysql(Privileges::UPDATE) {
+            return Ok(());
+        }
+        Err(service::error::ER_SPECIFIC_ACCESS_DENIED_ERROR.with(&[&"GRANT OPTION"]))
+    }
+
+    /// SET PASSWORD FOR another account.
+    pub(super) fn require_set_password(&self) -> Outcome {
+        privilege::require_schema(self.account, MYSQL_SCHEMA, Privileges::UPDATE)
+    }
+
+    /// The definer of a routine, if it is another account.
+    pub(crate) fn require_definer(&self, user: &str, host: &str) -> Outcome {
+        if self.account.is_named(user, host) {
+            return Ok(());
+        }
+        let needed = "SUPER or SET_ANY_DEFINER";
+        privilege::require_admin(self.account, Privileges::SUPER, &["SET_ANY_DEFINER"], needed)?;
+        match self.accounts.find(user, host) {
+            Some(definer) => self.require_change_of(definer),
+            None => {
+                let needed = "SUPER or ALLOW_NONEXISTENT_DEFINER";
+                let names = &["ALLOW_NONEXISTENT_DEFINER"];
+                privilege::require_admin(self.account, Privileges::SUPER, names, needed)
+            }
+        }
+    }
+
+    /// Changing or dropping a routine of a definer with SYSTEM_USER.
+    pub(crate) fn require_routine_of(&self, user: &str, host: &str) -> Outcome {
+        self.accounts.find(user, host).map_or(Ok(()), |definer| self.require_change_of(definer))
+    }
+}
