@@ -63,15 +63,6 @@ impl SessionAccount {
         Arc::new(Self { merged, active_roles, client_host: client_host.into() })
     }
 
-    /// The account as it acts after login with `activate_all_roles_on_login`: with all roles that are granted to it.
-    #[must_use]
-    pub fn with_all_roles(accounts: &Accounts, account: &Account, client_host: &str) -> Arc<Self> {
-        let granted = account.granted_roles.iter();
-        let roles: Vec<RoleName> =
-            granted.map(|(user, host, _)| (Arc::clone(user), Arc::clone(host))).collect();
-        Self::new(accounts, account, &roles, client_host)
-    }
-
     /// The account as it acts after login: with its default roles.
     #[must_use]
     pub fn at_login(accounts: &Accounts, account: &Account, client_host: &str) -> Arc<Self> {
@@ -350,7 +341,9 @@ pub fn require_system_user(account: &Account) -> Result<(), Box<SqlError>> {
 /// Whether an account, with all roles that are granted to it, holds SYSTEM_USER: only others that do may change it.
 #[must_use]
 pub fn is_system_user(accounts: &Accounts, account: &Account) -> bool {
-    has_dynamic(&SessionAccount::with_all_roles(accounts, account, ""), "SYSTEM_USER")
+    let roles: Vec<RoleName> =
+        account.granted_roles.iter().map(|(user, host, _)| (Arc::clone(user), Arc::clone(host))).collect();
+    has_dynamic(&SessionAccount::new(accounts, account, &roles, ""), "SYSTEM_USER")
 }
 
 /// Whether the account may `USE` the schema or see what is in it: any privilege on it or on anything in it.

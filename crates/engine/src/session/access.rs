@@ -613,14 +613,6 @@ impl AccountAdmin<'_> {
         Err(service::error::ER_SPECIFIC_ACCESS_DENIED_ERROR.with(&[&"GRANT OPTION"]))
     }
 
-    /// Changing anybody's password: not by an anonymous account.
-    pub(super) fn require_a_name(&self) -> Outcome {
-        if self.account.user.is_empty() {
-            return Err(service::error::ER_PASSWORD_ANONYMOUS_USER.bare());
-        }
-        Ok(())
-    }
-
     /// SET PASSWORD FOR another account.
     pub(super) fn require_set_password(&self) -> Outcome {
         privilege::require_schema(self.account, MYSQL_SCHEMA, Privileges::UPDATE)

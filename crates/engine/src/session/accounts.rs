@@ -266,9 +266,6 @@ impl LocalSession {
                 let (user, host) = self.resolve_ref(&spec.user);
                 let admin = self.account_admin(accounts);
                 let own = self.account.is_named(&user, &host);
-                if spec.auth.password.is_some() || spec.auth.hash.is_some() {
-                    admin.require_a_name()?;
-                }
                 if !own || !statement.options.is_empty() {
                     admin.require_create_user(Privileges::UPDATE)?;
                 }
@@ -314,7 +311,6 @@ impl LocalSession {
         let core = Arc::clone(&self.core);
         core.change_accounts(|accounts, _| {
             let admin = self.account_admin(accounts);
-            admin.require_a_name()?;
             if !own {
                 admin.require_set_password()?;
             }

@@ -80,19 +80,6 @@ pub(crate) fn no_schema(name: &str) -> Box<SqlError> {
     }
 }
 
-/// The account of a client that just logged in, with the roles that are active then.
-fn logged_in(
-    core: &Core,
-    accounts: &catalog::Accounts,
-    account: &Account,
-    host: &str,
-) -> Arc<SessionAccount> {
-    if core.globals().boolean(known::activate_all_roles_on_login()) {
-        return SessionAccount::with_all_roles(accounts, account, host);
-    }
-    SessionAccount::at_login(accounts, account, host)
-}
-
 /// One client's conversation with local tables.
 pub struct LocalSession {
     pub(crate) core: Arc<Core>,
@@ -177,7 +164,7 @@ impl LocalSession {
             || Arc::new(Account::new(catalog::AccountId(0), &request.account.user, &request.account.host)),
             Arc::clone,
         );
-        let account = logged_in(&core, &accounts, &account, &request.host.name);
+        let account = SessionAccount::at_login(&accounts, &account, &request.host.name);
         let identity = Identity {
             user: request.user.clone(),
             account: (request.account.user.clone(), request.account.host.clone()),
@@ -625,7 +612,7 @@ impl Session for LocalSession {
         let catalog = self.core.catalog().load();
         let host = self.user_at_host.rsplit_once('@').map_or("", |(_, host)| host).to_owned();
         if let Some(account) = catalog.accounts.find(&request.account.user, &request.account.host) {
-            self.account = logged_in(&self.core, &catalog.accounts, account, &host);
+            self.account = SessionAccount::at_login(&catalog.accounts, account, &host);
         }
         self.accounts_seen = Arc::clone(&catalog.accounts);
         self.user_at_host = format!("{}@{host}", request.user);

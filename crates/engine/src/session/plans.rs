@@ -23,7 +23,8 @@ use service::error::{
 use syntax::ast::{Into, QueryBody, Statement, VarScope};
 use types::charset::Charset;
 use types::collation::CollationId;
-use types::{DataType, Value, ValueRef};
+use types::data_type::FRACTION_DIGITS_MAX;
+use types::{DataType, TypeKind, Value, ValueRef};
 use wire::EncodedColumns;
 
 use super::LocalSession;
@@ -307,7 +308,13 @@ impl plan::bind::Session for BindSession<'_> {
 
     fn parameter_type(&self, ordinal: u32) -> Option<DataType> {
         let value = self.parameters?.get(ordinal as usize)?;
-        Some(plan::expr::literal_type(*value))
+        let data_type = plan::expr::literal_type(*value);
+        // The plan serves later values too: a time has all digits of its fraction.
+        Some(match data_type.kind {
+            TypeKind::DateTime => DataType::datetime(FRACTION_DIGITS_MAX),
+            TypeKind::Time => DataType::time(FRACTION_DIGITS_MAX),
+            _ => data_type,
+        })
     }
 
     fn date_mode(&self) -> types::temporal::parse::DateMode {

@@ -183,7 +183,6 @@ pub mod known {
     known!(
         auto_increment_increment,
         auto_increment_offset,
-        activate_all_roles_on_login,
         autocommit,
         bind_address,
         character_set_client,

@@ -140,8 +140,9 @@ impl<'a> Storing<'a> {
             ValueRef::Double(value) => (DataType::DOUBLE, Cell::Double(*value)),
             ValueRef::Decimal(value) => (DataType::decimal(65, value.scale()), Cell::Decimal(value)),
             ValueRef::Date(value) => (DataType::DATE, Cell::Int(value.pack())),
-            ValueRef::DateTime(value) => (DataType::datetime(6), Cell::Int(value.pack())),
-            ValueRef::Time(value) => (DataType::time(6), Cell::Int(value.micros)),
+            // As a text it has no more digits of its fraction than it needs.
+            ValueRef::DateTime(packed) => (plan::expr::literal_type(*value), Cell::Int(packed.pack())),
+            ValueRef::Time(time) => (plan::expr::literal_type(*value), Cell::Int(time.micros)),
             ValueRef::Bytes { bytes, collation } => {
                 let numeric = || target.column().data_type.is_numeric();
                 if literal && *collation == CollationId::BINARY && numeric() {

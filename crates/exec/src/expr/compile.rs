@@ -33,6 +33,8 @@ pub(super) enum Class {
     /// UTF-8 text.
     Utf8,
     DateTime,
+    /// As `DateTime`, but the zero date for what is none.
+    DateTimeOrZero,
     /// A date; only the name in warnings differs from `DateTime`.
     Date,
     Time,
@@ -536,6 +538,7 @@ impl Compiler {
                 Class::Bytes => Some(Target::Text(CollationId::BINARY)),
                 Class::Utf8 => Some(Target::Text(CollationId::UTF8MB4_BIN)),
                 Class::DateTime => Some(Target::DateTime),
+                Class::DateTimeOrZero => Some(Target::DateTimeOrZero),
                 Class::Date => Some(Target::Date),
                 Class::Time => Some(Target::Time),
                 Class::Document => Some(Target::JsonDocument { argument: i + 1, function: function.name() }),

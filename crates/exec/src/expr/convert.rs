@@ -1,6 +1,6 @@
 //! Conversions between classes, a column at a time: what MySQL does implicitly and what CAST does.
 
-use super::context::{EvalContext, SqlResult};
+use super::context::{EvalContext, SqlResult, sql_mode};
 use super::program::Run;
 use super::vector::Operand;
 use crate::error::internal;
@@ -24,6 +24,8 @@ pub(super) enum Target {
     Text(CollationId),
     /// Packed fields.
     DateTime,
+    /// Packed fields, zero for what is no date.
+    DateTimeOrZero,
     /// Packed fields of which only the date is wanted.
     Date,
     /// Packed fields of a constant that is compared with a temporal of this name: a bad text is error 1525.
@@ -51,6 +53,7 @@ impl Target {
             | Target::Date
             | Target::ComparedDate(_)
             | Target::ComparedText(_)
+            | Target::DateTimeOrZero
             | Target::Time => Physical::Int,
             Target::Double => Physical::Double,
             Target::Decimal => Physical::Decimal,
@@ -71,9 +74,11 @@ impl Target {
                         || from.is_binary_string()
                         || *to == CollationId::BINARY)
             }
-            Target::DateTime | Target::Date | Target::ComparedDate(_) | Target::ComparedText(_) => {
-                from.has_date()
-            }
+            Target::DateTime
+            | Target::DateTimeOrZero
+            | Target::Date
+            | Target::ComparedDate(_)
+            | Target::ComparedText(_) => from.has_date(),
             Target::Time => from.kind == TypeKind::Time,
             Target::JsonValue | Target::JsonDocument { .. } => from.kind == TypeKind::Json,
             Target::Cast(to) => to == from,
@@ -104,6 +109,23 @@ pub(super) fn eval<'b>(
     }
     run.scratch.pool.give(operand);
     Ok(if constant { Operand::owned_constant(out) } else { Operand::owned(out) })
+}
+
+/// A value with fewer digits of its fraction: rounded, or cut if the session says so. `None` past the year 9999.
+fn rounded(value: DateTime, digits: u8, ctx: &EvalContext<'_>) -> Option<DateTime> {
+    if ctx.settings.has(sql_mode::TIME_TRUNCATE_FRACTIONAL) {
+        Some(value.truncate(digits))
+    } else {
+        value.round(digits)
+    }
+}
+
+fn rounded_micros(micros: i64, digits: u8, ctx: &EvalContext<'_>) -> i64 {
+    if ctx.settings.has(sql_mode::TIME_TRUNCATE_FRACTIONAL) {
+        types::temporal::truncate_micros(micros, digits)
+    } else {
+        types::temporal::round_micros(micros, digits)
+    }
 }
 
 /// A text for a message: cut, printable.
@@ -237,11 +259,9 @@ fn to_int(
         (Cell::Int(packed), TypeKind::DateTime | TypeKind::Timestamp) => {
             // Past the last second of the year 9999 the fraction is cut.
             let value = DateTime::unpack(packed);
-            value.round(0).unwrap_or(value.truncate(0)).datetime_number()
+            rounded(value, 0, ctx).unwrap_or(value.truncate(0)).datetime_number()
         }
-        (Cell::Int(micros), TypeKind::Time) => {
-            Time { micros: types::temporal::round_micros(micros, 0) }.number()
-        }
+        (Cell::Int(micros), TypeKind::Time) => Time { micros: rounded_micros(micros, 0, ctx) }.number(),
         (Cell::Int(value), _) => value,
         (Cell::Double(value), _) => {
             let rounded = number::round_double(value);
@@ -299,8 +319,8 @@ fn to_datetime(
     kind: &str,
     ctx: &mut EvalContext<'_>,
 ) -> SqlResult<Option<DateTime>> {
-    // ENUM and SET are read as texts.
-    if from.members.is_some() && matches!(cell, Cell::Int(_)) {
+    // ENUM, SET and BIT are read as texts.
+    if (from.members.is_some() || from.kind == TypeKind::Bit) && matches!(cell, Cell::Int(_)) {
         let text = text_of(cell, from);
         return to_datetime(Cell::Bytes(&text), &DataType::varchar(0, from.collation), mode, kind, ctx);
     }
@@ -375,7 +395,7 @@ fn to_datetime(
 }
 
 fn to_time(cell: Cell<'_>, from: &DataType, ctx: &mut EvalContext<'_>) -> SqlResult<Option<Time>> {
-    if from.members.is_some() && matches!(cell, Cell::Int(_)) {
+    if (from.members.is_some() || from.kind == TypeKind::Bit) && matches!(cell, Cell::Int(_)) {
         let text = text_of(cell, from);
         return to_time(Cell::Bytes(&text), &DataType::varchar(0, from.collation), ctx);
     }
@@ -392,9 +412,10 @@ fn to_time(cell: Cell<'_>, from: &DataType, ctx: &mut EvalContext<'_>) -> SqlRes
             Some(DateTime::unpack(packed).time_part())
         }
         (Cell::Int(micros), TypeKind::Time) => Some(Time { micros }),
+        // Texts are clipped to the range of TIME; a number beyond it is none.
         (Cell::Int(value), _) => match parse::time_from_number(value) {
-            Ok(parsed) => finish(parsed, &text_of(cell, from), ctx)?,
-            Err(_) => {
+            Ok(parsed) if !parsed.out_of_range => finish(parsed, &text_of(cell, from), ctx)?,
+            Ok(_) | Err(_) => {
                 truncated("time", &text_of(cell, from), ctx)?;
                 None
             }
@@ -404,12 +425,12 @@ fn to_time(cell: Cell<'_>, from: &DataType, ctx: &mut EvalContext<'_>) -> SqlRes
             let micros = value.to_units(6).unwrap_or(i128::MAX);
             let number = i64::try_from(micros / 1_000_000).unwrap_or(i64::MAX);
             match parse::time_from_number(number) {
-                Ok(parsed) => {
+                Ok(parsed) if !parsed.out_of_range => {
                     let rest = (micros % 1_000_000) as i64;
                     let time = finish(parsed, &text_of(cell, from), ctx)?;
                     time.map(|time| Time { micros: time.micros + rest }.clipped())
                 }
-                Err(_) => {
+                Ok(_) | Err(_) => {
                     truncated("time", &text_of(cell, from), ctx)?;
                     None
                 }
@@ -472,6 +493,10 @@ pub(super) fn cell(
                 Cell::Int(0) if from.kind == TypeKind::Year => None,
                 _ => to_datetime(cell, from, query_dates(ctx), name, ctx)?,
             };
+            push_packed(Some(value.unwrap_or(DateTime::ZERO)), out);
+        }
+        Target::DateTimeOrZero => {
+            let value = to_datetime(cell, from, query_dates(ctx), "datetime", ctx)?;
             push_packed(Some(value.unwrap_or(DateTime::ZERO)), out);
         }
         Target::DateTime | Target::Date => {
@@ -597,11 +622,11 @@ fn cast(
         }
         TypeKind::DateTime | TypeKind::Timestamp => {
             let value = to_datetime(cell, from, ctx.settings.date_mode(), "datetime", ctx)?;
-            push_packed(value.and_then(|value| value.round(to.scale)), out);
+            push_packed(value.and_then(|value| rounded(value, to.scale, ctx)), out);
         }
         TypeKind::Time => match to_time(cell, from, ctx)? {
             Some(time) => {
-                out.push_int(types::temporal::round_micros(time.micros, to.scale));
+                out.push_int(rounded_micros(time.micros, to.scale, ctx));
             }
             None => out.push_null(),
         },

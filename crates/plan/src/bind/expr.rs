@@ -135,9 +135,10 @@ impl<'a> Binder<'a> {
             Ast::Subquery(query) => {
                 let (plan, columns, outer) = self.subquery(query)?;
                 let [column] = columns[..] else { return Err(operand_columns(1)) };
-                let data_type = self.columns[column.0 as usize].data_type.clone();
+                let Expr { data_type, coercibility, .. } = self.column_expr(column);
                 let subquery = Subquery { kind: SubqueryKind::Scalar, plan, columns, outer };
-                Ok(Expr::new(ExprKind::Subquery(Box::new(subquery)), data_type, true))
+                let value = Expr::new(ExprKind::Subquery(Box::new(subquery)), data_type, true);
+                Ok(Expr { coercibility, ..value })
             }
             Ast::Row(_) => Err(operand_columns(1)),
             Ast::Case(case) => self.case(case),

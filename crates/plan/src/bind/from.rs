@@ -220,7 +220,9 @@ impl<'a> Binder<'a> {
             let mut fresh = Vec::with_capacity(columns.len());
             for (name, id) in columns {
                 let info = self.columns[id.0 as usize].clone();
-                fresh.push((name.clone(), self.new_column(&name, info.data_type, true)));
+                let id = self.new_column(&name, info.data_type, true);
+                self.columns[id.0 as usize].coercibility = info.coercibility;
+                fresh.push((name.clone(), id));
             }
             let ids = fresh.iter().map(|(_, id)| *id).collect();
             self.show_derived(alias, fresh)?;

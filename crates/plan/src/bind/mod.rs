@@ -398,6 +398,7 @@ impl<'a> Binder<'a> {
             data_type,
             nullable,
             origin: None,
+            coercibility: None,
             is_whole: false,
         });
         id
@@ -405,7 +406,11 @@ impl<'a> Binder<'a> {
 
     fn column_expr(&self, id: ColumnId) -> Expr {
         let info = &self.columns[id.0 as usize];
-        Expr::column(id, info.data_type.clone(), info.nullable)
+        let mut expr = Expr::column(id, info.data_type.clone(), info.nullable);
+        if let Some(coercibility) = info.coercibility {
+            expr.coercibility = coercibility;
+        }
+        expr
     }
 
     /// Finds a table or view by name.
@@ -454,6 +459,7 @@ impl<'a> Binder<'a> {
                 data_type: column.data_type.clone(),
                 nullable: column.nullable,
                 origin: Some((index, ordinal as u32)),
+                coercibility: None,
                 is_whole: false,
             });
         }

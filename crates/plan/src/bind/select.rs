@@ -298,6 +298,7 @@ impl<'a> Binder<'a> {
                     Some(id) if !self.block().outer.contains(&id) => self.output_of_column(id, &bound),
                     _ => {
                         let id = self.new_column(&name, bound.data_type.clone(), bound.nullable);
+                        self.columns[id.0 as usize].coercibility = Some(bound.coercibility);
                         let column = plain_output(id, name.clone(), bound.data_type.clone(), bound.nullable);
                         items.push((id, bound.clone()));
                         column

@@ -57,6 +57,7 @@ impl<'a> Binder<'a> {
             let exprs = [self.column_expr(left.id), self.column_expr(right.id)];
             let data_type = function::common_type(&[&exprs[0], &exprs[1]])?;
             let nullable = exprs.iter().any(|expr| expr.nullable);
+            let coercibility = exprs.iter().map(|expr| expr.coercibility).min();
             for (side, expr) in exprs.into_iter().enumerate() {
                 if same_shape(&expr.data_type, &data_type) {
                     sides[side].push(expr.as_column().unwrap_or(left.id));
@@ -75,6 +76,7 @@ impl<'a> Binder<'a> {
                 }
             }
             let id = self.new_column(&left.name, data_type.clone(), nullable);
+            self.columns[id.0 as usize].coercibility = coercibility;
             output.push(plain_output(id, left.name.clone(), data_type, nullable));
         }
         let [left_casts, right_casts] = casts;
@@ -190,7 +192,9 @@ impl<'a> Binder<'a> {
         let named = super::from::rename(&seed.output, names)?;
         let mut columns = Vec::new();
         for (column, (name, _)) in seed.output.iter().zip(&named) {
-            columns.push((name.clone(), self.new_column(name, column.data_type.clone(), true)));
+            let id = self.new_column(name, column.data_type.clone(), true);
+            self.columns[id.0 as usize].coercibility = self.columns[column.id.0 as usize].coercibility;
+            columns.push((name.clone(), id));
         }
         let recursion = self.recursion_count;
         self.recursion_count += 1;

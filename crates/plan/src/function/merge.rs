@@ -80,10 +80,8 @@ pub(super) fn merge(a: &DataType, b: &DataType) -> DataType {
         let class = numeric(a).max(numeric(b));
         return match class {
             Numeric::Double => {
-                // MySQL's table of merged types: FLOAT with all integers but INT.
-                let fits = |t: &DataType| {
-                    matches!(t.kind, K::Float | K::TinyInt | K::SmallInt | K::MediumInt | K::BigInt | K::Year)
-                };
+                // Small integers fit a FLOAT's digits.
+                let fits = |t: &DataType| matches!(t.kind, K::Float | K::TinyInt | K::SmallInt);
                 if fits(a) && fits(b) {
                     DataType { scale: a.scale.max(b.scale), ..DataType::FLOAT }
                 } else {

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use syntax::ast::{AggregateFunc, SetOp};
 use types::DataType;
 
-use crate::expr::{ColumnId, Expr, Subquery};
+use crate::expr::{Coercibility, ColumnId, Expr, Subquery};
 
 pub use part::{PartKind, TablePart, TestKind, TextTest};
 pub use statement::{
@@ -36,6 +36,8 @@ pub struct ColumnInfo {
     pub nullable: bool,
     /// The table's column it is.
     pub origin: Option<(TableIndex, u32)>,
+    /// How strongly its collation holds, where that is not as a table's column does: the literals of a derived table.
+    pub coercibility: Option<Coercibility>,
     /// It is a whole: the value with a mark before it, or where a large value lies ([`PartKind::Whole`]).
     pub is_whole: bool,
 }

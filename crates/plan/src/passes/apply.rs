@@ -140,6 +140,7 @@ fn new_column(bound: &mut Bound, expr: &Expr) -> ColumnId {
         data_type: expr.data_type.clone(),
         nullable: expr.nullable,
         origin: None,
+        coercibility: None,
         is_whole: false,
     });
     id

@@ -294,6 +294,7 @@ impl Parts<'_> {
             data_type: data_type.clone(),
             nullable: true,
             origin: called.is_none().then_some((column.table, column.ordinal as u32)),
+            coercibility: None,
             is_whole: kind == PartKind::Whole,
         });
         table.parts.push(TablePart { id, column: column.ordinal, kind, data_type });

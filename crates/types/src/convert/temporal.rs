@@ -102,7 +102,7 @@ pub(super) fn store_datetime(
     };
     let fitted = match to.kind {
         TypeKind::Date => {
-            let rounded = if from_text || options.truncate_fraction { Some(value) } else { value.round(0) };
+            let rounded = if options.truncate_fraction { Some(value) } else { value.round(0) };
             let Some(rounded) = rounded else {
                 return wrong(true, out);
             };

@@ -430,6 +430,9 @@ fn inet6_aton(r: &mut Row<'_, '_>) -> SqlResult<()> {
 }
 
 fn inet6_ntoa(r: &mut Row<'_, '_>) -> SqlResult<()> {
+    if !r.call.types[0].is_binary_string() {
+        return r.null();
+    }
     let bytes = r.bytes(0);
     if let Ok(octets) = <[u8; 4]>::try_from(bytes) {
         return r.put_bytes(Ipv4Addr::from(octets).to_string().as_bytes());

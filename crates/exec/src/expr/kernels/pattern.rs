@@ -13,21 +13,23 @@ use plan::function::FunctionId;
 use service::error::{
     ER_REGEXP_ILLEGAL_ARGUMENT, ER_REGEXP_INDEX_OUTOFBOUNDS_ERROR, ER_REGEXP_MISMATCHED_PAREN,
     ER_REGEXP_MISSING_CLOSE_BRACKET, ER_REGEXP_RULE_SYNTAX, ER_REGEXP_TIME_OUT, ER_WRONG_ARGUMENTS,
+    ER_WRONG_PARAMETERS_TO_NATIVE_FCT,
 };
 use types::CollationId;
+use types::charset::{Charset, convert_lossy};
 use types::collation::LikePattern;
 
 pub(super) fn recipe(function: FunctionId, _args: &[Expr]) -> Option<Recipe> {
-    use Class::{Int, Text};
+    use Class::{Int, Text, Utf8};
     use FunctionId as F;
     let plain =
         |kernel: Kernel, classes: &'static [Class]| Some(Recipe { kernel, classes, null_propagates: true });
     match function {
         F::Like => plain(like, &[Text]),
-        F::RegexpLike => plain(regexp_like, &[Text]),
-        F::RegexpInstr => plain(regexp_instr, &[Text, Text, Int, Int, Int, Text]),
-        F::RegexpSubstr => plain(regexp_substr, &[Text, Text, Int, Int, Text]),
-        F::RegexpReplace => plain(regexp_replace, &[Text, Text, Text, Int, Int, Text]),
+        F::RegexpLike => plain(regexp_like, &[Utf8]),
+        F::RegexpInstr => plain(regexp_instr, &[Utf8, Utf8, Int, Int, Int, Text]),
+        F::RegexpSubstr => plain(regexp_substr, &[Utf8, Utf8, Int, Int, Text]),
+        F::RegexpReplace => plain(regexp_replace, &[Utf8, Utf8, Utf8, Int, Int, Text]),
         _ => None,
     }
 }
@@ -125,7 +127,7 @@ fn prepare(r: &mut Row<'_, '_>, flags: usize) -> SqlResult<()> {
             source.push(')');
         }
     }
-    source.push_str(&String::from_utf8_lossy(pattern));
+    source.push_str(&text(r, 1));
     let regex =
         fancy_regex::RegexBuilder::new(&source).backtrack_limit(1_000_000).build().map_err(|error| {
             let text = error.to_string();
@@ -144,6 +146,34 @@ fn prepare(r: &mut Row<'_, '_>, flags: usize) -> SqlResult<()> {
     Ok(())
 }
 
+/// An argument as text; the bytes of a byte string are the characters with these numbers.
+fn text<'r>(r: &'r Row<'_, '_>, arg: usize) -> std::borrow::Cow<'r, str> {
+    let bytes = r.bytes(arg);
+    if r.call.types[arg].is_binary_string()
+        && !bytes.is_ascii()
+        && r.call.result.collation == CollationId::BINARY
+    {
+        return bytes.iter().copied().map(char::from).collect::<String>().into();
+    }
+    String::from_utf8_lossy(bytes)
+}
+
+/// Gives a text in the character set of the result; see [`text`] for byte strings.
+fn put_text(r: &mut Row<'_, '_>, text: &str) -> SqlResult<()> {
+    let charset = r.call.result.collation.charset();
+    if text.is_ascii() || charset == Charset::Utf8mb4 {
+        r.put_bytes(text.as_bytes())
+    } else if charset == Charset::Binary {
+        let bytes: Vec<u8> =
+            text.chars().map(|letter| u8::try_from(u32::from(letter)).unwrap_or(b'?')).collect();
+        r.put_bytes(&bytes)
+    } else {
+        r.put_with(|out| {
+            convert_lossy(Charset::Utf8mb4, text.as_bytes(), charset, out);
+        })
+    }
+}
+
 fn regex<'r>(r: &'r Row<'_, '_>) -> SqlResult<&'r Regex> {
     r.state
         .as_ref()
@@ -154,8 +184,8 @@ fn regex<'r>(r: &'r Row<'_, '_>) -> SqlResult<&'r Regex> {
 
 fn regexp_like(r: &mut Row<'_, '_>) -> SqlResult<()> {
     prepare(r, 2)?;
-    let text = String::from_utf8_lossy(r.bytes(0));
-    let found = regex(r)?.is_match(&text).map_err(|_| ER_REGEXP_TIME_OUT.bare())?;
+    let subject = text(r, 0);
+    let found = regex(r)?.is_match(&subject).map_err(|_| ER_REGEXP_TIME_OUT.bare())?;
     r.put_bool(found)
 }
 
@@ -166,7 +196,10 @@ fn start_byte(r: &Row<'_, '_>, text: &str, arg: usize) -> SqlResult<usize> {
     }
     let position = r.wide(arg);
     let count = text.chars().count() as i128;
-    if position < 1 || position > count + 1 {
+    if position < 1 {
+        return Err(ER_WRONG_PARAMETERS_TO_NATIVE_FCT.with(&[&r.call.name]));
+    }
+    if position > count + 1 {
         return Err(ER_REGEXP_INDEX_OUTOFBOUNDS_ERROR.bare());
     }
     Ok(text.char_indices().nth((position - 1) as usize).map_or(text.len(), |(at, _)| at))
@@ -208,7 +241,7 @@ fn occurrence(r: &Row<'_, '_>, arg: usize) -> usize {
 
 fn regexp_instr(r: &mut Row<'_, '_>) -> SqlResult<()> {
     prepare(r, 5)?;
-    let text = String::from_utf8_lossy(r.bytes(0)).into_owned();
+    let text = text(r, 0).into_owned();
     let start = start_byte(r, &text, 2)?;
     let after = r.count() > 4 && r.wide(4) == 1;
     if r.count() > 4 && !(0..=1).contains(&r.wide(4)) {
@@ -225,18 +258,18 @@ fn regexp_instr(r: &mut Row<'_, '_>) -> SqlResult<()> {
 
 fn regexp_substr(r: &mut Row<'_, '_>) -> SqlResult<()> {
     prepare(r, 4)?;
-    let text = String::from_utf8_lossy(r.bytes(0)).into_owned();
+    let text = text(r, 0).into_owned();
     let start = start_byte(r, &text, 2)?;
     match nth_match(r, &text, start, occurrence(r, 3))? {
-        Some((from, to)) => r.put_bytes(&text.as_bytes()[from..to]),
+        Some((from, to)) => put_text(r, &text[from..to]),
         None => r.null(),
     }
 }
 
 fn regexp_replace(r: &mut Row<'_, '_>) -> SqlResult<()> {
     prepare(r, 5)?;
-    let text = String::from_utf8_lossy(r.bytes(0)).into_owned();
-    let replacement = String::from_utf8_lossy(r.bytes(2)).into_owned();
+    let replacement = text(r, 2).into_owned();
+    let text = text(r, 0).into_owned();
     let start = start_byte(r, &text, 3)?;
     let only = if r.count() > 4 { r.wide(4).max(0) } else { 0 };
     let mut out = String::with_capacity(text.len());
@@ -270,7 +303,7 @@ fn regexp_replace(r: &mut Row<'_, '_>) -> SqlResult<()> {
     if r.too_large(out.len()) {
         return Ok(());
     }
-    r.put_bytes(out.as_bytes())
+    put_text(r, &out)
 }
 
 /// `$n` is a group, `\x` the character x.

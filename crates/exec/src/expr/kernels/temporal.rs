@@ -19,7 +19,7 @@ use types::temporal::{DateTime, MICROS_PER_DAY, MICROS_PER_SECOND, Time, round_m
 use types::{Cell, DataType, Decimal, Physical, TypeKind};
 
 pub(super) fn recipe(function: FunctionId, args: &[Expr], result: &DataType) -> Option<Recipe> {
-    use Class::{Any, Date as Da, DateTime as Dt, Decimal as Dec, Int, Time as Tm, Utf8};
+    use Class::{Any, Date as Da, DateTime as Dt, DateTimeOrZero, Decimal as Dec, Int, Time as Tm, Utf8};
     use FunctionId as F;
     let plain =
         |kernel: Kernel, classes: &'static [Class]| Some(Recipe { kernel, classes, null_propagates: true });
@@ -163,7 +163,7 @@ pub(super) fn recipe(function: FunctionId, args: &[Expr], result: &DataType) -> 
             |r| {
                 let number = r.int(0);
                 match calendar::date_of_day(number) {
-                    Some(date) if number >= 366 => r.put_int(date.pack()),
+                    Some(date) => r.put_int(date.pack()),
                     _ if !r.ctx.settings.date_mode().no_zero_date => r.put_int(DateTime::ZERO.pack()),
                     _ => {
                         r.ctx.warnings.push(service::Diagnostic {
@@ -259,7 +259,7 @@ pub(super) fn recipe(function: FunctionId, args: &[Expr], result: &DataType) -> 
         F::GetFormat => plain(get_format, &[Utf8]),
         F::StrToDate => plain(str_to_date, &[Utf8]),
         F::FromUnixtime => plain(from_unixtime, &[Dec, Class::Text]),
-        F::UnixTimestamp => plain(unix_timestamp, &[Dt]),
+        F::UnixTimestamp => plain(unix_timestamp, &[DateTimeOrZero]),
         F::ConvertTz => plain(convert_tz, &[Dt, Utf8, Utf8]),
         _ => None,
     }

@@ -212,6 +212,9 @@ fn digits_in(mut value: u64, base: u64, out: &mut Vec<u8>) {
 
 fn radix(r: &mut Row<'_, '_>) -> SqlResult<()> {
     let base = if r.call.name == "bin" { 2 } else { 8 };
+    if !r.call.types[0].is_numeric() && r.bytes(0).is_empty() {
+        return r.null();
+    }
     let value =
         if r.call.types[0].is_numeric() { r.int(0) as u64 } else { conv_value(r.bytes(0), 10) as u64 };
     r.put_with(|out| digits_in(value, base, out))
