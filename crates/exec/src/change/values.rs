@@ -140,7 +140,10 @@ impl<'a> Storing<'a> {
             ValueRef::Double(value) => (DataType::DOUBLE, Cell::Double(*value)),
             ValueRef::Decimal(value) => (DataType::decimal(65, value.scale()), Cell::Decimal(value)),
             ValueRef::Date(value) => (DataType::DATE, Cell::Int(value.pack())),
-            // As a text it has no more digits of its fraction than it needs.
+            // Of a parameter a text gets a DATETIME without its fraction, and a TIME with as many digits as it needs, as in 9.7.
+            ValueRef::DateTime(packed) if !literal && target.column().data_type.is_string() => {
+                (DataType::datetime(0), Cell::Int(DateTime { micros: 0, ..*packed }.pack()))
+            }
             ValueRef::DateTime(packed) => (plan::expr::literal_type(*value), Cell::Int(packed.pack())),
             ValueRef::Time(time) => (plan::expr::literal_type(*value), Cell::Int(time.micros)),
             ValueRef::Bytes { bytes, collation } => {
