@@ -93,7 +93,7 @@ fn a_file_is_asked_for_once_while_tables_are_altered() {
             }
             turn
         });
-        let loaded: Vec<_> = loaders.into_iter().map(|loader| loader.join()).collect();
+        let loaded: Vec<_> = loaders.into_iter().map(std::thread::ScopedJoinHandle::join).collect();
         done.store(true, Ordering::SeqCst);
         assert!(altering.join().expect("definitions change") > 0);
         for client in loaded {

@@ -158,7 +158,9 @@ impl World {
                 answers.insert(name.clone(), answer);
             }
             _ => {
-                items.iter().for_each(|item| self.ask_all(std::slice::from_ref(item), select, print, answers))
+                items
+                    .iter()
+                    .for_each(|item| self.ask_all(std::slice::from_ref(item), select, print, answers));
             }
         }
     }
@@ -379,7 +381,7 @@ fn pairs(world: &mut World) -> Answers {
         let listed = of_pairs("in list", &|a, b| format!("IFNULL(l.{a} IN (r.{b}, r.id + 1000), 'N')"));
         let select = |list: &str| format!("SELECT {list} FROM t l, t r ORDER BY l.id, r.id");
         let rows_of_eight =
-            |_: &str, values: &[&str]| values.chunks(8).map(|row| row.concat()).collect::<Vec<_>>().join(" ");
+            |_: &str, values: &[&str]| values.chunks(8).map(<[&str]>::concat).collect::<Vec<_>>().join(" ");
         world.ask_all(&compare, &select, &rows_of_eight, &mut answers);
         world.ask_all(&listed, &select, &rows_of_eight, &mut answers);
 

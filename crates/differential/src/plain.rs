@@ -231,10 +231,10 @@ impl Plain {
         let is_grouped = own > 0 && self.random.chance(25);
         if is_grouped {
             for _ in 0..self.random.below(3) {
-                if let Some((column, _)) = self.any_column(&scope[..own]) {
-                    if !select.group.contains(&column) {
-                        select.group.push(column);
-                    }
+                if let Some((column, _)) = self.any_column(&scope[..own])
+                    && !select.group.contains(&column)
+                {
+                    select.group.push(column);
                 }
             }
             select.is_rollup = !select.group.is_empty() && self.random.chance(25);

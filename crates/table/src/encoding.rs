@@ -338,7 +338,7 @@ fn write_index(out: &mut Writer, index: &IndexDefinition) {
         out.option(part.prefix_length, Writer::u32);
         out.bool(part.descending);
     });
-    out.u8(u8::from(index.visible) * INDEX_VISIBLE | u8::from(index.generated) * INDEX_GENERATED);
+    out.u8((u8::from(index.visible) * INDEX_VISIBLE) | (u8::from(index.generated) * INDEX_GENERATED));
     out.u8(position(&ALGORITHMS, &index.algorithm));
     out.str(&index.comment);
 }

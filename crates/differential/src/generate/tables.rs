@@ -168,10 +168,10 @@ impl Generator {
                 kind: IndexKind::Primary,
                 parts: vec![IndexPart { column: "id".to_owned(), prefix: None, is_descending: false }],
             });
-        } else if self.random.chance(30) {
-            if let Some(index) = self.index(&table, "PRIMARY".to_owned(), IndexKind::Primary) {
-                table.indexes.push(index);
-            }
+        } else if self.random.chance(30)
+            && let Some(index) = self.index(&table, "PRIMARY".to_owned(), IndexKind::Primary)
+        {
+            table.indexes.push(index);
         }
         for number in 0..self.random.below(4) {
             let kind = if self.random.chance(30) { IndexKind::Unique } else { IndexKind::Plain };
@@ -268,8 +268,8 @@ impl Generator {
         let mut parts: Vec<IndexPart> = Vec::new();
         for _ in 0..*self.random.pick(&[1, 1, 2, 2, 3]) {
             let column = self.random.pick(&table.columns);
-            let usable = !matches!(column.column_type, Type::Json)
-                && !(kind == IndexKind::Primary && column.is_nullable)
+            let usable = !(matches!(column.column_type, Type::Json)
+                || kind == IndexKind::Primary && column.is_nullable)
                 && parts.iter().all(|part| part.column != column.name);
             if usable {
                 let can_prefix = match &column.column_type {

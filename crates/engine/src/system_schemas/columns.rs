@@ -194,7 +194,7 @@ pub fn statistics(context: &VirtualContext<'_>, scan: &VirtualScan<'_>, rows: &m
                     Cell::UInt(position as u64 + 1),
                     Cell::Text(&column.name),
                     Cell::Text(if part.descending { "D" } else { "A" }),
-                    Cell::UInt(cardinality(&entry, number, position + 1)),
+                    Cell::UInt(cardinality(entry, number, position + 1)),
                     Cell::uint_or_null(part.prefix_length.map(u64::from)),
                     Cell::Null,
                     Cell::Text(if column.nullable { "YES" } else { "" }),

@@ -121,14 +121,14 @@ pub fn show(entry: &Entry) -> String {
             put(&mut out, "  ", 4, &line);
         }
     };
-    list("Versions", entry.versions.iter().map(|version| version.in_words()).collect());
+    list("Versions", entry.versions.iter().map(entry::Versions::in_words).collect());
     let signature =
         |evidence: &entry::Evidence| format!("{}: {}", evidence.kind().name(), evidence.in_words());
     let title = format!("Signature (at least {} independent kinds)", entry.kinds_least);
     list(&title, entry.evidence.iter().map(signature).collect());
     let alike = entry.look_alikes.iter().map(|alike| format!("{}: {}", alike.what, alike.told_apart_by));
     list("Looks alike", alike.collect());
-    list("What to do", entry.interventions.iter().map(|fix| fix.in_words()).collect());
+    list("What to do", entry.interventions.iter().map(entry::Fix::in_words).collect());
     let verified: Vec<&str> = entry.verification.split_whitespace().collect();
     list("Verified when", vec![verified.join(" ")]);
     list("References", entry.references.clone());

@@ -133,7 +133,7 @@ impl<'a> Binder<'a> {
     fn keep_through_distinct(&self, tree: &mut Logical, kept: &[ColumnId]) {
         match tree {
             Logical::Limit { input, .. } | Logical::Sort { input, .. } => {
-                self.keep_through_distinct(input, kept)
+                self.keep_through_distinct(input, kept);
             }
             Logical::Distinct { input, columns } => {
                 let input = std::mem::replace(&mut **input, Logical::OneRow);

@@ -334,7 +334,7 @@ impl Binder<'_> {
         let mut is_aggregated = false;
         for (_, _, expr) in block.aliases.iter().filter(|(alias, ..)| names_equal(alias, &column)) {
             expr.each_column(&mut |id| {
-                is_aggregated |= block.aggregates.iter().any(|(other, _)| *other == id)
+                is_aggregated |= block.aggregates.iter().any(|(other, _)| *other == id);
             });
         }
         if is_aggregated {
