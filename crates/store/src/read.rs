@@ -191,7 +191,7 @@ impl Walk {
     }
 
     /// Goes on with this key.
-    fn leave_before(&mut self, key: &[u8]) {
+    pub(crate) fn leave_before(&mut self, key: &[u8]) {
         match self.direction {
             Direction::Forward => {
                 self.start.clear();

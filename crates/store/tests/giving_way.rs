@@ -1,4 +1,5 @@
-//! Who reads a range with shared locks lets writers go first that wait for a key in it and have been overtaken often enough.
+//! Who reads records with shared locks waits behind the writers that wait to change them, and lets those go first that wait to add
+//! records in between and have been overtaken often enough.
 
 use env::simulated::SimWorld;
 use std::path::Path;
@@ -102,7 +103,9 @@ fn a_reader_comes_after_the_writer_that_waits_already() {
                 false => txn.update(&tree, b"c", b"C", WAIT),
             });
             let writer_waits = waiters(&store, 1);
-            overtake(&store, &tree);
+            if inserts {
+                overtake(&store, &tree);
+            }
             let second = scope.spawn(|| {
                 let mut second = begin(&store);
                 let values = read(&mut second, &tree, (b"a", b"f"), WAIT).unwrap();
@@ -113,9 +116,20 @@ fn a_reader_comes_after_the_writer_that_waits_already() {
             assert_eq!(both.iter().filter(|waits| waits.1 == [writer_waits[0].0]).count(), 1, "{both:?}");
             // Who has what the writer waits for goes on: it would wait for itself.
             assert_eq!(read(&mut first, &tree, (b"a", b"f"), WAIT).unwrap(), b"abcde");
-            // So does who does not wait, and who wants something else.
+            // Who does not wait overtakes one that adds a record; who wants something else goes on.
             let mut third = begin(&store);
-            assert_eq!(read(&mut third, &tree, (b"a", b"f"), NOWAIT).unwrap(), b"abcde");
+            let third_reads = read(&mut third, &tree, (b"a", b"f"), NOWAIT);
+            if inserts {
+                assert_eq!(third_reads.unwrap(), b"abcde");
+            } else {
+                assert!(
+                    matches!(third_reads, Err(WriteError::Locked { holder }) if holder == writer_waits[0].0)
+                );
+                let locked = third.lock_current(&tree, b"c", LockMode::Shared, NOWAIT, |_| ());
+                assert!(matches!(locked, Err(WriteError::Locked { .. })), "{locked:?}");
+                let skipped = third.lock_current(&tree, b"b", LockMode::Shared, NOWAIT, |_| ());
+                assert_eq!(skipped.unwrap(), Locked::Row(()));
+            }
             third.rollback().unwrap();
             assert_eq!(read(&mut begin(&store), &tree, (b"d", b"f"), WAIT).unwrap(), b"de");
             first.commit().unwrap();
@@ -142,7 +156,6 @@ fn a_writer_that_gives_up_lets_readers_go_on() {
             txn.update(&tree, b"c", b"C", WAIT)
         });
         waiters(&store, 1);
-        overtake(&store, &tree);
         let second = scope.spawn(|| read(&mut begin(&store), &tree, (b"a", b"f"), WAIT));
         waiters(&store, 2);
         interrupt.raise();
@@ -154,29 +167,78 @@ fn a_writer_that_gives_up_lets_readers_go_on() {
 }
 
 #[test]
-fn a_reader_that_has_waited_long_enough_goes_on() {
-    let (world, store, tree) = fresh_world();
-    let mut first = begin(&store);
-    read(&mut first, &tree, (b"b", b"e"), WAIT).unwrap();
-    let (done, order) = channel();
-    std::thread::scope(|scope| {
-        let writer = write(scope, &store, done, |txn| txn.update(&tree, b"c", b"C", WAIT));
-        waiters(&store, 1);
-        overtake(&store, &tree);
-        // A writer it would have to wait for anyway is another matter: this one only came first.
-        const PATIENCE: LockWait = LockWait::Timeout(Duration::from_millis(5));
-        let second = scope.spawn(|| read(&mut begin(&store), &tree, (b"a", b"f"), PATIENCE));
-        waiters(&store, 2);
-        world.clock().advance(Duration::from_secs(1));
-        assert_eq!(second.join().unwrap().unwrap(), b"abcde");
-        first.commit().unwrap();
-        writer.join().unwrap();
-    });
-    assert_eq!(order.iter().collect::<Vec<_>>(), ["written"]);
+fn a_reader_that_has_waited_long_enough_overtakes_only_who_adds_a_record() {
+    for inserts in [false, true] {
+        let (world, store, tree) = fresh_world();
+        let mut first = begin(&store);
+        read(&mut first, &tree, (b"b", b"e"), WAIT).unwrap();
+        let (done, order) = channel();
+        std::thread::scope(|scope| {
+            let writer = write(scope, &store, done, |txn| match inserts {
+                true => txn.insert(&tree, b"cc", b"C", WAIT).map(|()| true),
+                false => txn.update(&tree, b"c", b"C", WAIT),
+            });
+            waiters(&store, 1);
+            if inserts {
+                overtake(&store, &tree);
+            }
+            const LIMIT: LockWait = LockWait::Timeout(Duration::from_millis(5));
+            let second = scope.spawn(|| read(&mut begin(&store), &tree, (b"a", b"f"), LIMIT));
+            waiters(&store, 2);
+            world.clock().advance(Duration::from_secs(1));
+            let second = second.join().unwrap();
+            if inserts {
+                assert_eq!(second.unwrap(), b"abcde");
+            } else {
+                assert!(matches!(second, Err(WriteError::LockWaitTimeout { .. })), "{second:?}");
+            }
+            first.commit().unwrap();
+            writer.join().unwrap();
+        });
+        assert_eq!(order.iter().collect::<Vec<_>>(), ["written"]);
+        assert_eq!((store.lock_waiters(), store.status().lock_bytes), (vec![], 0));
+    }
 }
 
 #[test]
-fn giving_way_makes_no_deadlock() {
+fn a_scan_locks_what_lies_before_the_writer_it_waits_for() {
+    // The second reader waits behind the writer and has locked the records before, one of which the first reader wants to change: a
+    // deadlock, and the writer, who holds nothing, gives up.
+    for backward in [false, true] {
+        let (store, tree) = fresh();
+        let mut first = begin(&store);
+        read(&mut first, &tree, (b"a", b"g"), WAIT).unwrap();
+        std::thread::scope(|scope| {
+            let writer = scope.spawn(|| begin(&store).update(&tree, b"c", b"C", WAIT));
+            waiters(&store, 1);
+            let second = scope.spawn(|| {
+                let mut second = begin(&store);
+                let mut range = ScanRange::between(b"a", b"g");
+                range.direction =
+                    if backward { store::Direction::Backward } else { store::Direction::Forward };
+                let mut scan = second.lock_scan(&tree, &range, LockMode::Shared, WAIT);
+                let mut values = Vec::new();
+                while let Some((_, value)) = scan.next(&mut second).unwrap() {
+                    values.extend_from_slice(value);
+                }
+                values
+            });
+            waiters(&store, 2);
+            let change = if backward { b"e" } else { b"a" };
+            assert!(first.update(&tree, change, b"X", WAIT).unwrap());
+            assert!(matches!(writer.join().unwrap(), Err(WriteError::Deadlock { .. })));
+            // It waited for the second reader, who ended without the writer.
+            let expected: &[u8] = if backward { b"fedcba" } else { b"abcdef" };
+            assert_eq!(second.join().unwrap(), expected);
+            first.commit().unwrap();
+        });
+        assert_eq!((store.lock_waiters(), store.status().lock_bytes), (vec![], 0));
+        assert_eq!(store.status().deadlocks, 1);
+    }
+}
+
+#[test]
+fn giving_way_to_who_adds_a_record_makes_no_deadlock() {
     // The second reader has row f locked, which the first one asks for while the second lets the writer go first.
     for first_asks_early in [false, true] {
         let (store, tree) = &fresh();
@@ -187,7 +249,8 @@ fn giving_way_makes_no_deadlock() {
         assert_eq!(found, Locked::Row(()));
         read(&mut first, tree, (b"b", b"e"), WAIT).unwrap();
         std::thread::scope(|scope| {
-            let writer = write(scope, store, done.clone(), |txn| txn.update(tree, b"c", b"C", WAIT));
+            let writer =
+                write(scope, store, done.clone(), |txn| txn.insert(tree, b"cc", b"C", WAIT).map(|()| true));
             waiters(store, 1);
             overtake(store, tree);
             let (ask, asks) = channel::<()>();

@@ -161,12 +161,18 @@ impl Graph {
     }
 }
 
-/// Whose end breaks the circle at the least cost: of several that changed as little the first one, `min_by_key`'s choice, too.
+/// Whose end breaks the circle at the least cost: of several that changed as little one that holds no lock, and of these the first one,
+/// `min_by_key`'s choice, too.
 fn victim_of(circle: &[Arc<Waiting>]) -> Option<&Arc<Waiting>> {
     let behind = circle.iter().cycle().skip(circle.len() - 1);
     let helps =
         |(member, behind): &(&Arc<Waiting>, &Arc<Waiting>)| !behind.about.is_only_behind(&member.about);
-    circle.iter().zip(behind).filter(helps).map(|(member, _)| member).min_by_key(|member| member.about.weight)
+    circle
+        .iter()
+        .zip(behind)
+        .filter(helps)
+        .map(|(member, _)| member)
+        .min_by_key(|member| (member.about.weight, !member.about.holds_nothing))
 }
 
 #[cfg(test)]
@@ -216,6 +222,17 @@ mod tests {
         assert_eq!(graph.wait(&waiting(3, 7), smallvec![TxnId(1)], &nothing), Ok(()));
         assert_eq!(graph.last_circle().map(|circle| circle.victim), Some(TxnId(2)));
         assert_eq!(small.told(), Told::Victim);
+    }
+
+    #[test]
+    fn who_holds_nothing_gives_up_first() {
+        let mut graph = Graph::default();
+        let empty =
+            Waiting::new(About { holds_nothing: true, for_range: true, ..waiting(2, 0).about.clone() });
+        assert_eq!(graph.wait(&waiting(1, 0), smallvec![TxnId(2)], &nothing), Ok(()));
+        assert_eq!(graph.wait(&empty, smallvec![TxnId(3)], &nothing), Ok(()));
+        assert_eq!(graph.wait(&waiting(3, 0), smallvec![TxnId(1)], &nothing), Ok(()));
+        assert_eq!(empty.told(), Told::Victim);
     }
 
     #[test]

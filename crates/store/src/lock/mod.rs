@@ -9,8 +9,8 @@
 //! a circle the one that changed the least gives up, the last one to come if none changed less.
 //!
 //! Intervals of keys (`range`) keep others from adding records where a scan must not see phantoms. They are by key and not by
-//! neighbouring record, and exclude nobody but writers, who wait for them. A shared scan lets the writers go first that wait
-//! already.
+//! neighbouring record, and exclude nobody but writers, who wait for them. Who reads a record shared waits behind the writers that
+//! wait to change it.
 //!
 //! One transaction must not use up the memory that locks may take: its many shared ones in a tree become one interval, and
 //! beyond a limit it is refused more (`LockTable::check_room`).
@@ -30,6 +30,7 @@ mod waiting;
 
 pub(crate) use held::HeldLocks;
 pub use list::{HeldLock, LockTarget, RunningTransaction};
-pub(crate) use table::{Acquired, LockTable, Request};
+pub(crate) use range::Turn;
+pub(crate) use table::{Acquired, LockTable, Ranged, Request};
 pub(crate) use waiting::Waiting;
 pub use waiting::{Deadlock, DeadlockMember, Interrupt, LockMode, LockWait, LockWaiter};

@@ -4,9 +4,12 @@
 //! lock covers the records too (a shared scan), nobody else may change or exclusively lock one either. Such locks never conflict
 //! with each other: only writers wait, and they look here only if the tree says that it has intervals.
 //!
-//! So that one scan after the other does not keep a writer waiting for ever, a few overtake it ([`OVERTAKEN_MAX`]), and the next shared
-//! scan lets it go first, unless its transaction is what the writer waits for. It does so once for each interval: who comes
-//! later comes later. A writer has its turn until it has tried again, so no scan comes in between.
+//! A writer that waits to change or lock a record comes before those who want to read the record shared later: a scan locks what lies
+//! before that record and then waits for the writer as for a lock, unless its own transaction is what the writer waits for. It does so
+//! once for each record: who comes later comes later. A writer has its turn until it has tried again, so no scan comes in between.
+//!
+//! A writer that waits to add a record is overtaken, as in MySQL, but not for ever: when [`OVERTAKEN_MAX`] have done so, the next shared
+//! scan lets it go first, once for each interval. Nothing fails by that.
 //!
 //! A tree's intervals are kept as segments: a key, and who holds the keys from there up to the next segment's. So the holders
 //! at a key are one search away, however many intervals there are, and intervals of one transaction that touch become one.
@@ -18,7 +21,7 @@
 //!    by the scan (his stamp is there), and one who gets it later sees the interval. One that stands for locks on records is added
 //!    before those go, and a writer looks for intervals after he has looked for those.
 //! 4. Whoever adds an interval enters himself into the wait-for graph behind the writers that wait for a key inside it.
-//! 5. A scan that gives way waits for writers in `TreeRanges::waiters` only, and is told when the last of them leaves.
+//! 5. A reader behind writers waits for writers in `TreeRanges::waiters` only, and is told when the last of them leaves.
 
 use super::graph::{Graph, WaitsFor};
 use super::waiting::{Told, Waiting};
@@ -33,7 +36,7 @@ use std::ops::Bound;
 use std::sync::Arc;
 
 const SHARDS: usize = 16;
-/// So many transactions that came later lock a key for which a writer waits, before others let it go first.
+/// So many transactions that came later lock a key at which a writer wants to add a record, before others let it go first.
 const OVERTAKEN_MAX: u32 = if cfg!(feature = "interleave") { 1 } else { 4 };
 /// What a segment takes beside its key, about.
 const SEGMENT_BYTES: u64 = 96;
@@ -166,7 +169,18 @@ struct Waiter {
     waiting: Arc<Waiting>,
 }
 
-/// A scan that lets writers go first.
+/// How a scan stands to the writers that wait already.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Turn<'a> {
+    /// It comes from the end of the interval.
+    pub(crate) is_backward: bool,
+    /// The record at which it has waited for them.
+    pub(crate) waited_at: Option<&'a [u8]>,
+    /// It lets those go first that add records.
+    pub(crate) gives_way: bool,
+}
+
+/// A reader that waits for writers that came before it.
 #[derive(Debug)]
 struct GivingWay {
     waiting: Arc<Waiting>,
@@ -190,14 +204,16 @@ struct TreeRanges {
 }
 
 /// What became of an interval.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) enum Added {
     /// The transaction has it now.
     New,
     /// It had it already.
     Had,
-    /// Nothing: writers wait there that came before.
+    /// Nothing: writers wait to add records there that have been overtaken enough.
     GiveWay,
+    /// Nothing: a writer waits to change this record, the first one on the scan's way.
+    Behind(Box<[u8]>),
 }
 
 impl TreeRanges {
@@ -206,22 +222,34 @@ impl TreeRanges {
         holders.filter(move |holder| holder.0 != txn && (inserts || holder.1)).map(|holder| holder.0)
     }
 
-    /// The writers that have been overtaken enough and wait for a key in an interval, and not for `txn`, which wants to read all
-    /// of it shared.
+    /// The writers that go first, wait for a key in an interval, and not for `txn`, which wants to read all of it shared.
     fn ahead<'a>(
         &'a self,
-        lower: &'a [u8],
-        upper: Option<&'a [u8]>,
+        (lower, upper): (&'a [u8], Option<&'a [u8]>),
         txn: TxnId,
-    ) -> impl Iterator<Item = &'a Arc<Waiting>> {
+        inserts: bool,
+    ) -> impl Iterator<Item = &'a Waiter> {
         let inside = move |key: &[u8]| *key >= *lower && upper.is_none_or(|upper| *key < *upper);
         let is_ahead = move |waiter: &&Waiter| {
-            waiter.overtaken >= OVERTAKEN_MAX
+            waiter.inserts == inserts
+                && (!inserts || waiter.overtaken >= OVERTAKEN_MAX)
                 && waiter.txn != txn
                 && inside(&waiter.key)
                 && !self.blockers(&waiter.key, waiter.txn, waiter.inserts).any(|holder| holder == txn)
         };
-        self.waiters.iter().filter(is_ahead).map(|waiter| &waiter.waiting)
+        self.waiters.iter().filter(is_ahead)
+    }
+
+    /// The first record on a scan's way that a writer waits to change, which goes first.
+    fn first_ahead<'a>(
+        &'a self,
+        interval: (&'a [u8], Option<&'a [u8]>),
+        txn: TxnId,
+        turn: Turn<'_>,
+    ) -> Option<&'a [u8]> {
+        let keys = self.ahead(interval, txn, false).map(|waiter| &*waiter.key);
+        let keys = keys.filter(|key| turn.waited_at != Some(*key));
+        if turn.is_backward { keys.max() } else { keys.min() }
     }
 }
 
@@ -243,14 +271,14 @@ impl RangeTable {
         self.bytes.load(Ordering::Relaxed)
     }
 
-    /// Locks an interval for `txn`, if not writers have to go first to whom it would give way.
+    /// Locks an interval for `txn`, if it has no `turn` to wait for and no writers go first.
     pub(crate) fn add(
         &self,
         tree: &Arc<TreeState>,
         txn: TxnId,
         (lower, upper): (&[u8], Option<&[u8]>),
         covers_rows: bool,
-        gives_way: bool,
+        turn: Option<Turn<'_>>,
         graph: &Mutex<Graph>,
     ) -> Added {
         let mut shard = self.shard(tree.id()).lock();
@@ -266,8 +294,13 @@ impl RangeTable {
         if ranges.segments.holds(lower, upper, txn, covers_rows) {
             return Added::Had;
         }
-        if gives_way && ranges.ahead(lower, upper, txn).next().is_some() {
-            return Added::GiveWay;
+        if let Some(turn) = turn {
+            if let Some(key) = ranges.first_ahead((lower, upper), txn, turn) {
+                return Added::Behind(key.into());
+            }
+            if turn.gives_way && ranges.ahead((lower, upper), txn, true).next().is_some() {
+                return Added::GiveWay;
+            }
         }
         for waiter in &mut ranges.waiters {
             let inside = *waiter.key >= *lower && upper.is_none_or(|upper| *waiter.key < *upper);
@@ -287,31 +320,38 @@ impl RangeTable {
         Added::New
     }
 
-    /// Makes `waiting` wait for the writers that wait for a key between its own and `upper`, unless there are none any more or `enter`
-    /// refuses, which gets them and enters them into the graph.
-    pub(crate) fn give_way(
+    /// A writer that waits to change the record at `key` and goes before `txn`, which wants to read it shared.
+    pub(crate) fn writer_ahead(&self, tree: TreeId, key: &[u8], txn: TxnId) -> Option<TxnId> {
+        let behind: SmallVec<[u8; 64]> = key.iter().copied().chain([0]).collect();
+        let shard = self.shard(tree).lock();
+        shard.get(&tree)?.ahead((key, Some(&behind)), txn, false).next().map(|writer| writer.txn)
+    }
+
+    /// Makes `waiting` wait for the writers that go before it and wait for a key between its own and `upper`, unless there are none any
+    /// more. `enter` gets them and enters them into the graph.
+    pub(crate) fn wait_behind<E>(
         &self,
         waiting: &Arc<Waiting>,
         upper: Option<&[u8]>,
-        enter: impl FnOnce(WaitsFor) -> bool,
-    ) -> bool {
+        inserts: bool,
+        enter: impl FnOnce(WaitsFor) -> Result<(), E>,
+    ) -> Result<bool, E> {
         let about = &waiting.about;
         let mut shard = self.shard(about.tree).lock();
-        let Some(ranges) = shard.get_mut(&about.tree) else { return false };
-        let behind: Vec<_> = ranges.ahead(&about.key, upper, about.txn).map(Arc::clone).collect();
+        let Some(ranges) = shard.get_mut(&about.tree) else { return Ok(false) };
+        let ahead = ranges.ahead((&about.key, upper), about.txn, inserts);
+        let behind: Vec<_> = ahead.map(|writer| Arc::clone(&writer.waiting)).collect();
         if behind.is_empty() {
-            return false;
+            return Ok(false);
         }
         let giving_way = GivingWay { waiting: Arc::clone(waiting), behind };
-        if !enter(giving_way.waits_for()) {
-            return false;
-        }
+        enter(giving_way.waits_for())?;
         ranges.giving_way.push(giving_way);
-        true
+        Ok(true)
     }
 
-    /// Ends a scan's giving way, however it ended.
-    pub(crate) fn stop_giving_way(&self, waiting: &Arc<Waiting>) {
+    /// Ends a reader's wait for writers, however it ended.
+    pub(crate) fn stop_waiting_behind(&self, waiting: &Arc<Waiting>) {
         let tree = waiting.about.tree;
         let mut shard = self.shard(tree).lock();
         if let Some(ranges) = shard.get_mut(&tree) {

@@ -2,7 +2,7 @@
 
 use super::graph::{Graph, WaitsFor};
 use super::held::{HeldLocks, Key, KeyRef, TXN_LOCK_BYTES_JOINED, TXN_LOCK_BYTES_MAX, entry_bytes};
-use super::range::{Added, HeldRange, RangeTable};
+use super::range::{Added, HeldRange, RangeTable, Turn};
 use super::waiting::{
     About, Deadlock, DeadlockMember, Interrupt, LockMode, LockWait, LockWaiter, Told, Waiting,
 };
@@ -128,6 +128,7 @@ impl Request<'_> {
         About {
             txn: self.txn,
             weight: self.weight,
+            holds_nothing: self.weight == 0 && self.own.lock().len() == 0,
             tree: self.tree.id(),
             key: self.key.into(),
             mode: self.mode,
@@ -148,6 +149,17 @@ pub(crate) enum Acquired {
     Held,
     /// The stamp's owner has ended meanwhile: look at the row again.
     LookAgain,
+}
+
+/// What became of a scan's wish to lock an interval.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(crate) enum Ranged {
+    /// It is locked.
+    Locked,
+    /// Nothing is done: writers that add records there are to go first.
+    GiveWay,
+    /// Nothing is done: a writer goes first that waits to change this record, the first one on the scan's way.
+    Behind(Box<[u8]>),
 }
 
 /// What people ask of an owner's number: which statement it runs.
@@ -287,7 +299,7 @@ impl LockTable {
         for (&tree, Span { state, lower, upper, .. }) in &spans {
             let upper: Box<[u8]> = upper.iter().copied().chain([0]).collect();
             let interval = (&**lower, Some(&*upper));
-            if self.ranges.add(state, txn, interval, true, false, &self.graph) == Added::New {
+            if self.ranges.add(state, txn, interval, true, None, &self.graph) == Added::New {
                 let (lower, upper) = (lower.clone(), Some(upper));
                 own.lock().push_range(HeldRange { tree, lower, upper, covers_rows: true, joined: true });
             }
@@ -348,6 +360,9 @@ impl LockTable {
         let Request { tree, key, txn, mode, .. } = *request;
         let full_key: Key = (tree.id(), Box::from(key));
         self.check_room(txn, request.own)?;
+        if mode == LockMode::Shared && tree.locks().load(Ordering::SeqCst) >= TreeState::RANGES {
+            self.wait_for_change_ahead(request)?;
+        }
         let mut shard = self.shard(tree.id(), key).lock();
         let entry = shard.entry(full_key.clone()).or_insert_with(|| {
             tree.locks().fetch_add(1, Ordering::SeqCst);
@@ -411,8 +426,7 @@ impl LockTable {
     }
 
     /// Locks the keys from `lower` up to `upper`: nobody else adds a record there, nor changes one if the lock covers the
-    /// records. Never waits. Under the latch of the leaf that has these keys. False, and nothing done, if it `gives_way` and writers
-    /// are to go first.
+    /// records. Never waits. Under the latch of the leaf that has these keys. With a `turn` writers may go first.
     pub(crate) fn lock_range(
         &self,
         tree: &Arc<TreeState>,
@@ -420,17 +434,60 @@ impl LockTable {
         own: &Mutex<HeldLocks>,
         (lower, upper): (&[u8], Option<&[u8]>),
         covers_rows: bool,
-        gives_way: bool,
-    ) -> Result<bool, WriteError> {
+        turn: Option<Turn<'_>>,
+    ) -> Result<Ranged, WriteError> {
         self.check_room(txn, own)?;
-        let added = self.ranges.add(tree, txn, (lower, upper), covers_rows, gives_way, &self.graph);
-        if added == Added::New {
-            own.lock().note_range(tree.id(), lower, upper, covers_rows);
-        }
-        Ok(added != Added::GiveWay)
+        Ok(match self.ranges.add(tree, txn, (lower, upper), covers_rows, turn, &self.graph) {
+            Added::New => {
+                own.lock().note_range(tree.id(), lower, upper, covers_rows);
+                Ranged::Locked
+            }
+            Added::Had => Ranged::Locked,
+            Added::GiveWay => Ranged::GiveWay,
+            Added::Behind(key) => Ranged::Behind(key),
+        })
     }
 
-    /// Lets the writers go first that wait for a key from the request's up to `upper`: returns when they have tried again, after the time
+    /// Before a record's shared lock is asked for: waits for the writers that wait to change the record and come first.
+    #[cold]
+    fn wait_for_change_ahead(&self, request: &Request<'_>) -> Result<(), WriteError> {
+        let Request { tree, key, txn, .. } = *request;
+        match self.ranges.writer_ahead(tree.id(), key, txn) {
+            // Who holds the record's lock already needs no other.
+            Some(_) if self.held_mode(tree.id(), key, txn).is_none() => self.wait_behind(request, || {}),
+            _ => Ok(()),
+        }
+    }
+
+    /// Waits for the writers that wait to change the request's record and come first, as for a lock: returns when they have tried again.
+    #[cold]
+    pub(crate) fn wait_behind(&self, request: &Request<'_>, waits: impl FnOnce()) -> Result<(), WriteError> {
+        let Request { tree, key, txn, .. } = *request;
+        let LockWait::Timeout(limit) = request.wait else {
+            return match self.ranges.writer_ahead(tree.id(), key, txn) {
+                Some(holder) => Err(WriteError::Locked { holder }),
+                None => Ok(()),
+            };
+        };
+        let waiting = Waiting::new(request.about(true, false, self.clock.now()));
+        let upper: SmallVec<[u8; 64]> = key.iter().copied().chain([0]).collect();
+        let enter = |writers| self.enter(&waiting, writers);
+        if !self.ranges.wait_behind(&waiting, Some(&upper), false, enter)? {
+            return Ok(());
+        }
+        waits();
+        let waited = self.sleep(request.interrupt, &waiting, limit, request.crowd(0));
+        self.ranges.stop_waiting_behind(&waiting);
+        match waiting.told() {
+            Told::Granted => Ok(()),
+            told => {
+                self.graph.lock().stop(txn);
+                Err(LockTable::refused(told, txn, waited))
+            }
+        }
+    }
+
+    /// Lets the writers go first that wait to add a record from the request's key up to `upper`: returns when they have tried again, after the time
     /// that the request may wait, or when waiting on would keep somebody waiting for ever.
     #[cold]
     pub(crate) fn give_way(
@@ -441,13 +498,15 @@ impl LockTable {
     ) -> Result<(), WriteError> {
         let LockWait::Timeout(limit) = request.wait else { return Ok(()) };
         let waiting = Waiting::new(About { gives_way: true, ..request.about(true, false, self.clock.now()) });
-        if !self.ranges.give_way(&waiting, upper, |behind| self.enter(&waiting, behind).is_ok()) {
+        // In a circle it goes on.
+        let enters = self.ranges.wait_behind(&waiting, upper, true, |writers| self.enter(&waiting, writers));
+        if !enters.unwrap_or(false) {
             return Ok(());
         }
         waits();
         // Without a thread for it, it goes on at once: its patience fails nothing.
         let waited = self.sleep(request.interrupt, &waiting, limit, None).unwrap_or_default();
-        self.ranges.stop_giving_way(&waiting);
+        self.ranges.stop_waiting_behind(&waiting);
         match waiting.told() {
             Told::Granted => Ok(()),
             told => {

@@ -82,6 +82,8 @@ pub(crate) struct About {
     pub(crate) txn: TxnId,
     /// How much it has changed: who changed the least gives up in a deadlock.
     pub(crate) weight: u64,
+    /// It has changed nothing and holds no lock.
+    pub(crate) holds_nothing: bool,
     pub(crate) tree: TreeId,
     pub(crate) key: Box<[u8]>,
     pub(crate) mode: LockMode,
@@ -117,6 +119,7 @@ impl Default for About {
         About {
             txn: TxnId(0),
             weight: 0,
+            holds_nothing: false,
             tree: TreeId(0),
             key: Box::default(),
             mode: LockMode::Exclusive,

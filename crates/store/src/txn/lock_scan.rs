@@ -3,7 +3,7 @@
 use super::{Locked, Transaction};
 use crate::btree::node;
 use crate::error::WriteError;
-use crate::lock::{LockMode, LockWait};
+use crate::lock::{LockMode, LockWait, Ranged, Turn};
 use crate::mvcc::txn_table::State;
 use crate::read::{Direction, ScanRange, Walk};
 use crate::trees::Tree;
@@ -23,8 +23,10 @@ pub struct LockScan {
     /// Keys that may be rows; with their values if they are rows for certain and need no lock of their own.
     ahead: VecDeque<(Vec<u8>, Option<Vec<u8>>)>,
     ahead_max: usize,
-    /// It has let the writers go first that waited for keys it locks next.
+    /// It has let the writers go first that waited to add records in what it locks next.
     gave_way: bool,
+    /// The record at which it has waited for the writers that came first.
+    waited_at: Option<Box<[u8]>>,
     key: Vec<u8>,
     value: Vec<u8>,
 }
@@ -40,6 +42,7 @@ impl LockScan {
             ahead: VecDeque::new(),
             ahead_max: KEYS_AHEAD_MAX,
             gave_way: false,
+            waited_at: None,
             key: Vec::new(),
             value: Vec::new(),
         }
@@ -135,15 +138,45 @@ impl LockScan {
         if let Some(before) = before
             && let Some((lower, upper)) = before.walked(&self.walk)
         {
-            let gives_way = covers_rows && !self.gave_way && matches!(self.wait, LockWait::Timeout(_));
+            let turn = Turn {
+                is_backward: self.direction == Direction::Backward,
+                waited_at: self.waited_at.as_deref(),
+                gives_way: !self.gave_way && matches!(self.wait, LockWait::Timeout(_)),
+            };
             // Still under the latch: nobody adds a record before the interval is there.
-            self.gave_way = !txn.add_range(&self.tree, (lower, upper), covers_rows, gives_way)?;
-            if self.gave_way {
-                drop(guard);
-                txn.give_way(&self.tree, (lower, upper), self.wait)?;
-                // Once more: the records may be others now.
-                self.ahead.clear();
-                self.walk = before;
+            match txn.add_range(&self.tree, (lower, upper), covers_rows, covers_rows.then_some(turn))? {
+                Ranged::Locked => {
+                    self.gave_way = false;
+                    self.waited_at = None;
+                }
+                Ranged::GiveWay => {
+                    drop(guard);
+                    let (lower, upper) = (lower.to_vec(), upper.map(<[u8]>::to_vec));
+                    // Once more: the records may be others now.
+                    self.gave_way = true;
+                    self.ahead.clear();
+                    self.walk = before;
+                    txn.give_way(&self.tree, (&lower, upper.as_deref()), self.wait)?;
+                }
+                Ranged::Behind(key) => {
+                    let mut walk = before.clone();
+                    walk.leave_before(&key);
+                    if let Some(interval) = before.walked(&walk) {
+                        // What lies before the record is locked before it is waited for.
+                        txn.add_range(&self.tree, interval, covers_rows, None)?;
+                        match self.direction {
+                            Direction::Forward => self.ahead.retain(|(ahead, _)| **ahead < *key),
+                            Direction::Backward => self.ahead.retain(|(ahead, _)| **ahead > *key),
+                        }
+                        self.walk = walk;
+                    } else {
+                        drop(guard);
+                        self.ahead.clear();
+                        self.walk = before;
+                        self.waited_at = Some(key.clone());
+                        txn.wait_behind(&self.tree, &key, self.wait)?;
+                    }
+                }
             }
         }
         Ok(true)

@@ -18,7 +18,7 @@ use crate::btree::node::{self, Version};
 use crate::btree::tree::Shared;
 use crate::error::{StoreError, WriteError};
 use crate::ids::{CommitPosition, Csn, TreeId, TxnId};
-use crate::lock::{Acquired, Interrupt, LockMode, LockWait, Request, Waiting};
+use crate::lock::{Acquired, Interrupt, LockMode, LockWait, Ranged, Request, Turn, Waiting};
 use crate::mvcc::Reader;
 use crate::mvcc::txn_table::State;
 use crate::mvcc::undo::{self, End, Holds, NONE};
@@ -540,23 +540,29 @@ impl Transaction {
             return Ok(());
         }
         self.begin_write()?;
-        self.add_range(tree, (lower, upper), false, false).map(|_| ())
+        self.add_range(tree, (lower, upper), false, None).map(|_| ())
     }
 
-    /// False, and nothing done, if it `gives_way` and writers are to go first.
     fn add_range(
         &self,
         tree: &Tree,
         interval: (&[u8], Option<&[u8]>),
         covers_rows: bool,
-        gives_way: bool,
-    ) -> Result<bool, WriteError> {
+        turn: Option<Turn<'_>>,
+    ) -> Result<Ranged, WriteError> {
         let inner = self.inner();
         let own = &inner.slots.get(self.work.slot).locks;
-        inner.locks.lock_range(&tree.state, self.work.id, own, interval, covers_rows, gives_way)
+        inner.locks.lock_range(&tree.state, self.work.id, own, interval, covers_rows, turn)
     }
 
-    /// Lets the writers go first that wait for a key in the interval.
+    /// Waits for the writers that wait to change the record at `key` and come first.
+    fn wait_behind(&self, tree: &Tree, key: &[u8], wait: LockWait) -> Result<(), WriteError> {
+        let inner = self.inner();
+        let request = self.request(tree, key, LockMode::Shared, None, wait);
+        inner.locks.wait_behind(&request, || inner.counters.lock_waits.increment())
+    }
+
+    /// Lets the writers go first that wait to add a record in the interval.
     fn give_way(
         &self,
         tree: &Tree,
