@@ -9,9 +9,10 @@ mod signals;
 
 use std::process::ExitCode;
 
-/// Small allocations of many threads are most of what a server does; this allocator was made for that.
+/// Small allocations of many threads are most of what a server does; this allocator was made for that. Counted, so that statements can be
+/// limited.
 #[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+static ALLOCATOR: env::memory::Counting<mimalloc::MiMalloc> = env::memory::Counting(mimalloc::MiMalloc);
 
 const HELP: &str = "\
 invar: a MySQL stack whose speed does not move

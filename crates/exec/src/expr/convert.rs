@@ -514,7 +514,9 @@ pub(super) fn cell(
             out.bytes_mut().finish();
             out.nulls.push(false);
         }
-        Target::JsonDocument { argument, function } => push_document(cell, from, *argument, function, out)?,
+        Target::JsonDocument { argument, function } => {
+            push_document(cell, from, (*argument, function), ctx, out)?
+        }
         Target::Cast(to) => cast(cell, from, to, ctx, out)?,
     }
     Ok(())
@@ -548,8 +550,8 @@ fn push_text(cell: Cell<'_>, from: &DataType, collation: CollationId, out: &mut 
 fn push_document(
     cell: Cell<'_>,
     from: &DataType,
-    argument: usize,
-    function: &'static str,
+    (argument, function): (usize, &'static str),
+    ctx: &mut EvalContext<'_>,
     out: &mut Column,
 ) -> SqlResult<()> {
     match cell {
@@ -562,6 +564,7 @@ fn push_document(
                     out.nulls.push(false);
                 }
                 Err(error) => {
+                    ctx.session.check_killed()?;
                     return Err(service::error::ER_INVALID_JSON_TEXT_IN_PARAM.with(&[
                         &argument,
                         &function,
@@ -640,6 +643,7 @@ fn cast(
                         out.nulls.push(false);
                     }
                     Err(error) => {
+                        ctx.session.check_killed()?;
                         return Err(service::error::ER_INVALID_JSON_TEXT_IN_PARAM.with(&[
                             &1,
                             &"cast_as_json",
