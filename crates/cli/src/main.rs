@@ -9,10 +9,9 @@ mod signals;
 
 use std::process::ExitCode;
 
-/// Small allocations of many threads are most of what a server does; this allocator was made for that. Counted, so that statements can be
-/// limited.
+/// Small allocations of many threads are most of what a server does; this allocator was made for that.
 #[global_allocator]
-static ALLOCATOR: env::memory::Counting<mimalloc::MiMalloc> = env::memory::Counting(mimalloc::MiMalloc);
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 const HELP: &str = "\
 invar: a MySQL stack whose speed does not move

@@ -25,7 +25,6 @@ pub mod function;
 pub mod logical;
 pub mod passes;
 pub mod physical;
-pub mod progress;
 pub mod rewrite;
 mod sizes;
 mod text;

@@ -290,7 +290,7 @@ impl LocalSession {
                     match self.rebuild_table(*name, reply) {
                         Ok(()) => row("status", "OK"),
                         Err(error) => {
-                            crate::session::limits::check_interrupted(&self.control)?;
+                            self.control.check()?;
                             row("error", &error.message);
                             row("status", "Operation failed");
                         }
@@ -309,7 +309,7 @@ impl LocalSession {
                     };
                     let go_on = || {
                         env::blocking::tick();
-                        crate::session::limits::check_interrupted(&self.control)
+                        self.control.check()
                     };
                     let problems = local.check(depth, go_on).map_err(|end| match end {
                         CheckEnd::Asked(error) => error,

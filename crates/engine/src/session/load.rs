@@ -544,7 +544,7 @@ impl LocalSession {
                     loaded.deleted += summary.affected.saturating_sub(1);
                 }
                 env::blocking::tick();
-                crate::session::limits::check_interrupted(&self.control)?;
+                self.control.check()?;
             }
             if last {
                 return Ok(());

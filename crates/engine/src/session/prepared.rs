@@ -11,7 +11,6 @@
 use std::cell::OnceCell;
 use std::sync::Arc;
 
-use env::memory::Held;
 use exec::{LongData, LongParameter};
 use hashbrown::HashMap;
 use service::error::{
@@ -58,17 +57,6 @@ pub struct PreparedStatement {
     kept: Kept,
     /// Rows that wait for COM_STMT_FETCH.
     cursor: Option<Cursor>,
-    /// The text and its places.
-    held: Held,
-}
-
-impl PreparedStatement {
-    /// Its text, its plan where no other session has it, and the rows of its cursor.
-    #[inline]
-    fn held_bytes(&self) -> u64 {
-        let plan = if let Kept::Plan(plan) = &self.kept { plan.held_bytes() } else { 0 };
-        self.held.bytes() + plan + self.cursor.as_ref().map_or(0, |cursor| cursor.held.bytes())
-    }
 }
 
 /// What a statement keeps of a run for the next.
@@ -107,36 +95,23 @@ pub struct PreparedStatements {
     /// A statement is away, and its place empty, while it runs.
     by_id: HashMap<u32, Option<Box<PreparedStatement>>, foldhash::fast::FixedState>,
     named: HashMap<String, (Arc<[u8]>, u32)>,
-    /// The texts of those.
-    named_held: Held,
-    /// What those of `by_id` that are not away take, as far as [`Held`]s count it.
-    bytes: u64,
     last_id: u32,
 }
 
 impl PreparedStatements {
     /// Forgets all.
     pub fn clear(&mut self, core: &Core) {
-        self.bytes = 0;
         for _ in self.by_id.drain() {
             core.counters.prepared_statement_count.decrement();
         }
-        self.named_held = Held::default();
         for _ in self.named.drain() {
             core.counters.prepared_statement_count.decrement();
         }
     }
 
-    /// What they take that [`Held`]s count.
-    #[inline]
-    pub(super) fn held_bytes(&self) -> u64 {
-        self.named_held.bytes() + self.bytes
-    }
-
     /// Forgets one; unknown numbers are ignored, as the protocol wants.
     pub fn close(&mut self, id: u32, core: &Core) {
-        if let Some(removed) = self.by_id.remove(&id) {
-            self.bytes -= removed.map_or(0, |statement| statement.held_bytes());
+        if self.by_id.remove(&id).is_some() {
             core.counters.prepared_statement_count.decrement();
         }
     }
@@ -149,8 +124,7 @@ impl PreparedStatements {
         let statement = self.find(id, "mysqld_stmt_reset")?;
         statement.long_data.clear();
         statement.long_data_error = None;
-        let cursor = statement.cursor.take();
-        self.bytes -= cursor.map_or(0, |cursor| cursor.held.bytes());
+        statement.cursor = None;
         Ok(())
     }
 
@@ -191,15 +165,11 @@ impl PreparedStatements {
 
     /// Takes a statement out to run it. One that breaks while it runs stays away: its state is not to be trusted.
     fn take(&mut self, id: u32, command: &str) -> Result<Box<PreparedStatement>, Box<SqlError>> {
-        let taken = self.by_id.get_mut(&id).and_then(Option::take);
-        let taken = taken.ok_or_else(|| unknown(&id.to_string(), command))?;
-        self.bytes -= taken.held_bytes();
-        Ok(taken)
+        self.by_id.get_mut(&id).and_then(Option::take).ok_or_else(|| unknown(&id.to_string(), command))
     }
 
     fn put_back(&mut self, id: u32, statement: Box<PreparedStatement>) {
         if let Some(place) = self.by_id.get_mut(&id) {
-            self.bytes += statement.held_bytes();
             *place = Some(statement);
         }
     }
@@ -434,10 +404,7 @@ impl LocalSession {
         let parameters = parameter_columns(places.len(), plan.as_deref());
         self.prepared.last_id = self.prepared.last_id.wrapping_add(1).max(1);
         let id = self.prepared.last_id;
-        let mut held = Held::default();
-        held.set((sql.len() + places.len() * size_of::<u32>() + size_of::<PreparedStatement>()) as u64);
         let statement = PreparedStatement {
-            held,
             text: sql.into(),
             places: places.into(),
             types: Vec::new(),
@@ -446,7 +413,6 @@ impl LocalSession {
             kept: Kept::Nothing,
             cursor: None,
         };
-        self.prepared.bytes += statement.held_bytes();
         self.prepared.by_id.insert(id, Some(Box::new(statement)));
         self.core.counters.prepared_statement_count.increment();
         reply.prepared(id, &parameters, &columns, self.status_flags(), self.diagnostics.packet_count())
@@ -707,9 +673,6 @@ impl LocalSession {
             self.plan_and_run(text, arena, values, wants_cursor, reply)
         })?;
         *kept = next;
-        if let Kept::Plan(plan) = kept {
-            plan.keep();
-        }
         Ok(cursor)
     }
 
@@ -767,8 +730,7 @@ impl LocalSession {
         if more {
             return reply.end_rows(status | StatusFlags::CURSOR_EXISTS, 0);
         }
-        let cursor = statement.cursor.take();
-        self.prepared.bytes -= cursor.map_or(0, |cursor| cursor.held.bytes());
+        statement.cursor = None;
         reply.end_rows(status | StatusFlags::LAST_ROW_SENT, 0)
     }
 
@@ -795,10 +757,7 @@ impl LocalSession {
         let arena = bumpalo::Bump::new();
         let (places, _) = self.check_prepare(&text, &arena)?;
         let count = u32::try_from(places.len()).unwrap_or(u32::MAX);
-        self.prepared.named_held.change(text.len() as i64);
-        if let Some((before, _)) = self.prepared.named.insert(name.to_lowercase(), (text.into(), count)) {
-            self.prepared.named_held.change(-(before.len() as i64));
-        }
+        self.prepared.named.insert(name.to_lowercase(), (text.into(), count));
         self.core.counters.prepared_statement_count.increment();
         self.row_count = 0;
         reply.ok(&OkSummary {
@@ -810,11 +769,7 @@ impl LocalSession {
     }
 
     fn forget_named(&mut self, name: &str) -> bool {
-        let removed = self.prepared.named.remove(&name.to_lowercase());
-        let was = removed.is_some();
-        if let Some((text, _)) = removed {
-            self.prepared.named_held.change(-(text.len() as i64));
-        }
+        let was = self.prepared.named.remove(&name.to_lowercase()).is_some();
         if was {
             self.core.counters.prepared_statement_count.decrement();
         }

@@ -25,7 +25,6 @@ use super::memory::{self, PointMemory};
 use super::plans::{CachedPlan, HeldPlan, into_of};
 use super::point::{PointOutcome, PointProgram};
 use super::{LocalSession, not_supported};
-use crate::deadlines::Deadline;
 use crate::status::StatementKind;
 
 impl LocalSession {
@@ -113,21 +112,14 @@ impl LocalSession {
         wants_cursor: bool,
         reply: &mut Reply<'_>,
     ) -> Result<Option<Cursor>, Box<SqlError>> {
-        match self.deadline_of(plan)? {
-            None => self.run_unlimited(plan, values, wants_cursor, reply),
-            Some(deadline) => deadline.end(self.run_unlimited(plan, values, wants_cursor, reply)),
-        }
-    }
-
-    /// The deadline of a SELECT that has one. In a routine each has its own, those of INTO and of cursors too.
-    #[inline]
-    pub(crate) fn deadline_of(&self, plan: &CachedPlan) -> Result<Option<Deadline>, Box<SqlError>> {
         let limit_ms = plan.max_execution_ms.unwrap_or(self.settings.max_execution_ms);
-        if limit_ms == 0 || plan.kind != StatementKind::Select {
-            return Ok(None);
+        if limit_ms == 0 || plan.kind != StatementKind::Select || self.routines.are_running() {
+            return self.run_unlimited(plan, values, wants_cursor, reply);
         }
-        let limit = Duration::from_millis(limit_ms);
-        self.core.deadlines.begin(&self.core.env, &self.control, limit).map(Some)
+        let core = Arc::clone(&self.core);
+        let deadline = core.deadlines.begin(&core.env, &self.control, Duration::from_millis(limit_ms))?;
+        let outcome = self.run_unlimited(plan, values, wants_cursor, reply);
+        deadline.end(outcome)
     }
 
     fn run_unlimited(
@@ -284,9 +276,7 @@ impl LocalSession {
                 let columns = plan.encoded_columns(self.settings.results_charset);
                 reply.columns_with_cursor(&columns, self.status_flags(), self.diagnostics.packet_count())?;
                 let types = plan.output_types().cloned().collect();
-                let mut held = env::memory::Held::default();
-                held.set(sink.bytes as u64);
-                Ok(Some(Cursor { types, batches: sink.batches.into_iter(), current: None, held }))
+                Ok(Some(Cursor { types, batches: sink.batches.into_iter(), current: None }))
             }
             PlanKind::Query(_) => {
                 let columns = plan.encoded_columns(self.settings.results_charset);
@@ -369,19 +359,6 @@ impl LocalSession {
 
     /// SELECT ... INTO @a, @b
     pub(super) fn run_into(
-        &mut self,
-        plan: &CachedPlan,
-        into: &IntoClause<'_>,
-        values: &[ValueRef<'_>],
-        reply: &mut Reply<'_>,
-    ) -> Outcome {
-        match self.deadline_of(plan)? {
-            None => self.run_into_unlimited(plan, into, values, reply),
-            Some(deadline) => deadline.end(self.run_into_unlimited(plan, into, values, reply)),
-        }
-    }
-
-    fn run_into_unlimited(
         &mut self,
         plan: &CachedPlan,
         into: &IntoClause<'_>,

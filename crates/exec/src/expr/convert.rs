@@ -514,9 +514,7 @@ pub(super) fn cell(
             out.bytes_mut().finish();
             out.nulls.push(false);
         }
-        Target::JsonDocument { argument, function } => {
-            push_document(cell, from, (*argument, function), ctx, out)?
-        }
+        Target::JsonDocument { argument, function } => push_document(cell, from, *argument, function, out)?,
         Target::Cast(to) => cast(cell, from, to, ctx, out)?,
     }
     Ok(())
@@ -550,8 +548,8 @@ fn push_text(cell: Cell<'_>, from: &DataType, collation: CollationId, out: &mut 
 fn push_document(
     cell: Cell<'_>,
     from: &DataType,
-    (argument, function): (usize, &'static str),
-    ctx: &mut EvalContext<'_>,
+    argument: usize,
+    function: &'static str,
     out: &mut Column,
 ) -> SqlResult<()> {
     match cell {
@@ -564,7 +562,6 @@ fn push_document(
                     out.nulls.push(false);
                 }
                 Err(error) => {
-                    ctx.session.check_killed()?;
                     return Err(service::error::ER_INVALID_JSON_TEXT_IN_PARAM.with(&[
                         &argument,
                         &function,
@@ -643,7 +640,6 @@ fn cast(
                         out.nulls.push(false);
                     }
                     Err(error) => {
-                        ctx.session.check_killed()?;
                         return Err(service::error::ER_INVALID_JSON_TEXT_IN_PARAM.with(&[
                             &1,
                             &"cast_as_json",

@@ -43,7 +43,7 @@ use env::blocking::{BlockingHook, Refused};
 use mio::Waker;
 use mio::event::Source;
 use mio::net::{TcpListener, UnixListener};
-use service::{ConnectionControl, ConnectionEvent, Kill};
+use service::{ConnectionEvent, Kill};
 
 use self::core::{Core, Slot};
 use self::crowds::Crowds;
@@ -61,7 +61,7 @@ const THREADS_PER_GROUP_MAX: usize = 4096;
 pub(crate) const WAITERS_PER_GROUP: usize = 1024;
 const PARK_TIME_MAX: Duration = Duration::from_secs(10);
 /// Stack of a thread, bytes, reserved and not used up front.
-const STACK_BYTES: usize = 32 << 20;
+const STACK_BYTES: usize = 8 << 20;
 
 /// A socket that new clients come to.
 #[derive(Debug)]
@@ -333,7 +333,6 @@ impl Group {
     }
 
     fn thread(self: Arc<Group>) {
-        env::stack::set_size(STACK_BYTES);
         let _ = run_in_batches(); // Refused at worst: then it works as any thread.
         let hook = Rc::new(Hook::new(Arc::clone(&self)));
         env::blocking::install(Some(Rc::clone(&hook) as Rc<dyn BlockingHook>));
@@ -353,7 +352,7 @@ impl Group {
             while let Some((slot, is_urgent)) = core.next_ready() {
                 let Some(mut connection) = core.check_out(slot) else { continue };
                 let now = core.now;
-                hook.begin(core, slot, is_urgent, &connection);
+                hook.begin(core, is_urgent, &connection);
                 let next = connection.drive(scratch, &self.shared, now);
                 connection.wait_among(hook.crowd.take());
                 connection.habits.note(matches!(next, Next::Durable(_)));
@@ -415,7 +414,7 @@ impl Group {
                         continue;
                     }
                     let Some(mut connection) = core.check_out(slot) else { continue };
-                    hook.begin(core, slot, true, &connection);
+                    hook.begin(core, true, &connection);
                     connection.shut(&self.shared);
                     match hook.end() {
                         Some(back) => {
@@ -473,10 +472,6 @@ struct Hook {
     is_repeat: Cell<bool>,
     /// Among whom the command waits, or was refused its wait.
     crowd: Cell<Option<u64>>,
-    /// The slot of the connection that is driven.
-    slot: Cell<usize>,
-    /// Its control, once the core has been given away.
-    control: RefCell<Option<Arc<ConnectionControl>>>,
     seat: Arc<Seat>,
 }
 
@@ -492,15 +487,12 @@ impl Hook {
             is_late: Cell::new(false),
             is_repeat: Cell::new(false),
             crowd: Cell::new(None),
-            slot: Cell::new(0),
-            control: RefCell::new(None),
             seat: Arc::default(),
         }
     }
 
     /// A connection is driven, the core at hand.
-    fn begin(&self, core: Box<Core>, slot: usize, is_urgent: bool, connection: &Connection) {
-        self.slot.set(slot);
+    fn begin(&self, core: Box<Core>, is_urgent: bool, connection: &Connection) {
         self.since.set(core.now);
         self.is_urgent.set(is_urgent);
         self.is_late.set(connection.is_late(core.now));
@@ -513,20 +505,15 @@ impl Hook {
         if self.has_turn.replace(false) {
             self.group.turns.give_back();
         }
-        let core = self.core.take();
-        if core.is_none() {
-            self.control.take();
-        }
-        core
+        self.core.take()
     }
 
     /// Gives the core away, if it is here and somebody can take it.
     fn give_away(&self) {
-        if let Some(mut core) = self.core.take() {
-            self.control.replace(core.leave_running(self.slot.get()));
-            if let Some(kept) = self.group.hand_over(core) {
-                self.core.replace(Some(kept));
-            }
+        if let Some(core) = self.core.take()
+            && let Some(kept) = self.group.hand_over(core)
+        {
+            self.core.replace(Some(kept));
         }
     }
 
@@ -615,13 +602,6 @@ impl BlockingHook for Hook {
     fn tick(&self) {
         if self.gave_core_away() {
             self.take_turn(false, false);
-        }
-    }
-
-    fn is_cancelled(&self) -> bool {
-        match &*self.core.borrow() {
-            Some(core) => core.is_cancelled(self.slot.get()),
-            None => self.control.borrow().as_ref().is_some_and(|control| control.is_killed()),
         }
     }
 
