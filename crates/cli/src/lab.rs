@@ -78,7 +78,7 @@ fn drivers() {
     }
 }
 
-/// Prints text for whoever reads it: one who has read enough (`| head`) is no error.
+/// Prints text for a reader that may stop early: a pipe that it has closed (`| head`) is no error.
 pub(crate) fn show(text: &str) {
     let mut out = std::io::stdout().lock();
     let end = if text.ends_with('\n') { "" } else { "\n" };

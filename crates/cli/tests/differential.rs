@@ -18,9 +18,9 @@ use differential::round::Pair;
 const SEED: u64 = 1_000_000;
 /// How many statements.
 const STATEMENTS: usize = 20_000;
-/// So many findings are printed.
+/// The number of findings that are printed.
 const SHOWN_MAX: usize = 10;
-/// Of 100,000 statements so many may differ: those that still do, until each is repaired. It only ever goes down.
+/// The number of statements in 100,000 that may differ: those that still do, until each is repaired. It only goes down.
 const DIFFERENCES_MAX_PER_100_000: usize = 1_800;
 
 /// The test's name, as a filter on the command line may name it.

@@ -63,7 +63,7 @@ fn who_does_not_log_in_keeps_nobody_out() {
     assert_eq!(number_of(Connection::connect(&options)), Some(1040));
     // One more for an administrator, by either privilege, and no second.
     must(&mut sessions[0], "GRANT CONNECTION_ADMIN ON *.* TO u");
-    let fourth = Connection::connect(&options).expect("the place of an administrator");
+    let fourth = Connection::connect(&options).expect("the connection reserved for an administrator");
     assert_eq!(number_of(Connection::connect(&server.options())), Some(1040));
     fourth.quit();
     let deadline = Instant::now() + Duration::from_secs(60);

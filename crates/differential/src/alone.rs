@@ -115,7 +115,7 @@ impl Tally {
     }
 }
 
-/// Runs the rounds of these seeds, of so many queries each, in the connection's database. At most one finding a query is kept, made
+/// Runs the rounds of these seeds, each of `queries` queries, in the connection's database. At most one finding a query is kept, made
 /// smaller as far as it stays one.
 ///
 /// # Errors

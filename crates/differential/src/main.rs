@@ -19,10 +19,10 @@ usage: differential --left mysql://USER@HOST:PORT --right mysql://USER:PASSWORD@
   --seed N          seed of the first round; each round has the next one (default 1)
   --statements N    how many statements in all (default 2000)
   --round N         statements in a round (default 200)
-  --changes N       of 100 statements so many change rows (default 15)
-  --definitions N   of 100 statements so many change definitions (default 1)
+  --changes N       percentage of statements that change rows (default 15)
+  --definitions N   percentage of statements that change definitions (default 1)
   --minimise        cut each finding down before it is printed
-  --most N          work on so many findings of a kind (and pair of error numbers) only, count the others
+  --most N          cut down at most N findings of a kind (and pair of error numbers), count the others
   --kinds A,B       work on findings of these kinds only: Crash, Rows, Order, Content, Error, Counts, Columns, ...
   --out DIR         write each finding into a file there, named by kind and seed
   --rows-only       compare rows, contents and errors only: no column types, warnings, texts

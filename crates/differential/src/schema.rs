@@ -243,7 +243,7 @@ pub enum IndexKind {
 pub struct IndexPart {
     /// The column's name.
     pub column: String,
-    /// Only so many characters or bytes of it.
+    /// The length of a prefix, in characters or bytes.
     pub prefix: Option<u32>,
     /// DESC.
     pub is_descending: bool,

@@ -140,7 +140,7 @@ impl Shared {
         self.connections.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Whether nobody can come in, not even an administrator, who has one place more.
+    /// Whether nobody can come in, not even an administrator, for whom one connection more is reserved.
     pub(crate) fn is_full(&self) -> bool {
         self.logged_in.load(Ordering::Relaxed) > self.service.limits().max_connections as usize
     }

@@ -1,4 +1,4 @@
-//! Who has not logged in yet, and who failed to.
+//! Connections that have not logged in yet, and failed logins.
 //!
 //! A connection takes one of the `max_connections` when it has logged in. Until then it is among the [`UNAUTHENTICATED_MAX`], and
 //! when there are more the oldest is closed: somebody who opens connections and sends nothing keeps nobody out.

@@ -552,7 +552,7 @@ fn those_beyond_the_waiters_wait_without_a_thread_and_hold_up_nobody() {
     // Killed where it waits without a thread, by both kinds of KILL.
     let mut killed = passers.pop().expect("there are some");
     assert_eq!(other.query(&format!("KILL {}", killed.connection_id)), ["OK 0"]);
-    // One of the two that wait with a thread is told so before.
+    // One of the two that wait with a thread gets its error before.
     assert!(killed.is_closed() || killed.is_closed());
     assert_eq!(holder.query("RELEASE"), ["OK 0"]);
     for client in &mut passers {

@@ -25,8 +25,8 @@ their bytes go to the proxy at --proxy; the proxy's own server has to be set to
 --behind, whence its bytes go to --to. What it adds to each command is printed:
 time, bytes, commands.
 
-  --every S           print and begin again every so many seconds
-  --for S             end after so many seconds
+  --every S           print and begin again every S seconds
+  --for S             end after S seconds
   --delay-ms MS       make the link slower by so much each way
   --delay-up-ms MS, --delay-down-ms MS
   --kb-per-s N        and that narrow, each way and connection

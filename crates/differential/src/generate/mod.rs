@@ -49,9 +49,9 @@ pub struct Relation {
 pub struct Settings {
     /// How many statements.
     pub statements: usize,
-    /// Of 100 statements so many change rows.
+    /// The percentage of statements that change rows.
     pub change_percent: u64,
-    /// Of 100 statements so many change definitions.
+    /// The percentage of statements that change definitions.
     pub definition_percent: u64,
     /// Depth of expressions.
     pub depth: usize,

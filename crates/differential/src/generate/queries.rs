@@ -10,7 +10,7 @@ use crate::value::Value;
 /// What a query is for.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Shape {
-    /// So many columns; any number if `None`.
+    /// The number of columns; any number if `None`.
     columns: Option<usize>,
     /// The family of the first column, if it matters.
     family: Option<Family>,

@@ -40,7 +40,7 @@ pub(super) fn make_alike(setting: &Setting) -> String {
 pub(super) fn against_noise(run: &Run) -> Vec<String> {
     let was_spent = run.time_budget_s <= 0.0 || run.measured_s >= BUDGET_SPENT * run.time_budget_s;
     let cores = f64::from(run.machine.cores.max(1));
-    let crowd = run.machine.load_average.filter(|load| *load > cores).map(|load| {
+    let run_queue = run.machine.load_average.filter(|load| *load > cores).map(|load| {
         format!(
             "stop other programs on this machine and run again: its load was {load:.1} on {cores:.0} cores when the run began"
         )
@@ -51,7 +51,7 @@ pub(super) fn against_noise(run: &Run) -> Vec<String> {
         }
         _ => "give it more time by --time-budget".to_owned(),
     });
-    let mut advice: Vec<String> = crowd.into_iter().chain(longer).collect();
+    let mut advice: Vec<String> = run_queue.into_iter().chain(longer).collect();
     if advice.is_empty() {
         advice
             .push("run it again when the machine is quieter: the rounds of this run do not agree".to_owned());

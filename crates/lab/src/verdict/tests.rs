@@ -557,7 +557,7 @@ fn an_index_that_is_missing_and_statistics_that_are_stale_are_causes_where_the_p
     let said = with(vec![schema_difference(SchemaPart::Statistics, Some("new")), plan()]);
     assert_eq!(said.cause.as_deref(), Some("stale-statistics"));
     assert_eq!(with(vec![plan()]).cause.as_deref(), Some("other-plan"));
-    // The fast server lacks it, or the plans are the same: then it is no cause, and is told all the same.
+    // The fast server lacks it, or the plans are the same: then it is no cause, and is reported all the same.
     assert_eq!(with(vec![index("old"), plan()]).cause.as_deref(), Some("other-plan"));
     let said = with(vec![index("new")]);
     assert_eq!(said.cause, None);

@@ -460,7 +460,7 @@ impl<'a> Binder<'a> {
         })
     }
 
-    /// The select item that an expression equals, as a column and as an expression. Subqueries are told by their text.
+    /// The select item that an expression equals, as a column and as an expression. Subqueries are compared by their text.
     fn same_item(&self, expr: &ast::Expr<'_>, bound: &Expr) -> Option<(&Expr, &Expr)> {
         // MySQL does not recognise an item that is a subquery and nothing else.
         if !crate::rewrite::is_repeatable(bound) || matches!(bound.kind, ExprKind::Subquery(_)) {

@@ -21,7 +21,7 @@
 //!    by the scan (his stamp is there), and one who gets it later sees the interval. One that stands for locks on records is added
 //!    before those go, and a writer looks for intervals after he has looked for those.
 //! 4. Whoever adds an interval enters himself into the wait-for graph behind the writers that wait for a key inside it.
-//! 5. A reader behind writers waits for writers in `TreeRanges::waiters` only, and is told when the last of them leaves.
+//! 5. A reader behind writers waits for writers in `TreeRanges::waiters` only, and is woken when the last of them leaves.
 
 use super::graph::{Graph, WaitsFor};
 use super::waiting::{Told, Waiting};
@@ -36,7 +36,7 @@ use std::ops::Bound;
 use std::sync::Arc;
 
 const SHARDS: usize = 16;
-/// So many transactions that came later lock a key at which a writer wants to add a record, before others let it go first.
+/// The number of later transactions that may lock a key at which a writer waits to add a record, before others wait behind it.
 const OVERTAKEN_MAX: u32 = if cfg!(feature = "interleave") { 1 } else { 4 };
 /// What a segment takes beside its key, about.
 const SEGMENT_BYTES: u64 = 96;
