@@ -81,7 +81,9 @@ fn join_sides(bound: &mut Bound, subquery: &Subquery, kind: JoinKind) -> Option<
         strip_for_exists(&mut right);
     }
     if !subquery.outer.is_empty() {
-        pull_up(bound, &mut right, &subquery.outer, &mut conditions)?;
+        let mut outer = subquery.outer.clone();
+        add_outer_items(&right, &mut outer);
+        pull_up(bound, &mut right, &outer, &mut conditions)?;
     }
     Some((conditions, right))
 }
@@ -96,6 +98,20 @@ fn strip_for_exists(tree: &mut Logical) {
                 *tree = take(input);
             }
             _ => return,
+        }
+    }
+}
+
+/// Adds what projections compute from outer columns: a condition over it reads the outer row as well.
+fn add_outer_items(tree: &Logical, outer: &mut Vec<ColumnId>) {
+    tree.each_input(&mut |input| add_outer_items(input, outer));
+    if let Logical::Project { items, .. } = tree {
+        for (id, expr) in items {
+            let mut reads_outer = false;
+            expr.each_column(&mut |column| reads_outer |= outer.contains(&column));
+            if reads_outer {
+                outer.push(*id);
+            }
         }
     }
 }
