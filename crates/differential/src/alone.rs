@@ -12,15 +12,15 @@
 //! | `no optimisation` | COUNT(*) WHERE p, against the sum of `p IS TRUE` over all rows |
 
 use std::fmt;
-use std::time::Duration;
 
-use client::{Connection, Error, Options};
+use client::{Error, Options};
 
 use crate::ast::{Body, Expr, Item, Query, Select, Source, Statement};
 use crate::forms;
-use crate::interpreter::Interpreter;
+use crate::interpreter::{Datum, Interpreter};
 use crate::plain::Plain;
 use crate::schema::Table;
+use crate::server::{self, Cells, Server, show_row};
 use crate::value::Value;
 
 /// Session settings that force other plans, with their names.
@@ -44,12 +44,13 @@ const RESET: &str = "SET optimizer_switch = DEFAULT, sort_buffer_size = DEFAULT,
 /// division by zero, a subquery of more than one row; and the end of the time given.
 const ERRORS_OF_ROWS: [u16; 4] = [1690, 1365, 1242, 3024];
 
-/// How long an answer may take.
-const ANSWER_TIME_MAX: Duration = Duration::from_secs(20);
+/// Errors of a broken invariant in the server: wrong whatever the other answers are.
+const INTERNAL_ERRORS: [u16; 2] = [1105, 1815];
+
+/// How long a query may run; a longer one is not compared.
+const QUERY_TIME_MAX: &str = "SET max_execution_time = 2000";
 /// Candidates that one finding is cut down by.
 const MINIMISE_STATEMENTS_MAX: u32 = 1500;
-
-type Row = Vec<Option<String>>;
 
 /// Two answers of a query that should be the same.
 #[derive(Debug)]
@@ -74,12 +75,6 @@ impl fmt::Display for Finding {
         setup(&self.tables).iter().try_for_each(|sql| writeln!(out, "{sql};"))?;
         writeln!(out, "{};", self.sql)
     }
-}
-
-fn connect(options: &Options) -> Result<Connection, Error> {
-    let mut connection = Connection::connect(options)?;
-    connection.run(b"SET max_execution_time = 2000")?;
-    Ok(connection)
 }
 
 fn setup(tables: &[Table]) -> Vec<String> {
@@ -115,36 +110,36 @@ impl Tally {
     }
 }
 
-/// Runs the rounds of these seeds, each of `queries` queries, in the connection's database. At most one finding a query is kept, made
-/// smaller as far as it stays one.
+/// Runs the rounds of these seeds, each of `queries` queries, in this database. At most one finding a query is kept, made smaller
+/// as far as it stays one.
 ///
 /// # Errors
 /// The connection's; the server's own errors are answers.
 pub fn run(
     options: &Options,
+    database: &str,
     seeds: std::ops::Range<u64>,
     queries: usize,
     findings: &mut Vec<Finding>,
 ) -> Result<Tally, Error> {
-    let options = Options { read_timeout: Some(ANSWER_TIME_MAX), ..options.clone() };
-    let connection = connect(&options)?;
-    let mut checker = Checker { options, connection, tables: Vec::new(), tally: Tally::default() };
+    let server = Server::connect(options, database)?;
+    let mut checker = Checker { server, tables: Vec::new(), tally: Tally::default() };
     for seed in seeds {
         let mut plain = Plain::new(seed);
         checker.load(plain.tables().to_vec())?;
         for _ in 0..queries {
             let query = plain.query();
-            let failed = checker.check(&query, None);
-            if failed.is_err() {
-                // The answer does not come: so say, and go on with another connection.
-                checker.connection = connect(&checker.options)?;
-                let sql = Statement::Query(query.clone()).sql();
-                let (check, what) = ("answer".to_owned(), format!("{}", failed.err().expect("it is one")));
-                findings.push(Finding { seed, check, tables: plain.tables().to_vec(), query, sql, what });
-                continue;
-            }
-            if let Some(found) = failed?.into_iter().next() {
-                let tables = plain.tables().to_vec();
+            let tables = plain.tables().to_vec();
+            let failed = match checker.check(&query, None) {
+                Ok(failed) => failed,
+                Err(Broken(what)) => {
+                    checker.reconnect()?;
+                    let (check, sql) = ("answer".to_owned(), Statement::Query(query.clone()).sql());
+                    findings.push(Finding { seed, check, tables, query, sql, what });
+                    continue;
+                }
+            };
+            if let Some(found) = failed.into_iter().next() {
                 let finding =
                     Finding { seed, check: found.check, tables, query, sql: found.sql, what: found.what };
                 findings.push(checker.minimise(finding)?);
@@ -162,24 +157,37 @@ struct Failed {
     what: String,
 }
 
+/// The connection broke, or an answer did not come.
+struct Broken(String);
+
 struct Checker {
-    options: Options,
-    connection: Connection,
+    server: Server,
     tables: Vec<Table>,
     tally: Tally,
 }
 
 impl Checker {
+    /// Fills the database with these tables alone.
     fn load(&mut self, tables: Vec<Table>) -> Result<(), Error> {
+        self.server.fresh_database()?;
+        let connection = self.server.connection();
+        connection.run(QUERY_TIME_MAX.as_bytes())?;
         for sql in setup(&tables) {
-            self.connection.run(sql.as_bytes())?;
+            connection.run(sql.as_bytes())?;
         }
         self.tables = tables;
         Ok(())
     }
 
+    /// Goes on with another connection.
+    fn reconnect(&mut self) -> Result<(), Error> {
+        self.server.reconnect()?;
+        let tables = std::mem::take(&mut self.tables);
+        self.load(tables)
+    }
+
     /// All checks of a query that fail, or only this one.
-    fn check(&mut self, query: &Query, only: Option<&str>) -> Result<Vec<Failed>, Error> {
+    fn check(&mut self, query: &Query, only: Option<&str>) -> Result<Vec<Failed>, Broken> {
         let mut failed = Vec::new();
         let is_wanted = |name: &str| only.is_none_or(|only| only == name);
         let sql = Statement::Query(query.clone()).sql();
@@ -187,6 +195,13 @@ impl Checker {
         match &written {
             Ok(rows) => self.tally.rows += rows.len() as u64,
             Err(_) => self.tally.failed += 1,
+        }
+        if let Err((number, message)) = &written
+            && INTERNAL_ERRORS.contains(number)
+            && is_wanted("answer")
+        {
+            let what = format!("found error {number} {message}");
+            failed.push(Failed { check: "answer".to_owned(), sql: sql.clone(), what });
         }
         let is_ordered = query.order.len() == width(query) && !query.order.is_empty();
         let mut compare = |check: &str, sql: &str, expected: &Answer, found: &Answer| {
@@ -199,14 +214,16 @@ impl Checker {
             && let Ok(expected) = Interpreter::new(&self.tables).run(query)
         {
             self.tally.interpreted += 1;
-            let row = |row: &Vec<_>| row.iter().map(crate::interpreter::Datum::shown).collect::<Row>();
-            let expected: Vec<Row> = expected.rows.iter().map(row).collect();
+            let row = |row: &Vec<Datum>| {
+                row.iter().map(|datum: &Datum| datum.shown().map(String::into_bytes)).collect::<Cells>()
+            };
+            let expected: Vec<Cells> = expected.rows.iter().map(row).collect();
             compare("interpreter", &sql, &Ok(expected), &written);
         }
         for (name, set) in SETTINGS.into_iter().filter(|(name, _)| is_wanted(name)) {
-            self.connection.run(set.as_bytes())?;
+            self.rows(set)?.map_err(|error| Broken(error.1))?;
             let other = self.rows(&sql)?;
-            self.connection.run(RESET.as_bytes())?;
+            self.rows(RESET)?.map_err(|error| Broken(error.1))?;
             compare(name, &format!("{set};\n{sql}"), &written, &other);
         }
         for (name, other) in hinted(query, &self.tables).into_iter().filter(|(name, _)| is_wanted(name)) {
@@ -232,7 +249,7 @@ impl Checker {
     }
 
     /// The rows of a SELECT without WHERE are those for which it is true, false and unknown.
-    fn partition(&mut self, query: &Query) -> Result<Option<(String, Answer, Answer)>, Error> {
+    fn partition(&mut self, query: &Query) -> Result<Option<(String, Answer, Answer)>, Broken> {
         let Some((select, filter)) = plain_select(query) else { return Ok(None) };
         let whole = Select { filter: None, ..select.clone() };
         let part = |template: &str| {
@@ -257,7 +274,7 @@ impl Checker {
     }
 
     /// The optimizer works on conditions in WHERE, not in a select list.
-    fn no_optimisation(&mut self, query: &Query) -> Result<Option<(String, Answer, Answer)>, Error> {
+    fn no_optimisation(&mut self, query: &Query) -> Result<Option<(String, Answer, Answer)>, Broken> {
         let Some((select, filter)) = plain_select(query) else { return Ok(None) };
         let aggregate = |function, arguments| Expr::Aggregate {
             function,
@@ -293,7 +310,7 @@ impl Checker {
                     return Ok(finding);
                 }
                 let Ok(failed) = self.check(&query, Some(&finding.check)) else {
-                    self.connection = connect(&self.options)?;
+                    self.reconnect()?;
                     continue;
                 };
                 if let Some(failed) = failed.into_iter().find(|failed| is_alike(failed, &finding)) {
@@ -317,10 +334,8 @@ impl Checker {
                 }
                 self.load(tables.clone())?;
                 if left > 0
-                    && let Some(failed) = self
-                        .check(&finding.query, Some(&finding.check))?
-                        .into_iter()
-                        .find(|failed| is_alike(failed, &finding))
+                    && let Ok(failed) = self.check(&finding.query, Some(&finding.check))
+                    && let Some(failed) = failed.into_iter().find(|failed| is_alike(failed, &finding))
                 {
                     (finding.tables, finding.sql, finding.what) = (tables, failed.sql, failed.what);
                 }
@@ -331,23 +346,27 @@ impl Checker {
         Ok(finding)
     }
 
-    fn rows(&mut self, sql: &str) -> Result<Answer, Error> {
+    fn rows(&mut self, sql: &str) -> Result<Answer, Broken> {
         self.tally.statements += 1;
-        read(self.connection.query(sql.as_bytes()))
+        rows_of(self.server.ask(sql))
     }
 
-    fn prepared_rows(&mut self, query: &Query) -> Result<Answer, Error> {
+    fn prepared_rows(&mut self, query: &Query) -> Result<Answer, Broken> {
         self.tally.statements += 1;
         let (sql, values) = Statement::Query(query.clone()).prepared_sql();
-        let mut statement = match self.connection.prepare(sql.as_bytes()) {
-            Ok(statement) => statement,
-            Err(Error::Server(error)) => return Ok(Err((error.number, error.message.clone()))),
-            Err(error) => return Err(error),
-        };
-        let parameters: Vec<_> = values.iter().map(Value::parameter).collect();
-        let answer = read(self.connection.execute(&mut statement, &parameters))?;
-        self.connection.close(statement)?;
-        Ok(answer)
+        rows_of(self.server.ask_prepared(&sql, &values))
+    }
+}
+
+/// Rows, or the number and text of an error.
+type Answer = Result<Vec<Cells>, (u16, String)>;
+
+fn rows_of(answer: server::Answer) -> Result<Answer, Broken> {
+    match answer {
+        server::Answer::Rows { rows, .. } => Ok(Ok(rows)),
+        server::Answer::Done { .. } => Ok(Ok(Vec::new())),
+        server::Answer::Refused { number, message } => Ok(Err((number, message))),
+        server::Answer::Broken(why) => Err(Broken(why)),
     }
 }
 
@@ -395,41 +414,12 @@ fn difference(expected: &Answer, found: &Answer, is_ordered: bool) -> Option<Str
     }
 }
 
-/// Rows, or the number and text of an error.
-type Answer = Result<Vec<Row>, (u16, String)>;
-
-fn read(answer: Result<client::Answer<'_>, Error>) -> Result<Answer, Error> {
-    let mut rows = Vec::new();
-    let all = || -> Result<(), Error> {
-        let mut answer = answer?;
-        while answer.next_result()? {
-            let columns = answer.columns().clone();
-            while let Some(row) = answer.next_row()? {
-                let cell = |(at, cell): (usize, client::Cell<'_>)| {
-                    let mut text = Vec::new();
-                    cell.write_text(&columns.get(at), &mut text)
-                        .then(|| String::from_utf8_lossy(&text).into_owned())
-                };
-                rows.push(row.cells().enumerate().map(cell).collect());
-            }
-        }
-        Ok(())
-    };
-    match all() {
-        Ok(()) => Ok(Ok(rows)),
-        Err(Error::Server(error)) => Ok(Err((error.number, error.message.clone()))),
-        Err(error) => Err(error),
-    }
-}
-
-fn shown(rows: &[Row]) -> String {
-    let cell = |cell: &Option<String>| cell.clone().unwrap_or_else(|| "NULL".to_owned());
-    let row = |row: &Row| format!("({})", row.iter().map(cell).collect::<Vec<_>>().join(", "));
-    let first = rows.iter().take(20).map(row).collect::<Vec<_>>().join(" ");
+fn shown(rows: &[Cells]) -> String {
+    let first = rows.iter().take(20).map(|row| format!("({})", show_row(row))).collect::<Vec<_>>().join(" ");
     format!("{} rows {first}", rows.len())
 }
 
-fn distinct(mut rows: Vec<Row>) -> Vec<Row> {
+fn distinct(mut rows: Vec<Cells>) -> Vec<Cells> {
     rows.sort();
     rows.dedup();
     rows

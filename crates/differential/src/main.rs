@@ -182,19 +182,14 @@ fn alone(words: &[String]) -> Result<bool, String> {
         None => Ok(otherwise),
     };
     let url = words.first().ok_or("--alone needs a server")?;
-    let mut options = Options::from_url(url).map_err(|error| format!("{url}: {error}"))?;
+    let options = Options::from_url(url).map_err(|error| format!("{url}: {error}"))?;
     let database = value("--database").map_or("differential_alone", String::as_str);
-    let mut connection = client::Connection::connect(&options).map_err(|error| error.to_string())?;
-    for sql in [format!("DROP DATABASE IF EXISTS {database}"), format!("CREATE DATABASE {database}")] {
-        connection.run(sql.as_bytes()).map_err(|error| error.to_string())?;
-    }
-    options.database = Some(database.to_owned());
     let first = number("--seed", 1)?;
     let rounds = number("--statements", 1000)?.div_ceil(QUERIES as u64);
     let (mut tally, mut count) = (differential::alone::Tally::default(), 0);
     for seed in first..first + rounds {
         let mut findings = Vec::new();
-        let round = differential::alone::run(&options, seed..seed + 1, QUERIES, &mut findings)
+        let round = differential::alone::run(&options, database, seed..seed + 1, QUERIES, &mut findings)
             .map_err(|error| format!("round {seed}: {error}"))?;
         tally.add(round);
         count += findings.len();
