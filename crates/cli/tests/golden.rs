@@ -325,27 +325,7 @@ fn describe(column: &Column<'_>) -> String {
     if column.collation != 63 {
         let _ = write!(line, " c{}", column.collation);
     }
-    for (flag, name) in [
-        (ColumnFlags::NOT_NULL, "NOT_NULL"),
-        (ColumnFlags::PRI_KEY, "PRI"),
-        (ColumnFlags::UNIQUE_KEY, "UNIQUE"),
-        (ColumnFlags::MULTIPLE_KEY, "MULTIPLE"),
-        (ColumnFlags::BLOB, "BLOB"),
-        (ColumnFlags::UNSIGNED, "UNSIGNED"),
-        (ColumnFlags::ZEROFILL, "ZEROFILL"),
-        (ColumnFlags::BINARY, "BINARY"),
-        (ColumnFlags::ENUM, "ENUM"),
-        (ColumnFlags::AUTO_INCREMENT, "AUTO"),
-        (ColumnFlags::TIMESTAMP, "TIMESTAMP"),
-        (ColumnFlags::SET, "SET"),
-        (ColumnFlags::NO_DEFAULT_VALUE, "NO_DEFAULT"),
-        (ColumnFlags::ON_UPDATE_NOW, "ON_UPDATE"),
-        (ColumnFlags::NUM, "NUM"),
-    ] {
-        if column.flags.has(flag) {
-            let _ = write!(line, " {name}");
-        }
-    }
+    differential::server::write_flags(column.flags, &mut line);
     line
 }
 

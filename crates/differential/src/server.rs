@@ -299,6 +299,12 @@ fn describe(column: &Column<'_>) -> String {
         let _ = write!(line, ",{}", column.decimals);
     }
     let _ = write!(line, ") c{}", column.collation);
+    write_flags(column.flags, &mut line);
+    line
+}
+
+/// Appends the names of these flags, each after a blank.
+pub fn write_flags(flags: ColumnFlags, line: &mut String) {
     for (flag, name) in [
         (ColumnFlags::NOT_NULL, "NOT_NULL"),
         (ColumnFlags::PRI_KEY, "PRI"),
@@ -316,9 +322,9 @@ fn describe(column: &Column<'_>) -> String {
         (ColumnFlags::ON_UPDATE_NOW, "ON_UPDATE"),
         (ColumnFlags::NUM, "NUM"),
     ] {
-        if column.flags.has(flag) {
-            let _ = write!(line, " {name}");
+        if flags.has(flag) {
+            line.push(' ');
+            line.push_str(name);
         }
     }
-    line
 }
