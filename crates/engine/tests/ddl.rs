@@ -135,7 +135,8 @@ fn outcome(session: &mut Session, sql: &str) -> String {
     for warning in &session.warnings {
         let level = match warning.level {
             Level::Note => "Note",
-            _ => "Warning",
+            Level::Warning => "Warning",
+            Level::Error => "Error",
         };
         writeln!(out, "{level} (Code {}): {}", warning.number, warning.message).unwrap();
     }
