@@ -695,6 +695,9 @@ fn types_answer_as_mysql() {
                 stored = answers;
             } else if stored != answers {
                 wrong.push(format!("{name}: the other server answers otherwise than is stored"));
+                let (before, now) = (print(&stored), print(&answers));
+                let lines: std::collections::HashSet<&str> = before.lines().collect();
+                wrong.extend(now.lines().filter(|line| !lines.contains(line)).take(5).map(str::to_owned));
             }
         }
         let answers = ask(&mut ours);

@@ -43,7 +43,8 @@ impl Runner<'_> {
             ..SequentialRule::default()
         };
         let mut random = Random::new(self.request.scenario.seed, 0x04de4 + u64::from(self.round));
-        loop {
+        // A later call goes on where an earlier one stopped: what is asked for at most holds for all of them.
+        while (self.round as usize) < self.request.rounds.1 {
             let arms: Vec<usize> = (0..self.cells.len()).filter(|&arm| !self.dropped[arm]).collect();
             if arms.is_empty() {
                 return Err(MatrixError::Use("no arm can run; see the warnings".to_owned()));
@@ -63,6 +64,7 @@ impl Runner<'_> {
                 Stop::NarrowEnough | Stop::Spent => return Ok(()),
             }
         }
+        Ok(())
     }
 
     /// The second look at what the first pass found; nothing if it found nothing.
