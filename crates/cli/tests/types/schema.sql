@@ -9,7 +9,7 @@ CREATE TABLE t (
  KEY (tiny), KEY (small), KEY (`int`), KEY (uint), KEY (big), KEY (ubig), KEY (bits), KEY (`year`), KEY (`float`), KEY (`double`),
  KEY (`dec`), KEY (udec), KEY (`date`), KEY (dt), KEY (dt6), KEY (ts), KEY (`time`), KEY (time3), KEY (`char`), KEY (`varchar`), KEY (vbin), KEY (latin),
  KEY (`text`(5)), KEY (`binary`), KEY (varb), KEY (`blob`(5)), KEY (`enum`), KEY (`set`)
-) CHARACTER SET utf8mb4;
+) CHARACTER SET utf8mb4 STATS_PERSISTENT=1 STATS_AUTO_RECALC=0;
 INSERT INTO t VALUES
  (1, 0, 0, 0, 0, 0, 0, 0, '0000', 0, 0, 0, 0, '0000-00-00', '0000-00-00 00:00:00', '0000-00-00 00:00:00', '1970-01-01 00:00:01', '00:00:00', '00:00:00',
   '', '', '', '', '', '', '', '', '', '', 'null'),
@@ -27,3 +27,4 @@ INSERT INTO t VALUES
   'ä', 'Ä', 'ä', 'ä', 'ß', x'ffffffff', x'ffff', x'e4', '', '', '{"a": 1}'),
  (8, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL,
   NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL);
+ANALYZE TABLE t;
