@@ -26,6 +26,7 @@ pub mod logical;
 pub mod passes;
 pub mod physical;
 pub mod rewrite;
+mod row_accesses;
 mod sizes;
 mod text;
 

@@ -430,6 +430,8 @@ pub struct Scan {
     pub limit: Option<Expr>,
     /// Some index could have been read by ranges, chosen or not.
     pub keyed: bool,
+    /// Rows expected in the ranges, before the filter, each time it is started.
+    pub rows_read: f64,
 }
 
 /// By which way the rows of a table are reached.

@@ -183,6 +183,7 @@ impl LocalSession {
         assigns: bool,
     ) -> Result<Vec<Vec<Value>>> {
         self.require_plan_privileges(plan)?;
+        self.require_join_size(plan, values)?;
         let mut sink = CollectSink::new(plan.output_types().cloned().collect(), rows_max);
         let reads_tables = !plan.prepared.plan().tables.is_empty();
         let mut before = None;

@@ -258,6 +258,16 @@ impl LocalSession {
         }
     }
 
+    /// `max_join_size`, without `sql_big_selects`: refuses a plan that is expected to read more rows.
+    #[allow(clippy::cast_precision_loss, reason = "an estimate is compared")]
+    pub(crate) fn require_join_size(&self, plan: &CachedPlan, values: &[ValueRef<'_>]) -> Outcome {
+        let rows_max = self.settings.join_size_max;
+        if rows_max != u64::MAX && plan.prepared.plan().row_accesses(values) > rows_max as f64 {
+            return Err(service::error::ER_TOO_BIG_SELECT.with(&[]));
+        }
+        Ok(())
+    }
+
     fn run_body(
         &mut self,
         plan: &CachedPlan,
@@ -266,6 +276,7 @@ impl LocalSession {
         reply: &mut Reply<'_>,
         in_transaction: bool,
     ) -> Result<Option<Cursor>, Box<SqlError>> {
+        self.require_join_size(plan, values)?;
         match &plan.prepared.plan().kind {
             PlanKind::Query(_) if wants_cursor => {
                 let mut sink = CursorSink::default();
@@ -367,6 +378,7 @@ impl LocalSession {
     ) -> Outcome {
         let targets = variables_of(plan, into)?;
         plan.require_limits(values, self.executing_named)?;
+        self.require_join_size(plan, values)?;
         self.count(plan.kind);
         self.require_plan_privileges(plan)?;
         self.begin_planned_statement(plan.prepared.plan());

@@ -224,7 +224,7 @@ impl LocalSession {
         } else {
             Change::Session(id, setting)
         });
-        // A character set brings its default collation along, and a collation its set.
+        // A character set brings its default collation along, and a collation its set; a bound for joins is enforced.
         let companion = companion_of(id, changes.last());
         if let Some((other, setting)) = companion {
             changes.push(if global {
@@ -369,6 +369,12 @@ fn check_time_zone(setting: &Setting) -> Result<()> {
 
 /// The variable that follows when a character set or a collation changes.
 fn companion_of(id: VariableId, change: Option<&Change>) -> Option<(VariableId, Setting)> {
+    if id == known::max_join_size()
+        && let Some(Change::Session(_, setting) | Change::Global(_, setting, _)) = change
+    {
+        let is_unbounded = *setting == Setting::Integer(i128::from(u64::MAX));
+        return Some((known::sql_big_selects(), Setting::Boolean(is_unbounded)));
+    }
     let Some(Change::Session(_, Setting::Text(text)) | Change::Global(_, Setting::Text(text), _)) = change
     else {
         return None;

@@ -113,6 +113,8 @@ pub struct Settings {
     pub safe_updates: bool,
     /// `sql_select_limit`.
     pub select_limit: u64,
+    /// `max_join_size`, or `u64::MAX` with `sql_big_selects`.
+    pub join_size_max: u64,
     /// `max_error_count`.
     pub diagnostics_max: usize,
     /// `sql_notes`.
@@ -160,6 +162,10 @@ impl Settings {
             max_execution_ms: variables.unsigned(known::max_execution_time()),
             safe_updates: variables.boolean(known::sql_safe_updates()),
             select_limit: variables.unsigned(known::sql_select_limit()),
+            join_size_max: match variables.boolean(known::sql_big_selects()) {
+                true => u64::MAX,
+                false => variables.unsigned(known::max_join_size()),
+            },
             diagnostics_max: usize::try_from(variables.unsigned(known::max_error_count()))
                 .unwrap_or(usize::MAX),
             notes: variables.boolean(known::sql_notes()),

@@ -96,7 +96,7 @@ impl Builder<'_> {
         let left = self.conditions_selectivity(&filter);
         let filter = self.translate(&filter, &output);
         let access = self.translate_access(access, &[]);
-        let scan = Scan { table, access, columns, locator, filter, limit: None, keyed };
+        let scan = Scan { table, access, columns, locator, filter, limit: None, keyed, rows_read: read_rows };
         let rows = if consumed.is_empty() { rows } else { read_rows * left };
         (self.node(Op::Scan(scan), output, rows, cost), ordered)
     }

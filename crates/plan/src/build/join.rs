@@ -397,7 +397,8 @@ impl Builder<'_> {
         both.extend(&table_columns);
         let conditions = self.translate(&conditions, &both);
         let access = self.translate_access(lookup.access.clone(), &left.columns);
-        let scan = Scan { table, access, columns, locator, filter, limit: None, keyed: true };
+        let rows_read = lookup.rows;
+        let scan = Scan { table, access, columns, locator, filter, limit: None, keyed: true, rows_read };
         let kind = if kind == JoinKind::Straight { JoinKind::Inner } else { kind };
         let rows = joined_rows(kind, left.rows, matched);
         let output =
