@@ -27,6 +27,7 @@ pub mod passes;
 pub mod physical;
 pub mod rewrite;
 mod row_accesses;
+mod safe_updates;
 mod sizes;
 mod text;
 

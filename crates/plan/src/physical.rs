@@ -165,36 +165,6 @@ impl PhysicalPlan {
         let crate::ExprKind::Input(position) = expr.kind else { return false };
         input.columns.get(position as usize).is_some_and(|id| self.is_whole_column(*id))
     }
-
-    /// Whether an UPDATE or DELETE reads all of a table it changes: no key's range, no LIMIT (`sql_safe_updates`).
-    #[must_use]
-    pub fn changes_without_key(&self) -> bool {
-        match &self.kind {
-            PlanKind::Update(update) => {
-                update.targets.iter().any(|target| reads_all_of(&update.source, target.table))
-            }
-            PlanKind::Delete(delete) => {
-                delete.targets.iter().any(|(table, _)| reads_all_of(&delete.source, *table))
-            }
-            PlanKind::Query(_) | PlanKind::Do(_) | PlanKind::Insert(_) => false,
-        }
-    }
-}
-
-fn reads_all_of(node: &Node, table: TableIndex) -> bool {
-    match &node.op {
-        Op::Scan(scan) => {
-            let never =
-                |condition: &Expr| matches!(condition.kind, crate::ExprKind::Literal(types::Value::Int(0)));
-            scan.table == table && !scan.keyed && scan.limit.is_none() && !scan.filter.iter().any(never)
-        }
-        Op::Limit { .. } | Op::TopN { .. } => false,
-        _ => {
-            let mut found = false;
-            node.each_input(&mut |input| found = found || reads_all_of(input, table));
-            found
-        }
-    }
 }
 
 impl Node {

@@ -542,6 +542,7 @@ table! {
     3069 ER_INVALID_JSON_DATA "HY000" "Invalid JSON data provided to function %s: %s";
     3073 ER_DIMENSION_UNSUPPORTED "HY000" "Unsupported number of coordinate dimensions in function %s: Found %u, expected %u";
     3088 ER_MIX_OF_GROUP_FUNC_AND_FIELDS_V2 "HY000" "In aggregated query without GROUP BY, expression #%u of %s contains nonaggregated column '%-.192s'; this is incompatible with sql_mode=only_full_group_by";
+    3090 ER_WARN_DEPRECATED_SQLMODE "HY000" "Changing sql mode '%s' is deprecated. It will be removed in a future release.";
     3101 ER_TRANSACTION_ROLLBACK_DURING_COMMIT "40000" "Plugin instructed the server to rollback the current transaction.";
     3102 ER_GENERATED_COLUMN_FUNCTION_IS_NOT_ALLOWED "HY000" "Expression of generated column '%s' contains a disallowed function.";
     3103 ER_UNSUPPORTED_ALTER_INPLACE_ON_VIRTUAL_COLUMN "HY000" "INPLACE ADD or DROP of virtual columns cannot be combined with other ALTER TABLE actions";

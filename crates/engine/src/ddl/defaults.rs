@@ -75,8 +75,9 @@ fn converted(
             allow_invalid: has(sql_mode_bits::ALLOW_INVALID_DATES),
             no_zero_in_date: settings.strict && has(sql_mode_bits::NO_ZERO_IN_DATE),
             no_zero_date: settings.strict && has(sql_mode_bits::NO_ZERO_DATE),
+            truncates_fraction: has(sql_mode_bits::TIME_TRUNCATE_FRACTIONAL),
         },
-        truncate_fraction: false,
+        truncate_fraction: has(sql_mode_bits::TIME_TRUNCATE_FRACTIONAL),
         time_zone: settings.zone,
         today: DateTime::ZERO,
     };

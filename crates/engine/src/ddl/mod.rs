@@ -61,6 +61,8 @@ pub mod sql_mode_bits {
     pub const STRICT_ALL_TABLES: u64 = 1 << 22;
     /// ALLOW_INVALID_DATES.
     pub const ALLOW_INVALID_DATES: u64 = 1 << 25;
+    /// TIME_TRUNCATE_FRACTIONAL.
+    pub const TIME_TRUNCATE_FRACTIONAL: u64 = 1 << 32;
 }
 
 /// What a statement knows of its session.

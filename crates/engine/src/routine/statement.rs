@@ -276,6 +276,7 @@ impl LocalSession {
             date_mode: DateMode {
                 no_zero_in_date: mode.has(SqlModes::NO_ZERO_IN_DATE),
                 no_zero_date: mode.has(SqlModes::NO_ZERO_DATE),
+                truncates_fraction: mode.has(SqlModes::TIME_TRUNCATE_FRACTIONAL),
                 allow_invalid: mode.has(SqlModes::ALLOW_INVALID_DATES),
             },
             truncate_fraction: mode.has(SqlModes::TIME_TRUNCATE_FRACTIONAL),

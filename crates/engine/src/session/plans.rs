@@ -323,6 +323,7 @@ impl plan::bind::Session for BindSession<'_> {
             allow_invalid: mode.has(SqlModes::ALLOW_INVALID_DATES),
             no_zero_in_date: mode.has(SqlModes::NO_ZERO_IN_DATE),
             no_zero_date: mode.has(SqlModes::NO_ZERO_DATE),
+            truncates_fraction: mode.has(SqlModes::TIME_TRUNCATE_FRACTIONAL),
         }
     }
 

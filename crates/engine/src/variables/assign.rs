@@ -1,8 +1,9 @@
 //! From the value of an expression to the setting of a variable, with MySQL's checks, errors and warnings.
 
 use service::error::{
-    ER_TRUNCATED_WRONG_VALUE, ER_UNKNOWN_CHARACTER_SET, ER_UNKNOWN_COLLATION, ER_UNKNOWN_LOCALE,
-    ER_UNSUPPORTED_SQL_MODE, ER_WRONG_TYPE_FOR_VAR, ER_WRONG_VALUE_FOR_VAR,
+    ER_SQL_MODE_MERGED, ER_TRUNCATED_WRONG_VALUE, ER_UNKNOWN_CHARACTER_SET, ER_UNKNOWN_COLLATION,
+    ER_UNKNOWN_LOCALE, ER_UNSUPPORTED_SQL_MODE, ER_WARN_DEPRECATED_SQLMODE, ER_WRONG_TYPE_FOR_VAR,
+    ER_WRONG_VALUE_FOR_VAR,
 };
 use service::{Diagnostic, SqlError};
 use types::Value;
@@ -101,7 +102,7 @@ pub fn setting_of(
             };
             found.map(|index| Setting::text(names[index])).ok_or_else(|| wrong_value(definition, value))
         }
-        Kind::Set(_) if definition.name == "sql_mode" => sql_mode(definition, value),
+        Kind::Set(_) if definition.name == "sql_mode" => sql_mode(definition, value, warnings),
         Kind::Set(names) => {
             let text = text_of(value).ok_or_else(|| wrong_value(definition, value))?;
             for part in text.split(',').filter(|part| !part.is_empty()) {
@@ -150,7 +151,11 @@ fn boolean(value: &Value) -> Option<bool> {
     }
 }
 
-fn sql_mode(definition: &Definition, value: &Value) -> Result<Setting, Box<SqlError>> {
+fn sql_mode(
+    definition: &Definition,
+    value: &Value,
+    warnings: &mut Vec<Diagnostic>,
+) -> Result<Setting, Box<SqlError>> {
     let modes = match (text_of(value), integer_of(value)) {
         (Some(text), _) => SqlModes::parse(text),
         (None, Some(number)) => {
@@ -159,7 +164,15 @@ fn sql_mode(definition: &Definition, value: &Value) -> Result<Setting, Box<SqlEr
         _ => return Err(wrong_value(definition, value)),
     };
     match modes {
-        Ok(modes) => Ok(Setting::text(&modes.names())),
+        Ok(modes) => {
+            if !modes.fits_strictness() {
+                warnings.push(ER_SQL_MODE_MERGED.warning(&[]));
+            }
+            if modes.has(SqlModes::PAD_CHAR_TO_FULL_LENGTH) {
+                warnings.push(ER_WARN_DEPRECATED_SQLMODE.warning(&[&"PAD_CHAR_TO_FULL_LENGTH"]));
+            }
+            Ok(Setting::text(&modes.names()))
+        }
         Err(SqlModeError::Unknown(name)) => Err(ER_WRONG_VALUE_FOR_VAR.with(&[&definition.name, &name])),
         Err(SqlModeError::Unsupported(bits)) => {
             Err(ER_UNSUPPORTED_SQL_MODE.saying(format!("sql_mode={bits:#010x} is not supported.")))

@@ -63,6 +63,13 @@ impl SqlModes {
         self.0 & (Self::STRICT_TRANS_TABLES.0 | Self::STRICT_ALL_TABLES.0) != 0
     }
 
+    /// Whether the modes that go with a strict one are all on when one is on, and all off otherwise.
+    #[must_use]
+    pub const fn fits_strictness(self) -> bool {
+        let together = Self::NO_ZERO_IN_DATE.0 | Self::NO_ZERO_DATE.0 | Self::ERROR_FOR_DIVISION_BY_ZERO.0;
+        self.0 & together == if self.is_strict() { together } else { 0 }
+    }
+
     /// Adds what the combinations stand for.
     fn expanded(mut self) -> Self {
         if self.has(Self::ANSI) {

@@ -79,6 +79,7 @@ impl EvalSettings {
             allow_invalid: self.has(sql_mode::ALLOW_INVALID_DATES),
             no_zero_in_date: self.has(sql_mode::NO_ZERO_IN_DATE),
             no_zero_date: self.has(sql_mode::NO_ZERO_DATE),
+            truncates_fraction: self.has(sql_mode::TIME_TRUNCATE_FRACTIONAL),
         }
     }
 }

@@ -443,13 +443,15 @@ fn to_time(cell: Cell<'_>, from: &DataType, ctx: &mut EvalContext<'_>) -> SqlRes
                 return to_time(Cell::Bytes(&text), &DataType::varchar(0, CollationId::UTF8MB4_BIN), ctx);
             }
         },
-        (Cell::Bytes(text), _) => match parse::parse_time(text) {
-            Ok(parsed) => finish(parsed, text, ctx)?,
-            Err(_) => {
-                truncated("time", text, ctx)?;
-                None
+        (Cell::Bytes(text), _) => {
+            match parse::parse_time_with(text, ctx.settings.has(sql_mode::TIME_TRUNCATE_FRACTIONAL)) {
+                Ok(parsed) => finish(parsed, text, ctx)?,
+                Err(_) => {
+                    truncated("time", text, ctx)?;
+                    None
+                }
             }
-        },
+        }
         (Cell::Null, _) => None,
     })
 }

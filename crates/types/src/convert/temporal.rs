@@ -154,7 +154,7 @@ pub(super) fn store_time(
                 out.push_int(0);
                 return None;
             }
-            match parse::parse_time(text) {
+            match parse::parse_time_with(text, options.truncate_fraction) {
                 Ok(parsed) => {
                     if parsed.out_of_range {
                         issue = wrong(true);

@@ -15,7 +15,12 @@ fn stored(text: &str, to: &DataType) -> String {
 fn stored_value(value: &Value, to: &DataType) -> String {
     let zone = TimeZone::UTC;
     let options = StoreOptions {
-        date_mode: DateMode { no_zero_date: true, no_zero_in_date: true, allow_invalid: false },
+        date_mode: DateMode {
+            no_zero_date: true,
+            no_zero_in_date: true,
+            allow_invalid: false,
+            truncates_fraction: false,
+        },
         truncate_fraction: false,
         time_zone: &zone,
         today: DateTime::date(2024, 5, 6),

@@ -7,7 +7,7 @@
 use super::calendar::days_in_month;
 use super::{DateTime, MICROS_PER_SECOND, TIME_HOURS_MAX, Time};
 
-/// Which dates a session accepts: parts of `sql_mode`.
+/// How a session reads dates: parts of `sql_mode`.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct DateMode {
     /// ALLOW_INVALID_DATES: the day need only be 1..31.
@@ -16,6 +16,8 @@ pub struct DateMode {
     pub no_zero_in_date: bool,
     /// NO_ZERO_DATE: `0000-00-00` is refused.
     pub no_zero_date: bool,
+    /// TIME_TRUNCATE_FRACTIONAL: digits of a fraction behind the sixth are cut, not rounded.
+    pub truncates_fraction: bool,
 }
 
 /// Why there is no date or time.
@@ -86,13 +88,13 @@ fn digit_run(text: &[u8]) -> usize {
     text.iter().take_while(|byte| byte.is_ascii_digit()).count()
 }
 
-/// Digits after a point as microseconds, rounded at the seventh; the flag says rounding reached a second.
-fn fraction_micros(digits: &[u8]) -> (u32, bool) {
+/// Digits after a point as microseconds, rounded (or cut) at the seventh; the flag says rounding reached a second.
+fn fraction_micros(digits: &[u8], truncates: bool) -> (u32, bool) {
     let mut micros = 0;
     for place in 0..6 {
         micros = micros * 10 + digits.get(place).map_or(0, |&digit| u32::from(digit - b'0'));
     }
-    if digits.get(6).is_some_and(|&digit| digit >= b'5') {
+    if !truncates && digits.get(6).is_some_and(|&digit| digit >= b'5') {
         micros += 1;
     }
     if micros == 1_000_000 { (0, true) } else { (micros, false) }
@@ -164,7 +166,7 @@ pub fn parse_datetime(text: &[u8], mode: DateMode) -> Result<ParsedDateTime, Tem
         if count == 6 {
             if text[at] == b'.' {
                 let digits = digit_run(&text[at + 1..]);
-                (micros, carry) = fraction_micros(&text[at + 1..at + 1 + digits]);
+                (micros, carry) = fraction_micros(&text[at + 1..at + 1 + digits], mode.truncates_fraction);
                 at += 1 + digits;
             }
             break;
@@ -232,6 +234,14 @@ pub fn parse_datetime(text: &[u8], mode: DateMode) -> Result<ParsedDateTime, Tem
 /// # Errors
 /// `Invalid` if the text is none or minutes or seconds exceed 59.
 pub fn parse_time(text: &[u8]) -> Result<ParsedTime, TemporalError> {
+    parse_time_with(text, false)
+}
+
+/// As [`parse_time`]; digits of a fraction behind the sixth are rounded, or cut.
+///
+/// # Errors
+/// As [`parse_time`].
+pub fn parse_time_with(text: &[u8], truncates_fraction: bool) -> Result<ParsedTime, TemporalError> {
     let mut at = text.iter().take_while(|&&byte| is_space(byte)).count();
     let start = at;
     let negative = text.get(at) == Some(&b'-');
@@ -243,7 +253,8 @@ pub fn parse_time(text: &[u8]) -> Result<ParsedTime, TemporalError> {
     }
     if text.len() - at >= 12
         && !negative
-        && let Ok(parsed) = parse_datetime(&text[start..], DateMode::default())
+        && let Ok(parsed) =
+            parse_datetime(&text[start..], DateMode { truncates_fraction, ..DateMode::default() })
         && parsed.has_time
         && !parsed.has_delimiters_only
         && (digit_run(&text[at..]) != 1 || text[at + 1] != b' ')
@@ -307,7 +318,7 @@ pub fn parse_time(text: &[u8]) -> Result<ParsedTime, TemporalError> {
     let mut carry = false;
     if text.get(at) == Some(&b'.') {
         let digits = digit_run(&text[at + 1..]);
-        (micros, carry) = fraction_micros(&text[at + 1..at + 1 + digits]);
+        (micros, carry) = fraction_micros(&text[at + 1..at + 1 + digits], truncates_fraction);
         at += 1 + digits;
     }
     if minutes > 59 || seconds > 59 {
