@@ -14,7 +14,7 @@ use crate::btree::Seek;
 use crate::btree::node;
 use crate::btree::tree::Exclusive;
 use crate::error::StoreError;
-use crate::ids::{TreeId, TxnId};
+use crate::ids::TreeId;
 use crate::pager::Fault;
 use crate::store::{Inner, meta_root, meta_value};
 use crate::upkeep::room::Purpose;
@@ -40,15 +40,15 @@ impl Inner {
             }
             budget = budget.saturating_sub(ENTRIES_PER_PASSAGE);
             self.check_space(Purpose::Remove)?;
-            if self.with_room(|| self.forget_some(&tree.0.to_be_bytes(), None))? {
+            if self.with_room(|| self.forget_some(&tree.0.to_be_bytes()))? {
                 self.purge.waiting.lock().retain(|&waiting| waiting != tree);
             }
         }
     }
 
-    /// One passage: frees a part of the tree with this record in the tree of trees, if it is dropped (by that transaction, if one is
-    /// given). True when nothing of it is left.
-    pub(crate) fn forget_some(&self, key: &[u8], dropped_by: Option<TxnId>) -> Result<bool, Fault> {
+    /// One passage: frees a part of the tree with this record in the tree of trees, if it is dropped. The drop has committed, whatever stamp
+    /// the record has by now: who wanted to drop the tree later locked it and left it as it is. True when nothing of it is left.
+    pub(crate) fn forget_some(&self, key: &[u8]) -> Result<bool, Fault> {
         let _inside = self.gate.enter();
         let meta = self.meta();
         let mut leaf = meta.state.root.leaf::<Exclusive>(&self.pool, Seek::At(key))?;
@@ -56,7 +56,7 @@ impl Inner {
         let (version, _, value) = node::record(leaf.body(), index);
         let Some(value) = value else { return Ok(true) };
         let (mut root, is_dropped) = meta_root(key, value)?;
-        if !is_dropped || dropped_by.is_some_and(|txn| txn.0 != version.stamp) {
+        if !is_dropped {
             return Ok(true);
         }
         if self.tree(root.tree).is_some() {
@@ -85,7 +85,7 @@ mod tests {
     use super::*;
     use crate::pager::frame::PAGE_BYTES;
     use crate::sync::atomic::Ordering;
-    use crate::{LockWait, Options, Store, Tree, check_files};
+    use crate::{LockWait, Options, Store, Tree, WriteError, check_files};
     use env::simulated::SimWorld;
     use std::path::Path;
 
@@ -128,12 +128,10 @@ mod tests {
         id
     }
 
-    fn drop_tree(store: &Store, id: TreeId) -> TxnId {
+    fn drop_tree(store: &Store, id: TreeId) {
         let mut txn = store.begin();
         txn.drop_tree(id, LockWait::Nowait).unwrap();
-        let dropped_by = txn.id();
         txn.commit().unwrap();
-        dropped_by
     }
 
     fn write(store: &Store, tree: &Tree, number: u32) {
@@ -151,15 +149,12 @@ mod tests {
         let id = large_tree(&store);
         let leaves = store.check_tree(&store.tree(id).unwrap()).unwrap().0;
         assert!(leaves > 300, "{leaves}");
-        let dropped_by = drop_tree(&store, id);
+        drop_tree(&store, id);
         let freed = || store.inner.pool.counters().pages_freed.load(Ordering::Relaxed);
         let mut passages = 0;
         loop {
             let before = freed();
-            let done = store
-                .inner
-                .with_room(|| store.inner.forget_some(&id.0.to_be_bytes(), Some(dropped_by)))
-                .unwrap();
+            let done = store.inner.with_room(|| store.inner.forget_some(&id.0.to_be_bytes())).unwrap();
             let in_passage = freed() - before;
             // The nodes above the leaves, and the root's old page.
             assert!(in_passage <= u64::from(LEAVES_MAX) + 4, "{in_passage} pages in one passage");
@@ -186,10 +181,10 @@ mod tests {
             let (store, _) = open(&world);
             let pages = store.status().page_count;
             let id = large_tree(&store);
-            let dropped_by = drop_tree(&store, id);
+            drop_tree(&store, id);
             let passages = |count: u32| {
                 for _ in 0..count {
-                    let some = || store.inner.forget_some(&id.0.to_be_bytes(), Some(dropped_by));
+                    let some = || store.inner.forget_some(&id.0.to_be_bytes());
                     assert!(!store.inner.with_room(some).unwrap());
                 }
             };
@@ -209,6 +204,33 @@ mod tests {
             store.checkpoint_now().unwrap();
             let report = check_files(world.env(), Path::new(FOLDER)).unwrap();
             assert_eq!((report.damages, report.lost_pages), (vec![], 0), "{before} {after}");
+        }
+    }
+
+    #[test]
+    fn a_tree_that_another_wanted_to_drop_too_goes() {
+        for commits in [true, false] {
+            let world = SimWorld::new(4);
+            let (store, tree) = open(&world);
+            let pages = store.status().page_count;
+            let mut txn = store.begin();
+            let id = txn.create_tree().unwrap();
+            txn.commit().unwrap();
+            drop_tree(&store, id);
+            let mut late = store.begin();
+            let refused = late.drop_tree(id, LockWait::Nowait);
+            assert!(
+                matches!(refused, Err(WriteError::Store(StoreError::TreeGone(gone))) if gone == id),
+                "{refused:?}"
+            );
+            if commits {
+                late.commit().unwrap();
+            } else {
+                late.rollback().unwrap();
+            }
+            write(&store, &tree, 1);
+            while store.purge_tick().unwrap() {}
+            assert_eq!(store.status().page_count, pages, "commits: {commits}");
         }
     }
 

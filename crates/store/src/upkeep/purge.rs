@@ -174,7 +174,7 @@ impl Inner {
                     return Ok(false);
                 }
                 if tree == TreeId::META {
-                    if !self.with_room(|| self.forget_some(&key, Some(end.txn)))? {
+                    if !self.with_room(|| self.forget_some(&key))? {
                         *budget = budget.saturating_sub(ENTRIES_PER_PASSAGE);
                         continue;
                     }

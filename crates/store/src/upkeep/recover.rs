@@ -203,7 +203,7 @@ pub(crate) fn replay_log(store: &Store, path: &Path) -> Result<(), OpenError> {
         if dropped {
             inner.forget_later(root.tree);
             // Small ones at once, what is left of others by purge.
-            inner.with_room(|| inner.forget_some(&root.tree.0.to_be_bytes(), None))?;
+            inner.with_room(|| inner.forget_some(&root.tree.0.to_be_bytes()))?;
         }
     }
     let after = Lsn(inner.checkpointer.position().0);
