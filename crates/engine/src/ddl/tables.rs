@@ -262,12 +262,10 @@ pub fn drop_tables(context: &mut Context<'_>, statement: &ast::DropTable<'_>) ->
             .map_err(|_| e::ER_BAD_TABLE_ERROR.with(&[&qualified(&entry.definition)]))?;
         change.delete(&now.definition)?;
     }
-    for (schema, table) in &temporary {
-        if let Some(entry) = context.temporary.remove(schema, table) {
-            change.delete(&entry.definition)?;
-        }
-    }
     let (position, _) = change.commit()?;
+    for (schema, table) in &temporary {
+        context.temporary.drop_table(schema, table);
+    }
     Ok(Outcome { position, ..Outcome::default() })
 }
 

@@ -1,4 +1,8 @@
 //! Temporary tables: base tables that only one session sees, kept in no dictionary, dropped with the session.
+//!
+//! DROP TEMPORARY TABLE leaves the session's transaction open, and that may have changed the table: its undo, and its record in
+//! the log when it commits, name the table's trees. So the table is gone for the session at once, its trees are dropped after the
+//! transaction has ended.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -18,6 +22,8 @@ pub struct TemporaryTables {
     tables: Vec<Arc<TableEntry>>,
     /// The snapshot with these tables in it, and the version of the one it was made from.
     overlay: RefCell<Option<(u64, Arc<Catalog>)>>,
+    /// Trees of dropped tables that the session's transaction may know of.
+    dropped_trees: Vec<u64>,
 }
 
 impl TemporaryTables {
@@ -74,16 +80,39 @@ impl TemporaryTables {
         Some(self.tables.remove(position))
     }
 
-    /// Drops all tables: when the session ends or is reset. No transaction of the session may know of them any longer.
+    /// Drops a table; its trees stay until [`TemporaryTables::drop_trees`].
+    pub(super) fn drop_table(&mut self, schema: &str, name: &str) {
+        if let Some(entry) = self.remove(schema, name) {
+            self.dropped_trees.extend(trees_of(&entry.definition));
+        }
+    }
+
+    /// Whether trees of dropped tables are there.
+    #[must_use]
+    pub fn has_dropped_trees(&self) -> bool {
+        !self.dropped_trees.is_empty()
+    }
+
+    /// Drops the trees of dropped tables. No transaction of the session may know of them any longer.
+    ///
+    /// # Errors
+    /// The store's. The trees are dropped with those of a later session.
+    pub fn drop_trees(&mut self, definitions: &Definitions) -> Result<(), StoreError> {
+        definitions.drop_unowned(std::mem::take(&mut self.dropped_trees))
+    }
+
+    /// Drops all tables with their trees: when the session ends or is reset. No transaction of the session may know of them any
+    /// longer.
     ///
     /// # Errors
     /// The store's. The tables are gone for the session all the same; their trees are dropped with those of a later session.
     pub fn drop_all(&mut self, definitions: &Definitions) -> Result<(), StoreError> {
-        if self.tables.is_empty() {
-            return Ok(());
-        }
         self.overlay.take();
         let tables = std::mem::take(&mut self.tables);
-        definitions.drop_unowned(tables.iter().flat_map(|entry| trees_of(&entry.definition)))
+        self.dropped_trees.extend(tables.iter().flat_map(|entry| trees_of(&entry.definition)));
+        if self.dropped_trees.is_empty() {
+            return Ok(());
+        }
+        self.drop_trees(definitions)
     }
 }

@@ -153,6 +153,9 @@ impl LocalSession {
         };
         let result = run(&mut context);
         self.diagnostics.extend(warnings, self.settings.diagnostics_max);
+        if !self.transaction.has_begun() {
+            self.drop_temporary_trees();
+        }
         result
     }
 

@@ -404,17 +404,22 @@ impl LocalSession {
     fn release_held(&mut self) -> Outcome {
         let rolled_back = self.rollback_transaction();
         // After the rollback, which reads their rows.
-        if let Err(error) = self.temporary.drop_all(&self.core.definitions) {
-            let text = format!(
-                "The temporary tables of connection {} are dropped later: {error}",
-                self.control.connection_id
-            );
-            crate::error_log::warning(&self.core.env, &text);
-        }
+        let dropped = self.temporary.drop_all(&self.core.definitions);
+        self.warn_of_trees_left(dropped);
         self.locks.release_all(&self.core, &self.process.changing);
         self.prepared.clear(&self.core);
         self.core.release_session(self.control.connection_id);
         rolled_back
+    }
+
+    /// Says in the error log that trees of temporary tables could not be dropped, which is no failure of who dropped the tables.
+    fn warn_of_trees_left(&self, dropped: Result<(), store::StoreError>) {
+        if let Err(error) = dropped {
+            let connection = self.control.connection_id;
+            let text =
+                format!("The space of connection {connection}'s temporary tables is freed later: {error}");
+            crate::error_log::warning(&self.core.env, &text);
+        }
     }
 
     /// Resets the session to the state after a login, for COM_RESET_CONNECTION and COM_CHANGE_USER. Account, default database and

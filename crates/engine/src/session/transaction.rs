@@ -138,7 +138,7 @@ impl TransactionState {
     }
 
     /// Whether the store's side wrote or locked anything; if not, it can go on as the next transaction.
-    fn has_begun(&self) -> bool {
+    pub(super) fn has_begun(&self) -> bool {
         self.store.id() != store::TxnId(0)
     }
 
@@ -341,6 +341,7 @@ impl LocalSession {
         self.transaction.savepoints.clear();
         let committed = self.commit_store();
         self.transaction.metadata.release_all();
+        self.drop_temporary_trees();
         committed
     }
 
@@ -361,7 +362,17 @@ impl LocalSession {
             Ok(())
         };
         self.transaction.metadata.release_all();
+        self.drop_temporary_trees();
         rolled_back
+    }
+
+    /// Drops the trees of temporary tables that the session has dropped. Its transaction, which may have changed them, has ended or
+    /// not begun.
+    pub(super) fn drop_temporary_trees(&mut self) {
+        if self.temporary.has_dropped_trees() {
+            let dropped = self.temporary.drop_trees(&self.core.definitions);
+            self.warn_of_trees_left(dropped);
+        }
     }
 
     /// Answers OK once everything this session committed is durable.

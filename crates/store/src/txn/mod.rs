@@ -687,6 +687,9 @@ impl Transaction {
 
     /// Drops a tree. Older snapshots can go on reading it; its pages are freed when none needs them.
     ///
+    /// No other transaction that runs may have changed or locked a record of it: to take that back, and to repeat it from the log when
+    /// it commits later, the tree has to be there. What is above the store sees to that, by locks on tables; here it is checked in debug builds.
+    ///
     /// # Errors
     /// `TreeGone`, and what waiting for a lock can end in.
     pub fn drop_tree(&mut self, id: TreeId, wait: LockWait) -> Result<(), WriteError> {
@@ -705,6 +708,8 @@ impl Transaction {
             Locked::Row(Err(error)) => return Err(error.into()),
             _ => return Err(StoreError::TreeGone(id).into()),
         };
+        #[cfg(debug_assertions)]
+        self.inner().assert_unused(id, self.work.id);
         if !self.work.replays {
             self.work.log.push(&Op::Drop { tree: id });
         }

@@ -86,6 +86,30 @@ pub(crate) fn tidy_up(inner: &Inner, entry: &Entry<'_>, merge: Merge) {
     }
 }
 
+#[cfg(debug_assertions)]
+impl Inner {
+    /// Looks through the newest undo entries of running transactions, as far as they are in memory, for a tree that `dropped_by` drops.
+    pub(crate) fn assert_unused(&self, tree: TreeId, dropped_by: TxnId) {
+        const ENTRIES_MAX: usize = 10_000;
+        let _closed = self.gate.close();
+        for (txn, last) in self.slots.running().into_iter().filter(|&(txn, _)| txn != dropped_by) {
+            let mut at = last;
+            for _ in 0..ENTRIES_MAX {
+                let found = match at {
+                    undo::NONE => break,
+                    at => self.undo.look_if_near(at, |entry| Ok((entry.tree, entry.before))),
+                };
+                let Ok(Some((changed, before))) = found else { break };
+                assert!(
+                    changed != tree,
+                    "transaction {dropped_by} drops tree {tree}, which transaction {txn} has changed"
+                );
+                at = before;
+            }
+        }
+    }
+}
+
 /// Gives a record back its version before one change of `txn`, by the entry at `at`. Inside the gate.
 pub(crate) fn restore(inner: &Inner, entry: &Entry<'_>, at: u64, txn: TxnId) -> Result<Undone, Fault> {
     let lost = |why: &str| StoreError::corrupt(format!("tree {}", entry.tree), why);
@@ -184,4 +208,26 @@ pub(crate) fn unlock(
         inner.undo.bury(at);
     }
     Ok(())
+}
+
+#[cfg(all(test, debug_assertions))]
+mod tests {
+    use crate::{LockWait, Options, Store};
+    use env::simulated::SimWorld;
+    use std::path::Path;
+
+    #[test]
+    #[should_panic(expected = "has changed")]
+    fn a_tree_that_a_running_transaction_has_changed_is_not_dropped() {
+        let world = SimWorld::new(1);
+        let options = Options { background_threads: false, buffer_pool_bytes: 4 << 20, ..Options::default() };
+        let store = Store::open(world.env(), Path::new("/data"), options).unwrap();
+        let mut txn = store.begin();
+        let id = txn.create_tree().unwrap();
+        txn.commit().unwrap();
+        let tree = store.tree(id).unwrap();
+        let mut changes = store.begin();
+        changes.insert(&tree, b"key", b"value", LockWait::Nowait).unwrap();
+        let _ = store.begin().drop_tree(id, LockWait::Nowait);
+    }
 }
