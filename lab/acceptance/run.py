@@ -61,7 +61,7 @@ class Ran:
 
     @property
     def kind(self):
-        """`confirmed`, `explained`, `located`, `novel`, `no-difference`, `inconclusive`, or None."""
+        """`confirmed`, `explained`, `located`, `novel`, `unlocated`, `no-difference`, `inconclusive`, or None."""
         return self.verdict.get("kind")
 
     def layer(self, layer):

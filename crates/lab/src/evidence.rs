@@ -296,7 +296,8 @@ impl Block {
             .iter()
             .filter(|(name, _)| name.starts_with("Handler_read_"))
             .map(|(_, count)| count)
-            .sum()
+            // A sum of nothing is -0 by itself.
+            .fold(0.0, |sum, count| sum + count)
     }
 }
 
@@ -713,6 +714,8 @@ pub enum VerdictKind {
     /// The noise is larger than what is looked for, or the arms cannot be compared.
     #[default]
     Inconclusive,
+    /// A difference for certain, and no layer is blamed for it.
+    Unlocated,
 }
 
 /// The conclusion.

@@ -27,6 +27,8 @@ PORTS = {"good": 25611, "bad": 25612}
 FRONT_PORT = 25613
 SCHEMA = "invar_lab"
 ROWS = 10000
+# No layer is named there, so nothing wrong is said.
+UNSURE = ("inconclusive", "unlocated")
 RUNS = 20
 SECONDS = "20"
 
@@ -281,7 +283,7 @@ def row(bench):
                                     options=["--time-budget", SECONDS, "--rounds", "10", *options], env=env, keep=number == 0, seconds_max=300)
                 said = (ran.verdict.get("layer") or "").split(":")[0]
                 found = {"fault": name, "must": layer, "kind": ran.kind, "layer": ran.verdict.get("layer"), "seconds": round(ran.seconds, 1),
-                         "right": ran.kind != "inconclusive" and said == layer, "inconclusive": ran.kind == "inconclusive",
+                         "right": ran.kind not in UNSURE and said == layer, "inconclusive": ran.kind in UNSURE,
                          "summary": ran.verdict.get("summary") or ran.err[-300:]}
                 kept.append(found)
                 with open(kept_path, "a") as file:

@@ -162,11 +162,7 @@ fn tables(
 
 /// A statement with values in it, as EXPLAIN takes it; `None` for one that has no plan.
 fn with_values(statement: &Statement, seed: u64) -> Option<String> {
-    let verb = statement.sql.trim_start_matches(['(', ' ']).split_whitespace().next()?.to_ascii_uppercase();
-    let has_plan = matches!(verb.as_str(), "SELECT" | "WITH" | "UPDATE" | "DELETE")
-        || (matches!(verb.as_str(), "INSERT" | "REPLACE")
-            && statement.sql.to_ascii_uppercase().contains("SELECT "));
-    if !has_plan || statement.sql.len() > STATEMENT_BYTES_MAX {
+    if !statement.has_plan() || statement.sql.len() > STATEMENT_BYTES_MAX {
         return None;
     }
     let mut source = Source::new(seed, 0);

@@ -59,7 +59,11 @@ pub fn exit_code(run: &Run) -> u8 {
     match verdict.kind {
         VerdictKind::NoDifference => EXIT_NONE,
         VerdictKind::Inconclusive => EXIT_INCONCLUSIVE,
-        VerdictKind::Confirmed | VerdictKind::Explained | VerdictKind::Located | VerdictKind::Novel => {
+        VerdictKind::Confirmed
+        | VerdictKind::Explained
+        | VerdictKind::Located
+        | VerdictKind::Novel
+        | VerdictKind::Unlocated => {
             let base_is_slow = run
                 .comparisons
                 .iter()
@@ -82,6 +86,7 @@ pub fn kind_name(kind: VerdictKind) -> &'static str {
         VerdictKind::Explained => "explained",
         VerdictKind::Located => "located",
         VerdictKind::Novel => "novel",
+        VerdictKind::Unlocated => "unlocated",
         VerdictKind::NoDifference => "no-difference",
         VerdictKind::Inconclusive => "inconclusive",
     }

@@ -9,7 +9,9 @@ const VALUE_CHARS: usize = 80;
 #[must_use]
 pub fn nanoseconds(value: f64) -> String {
     let size = value.abs();
-    if !size.is_finite() {
+    if size < 0.5 {
+        "0 ns".to_owned()
+    } else if !size.is_finite() {
         "-".to_owned()
     } else if size >= 1e9 {
         format!("{} s", digits(value / 1e9))

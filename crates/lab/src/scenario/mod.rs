@@ -205,6 +205,28 @@ pub struct Statement {
     pub batch: Option<Batch>,
 }
 
+impl Statement {
+    /// Whether the optimizer makes a plan for it: not for an INSERT of values, say.
+    #[must_use]
+    pub fn has_plan(&self) -> bool {
+        match self.verb().as_str() {
+            "SELECT" | "WITH" | "TABLE" | "UPDATE" | "DELETE" | "CALL" => true,
+            "INSERT" | "REPLACE" => self.sql.split_ascii_whitespace().any(|word| {
+                word.trim_start_matches('(').eq_ignore_ascii_case("SELECT")
+                    || word.eq_ignore_ascii_case("TABLE")
+            }),
+            _ => false,
+        }
+    }
+
+    /// Its first word, in capitals.
+    #[must_use]
+    pub fn verb(&self) -> String {
+        let sql = self.sql.trim_start_matches(|letter: char| letter == '(' || letter.is_ascii_whitespace());
+        sql.split_ascii_whitespace().next().unwrap_or_default().to_ascii_uppercase()
+    }
+}
+
 /// How the operation is loaded.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Load {

@@ -33,7 +33,7 @@ pub(super) fn fixes(run: &Run, arm: usize, of: &[Fix]) -> Vec<String> {
 /// What to do about a difference of settings over which no verdict may be drawn.
 pub(super) fn make_alike(setting: &Setting) -> String {
     let (how, name) = (variables::remedy(setting), &setting.name);
-    format!("make {name} alike: {how}; or compare the servers as they are set: --accept {name}")
+    format!("make {name} alike: {how}; or --accept {name} to compare the servers as they are set")
 }
 
 /// What to do where noise hides the answer.
@@ -72,27 +72,51 @@ fn too_few_sizes(run: &Run) -> Option<usize> {
     (sizes.len() < SIZES_FOR_GROWTH).then_some(sizes.len())
 }
 
+/// Where to look next in what a layer does, where nothing more is known of it.
+fn look_at(run: &Run, grounds: &Grounds<'_>, layer: &str) -> Option<String> {
+    let (whole, part) = layer.split_once(':').unwrap_or((layer, ""));
+    let text = match (whole, part) {
+        (_, "sort") => "give sorts more memory: sort_buffer_size (the evidence names what differs)",
+        (_, "temporary-table") => {
+            "give temporary tables more memory: tmp_table_size, max_heap_table_size, temptable_max_ram"
+        }
+        ("client", _) => "give the client cores of its own: its own CPU is a part of what differs",
+        ("app", _) => "compare what both send: the page's table of phases lists each command (--html FILE)",
+        ("driver", _) => "use the faster driver, or compare what both send by invar lab tap",
+        ("server" | "server-sql" | "engine", _) if has_option(run, "--html") => {
+            "look at the page's flame graph of the difference: it names the functions"
+        }
+        ("server" | "server-sql" | "engine", _) if !run.stacks.is_empty() => {
+            "write the page (--html FILE) and look at its flame graph of the difference: it names the functions"
+        }
+        _ => return None,
+    };
+    // What was found there is more than where to look.
+    (!grounds.has_mechanism || !text.contains("flame graph")).then(|| text.to_owned())
+}
+
 /// What to do about a difference.
 pub(super) fn of_difference(run: &Run, grounds: &Grounds<'_>) -> Vec<String> {
     let mut advice = Vec::new();
     if grounds.proof.is_none() {
         advice.extend(grounds.accepted.iter().map(|setting| {
-            format!("to see what {} has to do with it: {}", setting.name, variables::remedy(setting))
+            let how = variables::remedy(setting);
+            format!("{how} and run again: that shows what {} has to do with it", setting.name)
         }));
     }
-    advice.extend(
-        grounds
-            .proof
-            .map(|proof| format!("{} (tried: {:.0} % of the gap went)", proof.what, proof.recovered * 100.0)),
-    );
+    let server = &run.arms[grounds.slow_arm].server;
+    advice.extend(grounds.proof.map(|proof| {
+        let (what, share) = (&proof.what, proof.recovered * 100.0);
+        let is_sql =
+            ["ALTER ", "CREATE ", "DROP ", "SET ", "ANALYZE "].iter().any(|verb| what.starts_with(verb));
+        let on = if is_sql { format!("on {server}: ") } else { String::new() };
+        format!("{on}{what} (tried: {share:.0} % of the gap went)")
+    }));
     if let Some(difference) = grounds.schema {
-        advice.extend(
-            difference
-                .server
-                .as_ref()
-                .zip(difference.remedy.as_ref())
-                .map(|(server, sql)| format!("on {server}: {sql}")),
-        );
+        // What was tried and proven is said once.
+        let is_new = |sql: &&String| grounds.proof.is_none_or(|proof| !proof.what.contains(sql.as_str()));
+        let remedy = difference.server.as_ref().zip(difference.remedy.as_ref().filter(is_new));
+        advice.extend(remedy.map(|(server, sql)| format!("on {server}: {sql}")));
     }
     let known =
         grounds.fit.map_or_else(Vec::new, |fit| fixes(run, grounds.slow_arm, &fit.entry.interventions));
@@ -132,7 +156,7 @@ pub(super) fn of_difference(run: &Run, grounds: &Grounds<'_>) -> Vec<String> {
                 .to_owned(),
         ),
         None => advice.extend(against_noise(run)),
-        _ => {}
+        Some(layer) => advice.extend(look_at(run, grounds, layer)),
     }
     let is_cpu = matches!(grounds.layer, Some("server" | "server-sql" | "engine"));
     if is_cpu

@@ -68,6 +68,24 @@ pub fn confounds(run: &Run) -> impl Iterator<Item = &Setting> {
     run.equalised.iter().filter(|setting| setting.is_confound && !setting.is_equal)
 }
 
+/// What was seen all the same where a setting forbids a verdict: the largest difference that the timed blocks show for certain.
+#[must_use]
+pub fn seen_in_spite(run: &Run) -> Option<String> {
+    confounds(run).next()?;
+    let found = run
+        .comparisons
+        .iter()
+        .filter(|found| MAIN.contains(&found.metric) && found.is_significant)
+        .max_by(|a, b| effect(a).total_cmp(&effect(b)))?;
+    Some(format!(
+        "{} was {} as {} in {}",
+        run.arms[found.arm].name,
+        times(found.ratio),
+        run.arms[found.base].name,
+        metric_name(found.metric)
+    ))
+}
+
 /// Why no verdict may be drawn at all.
 #[must_use]
 pub fn invalid(run: &Run) -> Option<String> {
@@ -75,10 +93,9 @@ pub fn invalid(run: &Run) -> Option<String> {
         let values: Vec<String> =
             setting.values.iter().map(|(server, value)| format!("{server}: {value}")).collect();
         return Some(format!(
-            "the servers cannot be compared: {} differs ({}) and matters here{}",
+            "the servers cannot be compared: {} differs ({}) and matters here",
             setting.name,
             values.join(", "),
-            setting.reason.as_ref().map_or(String::new(), |reason| format!(": {reason}"))
         ));
     }
     for (index, arm) in run.arms.iter().enumerate() {

@@ -5,6 +5,7 @@
 //! 2. At most one layer is blamed; SQL layer and engine count as one where nothing tells them apart.
 
 use super::finding::Finding;
+use super::sentence::has_plan;
 use super::sum::{self, share};
 use crate::evidence::{Arm, Block, Flavour, LayerFinding, LayerOutcome, Metric, Run};
 use crate::knowledge::signature::{Pair, has_names, rows_read, share_of_added_cpu};
@@ -23,8 +24,10 @@ const ALIKE: f64 = 0.05;
 pub struct Blame {
     /// From client to kernel.
     pub findings: Vec<LayerFinding>,
-    /// The lowest layer that is blamed.
+    /// The highest layer that is blamed.
     pub layer: Option<String>,
+    /// What was divided is the added CPU of the server, not the added wall time.
+    pub is_of_cpu: bool,
 }
 
 /// Functions below the handler interface, by the beginnings of their names.
@@ -119,7 +122,7 @@ struct Facts<'a> {
 
 impl Facts<'_> {
     fn part(&self, name: &str) -> Option<f64> {
-        share(self.run.sum.as_ref().filter(|sum| sum::is_divisible(sum))?, name)
+        share(self.run.sum.as_ref().filter(|sum| !self.is_of_cpu && sum::is_divisible(sum))?, name)
     }
 
     /// A share with its base, in words.
@@ -162,7 +165,8 @@ impl Facts<'_> {
     }
 }
 
-fn facts<'a>(run: &'a Run, found: &Finding) -> Facts<'a> {
+/// What is known of a pair; of the added CPU alone where that is what is to be divided.
+fn facts<'a>(run: &'a Run, found: &Finding, is_of_cpu: bool) -> Facts<'a> {
     let pair = found.pair;
     let commands = |arm| {
         // A tap sees what real drivers send, and they do not say.
@@ -190,14 +194,13 @@ fn facts<'a>(run: &'a Run, found: &Finding) -> Facts<'a> {
         commands_alike: alike(commands(pair.slow), commands(pair.fast)),
         bytes_alike: alike(up(pair.slow), up(pair.fast)),
         added_ns: run.sum.as_ref().filter(|sum| sum::is_divisible(sum)).map(sum::added_ns),
-        is_of_cpu: false,
+        is_of_cpu,
     };
     let with_queue = |cpu: f64| cpu + facts.part(sum::QUEUE_OF_CPU).unwrap_or(0.0);
     facts.cpu = facts.part("server-cpu").map(with_queue);
-    if facts.added_ns.is_none() && found.metric == Metric::ServerCpu {
+    if is_of_cpu {
         facts.cpu = Some(1.0);
         facts.added_ns = Some(found.fast_value * (found.ratio - 1.0));
-        facts.is_of_cpu = true;
     }
     facts.queue = facts.part("run-queue");
     facts.network = facts.part("network");
@@ -210,13 +213,26 @@ fn facts<'a>(run: &'a Run, found: &Finding) -> Facts<'a> {
 }
 
 /// Says of each layer what the evidence says, and which one is blamed.
+///
+/// Wall time is divided where it grew beyond its noise. Where that leaves nobody to blame and CPU of the server is what differs
+/// for certain, the added CPU is divided: it is the server's, whatever the wall time does.
 #[must_use]
 pub fn attribute(run: &Run, found: &Finding) -> Blame {
-    let facts = facts(run, found);
-    let mut findings =
-        vec![client(&facts), app(&facts), driver(&facts, found), proxy(&facts), network(&facts)];
-    let (sql, engine, part) = server(&facts);
-    findings.extend([sql, engine, kernel(&facts)]);
+    let is_divisible = run.sum.as_ref().is_some_and(sum::is_divisible);
+    let is_cpu_certain = found.metric == Metric::ServerCpu;
+    if is_divisible || !is_cpu_certain {
+        let blame = attribute_to(&facts(run, found, false), found);
+        if blame.layer.is_some() || !is_cpu_certain {
+            return blame;
+        }
+    }
+    attribute_to(&facts(run, found, true), found)
+}
+
+fn attribute_to(facts: &Facts<'_>, found: &Finding) -> Blame {
+    let mut findings = vec![client(facts), app(facts), driver(facts, found), proxy(facts), network(facts)];
+    let (sql, engine, part) = server(facts);
+    findings.extend([sql, engine, kernel(facts)]);
     let blamed: Vec<usize> =
         (0..findings.len()).filter(|&at| findings[at].outcome == LayerOutcome::Blamed).collect();
     let name = |at: usize| findings[at].layer.clone();
@@ -236,7 +252,7 @@ pub fn attribute(run: &Run, found: &Finding) -> Blame {
         Some(part) if layer == "server-sql" || layer == "engine" => format!("{layer}:{part}"),
         _ => layer,
     });
-    Blame { findings, layer }
+    Blame { findings, layer, is_of_cpu: facts.is_of_cpu }
 }
 
 fn client(facts: &Facts<'_>) -> LayerFinding {
@@ -376,8 +392,12 @@ fn network(facts: &Facts<'_>) -> LayerFinding {
     if let Some(cpu) = facts.cpu
         && cpu + facts.queue.unwrap_or(0.0) >= 1.0 - EXCLUDED_MOST
     {
-        let said = "the server's own time accounts for the difference".to_owned();
-        return layer("network", LayerOutcome::Excluded, said);
+        let said = if facts.is_of_cpu {
+            "what differs for certain is CPU of the server"
+        } else {
+            "the server's own time accounts for the difference"
+        };
+        return layer("network", LayerOutcome::Excluded, said.to_owned());
     }
     layer("network", LayerOutcome::NotMeasured, "no tap between client and server".to_owned())
 }
@@ -405,9 +425,14 @@ fn server(facts: &Facts<'_>) -> (LayerFinding, LayerFinding, Option<&'static str
     let cpu = facts.cpu.unwrap_or(0.0);
     let cpu_is = || match facts.added_ns.filter(|_| !facts.is_of_cpu) {
         Some(_) => format!("CPU of the server: {}", facts.of_added(cpu)),
+        None if run.sum.as_ref().is_some_and(sum::is_divisible) => {
+            "CPU of the server grew for certain, and no layer has half of the added wall time".to_owned()
+        }
         None => "CPU of the server grew, and wall time is too noisy to be divided".to_owned(),
     };
-    let sync_ns = sum::own_delta(run, facts.pair, &|path| path.sync_ns).unwrap_or(0.0);
+    let sync_ns = sum::own_delta(run, facts.pair, &|path| path.sync_ns)
+        .filter(|_| facts.off_cpu.is_some())
+        .unwrap_or(0.0);
     let sync = facts.of_waits(sync_ns).filter(|(share, _)| *share >= BLAMED_LEAST);
     if let Some((share, said)) = sync.filter(|_| cpu < BLAMED_LEAST) {
         let said = format!("syncs of files: {said}");
@@ -442,7 +467,7 @@ fn server(facts: &Facts<'_>) -> (LayerFinding, LayerFinding, Option<&'static str
         };
         return (facts.shared("server-sql", outcome, cpu, said), engine, None);
     }
-    if is > 1.5 * was && is - was >= 10.0 {
+    if is > 1.5 * was && is - was >= 10.0 && has_plan(run, facts.pair.slow) {
         let said = format!("{is:.0} rows examined per operation instead of {was:.0}: another plan");
         let engine = layer("engine", LayerOutcome::Contributes, "it reads what the plan asks for".to_owned());
         let said = format!("{said}; {}", cpu_is());

@@ -11,7 +11,8 @@
 //! | `located` | one layer is blamed by evidence |
 //! | `novel` | one layer is blamed, a mechanism was measured there, no known cause fits, and no setting differs by `--accept` |
 //! | `no-difference` | intervals narrow enough to say so |
-//! | `inconclusive` | noise, a saturated client, a confound, or a difference that no evidence can place |
+//! | `unlocated` | a difference for certain, and no layer is blamed for it |
+//! | `inconclusive` | noise, a saturated client, or a confound |
 //!
 //! Invariants:
 //! 1. It reads a finished [`Run`] and nothing else: the same evidence gives the same verdict.
@@ -41,6 +42,7 @@ use crate::knowledge::signature::{Pair, heaviest_leaf, hold};
 use crate::report::words;
 use advice::Grounds;
 use finding::{Finding, Outcome};
+use layers::Blame;
 
 /// The residual of the sum rule above which a mechanism is not called an explanation.
 const RESIDUAL_SHARE_LEAST: f64 = 0.20;
@@ -127,7 +129,7 @@ fn by_call_time(run: &Run, entries: &[Entry], otherwise: &Verdict) -> Option<Ver
     let kind = if proof.is_some() { VerdictKind::Confirmed } else { VerdictKind::Explained };
     let proven = proof.map_or(String::new(), |_| format!("; proven by {}", proven_by(proof)));
     let advice = advice::fixes(run, found.pair.slow, &found.entry.interventions);
-    let todo = advice.first().map_or(String::new(), |what| format!("; do: {what}"));
+    let todo = sentence::todo(&advice);
     Some(Verdict {
         kind,
         cause: Some(found.entry.id.clone()),
@@ -149,20 +151,24 @@ pub fn conclude(run: &mut Run, entries: &[Entry], seed: u64) {
     run.sum = None;
     run.layers.clear();
     let mut verdict = match finding::find(run) {
-        Outcome::Invalid(why) => Verdict {
-            advice: finding::confounds(run).map(advice::make_alike).collect(),
-            ..plain(VerdictKind::Inconclusive, why, Vec::new())
-        },
+        Outcome::Invalid(why) => {
+            let advice: Vec<String> = finding::confounds(run).map(advice::make_alike).collect();
+            let seen = finding::seen_in_spite(run).map_or(String::new(), |seen| format!(" ({seen})"));
+            let summary = format!("{why}{seen}{}", sentence::todo(&advice));
+            let evidence = finding::confounds(run).filter_map(|one| one.reason.clone()).collect();
+            Verdict { advice, ..plain(VerdictKind::Inconclusive, summary, evidence) }
+        }
         Outcome::None { summary, evidence } => plain(VerdictKind::NoDifference, summary, evidence),
-        Outcome::Unclear { summary, evidence } => Verdict {
-            advice: advice::against_noise(run),
-            ..plain(VerdictKind::Inconclusive, summary, evidence)
-        },
+        Outcome::Unclear { summary, evidence } => {
+            let advice = advice::against_noise(run);
+            let summary = summary + &sentence::todo(&advice);
+            Verdict { advice, ..plain(VerdictKind::Inconclusive, summary, evidence) }
+        }
         Outcome::Difference(found) => {
             run.sum = sum::of(run, found.pair, seed);
             let blame = layers::attribute(run, &found);
             run.layers.clone_from(&blame.findings);
-            name(run, entries, &found, blame.layer)
+            name(run, entries, &found, blame)
         }
     };
     if verdict.cause.is_none()
@@ -254,7 +260,10 @@ fn residual_is_small(run: &Run) -> bool {
 }
 
 /// Whether CPU of the server is most of what was added. Only then may a function be what makes the difference.
-fn is_of_cpu(run: &Run, found: &Finding) -> bool {
+fn is_of_cpu(run: &Run, found: &Finding, blame_is_of_cpu: bool) -> bool {
+    if blame_is_of_cpu {
+        return true;
+    }
     match run.sum.as_ref().filter(|sum| sum::is_divisible(sum)) {
         Some(sum) => {
             let of = |name| sum::share(sum, name).unwrap_or(0.0);
@@ -266,7 +275,7 @@ fn is_of_cpu(run: &Run, found: &Finding) -> bool {
 
 /// A count that follows another thing than in the fast arm, and is larger for it; or, where the difference is one of CPU, a
 /// function that took half of what functions added.
-fn mechanism(run: &Run, found: &Finding) -> Option<String> {
+fn mechanism(run: &Run, found: &Finding, blame_is_of_cpu: bool) -> Option<String> {
     let pair = found.pair;
     let relation = run.counts.iter().filter(|count| count.arm == pair.slow).find_map(|slow| {
         let same = |count: &&crate::evidence::CountRelation| {
@@ -278,13 +287,19 @@ fn mechanism(run: &Run, found: &Finding) -> Option<String> {
         (is != was && is_more).then(|| format!("{} follows {is}, was {was}", slow.name))
     });
     relation.or_else(|| {
-        heaviest_leaf(run, pair).filter(|(_, share)| is_of_cpu(run, found) && *share >= MECHANISM_LEAST).map(
-            |(frame, share)| format!("{:.0} % of the CPU that functions added is in {frame}", share * 100.0),
-        )
+        heaviest_leaf(run, pair)
+            .filter(|(_, share)| is_of_cpu(run, found, blame_is_of_cpu) && *share >= MECHANISM_LEAST)
+            .map(|(frame, share)| {
+                format!("{:.0} % of the CPU that functions added is in {frame}", share * 100.0)
+            })
     })
 }
 
-fn name(run: &Run, entries: &[Entry], found: &Finding, layer: Option<String>) -> Verdict {
+fn name(run: &Run, entries: &[Entry], found: &Finding, blame: Blame) -> Verdict {
+    let Blame { layer, is_of_cpu, .. } = blame;
+    // The added CPU is located, and the added wall time, which grew as well, is not.
+    let is_wall_open = is_of_cpu && run.sum.as_ref().is_some_and(sum::is_divisible);
+    let is_explained = residual_is_small(run) && !is_wall_open;
     let mut verdict = Verdict {
         fast_arm: Some(found.pair.fast),
         slow_arm: Some(found.pair.slow),
@@ -298,6 +313,7 @@ fn name(run: &Run, entries: &[Entry], found: &Finding, layer: Option<String>) ->
     if let Some(sum) = &run.sum {
         verdict.evidence.push(sum::in_words(sum));
     }
+    verdict.evidence.extend(sum::beside_in_words(run, found.pair.slow));
     for finding in run.layers.iter().filter(|finding| finding.outcome == LayerOutcome::Blamed) {
         verdict.evidence.push(format!("{}: {}", finding.layer, finding.evidence));
     }
@@ -327,9 +343,13 @@ fn name(run: &Run, entries: &[Entry], found: &Finding, layer: Option<String>) ->
             if change.is_confirmed && is_proof(change) { "" } else { ", which is no proof" }
         ));
     }
-    let mechanism = mechanism(run, found);
     let (slow_server, fast_server) = (&run.arms[found.pair.slow].server, &run.arms[found.pair.fast].server);
     let is_in_server = layer.as_deref().is_some_and(|layer| layer.starts_with("server") || layer == "engine");
+    let is_before_server = layer
+        .as_deref()
+        .is_some_and(|layer| ["client", "app", "driver", "proxy", "network"].contains(&layer));
+    // A function of the server is no mechanism of what is spent before it.
+    let mechanism = mechanism(run, found, is_of_cpu).filter(|_| !is_before_server);
     let schema = schema_cause(run, slow_server)
         .filter(|_| slow_server != fast_server && is_in_server && best.is_none());
     let accepted: Vec<&Setting> = run
@@ -344,28 +364,28 @@ fn name(run: &Run, entries: &[Entry], found: &Finding, layer: Option<String>) ->
     verdict.layer = best.map(|fit| fit.entry.layer_where(layer.as_deref()).to_owned()).or(layer);
     verdict.kind = match (best, proof, &verdict.layer) {
         (_, Some(_), _) => VerdictKind::Confirmed,
-        (Some(_), None, _) if accepted.is_empty() && residual_is_small(run) => VerdictKind::Explained,
+        (Some(_), None, _) if accepted.is_empty() && is_explained => VerdictKind::Explained,
         (Some(_), None, _) => VerdictKind::Located,
         (None, None, Some(_)) if schema.is_some() => VerdictKind::Explained,
-        (None, None, Some(_)) if mechanism.is_some() && accepted.is_empty() && residual_is_small(run) => {
+        (None, None, Some(_)) if mechanism.is_some() && accepted.is_empty() && is_explained => {
             VerdictKind::Novel
         }
         (None, None, Some(_)) => VerdictKind::Located,
-        (None, None, None) => VerdictKind::Inconclusive,
+        (None, None, None) => VerdictKind::Unlocated,
     };
     verdict.confidence = match verdict.kind {
         VerdictKind::Confirmed => 0.98,
         VerdictKind::Explained => 0.85,
         VerdictKind::Located | VerdictKind::Novel => 0.7,
-        VerdictKind::NoDifference | VerdictKind::Inconclusive => 0.3,
+        VerdictKind::NoDifference | VerdictKind::Inconclusive | VerdictKind::Unlocated => 0.3,
     };
     verdict.evidence.extend(mechanism.clone());
     let place = verdict.layer.as_deref().map(sentence::layer);
     let mut cause = match (best, schema) {
         (Some(fit), _) if verdict.kind == VerdictKind::Located => {
             let place = place.unwrap_or("an unknown layer");
-            let but = if accepted.is_empty() { ", but the layers do not add up" } else { "" };
-            format!("{place}; it looks like '{}'{but}", fit.entry.title)
+            let but = if is_explained { "" } else { ", though a part of the time was not seen" };
+            format!("{place}, which looks like '{}'{but}", fit.entry.title)
         }
         (Some(fit), _) => fit.entry.title.clone(),
         (None, Some(schema)) => {
@@ -409,8 +429,14 @@ fn name(run: &Run, entries: &[Entry], found: &Finding, layer: Option<String>) ->
             has_mechanism: mechanism.is_some(),
         },
     );
-    let todo = verdict.advice.first().map_or(String::new(), |what| format!("; do: {what}"));
-    verdict.summary = format!("{difference}; cause: {cause}{todo}");
+    let of = if is_wall_open { "cause of the CPU" } else { "cause" };
+    if is_wall_open {
+        verdict.evidence.push(
+            "no layer has half of the added wall time: what is located is the added CPU of the server"
+                .to_owned(),
+        );
+    }
+    verdict.summary = format!("{difference}; {of}: {cause}{}", sentence::todo(&verdict.advice));
     verdict
 }
 

@@ -8,7 +8,7 @@ use super::sum;
 use crate::analysis::metric_name;
 use crate::evidence::{Metric, Run};
 use crate::report::words::{nanoseconds, times, value};
-use crate::scenario::{Scenario, VARIANT_DEFAULT, Work};
+use crate::scenario::{Scenario, Statement, VARIANT_DEFAULT, Work};
 
 /// What an arm does, as far as the scenario's text tells.
 fn work(run: &Run, arm: usize) -> Option<Work> {
@@ -22,14 +22,17 @@ fn work(run: &Run, arm: usize) -> Option<Work> {
 #[must_use]
 pub fn verbs(run: &Run, arm: usize) -> Vec<String> {
     let statements = work(run, arm).map_or_else(Vec::new, |work| work.op.statements);
-    let mut verbs: Vec<String> = statements
-        .iter()
-        .filter_map(|statement| statement.sql.trim_start_matches(['(', ' ', '\n']).split_whitespace().next())
-        .map(str::to_ascii_uppercase)
-        .collect();
+    let mut verbs: Vec<String> =
+        statements.iter().map(Statement::verb).filter(|verb| !verb.is_empty()).collect();
     verbs.sort_unstable();
     verbs.dedup();
     verbs
+}
+
+/// Whether a statement of an arm has a plan; true where the scenario is not known.
+#[must_use]
+pub fn has_plan(run: &Run, arm: usize) -> bool {
+    work(run, arm).is_none_or(|work| work.op.statements.iter().any(Statement::has_plan))
 }
 
 /// What one operation of an arm is called.
@@ -131,6 +134,12 @@ pub fn ratio(run: &Run, found: &Finding) -> String {
         found.low,
         found.high
     )
+}
+
+/// The end of a verdict's sentence: the first thing to do.
+#[must_use]
+pub fn todo(advice: &[String]) -> String {
+    advice.first().map_or(String::new(), |what| format!("; do: {what}"))
 }
 
 /// A layer with its part for people.

@@ -6,10 +6,16 @@
 //! the way; and on the way COM_PING tells a slow link, where a ping is as slow, from a proxy, which works on statements.
 //! A rest above a fifth of the difference means that something was not seen.
 //!
+//! Two limits keep the parts on the way that the client waits for:
+//! - The process of a server also works beside its statements (page cleaners, purge). One statement runs on one thread, so of
+//!   CPU and run queue no more than the wall time of an operation can be on its way ([`on_the_way`]).
+//! - Taps watch in a pass of their own. They say where time goes; how much it is, the timed blocks say. Where the taps saw more, their
+//!   times are made smaller to match, and where they saw hardly any of the difference, they are left out ([`Tapped::scale`]).
+//!
 //! Shares: some layers may take less time in the slower arm. So the base of every share is all that was added: the parts above
 //! 0 and the rest, if that is above 0. Then no share is above 1 and all of them together are 1.
 
-use crate::evidence::{Block, Metric, PathTimes, PhaseTimes, Run, SumPart, SumRule};
+use crate::evidence::{Block, PathTimes, PhaseTimes, Run, SumPart, SumRule};
 use crate::knowledge::signature::Pair;
 use crate::stats::bootstrap::median_interval;
 use crate::stats::summary::median;
@@ -37,6 +43,41 @@ fn fixed(name: &str, delta_ns: f64) -> SumPart {
 
 /// Commands of an operation in numbers that differ by less are the same commands.
 const COMMANDS_ALIKE: f64 = 0.02;
+/// Share of the difference that taps must see for what they saw to tell where it lies.
+const SEEN_BY_TAPS_LEAST: f64 = 0.2;
+/// Share of the server's work from which what it did beside the statements is worth a sentence.
+const BESIDE_LEAST: f64 = 0.1;
+
+/// The server's CPU and run queue of a block, per operation, as far as a client can have waited for them.
+fn on_the_way(block: &Block) -> Option<(f64, f64)> {
+    let cpu = block.server_cpu_ns_per_op?;
+    let queue = block.server_run_queue_ns_per_op.unwrap_or(0.0);
+    let (busy, wall) = (cpu + queue, block.service.mean_ns);
+    let share = if busy > wall && block.service.count > 0 { (wall / busy).max(0.0) } else { 1.0 };
+    Some((cpu * share, queue * share))
+}
+
+/// What the slower arm's server did beside its statements, where that is much of its work.
+#[must_use]
+pub fn beside_in_words(run: &Run, arm: usize) -> Option<String> {
+    let (mut all, mut beside) = (Vec::new(), Vec::new());
+    for block in run.valid_blocks(arm) {
+        let (cpu, queue) = on_the_way(block)?;
+        let busy = block.server_cpu_ns_per_op? + block.server_run_queue_ns_per_op.unwrap_or(0.0);
+        all.push(busy);
+        beside.push(busy - cpu - queue);
+    }
+    let (all, beside) = (median(&all)?, median(&beside)?);
+    (beside >= BESIDE_LEAST * all && beside > 0.0).then(|| {
+        format!(
+            "{} of the {} that {}'s server worked or waited for a core per operation were beside its statements \
+             (background threads): no client waits for them",
+            crate::report::words::nanoseconds(beside),
+            crate::report::words::nanoseconds(all),
+            run.arms[arm].server
+        )
+    })
+}
 
 /// Two arms as taps before their servers saw them: what one adds to an operation, nanoseconds.
 struct Tapped {
@@ -49,6 +90,31 @@ struct Tapped {
     transfer: f64,
     /// Commands of an operation of the slower arm.
     commands: f64,
+    /// What all times of the taps' pass are multiplied by.
+    scale: f64,
+}
+
+impl Tapped {
+    /// Makes what the taps saw match what was timed; `None` where they did not see the difference.
+    fn scaled(self, timed_ns: f64) -> Option<Tapped> {
+        let seen = self.round_trips + self.think + self.server + self.transfer;
+        if timed_ns <= 0.0 {
+            return Some(self);
+        }
+        if seen < SEEN_BY_TAPS_LEAST * timed_ns {
+            return None;
+        }
+        let scale = (timed_ns / seen).min(1.0);
+        Some(Tapped {
+            round_trips: self.round_trips * scale,
+            round_trips_server: self.round_trips_server * scale,
+            think: self.think * scale,
+            server: self.server * scale,
+            transfer: self.transfer * scale,
+            scale,
+            ..self
+        })
+    }
 }
 
 /// The phases of one kind of command in one arm; zeros where the arm does not send it.
@@ -83,6 +149,7 @@ fn tapped(run: &Run, pair: Pair) -> Option<Tapped> {
         server: 0.0,
         transfer: 0.0,
         commands: slow,
+        scale: 1.0,
     };
     for kind in kinds {
         let (is, was) = (phase_of(run, pair.slow, kind), phase_of(run, pair.fast, kind));
@@ -114,6 +181,12 @@ pub fn ping_delta(run: &Run, pair: Pair) -> Option<f64> {
     Some(path_of(run, pair.slow)?.ping_ns - path_of(run, pair.fast)?.ping_ns)
 }
 
+/// Whether taps saw the difference, so that what they saw is part of the sum.
+#[must_use]
+pub fn is_seen_by_taps(sum: &SumRule) -> bool {
+    sum.parts.iter().any(|part| part.name == "app")
+}
+
 /// What the slower server's own account has more of something, nanoseconds per operation.
 #[must_use]
 pub fn own_delta(run: &Run, pair: Pair, of: &dyn Fn(&PathTimes) -> Option<f64>) -> Option<f64> {
@@ -139,10 +212,12 @@ fn tapped_parts(run: &Run, pair: Pair, sum: &Tapped, busy_ns: f64, client_ns: f6
         transfer -= worked;
         wait += worked;
     }
-    let throttled = own_delta(run, pair, &|path| path.throttled_ns).unwrap_or(0.0).clamp(0.0, wait.max(0.0));
+    let own_scaled =
+        |of: &dyn Fn(&PathTimes) -> Option<f64>| own_delta(run, pair, of).map(|delta| delta * sum.scale);
+    let throttled = own_scaled(&|path| path.throttled_ns).unwrap_or(0.0).clamp(0.0, wait.max(0.0));
     wait -= throttled;
-    let ping = ping_delta(run, pair).unwrap_or(0.0) * sum.commands;
-    let own = own_delta(run, pair, &|path| path.statement_ns);
+    let ping = ping_delta(run, pair).unwrap_or(0.0) * sum.commands * sum.scale;
+    let own = own_scaled(&|path| path.statement_ns);
     let (link, proxy, off_cpu) = match own {
         Some(own) if wait > 0.0 => {
             let inside = (own - busy_ns - throttled).clamp(0.0, wait);
@@ -179,10 +254,11 @@ pub fn of(run: &Run, pair: Pair, seed: u64) -> Option<SumRule> {
     let wall = |block: &Block| (block.service.count > 0).then_some(block.service.mean_ns);
     let total = part(run, pair, "wall", &wall, seed)?;
     let mut parts = Vec::new();
-    let cpu = part(run, pair, "server-cpu", &|block| block.server_cpu_ns_per_op, seed);
-    let queue = part(run, pair, "run-queue", &|block| block.server_run_queue_ns_per_op, seed);
+    let cpu = part(run, pair, "server-cpu", &|block| Some(on_the_way(block)?.0), seed);
+    let queue_of = |block: &Block| block.server_run_queue_ns_per_op.and_then(|_| Some(on_the_way(block)?.1));
+    let queue = part(run, pair, "run-queue", &queue_of, seed);
     let client = part(run, pair, "client", &|block| Some(block.client_cpu_ns_per_op), seed);
-    if let Some(sum) = tapped(run, pair) {
+    if let Some(sum) = tapped(run, pair).and_then(|sum| sum.scaled(total.delta_ns)) {
         let delta = |part: &Option<SumPart>| part.as_ref().map_or(0.0, |part| part.delta_ns);
         parts = tapped_parts(run, pair, &sum, delta(&cpu) + delta(&queue), delta(&client));
         if cpu.is_none() && own_delta(run, pair, &|path| path.statement_ns).is_none() {
@@ -218,12 +294,14 @@ pub const QUEUE_OF_CPU: &str = "queue-of-cpu";
 /// On a crowded machine a server that works more waits more: as much for a nanosecond of CPU as in the fast arm. That much of
 /// what the run queue grew by is its work's, not the kernel's.
 fn queue_of_cpu(run: &Run, pair: Pair, grown_ns: f64) -> f64 {
-    let of = |arm, metric| {
-        let values: Vec<f64> = run.valid_blocks(arm).filter_map(|block| block.value(metric, None)).collect();
+    let of = |arm, pick: &dyn Fn((f64, f64)) -> f64| {
+        let values: Vec<f64> =
+            run.valid_blocks(arm).filter_map(|block| on_the_way(block).map(pick)).collect();
         median(&values).unwrap_or(0.0)
     };
-    let (is, was) = (of(pair.slow, Metric::ServerCpu), of(pair.fast, Metric::ServerCpu));
-    let follows = if was > 0.0 { of(pair.fast, Metric::RunQueue) * (is / was - 1.0) } else { 0.0 };
+    let (cpu, queue) = (|both: (f64, f64)| both.0, |both: (f64, f64)| both.1);
+    let (is, was) = (of(pair.slow, &cpu), of(pair.fast, &cpu));
+    let follows = if was > 0.0 { of(pair.fast, &queue) * (is / was - 1.0) } else { 0.0 };
     follows.clamp(0.0, grown_ns.max(0.0))
 }
 

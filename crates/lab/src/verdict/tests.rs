@@ -204,9 +204,11 @@ fn layers_are_blamed_by_their_own_evidence() {
     // Extra round trips by the same driver.
     let trips = slow(&|block| block.statements *= 3);
     assert_eq!(layer(trips).as_deref(), Some("app"));
-    // Nothing measured can tell network from proxy from a wait: no layer, and that is said.
+    // Nothing measured can tell network from proxy from a wait: no layer, and that is said. The difference is certain all the same.
     let unknown = concluded(slow(&|_| ()));
-    assert_eq!((verdict(&unknown).kind, &verdict(&unknown).layer), (VerdictKind::Inconclusive, &None));
+    assert_eq!((verdict(&unknown).kind, &verdict(&unknown).layer), (VerdictKind::Unlocated, &None));
+    assert_eq!(crate::report::exit_code(&unknown), crate::report::EXIT_REGRESSION);
+    assert!(verdict(&unknown).summary.contains("; do: "), "{}", verdict(&unknown).summary);
     // A tap can.
     let phases = |think: f64, download: f64| {
         let mut run = slow(&|_| ());
@@ -625,6 +627,83 @@ fn a_small_difference_is_no_lack_of_one() {
         said.summary.contains("1.40 times as slow") && said.summary.contains("4.00 us an operation"),
         "{said:?}"
     );
+}
+
+#[test]
+fn what_a_server_does_beside_its_statements_is_not_on_their_way() {
+    // Background threads: 9 ms of CPU for an operation that takes 3 ms longer.
+    let mut run = made(12, &[100], 3, |_, _| 1e6);
+    for block in run.blocks.iter_mut().filter(|block| block.arm == 1) {
+        for latency in [&mut block.latency, &mut block.service] {
+            latency.p50_ns += 3_000_000;
+            latency.mean_ns += 3e6;
+        }
+        block.duration_ns += 300_000_000;
+        block.server_cpu_ns_per_op = block.server_cpu_ns_per_op.map(|cpu| cpu + 9e6);
+    }
+    let run = concluded(run);
+    let sum = run.sum.as_ref().unwrap();
+    assert!(sum::added_ns(sum) <= 1.2 * sum.total.delta_ns, "{}", sum::in_words(sum));
+    let said = verdict(&run).evidence.join("\n");
+    assert!(said.contains("were beside its statements (background threads)"), "{said}");
+}
+
+#[test]
+fn taps_say_where_time_goes_and_timed_blocks_how_much() {
+    let wait = |added_timed: f64, added_tapped: f64| {
+        let mut run =
+            tapped(added_timed, &|_| (), &|_| (), &|path| path.statement_ns = Some(1.02e6 + added_tapped));
+        for phase in run.phases.iter_mut().filter(|phase| phase.arm == 1) {
+            phase.server_ns = 1.08e6 + added_tapped;
+        }
+        concluded(run)
+    };
+    let more = wait(2e6, 8e6);
+    let sum = more.sum.as_ref().unwrap();
+    assert!(sum::added_ns(sum) <= 1.2 * sum.total.delta_ns, "{}", sum::in_words(sum));
+    assert_eq!(verdict(&more).layer.as_deref(), Some("engine"), "{:?}", more.layers);
+    // Taps that did not see the difference do not say where it lies.
+    let none = wait(4e6, 1e5);
+    assert!(none.sum.as_ref().unwrap().parts.iter().all(|part| part.name != "app"), "{:?}", none.sum);
+    assert_eq!(verdict(&none).kind, VerdictKind::Unlocated);
+}
+
+#[test]
+fn a_certain_difference_of_cpu_is_the_servers_where_no_part_of_wall_time_has_half() {
+    // CPU grows by 60 us; wall time by 200 us, which nothing accounts for.
+    let mut run = made(12, &[100], 3, |server, _| if server == "new" { 1.6e5 } else { 1e5 });
+    for block in run.blocks.iter_mut().filter(|block| block.arm == 1) {
+        for latency in [&mut block.latency, &mut block.service] {
+            latency.p50_ns += 140_000;
+            latency.mean_ns += 140_000.0;
+        }
+        block.duration_ns += 14_000_000;
+    }
+    let mut run = concluded(run);
+    // Wall time differs by more: what is judged is CPU only where that is most of what is certain.
+    run.comparisons.retain(|found| found.metric == Metric::ServerCpu);
+    conclude(&mut run, &entries().unwrap(), 7);
+    let said = verdict(&run);
+    assert_eq!((said.kind, said.layer.as_deref()), (VerdictKind::Located, Some("server")), "{said:?}");
+    let sql = run.layers.iter().find(|finding| finding.layer == "server-sql").unwrap();
+    assert!(sql.evidence.contains("CPU of the server grew for certain"), "{}", sql.evidence);
+    assert!(said.summary.contains("; cause of the CPU: CPU in the server"), "{}", said.summary);
+    assert!(run.layers.iter().all(|finding| !finding.evidence.contains("added (")), "{:?}", run.layers);
+}
+
+#[test]
+fn an_insert_of_values_has_no_other_plan() {
+    let mut run = made(12, &[100], 3, slow_new);
+    for block in run.blocks.iter_mut().filter(|block| block.arm == 1) {
+        block.status_per_op.insert("Handler_read_rnd_next".into(), 71.0);
+    }
+    let layer = |run: &Run| verdict(&concluded(run.clone())).layer.clone();
+    run.scenario.text = crate::scenario::shipped::named("point-select").unwrap().to_owned();
+    assert_eq!(layer(&run).as_deref(), Some("server-sql:plan"));
+    run.scenario.text = crate::scenario::shipped::named("bulk-load").unwrap().to_owned();
+    assert_eq!(layer(&run).as_deref(), Some("server"));
+    assert!(!verdict(&concluded(run)).advice.join(" ").contains("EXPLAIN"));
+    assert_eq!(crate::evidence::Block::default().rows_read_per_op().to_string(), "0", "and not -0");
 }
 
 #[test]
