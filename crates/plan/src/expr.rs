@@ -106,6 +106,9 @@ pub enum CallOption {
     /// Nothing.
     #[default]
     None,
+    /// A cast to a text as a column gets it that the value is stored into: BIT as a number, a DOUBLE with as many digits as there
+    /// is room for.
+    Stored,
     /// Unit of DATE_ADD, EXTRACT, TIMESTAMPDIFF.
     Unit(IntervalUnit),
     /// A text: the path of `->`, a character set, a style, JSON_VALUE's clauses in source form.

@@ -243,7 +243,8 @@ fn float(written: &ast::DataType<'_>, name: &str, warnings: &mut Vec<Diagnostic>
         _ => {}
     }
     number_attributes(written, warnings);
-    let mut data_type = if double { DataType::DOUBLE } else { DataType::FLOAT };
+    // A column's text has at most 22 characters, an expression's 23.
+    let mut data_type = if double { DataType { length: 22, ..DataType::DOUBLE } } else { DataType::FLOAT };
     if let Some((width, scale)) = digits {
         data_type.length = width;
         data_type.scale = scale;

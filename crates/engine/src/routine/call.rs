@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use catalog::{Privileges, RoutineDefinition, RoutineKind};
 use exec::output::{ResultColumn, RowEncoder, encode_columns};
+use plan::logical::OutputSource;
 use service::error as e;
 use service::{Capabilities, OkSummary, Outcome, Reply, RowFormat, SqlError, StatusFlags};
 use syntax::ast::{self, ExprKind, ParameterMode, Statement};
@@ -150,7 +151,7 @@ impl LocalSession {
                     data_type,
                     nullable: true,
                     flags: 0,
-                    is_expression: true,
+                    source: OutputSource::Expression,
                 }
             }),
             results,

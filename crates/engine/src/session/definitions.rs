@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use catalog::Privileges;
 use exec::output::{ResultColumn, encode_columns_with_defaults};
+use plan::logical::OutputSource;
 use service::error::{ER_BAD_DB_ERROR, ER_BAD_FIELD_ERROR, ER_NO_DB_ERROR};
 use service::{OkSummary, Outcome, Reply, SqlError};
 use syntax::ast::{AlterAction, Maintain, MaintainKind, ObjectName, Statement};
@@ -390,7 +391,7 @@ impl LocalSession {
                     data_type: &column.data_type,
                     nullable: column.nullable,
                     flags: 0,
-                    is_expression: false,
+                    source: OutputSource::Column,
                 };
                 (column, default.as_deref())
             }),

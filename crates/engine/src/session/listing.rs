@@ -1,6 +1,7 @@
 //! Small tables made in memory: what SHOW statements and table maintenance answer with.
 
 use exec::output::{ResultColumn, RowEncoder, encode_columns};
+use plan::logical::OutputSource;
 use service::{OkSummary, Outcome, Reply, StatusFlags};
 use types::charset::Charset;
 use types::collation::CollationId;
@@ -131,7 +132,7 @@ impl Listing {
                 data_type: &column.data_type,
                 nullable: column.nullable,
                 flags: 0,
-                is_expression: self.of_expressions,
+                source: if self.of_expressions { OutputSource::Expression } else { OutputSource::Column },
             }),
             results,
         );

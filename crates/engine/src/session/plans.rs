@@ -151,7 +151,7 @@ impl CachedPlan {
                 data_type: &column.data_type,
                 nullable: column.nullable,
                 flags: column.flags,
-                is_expression: column.table.is_empty(),
+                source: column.source,
             }),
             results,
         )

@@ -13,6 +13,7 @@ use std::sync::Arc;
 
 use exec::{LongData, LongParameter};
 use hashbrown::HashMap;
+use plan::logical::OutputSource;
 use service::error::{
     ER_DYNAMIC_PARAMETERS_DML_ONLY, ER_EMPTY_QUERY, ER_MALFORMED_PACKET, ER_MAX_PREPARED_STMT_COUNT_REACHED,
     ER_NEED_REPREPARE, ER_PS_MANY_PARAM, ER_UNKNOWN_ERROR, ER_UNKNOWN_STMT_HANDLER, ER_UNSUPPORTED_PS,
@@ -845,7 +846,7 @@ fn parameter_columns(count: usize, plan: Option<&CachedPlan>) -> EncodedColumns 
             data_type,
             nullable: true,
             flags: 0,
-            is_expression: false,
+            source: OutputSource::Column,
         }),
         None,
     )

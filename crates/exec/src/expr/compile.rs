@@ -500,6 +500,9 @@ impl Compiler {
             }
             F::AnyValue => self.compile(&args[0])?,
             F::NameConst => self.compile(&args[1])?,
+            F::Cast if matches!(option, CallOption::Stored) => {
+                self.converted(&args[0], Target::Stored(result.clone()))?
+            }
             F::Cast => self.converted(&args[0], Target::Cast(result.clone()))?,
             F::ConvertUsing | F::Collate => self.converted(&args[0], Target::Text(result.collation))?,
             _ => {

@@ -41,6 +41,8 @@ pub(super) enum Target {
         argument: usize,
         function: &'static str,
     },
+    /// The text that a column of this type gets.
+    Stored(DataType),
     /// CAST to this type.
     Cast(DataType),
 }
@@ -58,7 +60,7 @@ impl Target {
             Target::Double => Physical::Double,
             Target::Decimal => Physical::Decimal,
             Target::Text(_) | Target::JsonValue | Target::JsonDocument { .. } => Physical::Bytes,
-            Target::Cast(data_type) => data_type.physical(),
+            Target::Cast(data_type) | Target::Stored(data_type) => data_type.physical(),
         }
     }
 
@@ -81,7 +83,7 @@ impl Target {
             | Target::ComparedText(_) => from.has_date(),
             Target::Time => from.kind == TypeKind::Time,
             Target::JsonValue | Target::JsonDocument { .. } => from.kind == TypeKind::Json,
-            Target::Cast(to) => to == from,
+            Target::Cast(to) | Target::Stored(to) => to == from,
         }
     }
 }
@@ -517,6 +519,8 @@ pub(super) fn cell(
             out.nulls.push(false);
         }
         Target::JsonDocument { argument, function } => push_document(cell, from, *argument, function, out)?,
+        // The type has room for each of the values.
+        Target::Stored(to) => drop(conv::store_text(cell, from, to, out)),
         Target::Cast(to) => cast(cell, from, to, ctx, out)?,
     }
     Ok(())

@@ -1,5 +1,6 @@
 //! Column definitions of a result.
 
+use plan::logical::OutputSource;
 use types::charset::{Charset, convert_lossy};
 use types::data_type::column_flag;
 use types::{DataType, TypeKind};
@@ -24,8 +25,8 @@ pub struct ResultColumn<'a> {
     pub nullable: bool,
     /// Flags of the table's column: keys, AUTO_INCREMENT, no default.
     pub flags: u16,
-    /// Computed, and not read from a table or derived table: MySQL describes the two differently.
-    pub is_expression: bool,
+    /// Where its values come from.
+    pub source: OutputSource,
 }
 
 /// Encodes the definitions of a result whose strings are sent in `results` (`None`: as they are).
@@ -106,12 +107,16 @@ pub fn encode_columns_with_defaults<'a>(
 
 fn definition_of<'a>(column: &ResultColumn<'a>, results: Option<Charset>) -> ColumnDefinition<'a> {
     let data_type = column.data_type;
-    let has_text = (data_type.is_string() || matches!(data_type.kind, TypeKind::Enum | TypeKind::Set))
-        && data_type.collation.charset() != Charset::Binary;
+    // A document's text is said to be bytes where a column holds it, and characters where it is computed.
+    let is_document = data_type.kind == TypeKind::Json && column.source == OutputSource::Expression;
+    let has_text = is_document
+        || (data_type.is_string() || matches!(data_type.kind, TypeKind::Enum | TypeKind::Set))
+            && data_type.collation.charset() != Charset::Binary;
     let (collation, char_bytes) = match results {
         // Sent as they are, and said to be bytes.
         Some(Charset::Binary) => (types::collation::CollationId::BINARY, 1),
         Some(results) if has_text => (results.default_collation(), results.max_bytes_per_char()),
+        _ if is_document => (types::collation::CollationId::UTF8MB4_BIN, 4),
         _ if has_text => (data_type.collation, data_type.collation.charset().max_bytes_per_char()),
         _ => (types::collation::CollationId::BINARY, 1),
     };
@@ -119,7 +124,9 @@ fn definition_of<'a>(column: &ResultColumn<'a>, results: Option<Charset>) -> Col
     if !column.nullable {
         flags |= column_flag::NOT_NULL;
     }
-    if data_type.kind == TypeKind::Null || (column.is_expression && is_number(data_type.kind)) {
+    if data_type.kind == TypeKind::Null
+        || (column.source != OutputSource::Column && is_number(data_type.kind))
+    {
         // Numbers sort and compare as bytes do, says the protocol's flag; of a table's columns it does not.
         flags |= column_flag::BINARY;
     }
@@ -133,15 +140,28 @@ fn definition_of<'a>(column: &ResultColumn<'a>, results: Option<Charset>) -> Col
         length: if has_text && matches!(results, None | Some(Charset::Binary)) && data_type.is_text_or_blob()
         {
             data_type.length
+        } else if is_document {
+            // So many characters of the client's widest as fit.
+            u32::MAX / 4 * 4
         } else {
             data_type.protocol_length(u32::try_from(char_bytes).unwrap_or(4))
         },
-        column_type: ColumnType::from_byte(data_type.protocol_type()).unwrap_or(ColumnType::VarString),
+        column_type: ColumnType::from_byte(protocol_type(column)).unwrap_or(ColumnType::VarString),
         flags: ColumnFlags(flags),
         decimals: match decimals(data_type) {
-            0 if column.is_expression && is_text(data_type) => DECIMALS_NOT_FIXED,
+            0 if column.source == OutputSource::Expression && is_text(data_type) => DECIMALS_NOT_FIXED,
             decimals => decimals,
         },
+    }
+}
+
+/// The type as the protocol names it: computed texts by their size, those of columns all as BLOB.
+fn protocol_type(column: &ResultColumn<'_>) -> u8 {
+    match column.data_type.kind {
+        TypeKind::TinyText if column.source == OutputSource::Expression => 249,
+        TypeKind::MediumText if column.source == OutputSource::Expression => 250,
+        TypeKind::LongText if column.source == OutputSource::Expression => 251,
+        _ => column.data_type.protocol_type(),
     }
 }
 

@@ -16,7 +16,7 @@ use super::scope::{AliasRule, ScopeColumns};
 use super::{Binder, utf8};
 use crate::error::{PlanError, PlanResult};
 use crate::expr::{ColumnId, Expr, ExprKind};
-use crate::logical::{Logical, OutputColumn, SortKey};
+use crate::logical::{Logical, OutputColumn, OutputSource, SortKey};
 
 /// A bound query.
 pub(crate) struct BoundQuery {
@@ -361,6 +361,7 @@ impl<'a> Binder<'a> {
         });
         if let Some(table) = scope_alias {
             column.table = table.alias.clone();
+            column.source = OutputSource::Column;
         }
         if let Some((table, ordinal)) = info.origin {
             let table = &self.tables[table.0 as usize];
@@ -637,6 +638,7 @@ pub(super) fn plain_output(
         data_type,
         nullable,
         flags: 0,
+        source: OutputSource::Expression,
     }
 }
 

@@ -6,14 +6,15 @@
 use std::sync::Arc;
 
 use syntax::ast::{Ident, Query, QueryBody, SetOp, ValuesRows};
+use types::data_type::SCALE_NOT_FIXED;
 use types::{DataType, TypeKind};
 
 use super::select::{BoundQuery, body_mentions, plain_output};
 use super::{Binder, NamedColumns, utf8};
 use crate::error::{PlanError, PlanResult};
-use crate::expr::{CallOption, ColumnId, Expr};
+use crate::expr::{CallOption, ColumnId, Expr, ExprKind};
 use crate::function::{self, FunctionId};
-use crate::logical::{Logical, OutputColumn};
+use crate::logical::{Logical, OutputColumn, OutputSource};
 
 impl<'a> Binder<'a> {
     pub(super) fn balanced(
@@ -55,21 +56,14 @@ impl<'a> Binder<'a> {
         let mut sides: [Vec<ColumnId>; 2] = [Vec::new(), Vec::new()];
         for (left, right) in left.output.iter().zip(&right.output) {
             let exprs = [self.column_expr(left.id), self.column_expr(right.id)];
-            let data_type = function::common_type(&[&exprs[0], &exprs[1]])?;
+            let data_type = function::common_type(&[&exprs[0], &exprs[1]], &self.types)?;
             let nullable = exprs.iter().any(|expr| expr.nullable);
             let coercibility = exprs.iter().map(|expr| expr.coercibility).min();
             for (side, expr) in exprs.into_iter().enumerate() {
                 if same_shape(&expr.data_type, &data_type) {
                     sides[side].push(expr.as_column().unwrap_or(left.id));
                 } else {
-                    let args = vec![expr];
-                    let cast = function::build_typed(
-                        FunctionId::Cast,
-                        args,
-                        data_type.clone(),
-                        CallOption::None,
-                        &self.types,
-                    )?;
+                    let cast = stored(expr, &data_type);
                     let id = self.new_column(&left.name, data_type.clone(), nullable);
                     casts[side].push((id, cast));
                     sides[side].push(id);
@@ -77,7 +71,8 @@ impl<'a> Binder<'a> {
             }
             let id = self.new_column(&left.name, data_type.clone(), nullable);
             self.columns[id.0 as usize].coercibility = coercibility;
-            output.push(plain_output(id, left.name.clone(), data_type, nullable));
+            let column = plain_output(id, left.name.clone(), data_type, nullable);
+            output.push(OutputColumn { source: OutputSource::SetOperation, ..column });
         }
         let [left_casts, right_casts] = casts;
         let [left_columns, right_columns] = sides;
@@ -138,7 +133,7 @@ impl<'a> Binder<'a> {
         let mut output = Vec::new();
         for position in 0..values.column_count as usize {
             let cells: Vec<&Expr> = rows.iter().map(|row| &row[position]).collect();
-            let data_type = function::common_type(&cells)?;
+            let data_type = function::common_type(&cells, &self.types)?;
             let nullable = cells.iter().any(|cell| cell.nullable);
             for row in &mut rows {
                 if !same_shape(&row[position].data_type, &data_type) {
@@ -246,6 +241,24 @@ impl<'a> Binder<'a> {
     }
 }
 
+/// A column's value as one of `to`, the type of the set operation's column.
+fn stored(expr: Expr, to: &DataType) -> Expr {
+    if !matches!(to.kind, TypeKind::Char | TypeKind::VarChar) {
+        return function::cast(expr, to.clone());
+    }
+    // MySQL fills the set operation's rows with the numbers that YEAR and FLOAT are.
+    let expr = match expr.data_type.kind {
+        TypeKind::Year => function::cast(expr, DataType::BIGINT_UNSIGNED),
+        TypeKind::Float if expr.data_type.scale == SCALE_NOT_FIXED => function::cast(expr, DataType::DOUBLE),
+        _ => expr,
+    };
+    let mut cast = function::cast(expr, to.clone());
+    if let ExprKind::Call { function: FunctionId::Cast, option, .. } = &mut cast.kind {
+        *option = CallOption::Stored;
+    }
+    cast
+}
+
 /// Values of both types lie in memory alike and compare alike.
 pub(crate) fn same_shape(a: &DataType, b: &DataType) -> bool {
     if a.kind == TypeKind::Null || b.kind == TypeKind::Null {
@@ -266,6 +279,10 @@ pub(crate) fn same_shape(a: &DataType, b: &DataType) -> bool {
         }
         types::Physical::Double => true,
         types::Physical::Decimal => a.scale == b.scale,
+        // BINARY fills up with zero bytes.
+        types::Physical::Bytes if b.kind == TypeKind::Char && b.is_binary_string() => {
+            a.kind == b.kind && a.collation == b.collation && a.length == b.length
+        }
         types::Physical::Bytes => {
             (a.kind == TypeKind::Json) == (b.kind == TypeKind::Json)
                 && a.collation.charset() == b.collation.charset()

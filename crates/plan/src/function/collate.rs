@@ -46,6 +46,9 @@ fn claim(expr: &Expr, context: &TypeContext) -> Claim {
             ascii: false,
         };
     }
+    if expr.data_type.kind == TypeKind::Bit {
+        return Claim { collation: CollationId::BINARY, coercibility: Coercibility::Implicit, ascii: false };
+    }
     if !is_text(&expr.data_type) {
         return Claim {
             collation: context.connection_collation,

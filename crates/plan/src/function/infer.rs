@@ -41,7 +41,12 @@ fn arithmetic(function: FunctionId, args: &[Expr], context: &TypeContext) -> Dat
                 FunctionId::Mod => integer_digits(a).max(integer_digits(b)),
                 _ => integer_digits(a).max(integer_digits(b)) + 1,
             };
-            DataType { unsigned, ..int((digits + 1).min(INT_WIDTH + 1)) }
+            DataType { unsigned, ..int((digits + u32::from(!unsigned)).min(INT_WIDTH + 1)) }
+        }
+        Numeric::Decimal if function == FunctionId::Mod => {
+            // MySQL leaves room for a sign that it says there is none.
+            let digits = precision(a).max(precision(b)) + u32::from(unsigned);
+            DataType { unsigned, ..DataType::decimal(digits, scale(a).max(scale(b)) as u8) }
         }
         Numeric::Decimal => {
             let result = match function {
@@ -51,7 +56,6 @@ fn arithmetic(function: FunctionId, args: &[Expr], context: &TypeContext) -> Dat
                     let result_scale = (scale(a) + increment).min(u32::from(DECIMAL_SCALE_MAX));
                     decimal((precision(a) + scale(b) + increment).saturating_sub(result_scale), result_scale)
                 }
-                FunctionId::Mod => decimal(integer_digits(a).max(integer_digits(b)), scale(a).max(scale(b))),
                 _ => decimal(integer_digits(a).max(integer_digits(b)) + 1, scale(a).max(scale(b))),
             };
             DataType { unsigned: a.unsigned && b.unsigned, ..result }
@@ -255,7 +259,7 @@ pub(super) fn infer(
                 Numeric::Double => 20,
                 _ => integer_digits(&args[0].data_type) + scale(&args[1].data_type),
             };
-            plain(DataType { unsigned, ..int((digits + 1).min(INT_WIDTH)) }, true)
+            plain(DataType { unsigned, ..int((digits + u32::from(!unsigned)).min(INT_WIDTH)) }, true)
         }
         F::Neg => {
             let of = &args[0].data_type;

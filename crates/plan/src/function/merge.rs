@@ -4,26 +4,28 @@ use super::TypeContext;
 use super::collate::{self, Purpose};
 use super::infer::Typed;
 use super::shape::{Numeric, decimal, integer_digits, numeric, scale, string_type, text_chars};
-use crate::error::PlanResult;
+use crate::error::{PlanError, PlanResult};
 use crate::expr::{Coercibility, Expr, ExprKind};
+use types::data_type::SCALE_NOT_FIXED;
 use types::{CollationId, DataType, TypeKind, Value};
 
 /// Brings the arms of a choice to one type; see [`super::case`].
 pub(super) fn infer_arms(arms: &mut [Expr], operation: &str, context: &TypeContext) -> PlanResult<Typed> {
-    let nullable = arms.iter().any(|arm| arm.nullable);
+    let nullable = arms.iter().any(|arg| arg.nullable);
     let mut data_type = merge_all(arms.iter().map(|arm| &arm.data_type));
     let mut coercibility = Coercibility::Numeric;
     if data_type.is_string() {
+        let widths: Vec<Width> = arms.iter().map(|arm| Width::of(&arm.data_type)).collect();
         let (collation, strength) = collate::aggregate(arms, operation, context, Purpose::Build)?;
-        let chars = arms.iter().map(|arm| text_chars(&arm.data_type)).max().unwrap_or(0);
-        let all_char = arms.iter().all(|arm| matches!(arm.data_type.kind, TypeKind::Char | TypeKind::Null));
         coercibility = strength;
-        data_type = if all_char && !arms.is_empty() {
-            DataType::char(chars, collation)
-        } else if data_type.kind == TypeKind::VarChar {
-            string_type(chars, collation)
-        } else {
-            DataType { collation, ..data_type }
+        let chars = widths.iter().map(|width| width.chars_in(collation)).max().unwrap_or(0);
+        data_type = match data_type.kind {
+            TypeKind::Char => DataType::char(chars, collation),
+            TypeKind::VarChar => string_type(chars, collation),
+            _ => {
+                let bytes = chars.saturating_mul(collation.charset().max_bytes_per_char() as u32);
+                DataType { collation, length: bytes, ..data_type }
+            }
         };
     } else if data_type.kind == TypeKind::Null {
         coercibility = Coercibility::Ignorable;
@@ -32,6 +34,29 @@ pub(super) fn infer_arms(arms: &mut [Expr], operation: &str, context: &TypeConte
         convert_arm(arm, &data_type);
     }
     Ok(Typed { data_type, nullable, coercibility })
+}
+
+/// Room that a value needs as text.
+struct Width {
+    chars: u32,
+    bytes: u32,
+}
+
+impl Width {
+    fn of(data_type: &DataType) -> Width {
+        let chars = text_chars(data_type);
+        let char_bytes = match data_type.kind {
+            TypeKind::Json => 4,
+            _ if collate::is_text(data_type) => data_type.collation.charset().max_bytes_per_char() as u32,
+            _ => 1,
+        };
+        Width { chars, bytes: chars.saturating_mul(char_bytes) }
+    }
+
+    /// Characters in a text of this collation: a text among bytes has room for its widest characters.
+    fn chars_in(&self, collation: CollationId) -> u32 {
+        if collation == CollationId::BINARY { self.bytes } else { self.chars }
+    }
 }
 
 /// Converts one arm to the common type where the physical values would differ.
@@ -51,7 +76,10 @@ fn convert_arm(arm: &mut Expr, to: &DataType) {
     };
     if !same {
         let inner = std::mem::replace(arm, Expr::null());
-        *arm = super::cast(inner, to.clone());
+        // A value beside BINARY columns is not filled up with zero bytes.
+        let is_binary = to.kind == TypeKind::Char && to.is_binary_string();
+        let to = if is_binary { DataType { kind: TypeKind::VarChar, ..to.clone() } } else { to.clone() };
+        *arm = super::cast(inner, to);
     }
 }
 
@@ -80,10 +108,13 @@ pub(super) fn merge(a: &DataType, b: &DataType) -> DataType {
         let class = numeric(a).max(numeric(b));
         return match class {
             Numeric::Double => {
-                // Small integers fit a FLOAT's digits.
-                let fits = |t: &DataType| matches!(t.kind, K::Float | K::TinyInt | K::SmallInt);
-                if fits(a) && fits(b) {
-                    DataType { scale: a.scale.max(b.scale), ..DataType::FLOAT }
+                // Small integers fit a FLOAT's digits; of FLOAT and BIGINT MySQL takes the first one's side.
+                let fits = |t: &DataType| t.is_integer() && !matches!(t.kind, K::Int | K::BigInt | K::Bit);
+                let is_float = a.kind == K::Float && (b.kind == K::BigInt || b.kind == K::Float || fits(b))
+                    || b.kind == K::Float && fits(a);
+                if is_float {
+                    let length = DataType::DOUBLE.length;
+                    DataType { scale: SCALE_NOT_FIXED, length, ..DataType::FLOAT }
                 } else {
                     DataType::DOUBLE
                 }
@@ -97,7 +128,9 @@ pub(super) fn merge(a: &DataType, b: &DataType) -> DataType {
                     K::Bit => 8,
                     _ => t.integer_bytes().unwrap_or(8),
                 };
-                let needed = if a.unsigned == b.unsigned {
+                // YEAR fits a SMALLINT.
+                let is_year = [a, b].iter().any(|t| t.kind == K::Year);
+                let needed = if a.unsigned == b.unsigned || is_year {
                     bytes(a).max(bytes(b))
                 } else {
                     let (unsigned, signed) = if a.unsigned { (a, b) } else { (b, a) };
@@ -133,8 +166,11 @@ pub(super) fn merge(a: &DataType, b: &DataType) -> DataType {
     match (a.kind, b.kind) {
         (K::Json, K::Json) => DataType::JSON,
         (K::Json, _) | (_, K::Json) => DataType::text(K::LongText, CollationId::UTF8MB4_BIN),
-        (K::Enum, K::Enum) | (K::Set, K::Set) if a.members == b.members => a.clone(),
-        (K::Char, K::Char) => text(K::Char),
+        (K::Char, kind) | (kind, K::Char)
+            if kind != K::VarChar && !a.is_text_or_blob() && !b.is_text_or_blob() =>
+        {
+            text(K::Char)
+        }
         _ => {
             let rank = |t: &DataType| match t.kind {
                 K::TinyText => 1,
@@ -162,7 +198,11 @@ pub(super) fn merge_all<'t>(types: impl Iterator<Item = &'t DataType>) -> DataTy
 ///
 /// # Errors
 /// 1267, 1271: collations that cannot be mixed.
-pub fn common_type(exprs: &[&Expr]) -> PlanResult<DataType> {
+pub fn common_type(exprs: &[&Expr], context: &TypeContext) -> PlanResult<DataType> {
     let mut copies: Vec<Expr> = exprs.iter().map(|expr| (*expr).clone()).collect();
-    Ok(infer_arms(&mut copies, "UNION", &TypeContext::default())?.data_type)
+    let typed = infer_arms(&mut copies, "UNION", context)?;
+    if typed.coercibility == Coercibility::NoCollation && copies.len() > 1 {
+        return Err(PlanError::new(1271, "Illegal mix of collations for operation 'UNION'"));
+    }
+    Ok(typed.data_type)
 }

@@ -164,7 +164,16 @@ pub fn in_list(expr: Expr, list: Vec<Expr>, context: &TypeContext) -> PlanResult
     let mut all = Vec::with_capacity(list.len() + 1);
     all.push(expr);
     all.extend(list);
-    collate::aggregate(&mut all, "IN", context, collate::Purpose::Compare)?;
+    // A BIT is a number here, not bytes.
+    let is_bit = |expr: &Expr| expr.data_type.kind == TypeKind::Bit;
+    if all.iter().any(is_bit) {
+        let (at, mut others): (Vec<usize>, Vec<Expr>) =
+            all.iter().cloned().enumerate().filter(|(_, expr)| !is_bit(expr)).unzip();
+        collate::aggregate(&mut others, "IN", context, collate::Purpose::Compare)?;
+        at.into_iter().zip(others).for_each(|(at, expr)| all[at] = expr);
+    } else {
+        collate::aggregate(&mut all, "IN", context, collate::Purpose::Compare)?;
+    }
     let nullable = all.iter().any(|expr| expr.nullable);
     let list = all.split_off(1);
     let expr = Box::new(all.swap_remove(0));

@@ -36,14 +36,15 @@ pub(super) fn string_type(chars: u32, collation: CollationId) -> DataType {
 /// Most characters a value has as text.
 pub(super) fn text_chars(data_type: &DataType) -> u32 {
     match data_type.kind {
-        TypeKind::TinyText | TypeKind::Text | TypeKind::MediumText | TypeKind::LongText => {
+        // Of a table's column each byte may be a character; a computed text has room for its widest characters.
+        TypeKind::TinyText | TypeKind::Text | TypeKind::MediumText | TypeKind::LongText
+            if data_type.length < DataType::text(data_type.kind, data_type.collation).length =>
+        {
             data_type.length / data_type.collation.charset().max_bytes_per_char() as u32
         }
         TypeKind::Decimal => {
             data_type.length + u32::from(data_type.scale > 0) + u32::from(!data_type.unsigned)
         }
-        TypeKind::Float | TypeKind::Double if data_type.scale == SCALE_NOT_FIXED => data_type.length.max(23),
-        TypeKind::Bit => data_type.length.div_ceil(8),
         TypeKind::Json => 1 << 30,
         _ => data_type.length,
     }
@@ -53,7 +54,7 @@ pub(super) fn text_chars(data_type: &DataType) -> u32 {
 pub(super) fn integer_digits(data_type: &DataType) -> u32 {
     match data_type.kind {
         TypeKind::Decimal => data_type.length - u32::from(data_type.scale),
-        TypeKind::Bit => data_type.length.div_ceil(3).max(1),
+        TypeKind::Bit => data_type.length,
         TypeKind::Date => 8,
         TypeKind::Time => 7,
         TypeKind::DateTime | TypeKind::Timestamp => 14,

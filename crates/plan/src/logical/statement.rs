@@ -85,6 +85,19 @@ pub struct OutputColumn {
     pub nullable: bool,
     /// Flags of the table's column: keys, AUTO_INCREMENT, no default (`types::data_type::column_flag`).
     pub flags: u16,
+    /// MySQL describes columns that are read and values that are computed differently.
+    pub source: OutputSource,
+}
+
+/// Where an output column's values come from.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum OutputSource {
+    /// A table or derived table.
+    Column,
+    /// The rows of a set operation.
+    SetOperation,
+    /// They are computed.
+    Expression,
 }
 
 /// A cell of VALUES.

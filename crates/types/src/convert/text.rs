@@ -54,7 +54,8 @@ pub(super) fn escaped(bytes: &[u8]) -> Vec<u8> {
     out
 }
 
-pub(super) fn store_text(cell: Cell<'_>, from: &DataType, to: &DataType, out: &mut Column) -> Option<Issue> {
+/// [`super::store`] into a text.
+pub fn store_text(cell: Cell<'_>, from: &DataType, to: &DataType, out: &mut Column) -> Option<Issue> {
     let target = to.collation.charset();
     let mut issue = None;
     let owned: Cow<'_, [u8]>;
