@@ -24,7 +24,7 @@ speak MySQL's protocol
           thing costs, how to get it
   invar lab run SCENARIO --server NAME=mysql://... [--server ...]
           a scenario against servers; see invar lab run --help
-  invar lab restore --server URL [--tls]
+  invar lab restore --server URL... [--tls]
           puts global variables back that a run which died left changed on
           that server, and names the schemas it left there
   invar lab bench --server NAME=mysql://... [--server ...]
@@ -132,8 +132,7 @@ pub(crate) fn run(arguments: &[String]) -> ExitCode {
         },
         ["show", file] => show_evidence(file),
         ["doctor", ref rest @ ..] => doctor(rest),
-        ["restore", "--server", url] => restore(url, false),
-        ["restore", "--server", url, "--tls"] | ["restore", "--tls", "--server", url] => restore(url, true),
+        ["restore", ref rest @ ..] => restore(rest),
         ["kb", ref rest @ ..] => known_causes(rest),
         ["report", file, ref rest @ ..] => match report(file, rest) {
             Ok(code) => return ExitCode::from(code),
@@ -148,7 +147,7 @@ pub(crate) fn run(arguments: &[String]) -> ExitCode {
     match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(why) => {
-            eprintln!("invar lab: {why}");
+            complain(&why);
             ExitCode::from(EXIT_FAILED)
         }
     }
@@ -180,23 +179,56 @@ fn say_outcomes(outcomes: &[(String, journal::Outcome)]) {
     }
 }
 
-fn doctor(arguments: &[&str]) -> Result<(), String> {
-    let mut urls = Vec::new();
-    let (mut as_json, mut with_tls) = (false, false);
-    let mut left = arguments.iter();
+/// Says on stderr what is wrong: one line, which a terminal gets in lines that it does not break.
+pub(crate) fn complain(why: &str) {
+    if std::io::IsTerminal::is_terminal(&std::io::stderr()) {
+        eprintln!("{}", words::wrap("invar lab: ", 2, why, words::COLUMNS));
+    } else {
+        eprintln!("invar lab: {why}");
+    }
+}
+
+/// What `doctor` and `restore` are told.
+struct ServerArguments {
+    urls: Vec<String>,
+    with_tls: bool,
+    as_json: bool,
+}
+
+/// Reads `--server [NAME=]URL`, as often as it is there, `--tls` and `--json`.
+fn server_arguments(command: &str, arguments: &[&str]) -> Result<ServerArguments, String> {
+    let mut found = ServerArguments { urls: Vec::new(), with_tls: false, as_json: false };
+    let mut left = arguments.iter().copied();
     while let Some(argument) = left.next() {
-        match *argument {
-            "--json" => as_json = true,
-            "--tls" => with_tls = true,
-            "--server" => {
-                let url = left.next().ok_or("--server needs mysql://user:password@host:port")?;
-                urls.push((*url).to_owned());
+        match argument {
+            "--json" if command == "doctor" => found.as_json = true,
+            "--tls" => found.with_tls = true,
+            _ if argument == "--server" || argument.starts_with("--server=") => {
+                let value = argument.strip_prefix("--server=").or_else(|| left.next());
+                let value = value.ok_or("--server needs mysql://user:password@host:port")?;
+                // A name, as `run` takes it, is not needed here.
+                let url = match value.split_once('=') {
+                    Some((name, url)) if !name.contains("://") => url,
+                    _ => value,
+                };
+                found.urls.push(url.to_owned());
             }
-            other => return Err(format!("doctor: unknown option '{other}'")),
+            url if url.starts_with("mysql://") => found.urls.push(url.to_owned()),
+            other => {
+                let known = ["--server", "--tls", "--json"];
+                let meant = lab::scenario::nearest(other, known.into_iter());
+                let meant = meant.map_or(String::new(), |name| format!("; did you mean {name}?"));
+                return Err(format!("{command}: unknown option '{other}'{meant}; see invar lab --help"));
+            }
         }
     }
-    let report = lab::host::doctor::examine(&Tools::default(), &urls, with_tls);
-    if as_json {
+    Ok(found)
+}
+
+fn doctor(arguments: &[&str]) -> Result<(), String> {
+    let found = server_arguments("doctor", arguments)?;
+    let report = lab::host::doctor::examine(&Tools::default(), &found.urls, found.with_tls);
+    if found.as_json {
         println!("{}", serde_json::to_string_pretty(&report).map_err(|error| error.to_string())?);
     } else {
         show(&report.text());
@@ -204,7 +236,22 @@ fn doctor(arguments: &[&str]) -> Result<(), String> {
     Ok(())
 }
 
-fn restore(url: &str, with_tls: bool) -> Result<(), String> {
+fn restore(arguments: &[&str]) -> Result<(), String> {
+    let found = server_arguments("restore", arguments)?;
+    if found.urls.is_empty() {
+        return Err("restore: which server? --server mysql://user:password@host:port".to_owned());
+    }
+    for url in &found.urls {
+        if found.urls.len() > 1 {
+            let options = client::Options::from_url(url).map_err(|error| error.to_string())?;
+            show(&run::wrapped("", &lab::server::describe::url_without_password(&options)));
+        }
+        restore_one(url, found.with_tls)?;
+    }
+    Ok(())
+}
+
+fn restore_one(url: &str, with_tls: bool) -> Result<(), String> {
     let why = |error: &dyn std::fmt::Display| error.to_string();
     let say = |text: &str| show(&run::wrapped("", text));
     let mut options = client::Options::from_url(url).map_err(|error| why(&error))?;
@@ -285,4 +332,29 @@ fn show_evidence(file: &str) -> Result<(), String> {
         println!("  {}: {} valid blocks", arm.name, run.valid_blocks(index).count());
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn doctor_and_restore_take_servers_as_run_does() {
+        let url = "mysql://root:a=b@127.0.0.1:3306";
+        let named = format!("new={url}");
+        let inline = format!("--server={named}");
+        let found =
+            server_arguments("restore", &["--tls", "--server", &named, &inline, "--server", url, url])
+                .unwrap();
+        assert_eq!(found.urls, [url; 4]);
+        assert!(found.with_tls && !found.as_json);
+        let why = |arguments: &[&str]| server_arguments("restore", arguments).map(|_| ()).unwrap_err();
+        assert_eq!(
+            why(&["--sever", url]),
+            "restore: unknown option '--sever'; did you mean --server?; see invar lab --help"
+        );
+        assert!(why(&["--json"]).contains("unknown option"), "only doctor has it");
+        assert!(why(&["--server"]).contains("needs mysql://"));
+        assert!(restore(&[]).unwrap_err().contains("which server"));
+    }
 }

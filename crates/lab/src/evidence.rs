@@ -284,7 +284,10 @@ pub struct Block {
     pub error_texts: BTreeMap<u16, String>,
     /// Why this block says nothing about the server, if it does not.
     pub invalid: Option<String>,
-    /// The scenario's `compare_results`: a hash over the rows of the first operations, for a comparison between arms.
+    /// The scenario's `compare_results`: a hash over the rows of the first 1, 2, 4 ... operations, by how many they are, for a
+    /// comparison between arms.
+    pub result_hashes: BTreeMap<u64, String>,
+    /// The same over the first 32 operations alone, as earlier versions wrote it.
     pub result_hash: Option<String>,
 }
 

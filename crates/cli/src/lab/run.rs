@@ -117,7 +117,7 @@ pub(super) fn run(list: &[&str]) -> Result<u8, String> {
     // What was found is shown even where it cannot be kept.
     super::show(&terminal::text(&run, std::io::stdout().is_terminal()));
     if let Some(why) = &run.incomplete {
-        eprintln!("invar lab: the run ended early, what was measured is kept: {why}");
+        super::complain(&format!("the run ended early, what was measured is kept: {why}"));
     }
     if let Some(path) = &arguments.json {
         save(path, &(run.to_json() + "\n"))?;

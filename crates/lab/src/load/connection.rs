@@ -74,14 +74,40 @@ impl Tally {
     }
 }
 
-/// A hash over the rows of the first operations (FNV-1a).
+/// A hash over the rows of the first operations (FNV-1a), noted after 1, 2, 4 ... of them: an arm that ended fewer is compared
+/// with another one by those that both ended.
 #[derive(Debug)]
 pub(crate) struct RowHash {
-    pub(crate) hash: u64,
-    pub(crate) operations_left: u32,
+    hash: u64,
+    operations: u32,
+    operations_max: u32,
+    by_operations: Vec<(u32, u64)>,
 }
 
 impl RowHash {
+    pub(crate) fn new(operations_max: u32) -> RowHash {
+        RowHash { hash: 0xcbf2_9ce4_8422_2325, operations: 0, operations_max, by_operations: Vec::new() }
+    }
+
+    /// Number of operations and hash over their rows.
+    pub(crate) fn by_operations(&self) -> &[(u32, u64)] {
+        &self.by_operations
+    }
+
+    fn is_full(&self) -> bool {
+        self.operations >= self.operations_max
+    }
+
+    fn end_operation(&mut self) {
+        if self.is_full() {
+            return;
+        }
+        self.operations += 1;
+        if self.operations.is_power_of_two() {
+            self.by_operations.push((self.operations, self.hash));
+        }
+    }
+
     fn add(&mut self, row: &[u8]) {
         for &byte in row {
             self.hash = (self.hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
@@ -318,7 +344,7 @@ impl LoadConnection {
                     if self.is_finished(plan, serial, tally)? {
                         self.is_busy = false;
                         if let Some(hash) = &mut self.row_hash {
-                            hash.operations_left = hash.operations_left.saturating_sub(1);
+                            hash.end_operation();
                         }
                         return Ok(if self.has_failed { Progress::Failed } else { Progress::Done });
                     }
@@ -375,7 +401,7 @@ impl LoadConnection {
         match self.reader.read(payload).map_err(|malformed| LoadError::lost(malformed.what))? {
             Event::Row(row) => {
                 tally.rows += 1;
-                if let Some(hash) = self.row_hash.as_mut().filter(|hash| hash.operations_left > 0) {
+                if let Some(hash) = self.row_hash.as_mut().filter(|hash| !hash.is_full()) {
                     hash.add(row);
                 }
             }

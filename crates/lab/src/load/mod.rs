@@ -254,8 +254,7 @@ impl<'a> Fleet<'a> {
         if spec.with_row_hash
             && let Some(first) = connections.first_mut()
         {
-            first.row_hash =
-                Some(RowHash { hash: 0xcbf2_9ce4_8422_2325, operations_left: HASHED_OPERATIONS });
+            first.row_hash = Some(RowHash::new(HASHED_OPERATIONS));
         }
         Ok(Fleet { spec, hands: Hands::Native { plan, connections }, idle })
     }
@@ -283,7 +282,7 @@ impl<'a> Fleet<'a> {
         let begin = Barrier::new(threads + 1);
         let end = Barrier::new(threads + 1);
         let (plan, spec) = (&plan, &self.spec);
-        let results: Vec<Result<(Seen, Option<u64>), LoadError>> = std::thread::scope(|scope| {
+        let results: Vec<Result<(Seen, RowHashes), LoadError>> = std::thread::scope(|scope| {
             let handles: Vec<_> = shares
                 .into_iter()
                 .enumerate()
@@ -312,16 +311,16 @@ impl<'a> Fleet<'a> {
         let mut total = Seen::default();
         let mut busiest: f64 = 0.0;
         let mut waited: f64 = 0.0;
-        let mut hash = None;
+        let mut hashes = RowHashes::new();
         for result in results {
-            let (seen, row_hash) = result?;
+            let (seen, row_hashes) = result?;
             let share = |ns: u64| ns as f64 / seen.wall_ns.max(1) as f64;
             busiest = busiest.max(share(seen.cpu_ns));
             waited = waited.max(share(seen.run_queue_ns));
-            hash = hash.or(row_hash);
+            hashes.extend(row_hashes);
             add(&mut total, seen);
         }
-        Ok(block(&total, (busiest, waited), hash, &load.mode))
+        Ok(block(&total, (busiest, waited), hashes, &load.mode))
     }
 }
 
@@ -329,6 +328,8 @@ fn run(connection: &mut Connection, sql: &str) -> Result<(), LoadError> {
     connection.run(sql.as_bytes()).map(|_| ()).map_err(|error| LoadError::statement(sql.as_bytes(), error))
 }
 
+/// Numbers of operations, and the hash over the rows of so many.
+type RowHashes = Vec<(u32, u64)>;
 type Barriers<'b> = (&'b Barrier, &'b Barrier, &'b Barrier);
 
 /// A thread must pass every barrier whatever happens, or the others wait for ever.
@@ -337,7 +338,7 @@ fn run_thread(
     (warm_up, measured): (Task, Task),
     (warm, begin, end): Barriers<'_>,
     core: Option<usize>,
-) -> Result<(Seen, Option<u64>), LoadError> {
+) -> Result<(Seen, RowHashes), LoadError> {
     let kept = core.map_or(Ok(()), |core| {
         cores::keep_this_thread_to(core).map_err(|error| LoadError::Local(format!("core {core}: {error}")))
     });
@@ -347,14 +348,8 @@ fn run_thread(
     begin.wait();
     let seen = warmed.and_then(|()| driver.run(measured));
     end.wait();
-    // A hash over fewer operations than asked for says nothing about another one.
-    let hash = driver
-        .connections
-        .first()
-        .and_then(|first| first.row_hash.as_ref())
-        .filter(|hash| hash.operations_left == 0)
-        .map(|hash| hash.hash);
-    Ok((seen?, hash))
+    let hash = driver.connections.first().and_then(|first| first.row_hash.as_ref());
+    Ok((seen?, hash.map_or_else(RowHashes::new, |hash| hash.by_operations().to_vec())))
 }
 
 fn warm_up(load: &crate::scenario::Load, connections: usize) -> Task {
@@ -415,7 +410,7 @@ fn add(total: &mut Seen, seen: Seen) {
     total.wall_ns = total.wall_ns.max(wall_ns);
 }
 
-fn block(total: &Seen, (busiest, waited): (f64, f64), hash: Option<u64>, mode: &Mode) -> Block {
+fn block(total: &Seen, (busiest, waited): (f64, f64), hashes: RowHashes, mode: &Mode) -> Block {
     let Tally { statements, rows, bytes_up, bytes_down, errors, error_texts } = total.tally.clone();
     let per_op = |amount: u64| amount as f64 / total.operations.max(1) as f64;
     let service = total.service.summary();
@@ -457,7 +452,10 @@ fn block(total: &Seen, (busiest, waited): (f64, f64), hash: Option<u64>, mode: &
         errors,
         error_texts,
         invalid,
-        result_hash: hash.map(|hash| format!("{hash:016x}")),
+        result_hashes: hashes
+            .into_iter()
+            .map(|(operations, hash)| (u64::from(operations), format!("{hash:016x}")))
+            .collect(),
         ..Block::default()
     }
 }
@@ -579,13 +577,16 @@ mod tests {
     fn a_block_without_success_is_invalid_and_says_why() {
         let mut seen = Seen::default();
         seen.tally.error(1146, "Table 'x.t' doesn't exist");
-        let found = block(&seen, (0.1, 0.0), None, &Mode::Closed);
+        let found = block(&seen, (0.1, 0.0), RowHashes::new(), &Mode::Closed);
         assert!(found.invalid.unwrap().contains("doesn't exist"));
         seen.operations = 1;
-        assert_eq!(block(&seen, (0.1, 0.0), None, &Mode::Closed).invalid, None);
+        assert_eq!(block(&seen, (0.1, 0.0), RowHashes::new(), &Mode::Closed).invalid, None);
         seen.tally.error(1146, "");
         assert!(
-            block(&seen, (0.1, 0.0), None, &Mode::Closed).invalid.unwrap().contains("2 operations failed")
+            block(&seen, (0.1, 0.0), RowHashes::new(), &Mode::Closed)
+                .invalid
+                .unwrap()
+                .contains("2 operations failed")
         );
     }
 }

@@ -91,6 +91,8 @@ struct Seen {
     tables: BTreeMap<String, TableSeen>,
     /// Plan by statement.
     plans: BTreeMap<String, Vec<PlanStep>>,
+    /// Statements that have a plan and were not explained.
+    left_out: usize,
 }
 
 /// Display widths of integers are gone since 8.0.19 and mean nothing.
@@ -201,11 +203,21 @@ fn plan(connection: &mut Connection, sql: &str) -> Vec<PlanStep> {
 
 fn seen(connection: &mut Connection, schema: &str, work: &Work, seed: u64) -> Seen {
     let names: BTreeSet<String> = work.tables.iter().map(|table| table.name.clone()).collect();
-    let mut seen = Seen { tables: tables(connection, schema, &names), plans: BTreeMap::new() };
+    let mut seen = Seen { tables: tables(connection, schema, &names), plans: BTreeMap::new(), left_out: 0 };
+    // Nobody asks for estimates where no statement has a plan, and tables that are written to anew have none worth a word.
+    if !work.op.statements.iter().any(Statement::has_plan) {
+        for table in seen.tables.values_mut() {
+            table.estimated_rows = None;
+            table.indexes.values_mut().for_each(|index| index.cardinality = None);
+        }
+    }
     if connection.run(format!("USE `{schema}`").as_bytes()).is_err() {
         return seen;
     }
-    for statement in work.op.statements.iter().take(STATEMENTS_MAX) {
+    let planned = || work.op.statements.iter().filter(|statement| statement.has_plan());
+    seen.left_out = planned().skip(STATEMENTS_MAX).count();
+    for statement in planned().take(STATEMENTS_MAX) {
+        seen.left_out += usize::from(statement.sql.len() > STATEMENT_BYTES_MAX);
         if let Some(sql) = with_values(statement, seed) {
             let steps = plan(connection, &sql);
             if !steps.is_empty() {
@@ -393,6 +405,13 @@ impl Runner<'_> {
             return Ok(());
         }
         let mut found = [self.seen_by(one), self.seen_by(other)];
+        if found[0].left_out > 0 {
+            self.warn(format!(
+                "plans of {} more statements were not compared: at most {STATEMENTS_MAX} are, none longer than \
+                 {STATEMENT_BYTES_MAX} bytes",
+                found[0].left_out
+            ));
+        }
         for table in to_count(&found[0], &found[1]) {
             for (cell, seen) in cells.iter().zip(&mut found) {
                 let counted = self.counted(cell, &table);
@@ -450,6 +469,7 @@ mod tests {
         Seen {
             tables: BTreeMap::from([("t".to_owned(), table)]),
             plans: BTreeMap::from([("SELECT * FROM t WHERE k = ?".to_owned(), vec![step])]),
+            left_out: 0,
         }
     }
 

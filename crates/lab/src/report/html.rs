@@ -379,7 +379,8 @@ pub fn page(run: &Run, figures: &[Figure]) -> String {
     section(&mut out, "Read this first", &list(&warnings));
     let metric = main_metric(run);
     section(&mut out, "Driver profiles compared with the real drivers", &fidelity(run));
-    section(&mut out, "Results by server", &matrix(run, metric));
+    let compared = list(&super::comparisons_in_words(run, metric));
+    section(&mut out, "Results by server", &(matrix(run, metric) + &compared));
     if metric != Metric::LatencyP50 {
         section(&mut out, "Median latency by server", &matrix(run, Metric::LatencyP50));
     }

@@ -86,6 +86,9 @@ pub fn text(run: &Run) -> String {
             .collect();
         let _ = writeln!(out, "| {} | {} |", safe(label), cells.join(" | "));
     }
+    for (index, line) in super::comparisons_in_words(run, metric).iter().enumerate() {
+        let _ = writeln!(out, "{}- {}", if index == 0 { "\n" } else { "" }, safe(line));
+    }
     if !run.layers.is_empty() {
         out.push_str("\n## Where the added time goes\n\n| layer | | evidence |\n| --- | --- | --- |\n");
         for finding in &run.layers {

@@ -23,11 +23,16 @@ pub mod svg;
 pub mod terminal;
 pub mod words;
 
+use std::collections::BTreeSet;
+
+use crate::analysis::{self, metric_name};
 use crate::evidence::{
-    ClaimOutcome, Comparison, Fidelity, FidelityWord, JudgementWord, LayerOutcome, Metric, NoiseFloor, Run,
-    Setting, VerdictKind,
+    Block, ClaimOutcome, Comparison, Fidelity, FidelityWord, JudgementWord, LayerOutcome, Metric, NoiseFloor,
+    Run, Setting, VerdictKind,
 };
+use crate::scenario::Scenario;
 use crate::server::variables::{self, Confound};
+use crate::verdict::finding::{self, RowsCompared};
 
 /// Exit code: no regression.
 pub const EXIT_NONE: u8 = 0;
@@ -220,7 +225,7 @@ pub fn table(run: &Run, metric: Metric) -> Table<'_> {
         own.or_else(|| of().find(|found| found.base == arm).map(|found| found.base_value))
     };
     for (index, arm) in run.arms.iter().enumerate().filter(|(_, arm)| arm.same_as.is_none()) {
-        let Some(value) = compared(index).or_else(|| crate::analysis::middle(run, index, metric)) else {
+        let Some(value) = compared(index).or_else(|| analysis::middle(run, index, metric)) else {
             continue;
         };
         let mut levels: Vec<String> = arm
@@ -274,6 +279,79 @@ pub fn alike(run: &Run) -> Vec<(&'static str, String)> {
     };
     let lists = [("made equal", list(true)), ("equal", list(false))];
     lists.into_iter().filter(|(_, list)| !list.is_empty()).collect()
+}
+
+/// What of a run's arms was not compared by a metric, and what is known of the rows they answered: a line each.
+#[must_use]
+pub fn comparisons_in_words(run: &Run, metric: Metric) -> Vec<String> {
+    let name = |arm: usize| run.arms[arm].name.as_str();
+    let arms = || (0..run.arms.len()).filter(|&arm| run.arms[arm].same_as.is_none());
+    let mut out = Vec::new();
+    for arm in arms() {
+        let Some(base) = analysis::base_of(run, arm) else { continue };
+        if run.comparisons.iter().any(|found| found.arm == arm && found.metric == metric) {
+            continue;
+        }
+        let rounds = |arm: usize| -> BTreeSet<(u32, u32)> {
+            let has_value = |block: &&Block| block.value(metric, None).is_some();
+            run.valid_blocks(arm).filter(has_value).map(|block| (block.pass, block.round)).collect()
+        };
+        let why = match rounds(base).intersection(&rounds(arm)).count() {
+            0 => "no round has a value of both".to_owned(),
+            1 => "one round has a value of both, and two are needed".to_owned(),
+            both => format!("{both} rounds have values of both, too few"),
+        };
+        out.push(format!(
+            "not compared by {}: {} with {}: {why}",
+            metric_name(metric),
+            name(arm),
+            name(base)
+        ));
+    }
+    let Ok(scenario) = Scenario::parse(&run.scenario.text) else { return out };
+    let rows: Vec<(usize, RowsCompared)> = arms()
+        .map(|arm| (arm, finding::rows_compared(run, arm)))
+        .filter(|(_, rows)| *rows != RowsCompared::Alone)
+        .collect();
+    if rows.is_empty() || run.blocks.iter().all(|block| block.rows_per_op == 0.0) {
+        return out;
+    }
+    if !scenario.compare_results {
+        out.push("rows of the arms were not compared: the scenario does not set compare_results".to_owned());
+        return out;
+    }
+    let alike: Vec<u64> = rows
+        .iter()
+        .filter_map(
+            |(_, rows)| if let RowsCompared::Alike(operations) = rows { Some(*operations) } else { None },
+        )
+        .collect();
+    if let Some(least) = alike.iter().min() {
+        let of = if alike.len() == rows.len() {
+            "all".to_owned()
+        } else {
+            format!("{} of {}", alike.len(), rows.len())
+        };
+        out.push(format!("rows: the same in {of} comparisons, over the first {least} operations or more"));
+    }
+    for (arm, found) in rows {
+        match found {
+            RowsCompared::Different(operations) => out.push(format!(
+                "rows: {} answered others than its base within the first {operations} operations",
+                name(arm)
+            )),
+            RowsCompared::Unknown(silent) => {
+                let why = if run.arms[silent].driver == "native" {
+                    "its first block ended no operation"
+                } else {
+                    "rows are seen of driver native only"
+                };
+                out.push(format!("rows not compared: {}: {}: {why}", name(arm), name(silent)));
+            }
+            RowsCompared::Alone | RowsCompared::Alike(_) => {}
+        }
+    }
+    out
 }
 
 /// How the client itself fared, over all blocks: its CPU, and in an open loop how late it was and what it skipped. `None` without

@@ -232,6 +232,9 @@ fn results(run: &Run, metric: crate::evidence::Metric, paint: &Paint) -> String 
             out.push('\n');
         }
     }
+    for line in super::comparisons_in_words(run, metric) {
+        put_with(&mut out, "  ", 4, &line);
+    }
     out
 }
 

@@ -189,6 +189,68 @@ fn what_is_alike_is_said_and_how_the_client_fared() {
 }
 
 #[test]
+fn what_was_not_compared_is_said() {
+    let mut run = full();
+    let said = |run: &Run| comparisons_in_words(run, Metric::ServerCpu).join("\n");
+    assert_eq!(said(&run), "", "all arms were compared, and the text of the scenario is not known");
+    // One arm of a pair ran in one round only, and one is seen by wall time alone.
+    let (lonely, wall) = (1, 4);
+    let first = run.blocks.iter().position(|block| block.arm == lonely).unwrap();
+    let mut index = 0;
+    run.blocks.retain(|block| {
+        index += 1;
+        block.arm != lonely || index - 1 == first
+    });
+    for block in run.blocks.iter_mut().filter(|block| block.arm == wall) {
+        block.server_cpu_ns_per_op = None;
+    }
+    analyse(&mut run, 7);
+    let lines = said(&run);
+    let name = |arm: usize| run.arms[arm].name.clone();
+    for line in [
+        format!("not compared by server CPU per operation: {} with old/rows=100: one round", name(lonely)),
+        format!("not compared by server CPU per operation: {} with old/rows=200: no round", name(wall)),
+    ] {
+        assert!(lines.contains(&line), "{line} in\n{lines}");
+    }
+    let flat = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    for text in [terminal::text(&run, false), markdown::text(&run), html::page(&run, &[])] {
+        assert!(flat(&text).contains("one round has a value of both, and two are needed"));
+    }
+
+    // Rows: an arm that ended fewer operations is compared by those.
+    let mut run = made(2, &[100], 1, |_, _| 1e6);
+    run.scenario.text = crate::scenario::shipped::named("point-select").unwrap().to_owned();
+    let hashes = |list: &[(u64, &str)]| -> BTreeMap<u64, String> {
+        list.iter().map(|(operations, hash)| (*operations, (*hash).to_owned())).collect()
+    };
+    for block in &mut run.blocks {
+        block.result_hash = None;
+        block.result_hashes = match block.arm {
+            0 => hashes(&[(1, "a"), (2, "b"), (4, "c")]),
+            _ => hashes(&[(1, "a"), (2, "b")]),
+        };
+    }
+    let said = |run: &Run| comparisons_in_words(run, Metric::LatencyP50).join("\n");
+    assert!(said(&run).contains("rows: the same in all comparisons, over the first 2 operations or more"));
+    assert!(!finding::results_differ(&run));
+    for block in run.blocks.iter_mut().filter(|block| block.arm == 1) {
+        block.result_hashes = hashes(&[(1, "a"), (2, "x")]);
+    }
+    assert!(
+        finding::results_differ(&run) && said(&run).contains("answered others than its base"),
+        "{}",
+        said(&run)
+    );
+    for block in run.blocks.iter_mut().filter(|block| block.arm == 1) {
+        block.result_hashes.clear();
+    }
+    assert!(said(&run).contains("rows not compared: new/rows=100"), "{}", said(&run));
+    run.scenario.text = crate::scenario::shipped::named("insert").unwrap().to_owned();
+    assert!(said(&run).contains("the scenario does not set compare_results"), "{}", said(&run));
+}
+
+#[test]
 fn markdown_keeps_its_tables_whole() {
     let said = markdown::text(&full());
     let table: Vec<&str> = said.lines().filter(|line| line.starts_with("| rows")).collect();
@@ -424,7 +486,7 @@ fn words_and_numbers_agree_whatever_the_evidence() {
             assert!(is_right, "seed {seed}: {word}: {found:?}");
         }
         if let (Some(slow), Some(fast)) = (verdict.slow_arm, verdict.fast_arm) {
-            let value = |arm| crate::analysis::middle(&run, arm, verdict.metric).unwrap();
+            let value = |arm| analysis::middle(&run, arm, verdict.metric).unwrap();
             assert!(value(slow) > value(fast) && verdict.ratio.unwrap() > 1.0, "seed {seed}: {verdict:?}");
             // `new` is what is judged.
             let is_slower = run.arms[slow].server == "new";

@@ -39,10 +39,36 @@ impl ScenarioError {
     pub(crate) fn of_toml(text: &str, error: &toml::de::Error) -> ScenarioError {
         let message = error.message().replace('\n', ", ");
         let span = error.span().unwrap_or_default();
-        match unknown_key(&message) {
-            Some(key) => ScenarioError::of_unknown_key(text, span, &key, message),
+        if let Some(key) = key_after("unknown field `", &message) {
+            return ScenarioError::of_unknown_key(text, span, &key, message);
+        }
+        match key_after("missing field `", &message) {
+            Some(key) => ScenarioError::of_missing_key(text, span, &key),
             None => ScenarioError::at(text, span, message),
         }
+    }
+
+    /// A key that is not there: what is named is it, and not the first one of the section that lacks it.
+    fn of_missing_key(text: &str, span: Range<usize>, key: &str) -> ScenarioError {
+        const SECTIONS: [&str; 3] = ["op", "load", "table"];
+        let mut error = ScenarioError::at(text, span.clone(), String::new());
+        let before = text.get(..span.start).unwrap_or_default();
+        let line_start = before.rfind('\n').map_or(0, |end| end + 1);
+        let header =
+            section_of(text.get(line_start..).unwrap_or_default().lines().next().unwrap_or_default());
+        // Of the whole file, whose span begins at its first key, or of a section.
+        let is_of_file = before.lines().all(|line| line.trim().is_empty() || line.trim().starts_with('#'));
+        let section = match header {
+            Some(header) if !is_of_file || !SECTIONS.contains(&key) => Some(header),
+            _ if is_of_file => None,
+            _ => before.lines().rev().find_map(section_of),
+        };
+        error.key = section.map_or(key.to_owned(), |section| format!("{section}.{key}"));
+        error.message = match SECTIONS.contains(&key) && is_of_file {
+            true => format!("missing: the file needs a section [{key}]"),
+            false => "missing".to_owned(),
+        };
+        error
     }
 
     /// A key that no scenario has. The reader's span may be that of the whole section: the error is where the key stands.
@@ -69,9 +95,9 @@ impl ScenarioError {
     }
 }
 
-/// The key of the reader's "unknown field" message.
-fn unknown_key(message: &str) -> Option<String> {
-    Some(message.strip_prefix("unknown field `")?.split('`').next()?.to_owned())
+/// The key of a message of the reader that begins so.
+fn key_after(start: &str, message: &str) -> Option<String> {
+    Some(message.strip_prefix(start)?.split('`').next()?.to_owned())
 }
 
 /// What the reader's message says it would take instead.

@@ -194,6 +194,22 @@ fn a_misspelt_key_is_named_itself_with_the_key_that_was_meant() {
 }
 
 #[test]
+fn a_key_that_is_missing_is_named_itself() {
+    let cases = [
+        ("claim = \"inserting is slow\"\n", "claim"),
+        ("[load]\nmode = \"closed\"\nconnections = 2\n", "load"),
+        ("mode = \"closed\"\n", "load.mode"),
+        ("rows = \"rows\"\n", "table.rows"),
+    ];
+    for (gone, key) in cases {
+        let text = SMALL.replacen(gone, "", 1);
+        let error = Scenario::parse(&text).map(|_| ()).expect_err(key);
+        assert_eq!(error.key, key, "{error}");
+        assert!(error.message.starts_with("missing"), "{error}");
+    }
+}
+
+#[test]
 fn data_is_estimated_rather_too_large() {
     let work = |id: &str| Scenario::parse(shipped::named(id).unwrap()).unwrap().work(None, "op").unwrap();
     let bytes = work("point-select").data_bytes();

@@ -98,12 +98,10 @@ fn look_at(run: &Run, grounds: &Grounds<'_>, layer: &str) -> Option<String> {
 /// What to do about a difference.
 pub(super) fn of_difference(run: &Run, grounds: &Grounds<'_>) -> Vec<String> {
     let mut advice = Vec::new();
-    if grounds.proof.is_none() {
-        advice.extend(grounds.accepted.iter().map(|setting| {
-            let how = variables::remedy(setting);
-            format!("{how} and run again: that shows what {} has to do with it", setting.name)
-        }));
-    }
+    advice.extend(grounds.accepted.iter().map(|setting| {
+        let how = variables::remedy(setting);
+        format!("{how} and run again: that shows what {} has to do with it", setting.name)
+    }));
     let server = &run.arms[grounds.slow_arm].server;
     advice.extend(grounds.proof.map(|proof| {
         let (what, share) = (&proof.what, proof.recovered * 100.0);

@@ -125,20 +125,48 @@ pub fn invalid(run: &Run) -> Option<String> {
 /// Arms that should answer alike and did not.
 #[must_use]
 pub fn results_differ(run: &Run) -> bool {
-    let hashes = |arm: usize| -> BTreeSet<&str> {
-        run.blocks
-            .iter()
-            .filter(|block| block.arm == arm)
-            .filter_map(|block| block.result_hash.as_deref())
-            .collect()
+    (0..run.arms.len()).any(|arm| matches!(rows_compared(run, arm), RowsCompared::Different(_)))
+}
+
+/// What is known of an arm's rows beside those of the arm it is compared with.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum RowsCompared {
+    /// It is compared with nothing that runs the same statements over the same data.
+    Alone,
+    /// Alike in so many operations.
+    Alike(u64),
+    /// Other rows in so many operations.
+    Different(u64),
+    /// One of them left no hash: which of the two.
+    Unknown(usize),
+}
+
+/// Compares an arm's rows with those of its base, over as many operations as both ended.
+#[must_use]
+pub fn rows_compared(run: &Run, arm: usize) -> RowsCompared {
+    /// Operations behind the one hash that earlier versions wrote.
+    const OPERATIONS_BEFORE: u64 = 32;
+    let hashes = |arm: usize| -> BTreeMap<u64, BTreeSet<&str>> {
+        let mut found: BTreeMap<u64, BTreeSet<&str>> = BTreeMap::new();
+        for block in run.blocks.iter().filter(|block| block.arm == arm) {
+            for (operations, hash) in &block.result_hashes {
+                found.entry(*operations).or_default().insert(hash);
+            }
+            if let Some(hash) = &block.result_hash {
+                found.entry(OPERATIONS_BEFORE).or_default().insert(hash);
+            }
+        }
+        found
     };
-    (0..run.arms.len()).any(|arm| {
-        let Some(base) = base_of(run, arm).filter(|base| asks_alike(&run.arms[*base], &run.arms[arm])) else {
-            return false;
-        };
-        let (one, other) = (hashes(base), hashes(arm));
-        !one.is_empty() && !other.is_empty() && one != other
-    })
+    let Some(base) = base_of(run, arm).filter(|base| asks_alike(&run.arms[*base], &run.arms[arm])) else {
+        return RowsCompared::Alone;
+    };
+    let (one, other) = (hashes(base), hashes(arm));
+    match one.iter().rev().find_map(|(operations, one)| Some((*operations, one, other.get(operations)?))) {
+        Some((operations, one, other)) if one == other => RowsCompared::Alike(operations),
+        Some((operations, ..)) => RowsCompared::Different(operations),
+        None => RowsCompared::Unknown(if one.is_empty() { base } else { arm }),
+    }
 }
 
 /// The same statements over the same data: the arms differ at most in server and driver.

@@ -137,6 +137,15 @@ impl Facts<'_> {
         )
     }
 
+    /// What is counted with the server's CPU on a crowded machine.
+    fn with_queue(&self) -> &'static str {
+        if self.part(sum::QUEUE_OF_CPU).is_some_and(|share| share > 0.0) {
+            ", and waiting for a core with it"
+        } else {
+            ""
+        }
+    }
+
     /// A layer judged by its share of what was added.
     fn by_share(&self, name: &str, share: f64, what: &str) -> LayerFinding {
         let said = format!("{what}: {}", self.of_added(share));
@@ -424,7 +433,7 @@ fn server(facts: &Facts<'_>) -> (LayerFinding, LayerFinding, Option<&'static str
     }
     let cpu = facts.cpu.unwrap_or(0.0);
     let cpu_is = || match facts.added_ns.filter(|_| !facts.is_of_cpu) {
-        Some(_) => format!("CPU of the server: {}", facts.of_added(cpu)),
+        Some(_) => format!("CPU of the server{}: {}", facts.with_queue(), facts.of_added(cpu)),
         None if run.sum.as_ref().is_some_and(sum::is_divisible) => {
             "CPU of the server grew for certain, and no layer has half of the added wall time".to_owned()
         }
@@ -443,7 +452,9 @@ fn server(facts: &Facts<'_>) -> (LayerFinding, LayerFinding, Option<&'static str
         .iter()
         .filter_map(|name| counter(run, facts.pair, name))
         .fold(0.0, f64::max);
-    let may_wait = facts.off_cpu.is_none_or(|off| off >= BLAMED_LEAST);
+    // Without a tap a sync is what may be waited for where neither CPU nor a core is.
+    let others = cpu + facts.queue.unwrap_or(0.0);
+    let may_wait = facts.off_cpu.unwrap_or(1.0 - others) >= BLAMED_LEAST;
     if cpu < BLAMED_LEAST && syncs >= 0.5 && may_wait {
         let said = format!("{syncs:.1} more syncs of files per operation, and little more CPU");
         let sql = facts.shared("server-sql", outcome_of(cpu), cpu, cpu_is());
@@ -481,9 +492,14 @@ fn server(facts: &Facts<'_>) -> (LayerFinding, LayerFinding, Option<&'static str
     let split = share_of_added_cpu(run, facts.pair, &is_in_engine).filter(|_| tells_apart(facts));
     match split {
         Some(engine) => {
-            let mut sql =
-                facts.by_share("server-sql", cpu * (1.0 - engine), "CPU above the handler interface");
-            let mut engine = facts.by_share("engine", cpu * engine, "CPU below the handler interface");
+            let with = facts.with_queue();
+            let mut sql = facts.by_share(
+                "server-sql",
+                cpu * (1.0 - engine),
+                &format!("CPU above the handler interface{with}"),
+            );
+            let mut engine =
+                facts.by_share("engine", cpu * engine, &format!("CPU below the handler interface{with}"));
             // Neither half is most of the difference, and both together are.
             if sql.outcome != LayerOutcome::Blamed && engine.outcome != LayerOutcome::Blamed {
                 (sql.outcome, engine.outcome) = (LayerOutcome::Blamed, LayerOutcome::Blamed);

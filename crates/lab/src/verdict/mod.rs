@@ -37,8 +37,8 @@ use crate::evidence::{
     VerdictKind,
 };
 use crate::knowledge::entry::Entry;
-use crate::knowledge::matching;
 use crate::knowledge::signature::{Pair, heaviest_leaf, hold};
+use crate::knowledge::{Fit, matching};
 use crate::report::words;
 use advice::Grounds;
 use finding::{Finding, Outcome};
@@ -295,6 +295,13 @@ fn mechanism(run: &Run, found: &Finding, blame_is_of_cpu: bool) -> Option<String
     })
 }
 
+/// Whether a known cause may be what a layer is blamed for: causes that cost CPU are none of waiting.
+fn may_be_in(entry: &Entry, blamed: Option<&str>) -> bool {
+    const WAITS: [&str; 4] = ["kernel", "network", "engine:sync", "engine:row-lock"];
+    let Some(blamed) = blamed.filter(|layer| WAITS.contains(layer)) else { return true };
+    std::iter::once(&entry.layer).chain(&entry.other_layers).any(|layer| layer == blamed)
+}
+
 fn name(run: &Run, entries: &[Entry], found: &Finding, blame: Blame) -> Verdict {
     let Blame { layer, is_of_cpu, .. } = blame;
     // The added CPU is located, and the added wall time, which grew as well, is not.
@@ -317,7 +324,10 @@ fn name(run: &Run, entries: &[Entry], found: &Finding, blame: Blame) -> Verdict 
     for finding in run.layers.iter().filter(|finding| finding.outcome == LayerOutcome::Blamed) {
         verdict.evidence.push(format!("{}: {}", finding.layer, finding.evidence));
     }
-    let fits = matching(entries, run, found.pair);
+    let fits: Vec<Fit<'_>> = matching(entries, run, found.pair)
+        .into_iter()
+        .filter(|fit| may_be_in(fit.entry, layer.as_deref()))
+        .collect();
     let best = fits.first();
     if let Some(fit) = best {
         verdict.evidence.extend(
@@ -362,8 +372,13 @@ fn name(run: &Run, entries: &[Entry], found: &Finding, blame: Blame) -> Verdict 
         .extend(accepted.iter().map(|setting| format!("differs, as accepted: {}", words::setting(setting))));
     verdict.cause = best.map(|fit| fit.entry.id.clone());
     verdict.layer = best.map(|fit| fit.entry.layer_where(layer.as_deref()).to_owned()).or(layer);
+    // A change that helps says nothing of a setting that differs beside it, unless what it made alike differs, too.
+    let is_of_schema = proof.zip(schema.and_then(|schema| schema.remedy.as_ref()));
+    let is_of_schema = is_of_schema.is_some_and(|(proof, sql)| proof.what.contains(sql.as_str()));
+    let is_proven = proof.is_some() && (accepted.is_empty() || is_of_schema);
     verdict.kind = match (best, proof, &verdict.layer) {
-        (_, Some(_), _) => VerdictKind::Confirmed,
+        (_, Some(_), _) if is_proven => VerdictKind::Confirmed,
+        (_, Some(_), _) => VerdictKind::Located,
         (Some(_), None, _) if accepted.is_empty() && is_explained => VerdictKind::Explained,
         (Some(_), None, _) => VerdictKind::Located,
         (None, None, Some(_)) if schema.is_some() => VerdictKind::Explained,
@@ -384,7 +399,8 @@ fn name(run: &Run, entries: &[Entry], found: &Finding, blame: Blame) -> Verdict 
     let mut cause = match (best, schema) {
         (Some(fit), _) if verdict.kind == VerdictKind::Located => {
             let place = place.unwrap_or("an unknown layer");
-            let but = if is_explained { "" } else { ", though a part of the time was not seen" };
+            let but =
+                if is_explained || proof.is_some() { "" } else { ", though a part of the time was not seen" };
             format!("{place}, which looks like '{}'{but}", fit.entry.title)
         }
         (Some(fit), _) => fit.entry.title.clone(),
@@ -407,13 +423,13 @@ fn name(run: &Run, entries: &[Entry], found: &Finding, blame: Blame) -> Verdict 
             }
         }
     };
-    if !accepted.is_empty() && proof.is_none() {
+    if !accepted.is_empty() {
         let names: Vec<String> = accepted.iter().map(|setting| words::setting(setting)).collect();
         let may =
             if is_explained_by_setting(&accepted, verdict.layer.as_deref()) { "likely" } else { "perhaps" };
         cause += &format!(", {may} because of the accepted difference of {}", names.join(" and "));
     }
-    if proof.is_some() {
+    if is_proven {
         cause += ", proven by a change that was tried";
     }
     verdict.advice = advice::of_difference(
@@ -425,7 +441,7 @@ fn name(run: &Run, entries: &[Entry], found: &Finding, blame: Blame) -> Verdict 
             fit: best,
             proof,
             schema,
-            accepted: &accepted,
+            accepted: if is_of_schema { &[] } else { &accepted },
             has_mechanism: mechanism.is_some(),
         },
     );

@@ -501,6 +501,59 @@ fn an_accepted_difference_is_named_and_a_function_of_little_cpu_is_not_blamed() 
 }
 
 #[test]
+fn a_change_that_helps_does_not_hide_an_accepted_difference() {
+    let mut run = made(12, &[100], 3, slow_new);
+    run.equalised.push(Setting {
+        name: "log_bin".into(),
+        values: BTreeMap::from([("old".into(), "OFF".into()), ("new".into(), "ON".into())]),
+        is_accepted: true,
+        ..Setting::default()
+    });
+    run.interventions.push(Intervention {
+        what: "load on several connections at once".into(),
+        arm: 1,
+        metric: Metric::ServerCpu,
+        before: 3e6,
+        during: 1.1e6,
+        after: 2.9e6,
+        recovered: 0.51,
+        is_confirmed: true,
+        ..Intervention::default()
+    });
+    let said = verdict(&concluded(run.clone())).clone();
+    assert_eq!(said.kind, VerdictKind::Located, "{said:?}");
+    assert!(said.summary.contains("because of the accepted difference of log_bin"), "{}", said.summary);
+    assert!(!said.summary.contains("proven"), "{}", said.summary);
+    assert!(said.advice[0].starts_with("start new with --skip-log-bin"), "{:?}", said.advice);
+    assert!(said.advice[1].contains("several connections"), "{:?}", said.advice);
+    // An index that only one server has is what differs, whatever else does; what was tried is advised once.
+    run.schema_differences =
+        vec![schema_difference(SchemaPart::Index, Some("new")), schema_difference(SchemaPart::Plan, None)];
+    run.interventions[0].what = "ALTER TABLE `t` ADD INDEX `k` (`k`)".into();
+    let said = verdict(&concluded(run)).clone();
+    assert_eq!(
+        (said.kind, said.cause.as_deref()),
+        (VerdictKind::Confirmed, Some("missing-index")),
+        "{said:?}"
+    );
+    assert_eq!(said.advice, ["on new: ALTER TABLE `t` ADD INDEX `k` (`k`) (tried: 51 % of the gap went)"]);
+}
+
+#[test]
+fn a_sync_is_not_blamed_where_a_core_was_waited_for_nor_a_cause_of_cpu() {
+    let mut run = waiting_new();
+    for block in run.blocks.iter_mut().filter(|block| block.arm == 1) {
+        block.server_run_queue_ns_per_op = Some(3.6e6);
+    }
+    stacks(&mut run, "execute;find_field_in_table");
+    run.servers[0].version = "5.7.29".into();
+    run.servers[1].version = "9.7.4".into();
+    let run = concluded(run);
+    let said = verdict(&run);
+    assert_eq!((said.layer.as_deref(), said.cause.as_deref()), (Some("kernel"), None), "{said:?}");
+}
+
+#[test]
 fn syncs_of_all_threads_are_no_more_than_what_was_added() {
     let run = concluded(tapped(4e6, &|_| (), &|_| (), &|path| {
         path.statement_ns = Some(5.02e6);

@@ -224,7 +224,7 @@ impl<'a> RealFleet<'a> {
         self.process.tell(&["close"]).and_then(|()| self.process.flush()).map_err(|why| self.fail(why))?;
         self.hear_until("closed", SILENCE_MAX, &mut |_| {})?;
         self.shims.give_back(self.key, self.process);
-        Ok(super::block(&seen, (busy, waited), None, &load.mode))
+        Ok(super::block(&seen, (busy, waited), Vec::new(), &load.mode))
     }
 }
 
