@@ -27,9 +27,9 @@ impl Backend for Local {
             root_password,
             program: std::env::current_exe().map(|path| path.display().to_string()).unwrap_or_default(),
         };
-        Engine::open(&env::Env::real(), &start)
-            .map(|engine| Self { engine })
-            .map_err(|error| error.to_string())
+        let env = env::Env::real();
+        engine::panics::install(&env);
+        Engine::open(&env, &start).map(|engine| Self { engine }).map_err(|error| error.to_string())
     }
 
     fn has_account_without_password(&self) -> bool {

@@ -9,9 +9,19 @@ mod signals;
 
 use std::process::ExitCode;
 
-/// Small allocations of many threads are most of what a server does; this allocator was made for that.
+/// Small allocations of many threads are most of what a server does; this allocator was made for that. Counted, so that statements can be
+/// limited.
 #[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+static ALLOCATOR: env::memory::Counting<mimalloc::MiMalloc> = env::memory::Counting(mimalloc::MiMalloc);
+
+/// Gives what the calling thread's part of the allocator keeps back to the system.
+fn return_freed() {
+    #[allow(unsafe_code, reason = "a C function")]
+    // SAFETY: it may be called on any thread at any time; true: all that is free, at once.
+    unsafe {
+        libmimalloc_sys::mi_collect(true);
+    }
+}
 
 const HELP: &str = "\
 invar: a MySQL stack whose speed does not move
@@ -21,6 +31,7 @@ invar: a MySQL stack whose speed does not move
   invar lab ...           reproduce, compare and name slowdowns on any MySQL servers; see invar lab --help";
 
 fn main() -> ExitCode {
+    env::memory::set_return_freed(return_freed);
     let words: Vec<String> = std::env::args().skip(1).collect();
     match words.first().map(String::as_str) {
         Some("serve") if words.iter().any(|word| word == "--help" || word == "-?") => {

@@ -164,6 +164,10 @@ impl Core {
         self.logs.switch_general(globals.boolean(known::general_log()));
         self.logs.switch_slow(globals.boolean(known::slow_query_log()));
         self.definitions.set_note_bytes_max(globals.unsigned(known::innodb_online_alter_log_max_size()));
+        env::memory::set_all_statements_max(match globals.unsigned(known::global_statement_memory_limit()) {
+            0 => env::memory::UNLIMITED,
+            bytes => bytes,
+        });
         self.store.set_log_capacity(log_capacity(globals.unsigned(known::innodb_redo_log_capacity())));
         self.store.set_flush_policy(match globals.integer(known::innodb_flush_log_at_trx_commit()) {
             0 => store::wal::FlushPolicy::Lazy,
@@ -308,6 +312,7 @@ impl Core {
         all.push(("Threads_running", self.processes.running_count().to_string()));
         all.push(("Uptime_since_flush_status", uptime.clone()));
         all.push(("Uptime", uptime));
+        crate::status::add_memory_status(&mut all);
         crate::status::add_store_status(&self.store.status(), &mut all);
         all
     }

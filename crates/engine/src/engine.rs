@@ -163,6 +163,17 @@ impl Engine {
         variables.set(known::gtid_executed(), purged);
         let uuid = server_uuid(env).map_err(|error| StartError::Option(error.to_string()))?;
         variables.set(known::server_uuid(), Setting::text(&uuid));
+        if let Some(machine_bytes) = env::memory::machine_bytes() {
+            let pool_bytes = variables.unsigned(known::innodb_buffer_pool_size());
+            let (all, one) = crate::session::limits::default_limits(machine_bytes, pool_bytes);
+            for (id, bytes) in
+                [(known::global_statement_memory_limit(), all), (known::statement_memory_limit(), one)]
+            {
+                if variables.unsigned(id) == 0 {
+                    variables.set(id, Setting::Integer(i128::from(bytes)));
+                }
+            }
+        }
         let facts = ServerFacts {
             program: options.program.clone(),
             version: SERVER_VERSION.to_owned(),

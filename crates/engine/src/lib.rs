@@ -15,6 +15,7 @@ pub mod facts;
 pub mod failed_logins;
 pub mod log;
 pub mod metadata;
+pub mod panics;
 pub mod privilege;
 pub mod processes;
 pub mod read_lock;

@@ -103,6 +103,10 @@ pub struct Counters {
     pub threads_created: Counter,
     /// Statements that waited until fewer others computed (`Statements_queued`).
     pub statements_queued: Counter,
+    /// Statements that used more than `connection_memory_status_limit`.
+    pub memory_status_hits: Counter,
+    /// Statements during which all used more than `global_connection_memory_status_limit`.
+    pub global_memory_status_hits: Counter,
     /// Statements taken back to wait without a thread (`Statements_taken_back`).
     pub statements_taken_back: Counter,
     /// Refused for `max_connections`.
@@ -154,6 +158,8 @@ impl Default for Counters {
             aborted_clients: Counter::new(),
             threads_created: Counter::new(),
             statements_queued: Counter::new(),
+            memory_status_hits: Counter::new(),
+            global_memory_status_hits: Counter::new(),
             statements_taken_back: Counter::new(),
             connection_errors_max_connections: Counter::new(),
             max_used_connections: Gauge::new(),
@@ -209,6 +215,11 @@ impl Counters {
             ("Com_stmt_send_long_data", self.com_stmt_send_long_data.get()),
             ("Connection_errors_max_connections", self.connection_errors_max_connections.get()),
             ("Connections", self.connections.get()),
+            ("Count_hit_query_past_connection_memory_status_limit", self.memory_status_hits.get()),
+            (
+                "Count_hit_query_past_global_connection_memory_status_limit",
+                self.global_memory_status_hits.get(),
+            ),
             ("Created_tmp_disk_tables", self.created_tmp_disk_tables.get()),
             ("Created_tmp_files", self.created_tmp_files.get()),
             ("Max_used_connections", self.max_used_connections.get()),
@@ -321,6 +332,15 @@ impl SessionCounters {
         let kinds = StatementKind::ALL.iter().map(|(kind, name)| (*name, &self.kinds[*kind as usize]));
         others.into_iter().chain(kinds).map(|(name, count)| (name, count.0.get())).collect()
     }
+}
+
+/// What statements use of memory, and panics.
+pub fn add_memory_status(all: &mut Vec<(&'static str, String)>) {
+    let (now, most) = env::memory::total_bytes();
+    all.push(("Global_connection_memory", now.to_string()));
+    all.push(("Panics", crate::panics::count().to_string()));
+    all.push(("Statement_memory_bytes", now.to_string()));
+    all.push(("Statement_memory_bytes_max", most.to_string()));
 }
 
 /// The store's counters under InnoDB's names, where it has one.

@@ -82,3 +82,24 @@ fn what_a_session_holds_goes_with_it() {
         ask(&mut *other, "ALTER TABLE s.b COMMENT 'free'").unwrap();
     }
 }
+
+/// A statement that panicked is over: its transaction is rolled back, its locks are free, and the session goes on.
+#[test]
+fn a_session_that_broke_is_put_in_order() {
+    let folder = tempfile::tempdir().expect("a folder for the test");
+    let options = StartOptions { data_folder: folder.path().join("data"), ..StartOptions::default() };
+    let engine = Engine::open(&Env::real(), &options).expect("a new folder opens");
+    let mut other = root::connect_as(&engine, CAPABILITIES, 2);
+    for sql in ["CREATE DATABASE s", "CREATE TABLE s.b (id INT PRIMARY KEY)", "INSERT INTO s.b VALUES (1)"] {
+        ask(&mut *other, sql).unwrap_or_else(|error| panic!("{sql}: {error}"));
+    }
+    let mut session = root::connect_as(&engine, CAPABILITIES, 3);
+    take_all(&mut *session);
+    session.recover();
+    ask(&mut *other, "SET innodb_lock_wait_timeout = 1").expect("set");
+    ask(&mut *other, "INSERT INTO s.b VALUES (2)").expect("the row was not committed, and nobody locks it");
+    ask(&mut *session, "SELECT * FROM t").expect("temporary tables are the session's as before");
+    ask(&mut *session, "EXECUTE p").expect("so are its prepared statements");
+    ask(&mut *session, "INSERT INTO b VALUES (3)").expect("the session goes on");
+    ask(&mut *other, "DELETE FROM s.b WHERE id = 3").expect("and commits by itself");
+}

@@ -45,6 +45,10 @@ pub trait BlockingHook {
     fn pause(&self) {
         self.tick();
     }
+    /// Whether what runs on the thread has been asked to end; see [`must_stop`].
+    fn is_cancelled(&self) -> bool {
+        false
+    }
 }
 
 /// Why a wait for others must not begin.
@@ -149,6 +153,22 @@ pub fn pause() {
             hook.pause();
         }
     }
+}
+
+/// [`pause`], and whether the computation has to end: its client or an administrator asked for that, or it has reached a limit of memory
+/// ([`crate::memory`]). For code that computes long and knows no session, such as the parser and the planner; why is the caller's to find.
+#[must_use]
+pub fn must_stop() -> bool {
+    if DEPTH.get() == 0 {
+        let hook = HOOK.with_borrow(Clone::clone);
+        if let Some(hook) = hook {
+            hook.pause();
+            if hook.is_cancelled() {
+                return true;
+            }
+        }
+    }
+    crate::memory::exceeded().is_some()
 }
 
 /// From [`enter`] until dropped, this thread counts as waiting. Stays on its thread.

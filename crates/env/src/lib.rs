@@ -11,7 +11,8 @@
 //! | chance | [`random::Random`] | [`random::RealRandom`]: the kernel's | [`random::SeededRandom`] |
 //! | threads | [`threads::Threads`] | [`threads::RealThreads`] | [`threads::NoThreads`]: refuses, so nothing can race unseen |
 //!
-//! [`blocking`] is the fifth door: code says "I am about to wait" and whoever owns the thread may act on it.
+//! [`blocking`] is the fifth door: code says "I am about to wait" and whoever owns the thread may act on it. [`memory`] counts what
+//! statements allocate.
 //!
 //! Invariants:
 //! 1. Nothing outside this crate and the server's socket edge calls `std::fs`, `Instant::now`, `SystemTime::now` or `thread::spawn`.
@@ -39,9 +40,11 @@ pub mod blocking;
 pub mod clock;
 pub mod disk;
 mod disk_real;
+pub mod memory;
 pub mod overlay;
 pub mod random;
 pub mod simulated;
+pub mod stack;
 mod sys;
 pub mod threads;
 

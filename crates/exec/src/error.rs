@@ -112,6 +112,16 @@ pub(crate) fn coded(number: u16, message: &str) -> Box<SqlError> {
     }
 }
 
+/// 1436: a plan of more operators one above the other than the thread's stack has room for.
+#[cold]
+#[must_use]
+pub fn stack_overrun() -> Box<SqlError> {
+    service::error::ER_STACK_OVERRUN_NEED_MORE.saying(
+        "Thread stack overrun:  the plan has too many operations one above the other.  Use fewer subqueries, joins or \
+         derived tables in one statement.",
+    )
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

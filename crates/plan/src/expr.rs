@@ -175,6 +175,7 @@ macro_rules! children {
     ($(#[$doc:meta])* $name:ident, $iter:ident $(, $mutable:tt)?) => {
         $(#[$doc])*
         pub fn $name<'e>(&'e $($mutable)? self, visit: &mut dyn FnMut(&'e $($mutable)? Expr)) {
+            crate::progress::step();
             match &$($mutable)? self.kind {
                 ExprKind::UserVarAssign { value, .. } => visit(value),
                 ExprKind::Call { args, .. } => args.$iter().for_each(visit),

@@ -25,6 +25,7 @@ pub mod function;
 pub mod logical;
 pub mod passes;
 pub mod physical;
+pub mod progress;
 pub mod rewrite;
 mod row_accesses;
 mod safe_updates;

@@ -22,6 +22,7 @@ mod logins;
 mod password_checks;
 mod placement;
 mod secrets;
+mod watchdog;
 
 use std::fmt;
 use std::net::{SocketAddr, TcpListener};
@@ -42,6 +43,7 @@ use logins::{FailedLogins, Unauthenticated};
 use password_checks::PasswordChecks;
 use placement::Placement;
 use secrets::RsaKeys;
+use watchdog::Watchdog;
 
 /// Connections that may wait to be accepted (`back_log`).
 const BACK_LOG: i32 = 4096;
@@ -116,6 +118,7 @@ pub(crate) struct Shared {
     /// Held by the server; weak here, as each group holds this.
     groups: OnceLock<Vec<Weak<Group>>>,
     pub(crate) placement: Placement,
+    pub(crate) watchdog: Arc<Watchdog>,
     group_count: usize,
     /// Statements of one group that may wait for others at once.
     pub(crate) waiters_max: usize,
@@ -299,6 +302,7 @@ impl Server {
             tls,
             groups: OnceLock::new(),
             placement: Placement::new(group_count),
+            watchdog: Arc::default(),
             group_count,
             waiters_max: if config.worker_waiters == 0 { WAITERS_PER_GROUP } else { config.worker_waiters },
             connections: AtomicUsize::new(0),
@@ -326,6 +330,7 @@ impl Server {
         }
         let weak = groups.iter().map(Arc::downgrade).collect();
         shared.groups.set(weak).unwrap_or_else(|_| unreachable!("set once"));
+        Watchdog::start(&shared).map_err(StartError::System)?;
         for (group, core) in groups.iter().zip(cores) {
             group.start(core).map_err(StartError::System)?;
         }
@@ -362,6 +367,7 @@ impl Server {
         self.shared.checks.stop();
         let deadline = Instant::now() + time + KILL_TIME;
         let ended = self.groups.iter().all(|group| group.join(deadline));
+        self.shared.watchdog.stop();
         for group in &self.groups {
             group.drop_arrivals(); // A group may have ended just before another gave it somebody new.
         }

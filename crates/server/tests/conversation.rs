@@ -296,7 +296,7 @@ fn every_command_is_answered_with_and_without_eof_packets() {
         assert_eq!(client.query("SELECT 1; ERROR; SELECT 2"), ["\u{1}1", "end", "ERROR 1146"]);
         assert_eq!(client.query("SELECT 1;SET x;SELECT 2"), ["\u{1}1", "end", "OK 0", "\u{1}2", "end"]);
         assert_eq!(client.query("LOAD f.csv"), ["wants f.csv", "OK 1234"]);
-        assert_eq!(client.query("PANIC"), ["ERROR 1105"]);
+        assert_eq!(client.query("PANIC"), ["ERROR 1815"]);
         assert_eq!(client.command(Command::Ping), ["OK 0"]);
         assert_eq!(client.command(Command::InitDb(b"d")), ["OK 0"]);
         assert_eq!(client.command(Command::ResetConnection), ["OK 0"]);
@@ -514,6 +514,34 @@ fn waiting_and_computing_statements_do_not_stop_others() {
         assert!(start.elapsed() < Duration::from_secs(3), "answered only after the others");
         for client in &mut clients[..4] {
             assert_eq!(client.answer(ResultReader::query(CAPABILITIES)), ["OK 0"]);
+        }
+    }
+    drop(clients);
+    world.stop();
+}
+
+/// What does not say that it takes long loses its place to others all the same: a KILL comes through.
+#[test]
+fn computations_that_never_pause_do_not_stop_others() {
+    let world = world();
+    let mut clients: Vec<Client> = (0..6).map(|_| root(&world)).collect();
+    for round in 0..3 {
+        if round == 2 {
+            std::thread::sleep(Duration::from_millis(2500)); // The watchdog rests.
+        }
+        for client in &mut clients[..4] {
+            begin(client, "COMPUTE 60000");
+        }
+        let ids: Vec<u32> = clients[..4].iter().map(|client| client.connection_id).collect();
+        for client in &mut clients[4..] {
+            assert_eq!(client.query("SELECT 1"), ["\u{1}1", "end"]);
+        }
+        for id in ids {
+            assert_eq!(clients[4].query(&format!("KILL {id}")), ["OK 0"]);
+        }
+        for client in &mut clients[..4] {
+            assert_eq!(client.answer(ResultReader::query(CAPABILITIES)), ["ERROR 1317"]);
+            *client = root(&world);
         }
     }
     drop(clients);

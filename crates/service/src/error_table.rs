@@ -775,6 +775,8 @@ table! {
     4074 ER_VALUE_OUT_OF_RANGE "HY000" "%s=%llu is outside the valid range [%llu,%llu]. %llu will be used.";
     4075 ER_FULLTEXT_WITH_ROLLUP "HY000" "MATCH does not support ROLLUP columns.";
     4080 ER_CONCURRENT_PROCEDURE_USAGE "HY000" "The %s was called when there was already another concurrent call to this procedure. No action was taken. Wait for other calls to %s to finish before retrying.";
+    4081 ER_DA_GLOBAL_CONN_LIMIT "HY000" "Connection closed. Global connection memory limit %llu bytes exceeded. Consumed %llu bytes.";
+    4082 ER_DA_CONN_LIMIT "HY000" "Connection closed. Connection memory limit %llu bytes exceeded. Consumed %llu bytes.";
     4083 ER_ALTER_OPERATION_NOT_SUPPORTED_REASON_COLUMN_TYPE_INSTANT "HY000" "Need to rebuild the table to change column type";
     4091 ER_XA_TEMP_TABLE "HY000" "XA: Temporary tables cannot be accessed inside XA transactions when xa_detach_on_prepare=ON";
     4095 ER_WARN_DEPRECATED_DATETIME_DELIMITER "HY000" "Delimiter '%s' in position %d in datetime value '%s' at row %d is deprecated. Prefer the standard '%c'.";

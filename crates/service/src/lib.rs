@@ -365,6 +365,10 @@ pub trait Session: Send {
         None
     }
 
+    /// The command just given to it panicked: puts the session in order, with its transaction rolled back, and writes down what happened.
+    /// If that panics as well, the session is not used any more.
+    fn recover(&mut self) {}
+
     /// Whether others may wait for what this session holds from one command to the next; asked when a command has arrived.
     fn may_hold_locks(&self) -> bool {
         false

@@ -127,6 +127,42 @@ struct Digester<'a, 's> {
     hint: u32,
 }
 
+/// The beginning of `sql`, at most so many bytes, with `?` for each literal and one blank between tokens: for logs, which must not hold
+/// what people keep in tables.
+#[must_use]
+pub fn normalized(sql: &[u8], bytes_max: usize) -> String {
+    let mut lexer = Lexer::new(sql, SqlMode::default());
+    let mut text = String::new();
+    while text.len() < bytes_max {
+        let token = lexer.next();
+        let piece = match token.kind {
+            T::Eof => break,
+            T::Integer
+            | T::Decimal
+            | T::Float
+            | T::Str
+            | T::Hex
+            | T::HexStr
+            | T::NStr
+            | T::Bin
+            | T::BinStr => "?".into(),
+            _ => String::from_utf8_lossy(&sql[token.start as usize..token.end as usize]),
+        };
+        if token.start == token.end {
+            break; // What is no token.
+        }
+        if !text.is_empty() {
+            text.push(' ');
+        }
+        text.push_str(&piece);
+    }
+    if text.len() > bytes_max {
+        let fits = (0..=bytes_max).rev().find(|&at| text.is_char_boundary(at));
+        text.truncate(fits.unwrap_or(0));
+    }
+    text
+}
+
 /// Recognises the first statement of `sql`; `None` if it is none that is worth a cached plan (anything but queries
 /// and changes of rows), or one that must be parsed anyway (adjacent strings, very deep parentheses, bad tokens).
 pub fn digest<'s>(sql: &[u8], mode: SqlMode, scratch: &'s mut DigestScratch) -> Option<Digested<'s>> {

@@ -63,6 +63,17 @@ pub(crate) fn syntax_error_text(text: &str, sql: &[u8], offset: usize) -> Box<Sy
     })
 }
 
+/// Whoever runs the statement knows why; see [`env::blocking::must_stop`].
+#[cold]
+pub(crate) fn interrupted(offset: usize) -> Box<SyntaxError> {
+    Box::new(SyntaxError {
+        number: 1317,
+        sqlstate: "70100",
+        message: "Query execution was interrupted".to_owned(),
+        offset,
+    })
+}
+
 #[cold]
 pub(crate) fn too_deep(offset: usize) -> Box<SyntaxError> {
     Box::new(SyntaxError {

@@ -15,7 +15,7 @@ mod mode;
 mod parser;
 mod print;
 
-pub use digest::{DigestScratch, Digested, DigestedRows, digest};
+pub use digest::{DigestScratch, Digested, DigestedRows, digest, normalized};
 pub use error::{SyntaxError, syntax_error_at};
 pub use lexer::{MYSQL_VERSION_ID, unescape};
 pub use mode::SqlMode;

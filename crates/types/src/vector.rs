@@ -356,6 +356,13 @@ impl Column {
         self.nulls.is_empty()
     }
 
+    /// Bytes of all its strings; 0 for a column of numbers.
+    #[inline]
+    #[must_use]
+    pub fn byte_count(&self) -> usize {
+        if let ColumnData::Bytes(data) = &self.data { data.byte_count() } else { 0 }
+    }
+
     /// Bytes of memory held, spare room included.
     #[must_use]
     pub fn memory_bytes(&self) -> usize {

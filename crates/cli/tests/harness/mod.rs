@@ -91,8 +91,20 @@ impl Server {
         line.trim().trim_end_matches(" kB").parse::<usize>().expect("a number") << 10
     }
 
-    /// Shuts down in order; the server must say that all went well.
+    /// How often something in the server has panicked.
+    pub(crate) fn panics(&self) -> u64 {
+        let mut root = self.root();
+        let mut answer = root.query(b"SHOW GLOBAL STATUS LIKE 'Panics'").expect("the status");
+        assert!(answer.next_result().expect("the status"));
+        let row = answer.next_row().expect("the status").expect("a row");
+        let mut text = Vec::new();
+        row.cell(1).write_text(&row.columns().get(1), &mut text);
+        String::from_utf8(text).ok().and_then(|text| text.parse().ok()).expect("a number")
+    }
+
+    /// Shuts down in order; the server must say that all went well, and nothing in it may have panicked.
     pub(crate) fn stop(mut self) {
+        assert_eq!(self.panics(), 0, "something in the server panicked: its error log is on standard error");
         let mut root = self.root();
         root.run(b"SHUTDOWN").expect("root may");
         let status = self.child.wait().expect("a child ends");

@@ -84,6 +84,8 @@ impl LocalSession {
         error: Box<SqlError>,
         reply: &mut Reply<'_>,
     ) -> Outcome {
+        // What the statement had is freed; a handler may run others.
+        env::memory::forget_exceeded();
         let found = if self.control.is_killed() {
             None // Nobody catches a KILL.
         } else {

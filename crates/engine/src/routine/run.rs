@@ -36,7 +36,7 @@ impl LocalSession {
 
     /// One instruction.
     fn step(&mut self, base: usize, reply: &mut Reply<'_>) -> Outcome {
-        self.control.check()?;
+        crate::session::limits::check_interrupted(&self.control)?;
         let frame = self.frame()?;
         let at = frame.at;
         let routine = Arc::clone(&frame.routine);

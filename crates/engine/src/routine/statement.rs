@@ -194,8 +194,12 @@ impl LocalSession {
             before = Some(self.transaction.store.savepoint());
         }
         self.routines.assigning = assigns;
-        let ran = self
+        let deadline = self.deadline_of(plan)?;
+        let mut ran = self
             .with_context(plan, values, |prepared, context| exec::run_query(prepared, context, &mut sink));
+        if let Some(deadline) = deadline {
+            ran = deadline.end(ran);
+        }
         self.routines.assigning = false;
         if let Some(before) = before {
             match &ran {

@@ -35,12 +35,16 @@ const SESSION_VARIABLES_OF_SUPER: &[&str] = &[
     "bulk_insert_buffer_size",
     "character_set_database",
     "character_set_filesystem",
+    "connection_memory_chunk_size",
+    "connection_memory_limit",
+    "global_connection_memory_tracking",
     "histogram_generation_max_mem_size",
     "pseudo_thread_id",
     "sql_generate_invisible_primary_key",
     "sql_log_bin",
     "sql_log_off",
     "sql_require_primary_key",
+    "statement_memory_limit",
     "xa_detach_on_prepare",
 ];
 /// Session variables that SUPER does not allow to change.

@@ -168,7 +168,7 @@ struct Functions<'a> {
     core: &'a Arc<Core>,
     connection_id: u64,
     control: &'a service::ConnectionControl,
-    user_variables: &'a mut hashbrown::HashMap<Vec<u8>, Value>,
+    user_variables: &'a mut super::limits::UserVariables,
     last_insert_id: &'a mut u64,
     told_insert_id: &'a mut u64,
     random: &'a mut (u64, u64),
@@ -287,6 +287,6 @@ impl SessionState for Functions<'_> {
     }
 
     fn check_killed(&mut self) -> SqlResult<()> {
-        self.control.check()
+        super::limits::check_interrupted(self.control)
     }
 }

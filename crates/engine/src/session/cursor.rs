@@ -1,5 +1,6 @@
 //! Rows that stay behind a cursor until the client fetches them (COM_STMT_FETCH).
 
+use env::memory::Held;
 use exec::RowSink;
 use exec::expr::SqlResult;
 use exec::output::RowEncoder;
@@ -14,6 +15,8 @@ pub struct Cursor {
     pub(super) types: Vec<DataType>,
     pub(super) batches: std::vec::IntoIter<Batch>,
     pub(super) current: Option<(Batch, usize)>,
+    /// All its rows.
+    pub(super) held: Held,
 }
 
 impl Cursor {
@@ -53,12 +56,14 @@ impl Cursor {
 #[derive(Default)]
 pub(super) struct CursorSink {
     pub(super) batches: Vec<Batch>,
+    pub(super) bytes: usize,
 }
 
 impl RowSink for CursorSink {
     fn batch(&mut self, batch: &Batch) -> SqlResult<bool> {
         let mut copy = Batch::new(batch.columns.iter().map(types::vector::Column::physical));
         copy.extend_from(batch);
+        self.bytes += copy.columns.iter().map(types::vector::Column::memory_bytes).sum::<usize>();
         self.batches.push(copy);
         Ok(true)
     }

@@ -294,7 +294,7 @@ impl LocalSession {
                     match self.rebuild_table(*name, reply) {
                         Ok(()) => row("status", "OK"),
                         Err(error) => {
-                            self.control.check()?;
+                            crate::session::limits::check_interrupted(&self.control)?;
                             row("error", &error.message);
                             row("status", "Operation failed");
                         }
@@ -313,7 +313,7 @@ impl LocalSession {
                     };
                     let go_on = || {
                         env::blocking::tick();
-                        self.control.check()
+                        crate::session::limits::check_interrupted(&self.control)
                     };
                     let problems = local.check(depth, go_on).map_err(|end| match end {
                         CheckEnd::Asked(error) => error,

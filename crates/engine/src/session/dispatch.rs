@@ -179,7 +179,7 @@ impl LocalSession {
                 let id = connection_of(&self.evaluate(id)?);
                 self.kill(id, query_only)?;
                 if id == self.control.connection_id {
-                    self.control.check()?;
+                    crate::session::limits::check_interrupted(&self.control)?;
                 }
                 self.send_ok(reply)
             }
@@ -278,6 +278,7 @@ impl LocalSession {
     }
 
     /// Says that a statement starts: process list, counters, general log.
+    #[inline]
     pub(crate) fn begin_statement(&mut self, activity: Activity, text: &[u8]) -> Running {
         let running = self.start_clock();
         self.shown_statement = 0;
@@ -305,6 +306,7 @@ impl LocalSession {
     #[inline]
     fn start_clock(&mut self) -> Running {
         self.repeat_within = None;
+        self.obey_memory_limits();
         if !self.is_repeat {
             self.core.counters.questions.increment();
             self.counts.questions.increment();
@@ -328,6 +330,7 @@ impl LocalSession {
         if self.repeat_within.is_some() {
             return; // It has not ended, and the process list shows it as it is.
         }
+        self.note_memory_used();
         self.process.end(self.core.env.clock.wall_micros_coarse());
         if self.core.logs.slow_is_on() {
             self.end_timed(running, text);
@@ -428,6 +431,11 @@ pub(super) fn keeps_diagnostics(statement: &Statement<'_>) -> bool {
 /// A syntax error as clients see it.
 #[cold]
 pub(crate) fn syntax_error(error: &syntax::SyntaxError) -> Box<SqlError> {
+    if error.number == service::error::ER_QUERY_INTERRUPTED.number
+        && let Some(reached) = env::memory::exceeded()
+    {
+        return super::limits::memory_error(&reached);
+    }
     service::Code::by_number(error.number).map_or_else(
         || ER_PARSE_ERROR.saying(error.message.clone()),
         |code| code.saying(error.message.clone()),

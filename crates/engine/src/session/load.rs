@@ -544,7 +544,7 @@ impl LocalSession {
                     loaded.deleted += summary.affected.saturating_sub(1);
                 }
                 env::blocking::tick();
-                self.control.check()?;
+                crate::session::limits::check_interrupted(&self.control)?;
             }
             if last {
                 return Ok(());

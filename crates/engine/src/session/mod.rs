@@ -20,6 +20,7 @@ pub mod definitions;
 pub mod diagnostics;
 pub mod dispatch;
 pub mod explain;
+pub(crate) mod limits;
 pub mod listing;
 pub mod load;
 pub(crate) mod lock_tables;
@@ -33,6 +34,7 @@ pub mod set;
 pub mod settings;
 pub mod shared_plans;
 pub mod show;
+mod statement_ids;
 mod templates;
 pub mod transaction;
 
@@ -40,7 +42,6 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use catalog::{Account, Catalog};
-use hashbrown::HashMap;
 use service::error::{ER_BAD_DB_ERROR, ER_NO_SUCH_THREAD, ER_NOT_SUPPORTED_YET, ER_TOO_LONG_IDENT};
 use service::{
     Capabilities, ChangeUserRequest, ConnectRequest, ConnectionControl, ExecuteRequest, OkSummary, Outcome,
@@ -96,7 +97,7 @@ pub struct LocalSession {
     multi_statements: bool,
     pub(crate) variables: Variables,
     pub(crate) settings: Settings,
-    pub(crate) user_variables: HashMap<Vec<u8>, Value>,
+    pub(crate) user_variables: limits::UserVariables,
     pub(crate) database: Option<Arc<str>>,
     pub(crate) transaction: TransactionState,
     pub(crate) prepared: PreparedStatements,
@@ -191,7 +192,7 @@ impl LocalSession {
             multi_statements: request.capabilities.has(Capabilities::MULTI_STATEMENTS),
             capabilities: request.capabilities,
             variables,
-            user_variables: HashMap::new(),
+            user_variables: limits::UserVariables::default(),
             database: None,
             prepared: PreparedStatements::default(),
             diagnostics: Diagnostics::default(),
@@ -387,6 +388,9 @@ impl LocalSession {
     pub(crate) fn push_error(&mut self, error: &SqlError) {
         self.diagnostics.push(error.diagnostic(), self.settings.diagnostics_max);
         self.row_count = -1;
+        if limits::closes_connection(error) {
+            self.control.kill(service::Kill::Connection);
+        }
     }
 
     pub(crate) fn seed_random(&mut self, second: bool, seed: u64) {
@@ -481,7 +485,7 @@ impl LocalSession {
         *variables = Variables::clone(&core.globals());
         variables.set(known::pseudo_thread_id(), Setting::Integer(i128::from(control.connection_id)));
         *settings = Settings::derive(variables);
-        *user_variables = HashMap::new();
+        user_variables.clear();
         diagnostics.clear();
         *last_insert_id = 0;
         *told_insert_id = 0;
@@ -572,6 +576,27 @@ impl Session for LocalSession {
         self.counts.com_stmt_reset.increment();
         self.prepared.reset(statement_id)?;
         self.send_ok(reply)
+    }
+
+    fn recover(&mut self) {
+        crate::panics::note_statement(&self.core.env, self.control.connection_id, &self.process.statement());
+        env::memory::forget_exceeded();
+        env::blocking::set_repeatable(false);
+        self.is_repeat = false;
+        self.repeat_within = None;
+        self.follows_others = false;
+        self.executing_named = false;
+        self.statement_text = Vec::new();
+        self.statement_parameters.clear();
+        self.long_values.clear();
+        self.shown_statement = 0;
+        self.routines = crate::routine::Routines::default();
+        self.templates = Some(Box::default());
+        self.leave_change();
+        self.process.end(self.core.env.clock.wall_micros_coarse());
+        if let Err(error) = self.rollback_transaction() {
+            self.push_error(&error);
+        }
     }
 
     fn close_statement(&mut self, statement_id: u32) {
@@ -693,6 +718,12 @@ impl LocalSession {
             state_changes: if tracked { &change } else { &[] },
             ..OkSummary::default()
         })
+    }
+
+    /// Whether the account may do to connections what others may not.
+    pub(crate) fn is_connection_admin(&self) -> bool {
+        self.account.global.contains(catalog::Privileges::SUPER)
+            || privilege::has_dynamic(&self.account, "CONNECTION_ADMIN")
     }
 
     /// KILL: ends another connection or its statement.

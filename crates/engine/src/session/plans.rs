@@ -13,6 +13,7 @@ use std::hash::{BuildHasher, Hash, Hasher};
 use std::sync::Arc;
 
 use catalog::Catalog;
+use env::memory::Held;
 use exec::Prepared;
 use exec::output::{ResultColumn, encode_columns};
 use plan::{PlanError, PlanResult};
@@ -60,6 +61,8 @@ pub struct CachedPlan {
     pub(super) point: Option<(Option<Charset>, PointProgram)>,
     /// MAX_EXECUTION_TIME of a SELECT's hints, in milliseconds.
     pub(super) max_execution_ms: Option<u64>,
+    /// Memory that it takes.
+    bytes: u64,
 }
 
 fn hinted_time(statement: &Statement<'_>, text: &[u8]) -> Option<u64> {
@@ -104,11 +107,25 @@ pub struct HeldPlan {
     plan: Arc<CachedPlan>,
     /// The account that was found to have all the plan needs. A changed account is another one.
     allowed: Option<Arc<SessionAccount>>,
+    /// The plan, if it is this session's alone.
+    held: Held,
 }
 
 impl HeldPlan {
     pub(super) fn new(plan: Arc<CachedPlan>) -> HeldPlan {
-        HeldPlan { plan, allowed: None }
+        HeldPlan { plan, allowed: None, held: Held::default() }
+    }
+
+    /// The session keeps it for statements to come: a plan that no other has is charged to it.
+    pub(super) fn keep(&mut self) {
+        if Arc::strong_count(&self.plan) == 1 {
+            self.held.set(self.plan.bytes);
+        }
+    }
+
+    /// What is charged of it.
+    pub(super) fn held_bytes(&self) -> u64 {
+        self.held.bytes()
     }
 
     /// The plan, for another session to hold.
@@ -442,14 +459,18 @@ impl LocalSession {
         catalog: &Arc<Catalog>,
         bind: &BindSession<'_>,
     ) -> Result<HeldPlan, Box<SqlError>> {
-        let bound = plan::bind::bind(statement, text, catalog, bind)
-            .map_err(|error| self.denied_instead(&error).unwrap_or_else(|| plan_error(&error)))?;
-        let options = plan::Options {
-            switches: self.settings.optimizer_switch.plan_switches(),
-            ..plan::Options::new(catalog)
-        };
-        let plan = plan::optimize(bound, &options);
-        let prepared = Prepared::new(Arc::new(plan))?;
+        let bytes_before = env::memory::command_bytes().0;
+        let planned = plan::progress::stoppable(|| {
+            let bound = plan::bind::bind(statement, text, catalog, bind)
+                .map_err(|error| self.denied_instead(&error).unwrap_or_else(|| plan_error(&error)))?;
+            let options = plan::Options {
+                switches: self.settings.optimizer_switch.plan_switches(),
+                ..plan::Options::new(catalog)
+            };
+            let plan = plan::optimize(bound, &options);
+            Prepared::new(Arc::new(plan))
+        });
+        let prepared = planned.unwrap_or_else(|why| Err(super::limits::stopped(why, &self.control)))?;
         let mut cached = CachedPlan {
             prepared,
             catalog_version: catalog.version,
@@ -466,6 +487,7 @@ impl LocalSession {
             reads_system_tables: false,
             point: None,
             max_execution_ms: hinted_time(statement, text),
+            bytes: env::memory::command_bytes().0.saturating_sub(bytes_before),
         };
         let plan = cached.prepared.plan();
         cached.reusable = !plan.volatile;

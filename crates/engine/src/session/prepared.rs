@@ -11,6 +11,7 @@
 use std::cell::OnceCell;
 use std::sync::Arc;
 
+use env::memory::Held;
 use exec::{LongData, LongParameter};
 use hashbrown::HashMap;
 use plan::logical::OutputSource;
@@ -33,6 +34,7 @@ use super::cursor::Cursor;
 use super::memory;
 use super::plans::{CachedPlan, HeldPlan};
 use super::shared_plans::Known;
+use super::statement_ids::ByNumber;
 use crate::core::Core;
 use crate::log::{StatementText, beginning};
 use crate::processes::Activity;
@@ -58,6 +60,26 @@ pub struct PreparedStatement {
     kept: Kept,
     /// Rows that wait for COM_STMT_FETCH.
     cursor: Option<Cursor>,
+    /// The text and its places.
+    held: Held,
+    /// What [`PreparedStatements::bytes`] counts of it.
+    counted_bytes: u64,
+}
+
+impl PreparedStatement {
+    /// Its text, its plan where no other session has it, and the rows of its cursor.
+    #[inline]
+    fn held_bytes(&self) -> u64 {
+        let plan = if let Kept::Plan(plan) = &self.kept { plan.held_bytes() } else { 0 };
+        self.held.bytes() + plan + self.cursor.as_ref().map_or(0, |cursor| cursor.held.bytes())
+    }
+
+    /// Counts anew what it takes; returns by how much that has changed.
+    fn count(&mut self) -> i64 {
+        let now = self.held_bytes();
+        let before = std::mem::replace(&mut self.counted_bytes, now);
+        now.cast_signed() - before.cast_signed()
+    }
 }
 
 /// What a statement keeps of a run for the next.
@@ -94,25 +116,39 @@ impl LongDataLimits {
 #[derive(Debug, Default)]
 pub struct PreparedStatements {
     /// A statement is away, and its place empty, while it runs.
-    by_id: HashMap<u32, Option<Box<PreparedStatement>>, foldhash::fast::FixedState>,
+    by_id: ByNumber<Option<Box<PreparedStatement>>>,
     named: HashMap<String, (Arc<[u8]>, u32)>,
-    last_id: u32,
+    /// The texts of those.
+    named_held: Held,
+    /// What those of `by_id` take, as far as [`Held`]s count it.
+    bytes: u64,
+    /// The statement that is away holds something else than before.
+    counts_anew: bool,
 }
 
 impl PreparedStatements {
     /// Forgets all.
     pub fn clear(&mut self, core: &Core) {
-        for _ in self.by_id.drain() {
+        self.bytes = 0;
+        for _ in 0..self.by_id.clear() {
             core.counters.prepared_statement_count.decrement();
         }
+        self.named_held = Held::default();
         for _ in self.named.drain() {
             core.counters.prepared_statement_count.decrement();
         }
     }
 
+    /// What they take that [`Held`]s count.
+    #[inline]
+    pub(super) fn held_bytes(&self) -> u64 {
+        self.named_held.bytes() + self.bytes
+    }
+
     /// Forgets one; unknown numbers are ignored, as the protocol wants.
     pub fn close(&mut self, id: u32, core: &Core) {
-        if self.by_id.remove(&id).is_some() {
+        if let Some(removed) = self.by_id.remove(id) {
+            self.bytes -= removed.map_or(0, |statement| statement.counted_bytes);
             core.counters.prepared_statement_count.decrement();
         }
     }
@@ -125,7 +161,10 @@ impl PreparedStatements {
         let statement = self.find(id, "mysqld_stmt_reset")?;
         statement.long_data.clear();
         statement.long_data_error = None;
-        statement.cursor = None;
+        if statement.cursor.take().is_some() {
+            let bytes = statement.count();
+            self.bytes = self.bytes.wrapping_add_signed(bytes);
+        }
         Ok(())
     }
 
@@ -138,7 +177,7 @@ impl PreparedStatements {
         limits: LongDataLimits,
         folder: Option<&Arc<dyn env::disk::Folder>>,
     ) {
-        let Some(Some(statement)) = self.by_id.get_mut(&id) else { return };
+        let Some(Some(statement)) = self.by_id.get_mut(id) else { return };
         let held: u64 = statement.long_data.values().map(LongData::byte_count).sum();
         let of_parameter = statement.long_data.get(&parameter).map_or(0, LongData::byte_count);
         let new = data.len() as u64;
@@ -158,19 +197,30 @@ impl PreparedStatements {
     }
 
     fn find(&mut self, id: u32, command: &str) -> Result<&mut PreparedStatement, Box<SqlError>> {
-        match self.by_id.get_mut(&id) {
+        match self.by_id.get_mut(id) {
             Some(Some(statement)) => Ok(statement),
             _ => Err(unknown(&id.to_string(), command)),
         }
     }
 
-    /// Takes a statement out to run it. One that breaks while it runs stays away: its state is not to be trusted.
-    fn take(&mut self, id: u32, command: &str) -> Result<Box<PreparedStatement>, Box<SqlError>> {
-        self.by_id.get_mut(&id).and_then(Option::take).ok_or_else(|| unknown(&id.to_string(), command))
+    /// Counts what a statement takes, which has changed.
+    #[cold]
+    fn count(&mut self, statement: &mut PreparedStatement) {
+        self.counts_anew = false;
+        self.bytes = self.bytes.wrapping_add_signed(statement.count());
     }
 
-    fn put_back(&mut self, id: u32, statement: Box<PreparedStatement>) {
-        if let Some(place) = self.by_id.get_mut(&id) {
+    /// Takes a statement out to run it. One that breaks while it runs stays away: its state is not to be trusted.
+    fn take(&mut self, id: u32, command: &str) -> Result<Box<PreparedStatement>, Box<SqlError>> {
+        self.by_id.get_mut(id).and_then(Option::take).ok_or_else(|| unknown(&id.to_string(), command))
+    }
+
+    #[inline(always)] // Once on the way of each execution.
+    fn put_back(&mut self, id: u32, mut statement: Box<PreparedStatement>) {
+        if self.counts_anew {
+            self.count(&mut statement);
+        }
+        if let Some(place) = self.by_id.get_mut(id) {
             *place = Some(statement);
         }
     }
@@ -403,9 +453,11 @@ impl LocalSession {
         let results = self.settings.results_charset;
         let columns = plan.as_ref().map(|plan| plan.columns(results)).unwrap_or_default();
         let parameters = parameter_columns(places.len(), plan.as_deref());
-        self.prepared.last_id = self.prepared.last_id.wrapping_add(1).max(1);
-        let id = self.prepared.last_id;
+        let mut held = Held::default();
+        held.set((sql.len() + places.len() * size_of::<u32>() + size_of::<PreparedStatement>()) as u64);
         let statement = PreparedStatement {
+            held,
+            counted_bytes: 0,
             text: sql.into(),
             places: places.into(),
             types: Vec::new(),
@@ -414,7 +466,9 @@ impl LocalSession {
             kept: Kept::Nothing,
             cursor: None,
         };
-        self.prepared.by_id.insert(id, Some(Box::new(statement)));
+        let mut statement = Box::new(statement);
+        self.prepared.count(&mut statement);
+        let id = self.prepared.by_id.insert(Some(statement));
         self.core.counters.prepared_statement_count.increment();
         reply.prepared(id, &parameters, &columns, self.status_flags(), self.diagnostics.packet_count())
     }
@@ -490,7 +544,10 @@ impl LocalSession {
         let converted = bumpalo::Bump::new();
         self.read_parameters(statement, &long_data, &converted, &mut values, request)
             .map_err(|_| ER_MALFORMED_PACKET.bare())?;
-        statement.cursor = None;
+        if statement.cursor.is_some() {
+            statement.cursor = None;
+            self.prepared.counts_anew = true;
+        }
         if has_long_data {
             self.long_values = long_parameters(&long_data);
         }
@@ -524,6 +581,7 @@ impl LocalSession {
         }
         let outcome = match outcome {
             Ok(opened) => {
+                self.prepared.counts_anew |= opened.is_some();
                 *cursor = opened;
                 Ok(())
             }
@@ -670,10 +728,14 @@ impl LocalSession {
             Kept::Plan(_) | Kept::Nothing => {}
         }
         *kept = Kept::Nothing;
+        self.prepared.counts_anew = true;
         let (next, cursor) = memory::lend(|arena: &mut bumpalo::Bump| {
             self.plan_and_run(text, arena, values, wants_cursor, reply)
         })?;
         *kept = next;
+        if let Kept::Plan(plan) = kept {
+            plan.keep();
+        }
         Ok(cursor)
     }
 
@@ -732,6 +794,8 @@ impl LocalSession {
             return reply.end_rows(status | StatusFlags::CURSOR_EXISTS, 0);
         }
         statement.cursor = None;
+        let change = statement.count();
+        self.prepared.bytes = self.prepared.bytes.wrapping_add_signed(change);
         reply.end_rows(status | StatusFlags::LAST_ROW_SENT, 0)
     }
 
@@ -758,7 +822,10 @@ impl LocalSession {
         let arena = bumpalo::Bump::new();
         let (places, _) = self.check_prepare(&text, &arena)?;
         let count = u32::try_from(places.len()).unwrap_or(u32::MAX);
-        self.prepared.named.insert(name.to_lowercase(), (text.into(), count));
+        self.prepared.named_held.change(text.len() as i64);
+        if let Some((before, _)) = self.prepared.named.insert(name.to_lowercase(), (text.into(), count)) {
+            self.prepared.named_held.change(-(before.len() as i64));
+        }
         self.core.counters.prepared_statement_count.increment();
         self.row_count = 0;
         reply.ok(&OkSummary {
@@ -770,7 +837,11 @@ impl LocalSession {
     }
 
     fn forget_named(&mut self, name: &str) -> bool {
-        let was = self.prepared.named.remove(&name.to_lowercase()).is_some();
+        let removed = self.prepared.named.remove(&name.to_lowercase());
+        let was = removed.is_some();
+        if let Some((text, _)) = removed {
+            self.prepared.named_held.change(-(text.len() as i64));
+        }
         if was {
             self.core.counters.prepared_statement_count.decrement();
         }

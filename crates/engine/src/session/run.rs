@@ -25,6 +25,7 @@ use super::memory::{self, PointMemory};
 use super::plans::{CachedPlan, HeldPlan, into_of};
 use super::point::{PointOutcome, PointProgram};
 use super::{LocalSession, not_supported};
+use crate::deadlines::Deadline;
 use crate::status::StatementKind;
 
 impl LocalSession {
@@ -112,14 +113,33 @@ impl LocalSession {
         wants_cursor: bool,
         reply: &mut Reply<'_>,
     ) -> Result<Option<Cursor>, Box<SqlError>> {
-        let limit_ms = plan.max_execution_ms.unwrap_or(self.settings.max_execution_ms);
-        if limit_ms == 0 || plan.kind != StatementKind::Select || self.routines.are_running() {
+        let limit_ms = self.time_limit_ms(plan);
+        if limit_ms == 0 {
             return self.run_unlimited(plan, values, wants_cursor, reply);
         }
-        let core = Arc::clone(&self.core);
-        let deadline = core.deadlines.begin(&core.env, &self.control, Duration::from_millis(limit_ms))?;
-        let outcome = self.run_unlimited(plan, values, wants_cursor, reply);
-        deadline.end(outcome)
+        let deadline = self.begin_deadline(limit_ms)?;
+        deadline.end(self.run_unlimited(plan, values, wants_cursor, reply))
+    }
+
+    /// How long a SELECT may take, in milliseconds; 0 for any time. In a routine each has its own time, those of INTO and of cursors too.
+    #[inline]
+    fn time_limit_ms(&self, plan: &CachedPlan) -> u64 {
+        if plan.kind != StatementKind::Select {
+            return 0;
+        }
+        plan.max_execution_ms.unwrap_or(self.settings.max_execution_ms)
+    }
+
+    fn begin_deadline(&self, limit_ms: u64) -> Result<Deadline, Box<SqlError>> {
+        self.core.deadlines.begin(&self.core.env, &self.control, Duration::from_millis(limit_ms))
+    }
+
+    /// The deadline of a SELECT that has one.
+    pub(crate) fn deadline_of(&self, plan: &CachedPlan) -> Result<Option<Deadline>, Box<SqlError>> {
+        match self.time_limit_ms(plan) {
+            0 => Ok(None),
+            limit_ms => self.begin_deadline(limit_ms).map(Some),
+        }
     }
 
     fn run_unlimited(
@@ -287,7 +307,9 @@ impl LocalSession {
                 let columns = plan.encoded_columns(self.settings.results_charset);
                 reply.columns_with_cursor(&columns, self.status_flags(), self.diagnostics.packet_count())?;
                 let types = plan.output_types().cloned().collect();
-                Ok(Some(Cursor { types, batches: sink.batches.into_iter(), current: None }))
+                let mut held = env::memory::Held::default();
+                held.set(sink.bytes as u64);
+                Ok(Some(Cursor { types, batches: sink.batches.into_iter(), current: None, held }))
             }
             PlanKind::Query(_) => {
                 let columns = plan.encoded_columns(self.settings.results_charset);
@@ -370,6 +392,19 @@ impl LocalSession {
 
     /// SELECT ... INTO @a, @b
     pub(super) fn run_into(
+        &mut self,
+        plan: &CachedPlan,
+        into: &IntoClause<'_>,
+        values: &[ValueRef<'_>],
+        reply: &mut Reply<'_>,
+    ) -> Outcome {
+        match self.deadline_of(plan)? {
+            None => self.run_into_unlimited(plan, into, values, reply),
+            Some(deadline) => deadline.end(self.run_into_unlimited(plan, into, values, reply)),
+        }
+    }
+
+    fn run_into_unlimited(
         &mut self,
         plan: &CachedPlan,
         into: &IntoClause<'_>,

@@ -107,6 +107,14 @@ pub struct Settings {
     pub foreign_key_checks: bool,
     /// `innodb_lock_wait_timeout` in milliseconds.
     pub lock_wait_timeout_ms: u64,
+    /// `statement_memory_limit` and `connection_memory_limit`.
+    pub memory_limits: env::memory::Limits,
+    /// `global_connection_memory_tracking`: the session obeys `global_connection_memory_limit`.
+    pub tracks_global_memory: bool,
+    /// There is a limit of memory that some accounts have and others have not.
+    pub limits_connections: bool,
+    /// `connection_memory_status_limit` or its global sibling is set.
+    pub counts_memory: bool,
     /// `max_execution_time` in milliseconds, 0 for none.
     pub max_execution_ms: u64,
     /// `sql_safe_updates`.
@@ -159,6 +167,24 @@ impl Settings {
             snapshot_isolation: variables.boolean(known::innodb_snapshot_isolation()),
             foreign_key_checks: variables.boolean(known::foreign_key_checks()),
             lock_wait_timeout_ms: variables.unsigned(known::innodb_lock_wait_timeout()).saturating_mul(1000),
+            memory_limits: env::memory::Limits {
+                statement: match variables.unsigned(known::statement_memory_limit()) {
+                    0 => env::memory::UNLIMITED,
+                    bytes => bytes,
+                },
+                connection: variables.unsigned(known::connection_memory_limit()),
+                all_connections: env::memory::UNLIMITED,
+            },
+            tracks_global_memory: variables.boolean(known::global_connection_memory_tracking()),
+            limits_connections: variables.unsigned(known::connection_memory_limit())
+                != env::memory::UNLIMITED
+                || variables.boolean(known::global_connection_memory_tracking()),
+            counts_memory: [
+                known::connection_memory_status_limit(),
+                known::global_connection_memory_status_limit(),
+            ]
+            .iter()
+            .any(|&id| variables.unsigned(id) != env::memory::UNLIMITED),
             max_execution_ms: variables.unsigned(known::max_execution_time()),
             safe_updates: variables.boolean(known::sql_safe_updates()),
             select_limit: variables.unsigned(known::sql_select_limit()),

@@ -518,7 +518,9 @@ pub(super) fn cell(
             out.bytes_mut().finish();
             out.nulls.push(false);
         }
-        Target::JsonDocument { argument, function } => push_document(cell, from, *argument, function, out)?,
+        Target::JsonDocument { argument, function } => {
+            push_document(cell, from, (*argument, function), ctx, out)?;
+        }
         // The type has room for each of the values.
         Target::Stored(to) => drop(conv::store_text(cell, from, to, out)),
         Target::Cast(to) => cast(cell, from, to, ctx, out)?,
@@ -554,8 +556,8 @@ fn push_text(cell: Cell<'_>, from: &DataType, collation: CollationId, out: &mut 
 fn push_document(
     cell: Cell<'_>,
     from: &DataType,
-    argument: usize,
-    function: &'static str,
+    (argument, function): (usize, &'static str),
+    ctx: &mut EvalContext<'_>,
     out: &mut Column,
 ) -> SqlResult<()> {
     match cell {
@@ -568,6 +570,7 @@ fn push_document(
                     out.nulls.push(false);
                 }
                 Err(error) => {
+                    ctx.session.check_killed()?;
                     return Err(service::error::ER_INVALID_JSON_TEXT_IN_PARAM.with(&[
                         &argument,
                         &function,
@@ -646,6 +649,7 @@ fn cast(
                         out.nulls.push(false);
                     }
                     Err(error) => {
+                        ctx.session.check_killed()?;
                         return Err(service::error::ER_INVALID_JSON_TEXT_IN_PARAM.with(&[
                             &1,
                             &"cast_as_json",

@@ -7,8 +7,10 @@ use super::convert::{self, Target};
 use super::vector::{Operand, Pool, Rows, View, union_nulls};
 use crate::error::internal;
 use plan::expr::{CallOption, Expr};
+use service::error::ER_OUT_OF_RESOURCES;
 use std::any::Any;
 use std::sync::Arc;
+use types::vector::{BATCH_BYTES_TARGET, BATCH_ROWS_MAX};
 use types::{Batch, Column, DataType, Physical, Value};
 
 /// Expressions compiled together; see the module.
@@ -18,7 +20,16 @@ pub struct Program {
     slot_count: usize,
     /// A user variable is set: each row must see what the row before left, so rows go one by one.
     row_by_row: bool,
+    /// Something in it makes values that may be so long that a batch of them is too much.
+    is_wide: bool,
 }
+
+/// Functions whose results may be longer than this are computed for few rows at a time.
+const WIDE_BYTES: u32 = 64 << 10;
+/// Bytes of results between two looks whether the statement must end.
+const LOOK_BYTES: usize = 1 << 20;
+/// The most bytes of a column: no batch may come near 4 GiB.
+const COLUMN_BYTES_MAX: usize = 2 << 30;
 
 /// What a program keeps between the batches of one execution: constants, prepared patterns, memory.
 #[derive(Default)]
@@ -26,6 +37,10 @@ pub struct Scratch {
     pub(super) pool: Pool,
     pub(super) slots: Vec<Slot>,
     next_rows: Vec<u32>,
+    /// The most bytes that a function's results had since [`Scratch::rows_next`] asked.
+    wide_bytes: usize,
+    /// Rows that a wide program takes at a time.
+    rows_max: usize,
 }
 
 impl std::fmt::Debug for Scratch {
@@ -40,6 +55,17 @@ impl Scratch {
         for slot in &mut self.slots {
             *slot = Slot::default();
         }
+        self.rows_max = 1;
+    }
+
+    /// How many rows the next batch should have for a wide program whose last one had `rows`: at first one, then as many as stay below
+    /// [`BATCH_BYTES_TARGET`], judged by those before.
+    pub(crate) fn rows_next(&mut self, rows: usize, out: &[Column]) -> usize {
+        let given = out.iter().map(Column::byte_count).sum();
+        let bytes = std::mem::take(&mut self.wide_bytes).max(given).max(1);
+        let fits = rows.max(1).saturating_mul(BATCH_BYTES_TARGET) / bytes;
+        self.rows_max = fits.clamp(1, (rows.max(1) * 8).min(BATCH_ROWS_MAX));
+        self.rows_max
     }
 }
 
@@ -159,7 +185,13 @@ impl Program {
         let nodes = exprs.iter().map(|expr| compiler.compile(expr)).collect::<SqlResult<Vec<Node>>>()?;
         let sets =
             |expr: &Expr| expr.any(&mut |node| matches!(node.kind, plan::ExprKind::UserVarAssign { .. }));
-        Ok(Program { nodes, slot_count: compiler.slot_count(), row_by_row: exprs.iter().any(sets) })
+        let is_wide = exprs.iter().any(|expr| expr.any(&mut makes_long_values));
+        Ok(Program { nodes, slot_count: compiler.slot_count(), row_by_row: exprs.iter().any(sets), is_wide })
+    }
+
+    /// Whether it should be given few rows at a time; see [`Scratch::rows_next`].
+    pub(crate) fn is_wide(&self) -> bool {
+        self.is_wide
     }
 
     /// State for one execution.
@@ -198,10 +230,58 @@ impl Program {
         if self.row_by_row {
             return self.eval_rows(scratch, input, ctx, out);
         }
+        if self.is_wide && count > scratch.rows_max.max(1) {
+            return self.eval_in_pieces(scratch, input, ctx, out);
+        }
+        self.eval_for(Rows::All(count), scratch, input, ctx, out)
+    }
+
+    /// As [`Program::eval`], a few rows at a time, so that only the results are long, and not all that leads to them.
+    fn eval_in_pieces(
+        &self,
+        scratch: &mut Scratch,
+        input: &Batch,
+        ctx: &mut EvalContext<'_>,
+        out: &mut [Column],
+    ) -> SqlResult<()> {
+        let mut piece: Vec<Column> = out.iter().map(|column| Column::new(column.physical())).collect();
+        let mut first = 0;
+        while first < input.row_count {
+            let end = input.row_count.min(first + scratch.rows_max.max(1));
+            let rows: Vec<u32> = (first as u32..end as u32).collect();
+            self.eval_for(Rows::Some(&rows), scratch, input, ctx, &mut piece)?;
+            for (out, piece) in out.iter_mut().zip(&piece) {
+                if first == 0 {
+                    out.reset(piece.physical());
+                }
+                require_column_room(out.byte_count() + piece.byte_count(), ctx)?;
+                out.extend_from(piece);
+            }
+            env::blocking::pause();
+            ctx.session.check_killed()?;
+            scratch.rows_next(rows.len(), &piece);
+            first = end;
+        }
+        Ok(())
+    }
+
+    fn eval_for(
+        &self,
+        rows: Rows<'_>,
+        scratch: &mut Scratch,
+        input: &Batch,
+        ctx: &mut EvalContext<'_>,
+        out: &mut [Column],
+    ) -> SqlResult<()> {
+        let count = rows.len();
         for (node, out) in self.nodes.iter().zip(out) {
-            let operand = node.eval(input, &mut Run { scratch, ctx }, Rows::All(count))?;
+            let operand = node.eval(input, &mut Run { scratch, ctx }, rows)?;
+            if self.is_wide && env::memory::exceeded().is_some() {
+                ctx.session.check_killed()?; // Hundreds of columns, none of them long by itself.
+            }
             if operand.is_constant() {
                 out.reset(operand.column().physical());
+                require_column_room(operand.column().byte_count().saturating_mul(count), ctx)?;
                 let view = operand.view();
                 for row in 0..count {
                     out.push_cell(view.cell(row));
@@ -274,6 +354,20 @@ impl Program {
             }
             return Ok(());
         }
+        if self.is_wide && input.row_count > scratch.rows_max.max(1) {
+            let mut first = 0;
+            while first < input.row_count {
+                let end = input.row_count.min(first + scratch.rows_max.max(1));
+                let mut piece: Vec<u32> = (first as u32..end as u32).collect();
+                self.filter_rows(scratch, input, ctx, &mut piece)?;
+                selected.extend_from_slice(&piece);
+                env::blocking::pause();
+                ctx.session.check_killed()?;
+                scratch.rows_next(end - first, &[]);
+                first = end;
+            }
+            return Ok(());
+        }
         let mut first = true;
         for node in &self.nodes {
             let mut next = std::mem::take(&mut scratch.next_rows);
@@ -298,6 +392,56 @@ impl Program {
         }
         if first {
             selected.extend(0..input.row_count as u32);
+        }
+        Ok(())
+    }
+}
+
+/// A function, a conversion or a CASE whose value may be very long. Columns and literals are in memory already.
+fn makes_long_values(expr: &Expr) -> bool {
+    let is_made = !matches!(
+        expr.kind,
+        plan::ExprKind::Column(_)
+            | plan::ExprKind::Input(_)
+            | plan::ExprKind::Outer(_)
+            | plan::ExprKind::Literal(_)
+    );
+    is_made && expr.data_type.physical() == Physical::Bytes && expr.data_type.length > WIDE_BYTES
+}
+
+/// Whether a column of a batch may have so many bytes.
+fn require_column_room(bytes: usize, ctx: &mut EvalContext<'_>) -> SqlResult<()> {
+    if bytes < LOOK_BYTES {
+        return Ok(());
+    }
+    if bytes > COLUMN_BYTES_MAX {
+        return Err(ER_OUT_OF_RESOURCES.bare());
+    }
+    if env::memory::may_take(bytes) { Ok(()) } else { ctx.session.check_killed() }
+}
+
+impl Program {
+    /// Keeps of `selected` the rows for which every expression is true.
+    fn filter_rows(
+        &self,
+        scratch: &mut Scratch,
+        input: &Batch,
+        ctx: &mut EvalContext<'_>,
+        selected: &mut Vec<u32>,
+    ) -> SqlResult<()> {
+        for node in &self.nodes {
+            if selected.is_empty() {
+                break;
+            }
+            let truth = node.eval(input, &mut Run { scratch, ctx }, Rows::Some(selected))?;
+            let view = truth.view();
+            let mut at = 0;
+            selected.retain(|_| {
+                let is_kept = !view.is_null(at) && is_true(view, at);
+                at += 1;
+                is_kept
+            });
+            scratch.pool.give(truth);
         }
         Ok(())
     }
@@ -698,6 +842,8 @@ fn eval_call<'b>(
     let mut state = run.scratch.slots[call.slot].state.take();
     {
         let views: smallvec::SmallVec<[View<'_>; 4]> = operands.iter().map(Operand::view).collect();
+        let is_long = out.physical() == Physical::Bytes && call.result.length > WIDE_BYTES;
+        let mut looked_at = 0;
         let any_null = call.null_propagates && views.iter().any(|view| view.may_be_null());
         for row in 0..count {
             if any_null && views.iter().any(|view| view.is_null(row)) {
@@ -713,6 +859,15 @@ fn eval_call<'b>(
                 out: &mut out,
             })?;
             debug_assert!(out.len() == row + 1, "{} pushes one value a row", call.name);
+            if is_long && out.byte_count() - looked_at >= LOOK_BYTES {
+                looked_at = out.byte_count();
+                env::blocking::pause();
+                run.ctx.session.check_killed()?;
+                require_column_room(looked_at, run.ctx)?;
+            }
+        }
+        if is_long {
+            run.scratch.wide_bytes = run.scratch.wide_bytes.max(out.byte_count());
         }
     }
     run.scratch.slots[call.slot].state = state;

@@ -31,7 +31,7 @@ use service::error::{Code, Diagnostic, Level};
 use types::{Batch, Column, Value};
 
 use crate::context::ExecContext;
-use crate::error::internal;
+use crate::error::{internal, stack_overrun};
 use crate::expr::{Program, SqlResult};
 use crate::output::{Apart, RowSink};
 use crate::prepare::{Prepared, Programs};
@@ -60,6 +60,10 @@ pub(crate) struct Source<'p> {
     pub(crate) operator: BoxOperator<'p>,
     pub(crate) batch: Batch,
     number: u32,
+    /// Rows that are wanted at a time; see [`Source::want_rows`].
+    rows_max: usize,
+    /// A batch that is given in pieces, and its next row.
+    pieces: Option<Box<(Batch, usize)>>,
 }
 
 impl<'p> Source<'p> {
@@ -69,19 +73,64 @@ impl<'p> Source<'p> {
         programs: &mut Programs<'_>,
     ) -> SqlResult<Source<'p>> {
         let operator = build(plan, node, programs)?;
-        Ok(Source { operator, batch: Batch::new(node.shapes()), number: node.number })
+        let batch = Batch::new(node.shapes());
+        Ok(Source { operator, batch, number: node.number, rows_max: usize::MAX, pieces: None })
+    }
+
+    /// From now on at most so many rows are given at a time: what is computed of them may be long.
+    pub(crate) fn want_rows(&mut self, rows_max: usize) {
+        self.rows_max = rows_max;
+    }
+
+    /// Gives the next rows of a batch that is given in pieces.
+    #[cold]
+    fn next_piece(&mut self) {
+        let Some(pieces) = &mut self.pieces else { return };
+        let (whole, first) = &mut **pieces;
+        let end = whole.row_count.min(*first + self.rows_max);
+        let rows: Vec<u32> = (*first as u32..end as u32).collect();
+        self.batch.gather_from(whole, &rows);
+        *first = end;
+        if end == whole.row_count {
+            self.pieces = None;
+        }
+    }
+
+    /// The batch that was just read has more rows than are wanted.
+    #[cold]
+    fn begin_pieces(&mut self) {
+        let empty = Batch::new(self.batch.columns.iter().map(Column::physical));
+        let whole = std::mem::replace(&mut self.batch, empty);
+        self.pieces = Some(Box::new((whole, 0)));
+        self.next_piece();
     }
 
     pub(crate) fn start(&mut self, ctx: &mut ExecContext<'_>) -> SqlResult<()> {
         if let Some(counter) = ctx.node_counters.get_mut(self.number as usize) {
             counter.loops += 1;
         }
+        self.pieces = None;
         self.operator.start(ctx)
     }
 
     /// Fills `batch` with the next rows.
     pub(crate) fn next(&mut self, ctx: &mut ExecContext<'_>) -> SqlResult<bool> {
+        if env::stack::is_deep() {
+            return Err(stack_overrun());
+        }
         self.batch.clear();
+        if self.pieces.is_some() {
+            self.next_piece();
+            return Ok(true);
+        }
+        let more = self.next_whole(ctx)?;
+        if self.batch.row_count > self.rows_max {
+            self.begin_pieces();
+        }
+        Ok(more)
+    }
+
+    fn next_whole(&mut self, ctx: &mut ExecContext<'_>) -> SqlResult<bool> {
         if ctx.node_counters.is_empty() {
             return self.operator.next(ctx, &mut self.batch);
         }
@@ -105,6 +154,9 @@ pub(crate) fn build<'p>(
     node: &'p Node,
     programs: &mut Programs<'_>,
 ) -> SqlResult<BoxOperator<'p>> {
+    if env::stack::is_deep() {
+        return Err(stack_overrun());
+    }
     Ok(match &node.op {
         Op::OneRow => Box::new(simple::OneRow { done: false }),
         Op::Empty => Box::new(simple::Empty),

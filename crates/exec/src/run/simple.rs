@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use plan::{Expr, ExprKind};
 use smallvec::SmallVec;
-use types::vector::BATCH_ROWS_MAX;
 use types::{Batch, Column};
 
 use super::kept::columns;
@@ -71,7 +70,7 @@ impl Operator for Values {
 
     fn next(&mut self, ctx: &mut ExecContext<'_>, out: &mut Batch) -> SqlResult<bool> {
         let mut cells = columns(out.columns.iter().map(Column::physical));
-        while out.row_count < BATCH_ROWS_MAX && self.next < self.rows.len() {
+        while !out.is_full() && self.next < self.rows.len() {
             let (program, scratch) = &mut self.rows[self.next];
             program.eval(scratch, &no_input(), &mut ctx.eval, &mut cells)?;
             for (target, cell) in out.columns.iter_mut().zip(&cells) {
@@ -101,6 +100,9 @@ impl<'p> Filter<'p> {
 impl Operator for Filter<'_> {
     fn start(&mut self, ctx: &mut ExecContext<'_>) -> SqlResult<()> {
         self.scratch.reset();
+        if self.program.is_wide() {
+            self.input.want_rows(1);
+        }
         self.input.start(ctx)
     }
 
@@ -108,6 +110,11 @@ impl Operator for Filter<'_> {
         while self.input.next(ctx)? {
             let batch = &mut self.input.batch;
             self.program.filter(&mut self.scratch, batch, &mut ctx.eval, &mut self.selected)?;
+            if self.program.is_wide() {
+                let rows = batch.row_count;
+                self.input.want_rows(self.scratch.rows_next(rows, &[]));
+            }
+            let batch = &mut self.input.batch;
             if self.selected.len() == batch.row_count {
                 std::mem::swap(out, batch);
                 return Ok(true);
@@ -156,6 +163,9 @@ impl<'p> Project<'p> {
 impl Operator for Project<'_> {
     fn start(&mut self, ctx: &mut ExecContext<'_>) -> SqlResult<()> {
         self.scratch.reset();
+        if self.program.is_wide() {
+            self.input.want_rows(1);
+        }
         self.input.start(ctx)
     }
 
@@ -173,6 +183,9 @@ impl Operator for Project<'_> {
             None => self.program.eval(&mut self.scratch, batch, &mut ctx.eval, &mut out.columns)?,
         }
         out.row_count = batch.row_count;
+        if self.program.is_wide() {
+            self.input.want_rows(self.scratch.rows_next(out.row_count, &out.columns));
+        }
         Ok(true)
     }
 }

@@ -56,6 +56,7 @@ impl<'a> Binder<'a> {
                  specify a bigger stack.",
             ));
         }
+        crate::progress::step();
         let bound = self.expr_here(expr);
         self.depth -= 1;
         bound
@@ -421,6 +422,13 @@ impl<'a> Binder<'a> {
         &mut self,
         query: &'a Query<'a>,
     ) -> PlanResult<(crate::logical::Logical, Vec<crate::ColumnId>, Vec<crate::ColumnId>)> {
+        self.subqueries += 1;
+        if self.subqueries > super::SUBQUERIES_MAX {
+            return Err(PlanError::new(
+                1436,
+                "Thread stack overrun:  the statement has too many subqueries.  Use joins or several statements.",
+            ));
+        }
         let bound = self.query(query)?;
         let columns = bound.output.iter().map(|column| column.id).collect();
         Ok((bound.plan, columns, bound.outer))

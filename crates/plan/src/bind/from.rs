@@ -15,6 +15,10 @@ use crate::expr::{ColumnId, Expr};
 use crate::function::FunctionId;
 use crate::logical::{JoinKind, Logical, OutputColumn, TableIndex};
 
+/// References to common table expressions beyond the first of each, in a whole statement: each of them is bound by itself, and those inside
+/// of it again, so that a short text may name thousands (MySQL's limit).
+pub const CTE_COPIES_MAX: u32 = 1024;
+
 impl<'a> Binder<'a> {
     /// Binds FROM into the current block and gives its tree.
     pub(crate) fn from(&mut self, from: &'a [TableRef<'a>]) -> PlanResult<Logical> {
@@ -78,6 +82,7 @@ impl<'a> Binder<'a> {
     }
 
     fn table_factor(&mut self, factor: &'a TableFactor<'a>) -> PlanResult<(Logical, Vec<(u32, u32)>)> {
+        crate::progress::step();
         if !factor.partitions.is_empty() {
             return Err(PlanError::new(1747, "PARTITION () clause on non partitioned table"));
         }
@@ -201,6 +206,7 @@ impl<'a> Binder<'a> {
                     query: cte.query,
                     working: None,
                     recursive: with.recursive,
+                    is_referenced: false,
                     position: before + position,
                 });
             }
@@ -228,7 +234,16 @@ impl<'a> Binder<'a> {
             self.show_derived(alias, fresh)?;
             return Ok((Logical::WorkingTable { recursion, columns: ids }, self.shown_last()));
         }
-        let cte = &self.ctes[position];
+        let cte = &mut self.ctes[position];
+        if std::mem::replace(&mut cte.is_referenced, true) {
+            self.cte_copies += 1;
+            if self.cte_copies > CTE_COPIES_MAX {
+                return Err(PlanError::new(
+                    4169,
+                    "Common table expression expansion exceeded an implementation limit. Simplify the query.",
+                ));
+            }
+        }
         let (query, names, recursive) = (cte.query, cte.columns, cte.recursive);
         let home = cte.position;
         // Its own name is visible inside it only if it is recursive.

@@ -10,7 +10,7 @@
 
 mod change;
 mod expr;
-mod from;
+pub mod from;
 mod group;
 mod literal;
 mod scope;
@@ -39,6 +39,9 @@ use scope::Block;
 pub const EXPRESSION_DEPTH_MAX: u32 = 400;
 /// Deepest nesting of queries, set operations in a row included that cannot be balanced.
 pub const QUERY_DEPTH_MAX: u32 = 63;
+/// Most subqueries in the expressions of a statement: each becomes an operation above the others of its query, and a tree is dropped as
+/// deep as it is.
+pub const SUBQUERIES_MAX: u32 = 4096;
 /// Most tables one query block may join (MySQL's limit).
 pub const JOIN_TABLES_MAX: usize = 61;
 
@@ -213,6 +216,8 @@ struct VisibleCte<'a> {
     /// Inside a recursive CTE's own query: its number and columns.
     working: Option<(u32, NamedColumns)>,
     recursive: bool,
+    /// It was bound once.
+    is_referenced: bool,
     /// CTEs with a smaller position are visible inside it.
     position: usize,
 }
@@ -235,6 +240,10 @@ pub(crate) struct Binder<'a> {
     inserted_row: Option<(TableIndex, ColumnId)>,
     blocks: Vec<Block>,
     ctes: Vec<VisibleCte<'a>>,
+    /// Subqueries in expressions so far.
+    subqueries: u32,
+    /// References to CTEs that were bound before.
+    cte_copies: u32,
     parameters: Vec<Option<DataType>>,
     limit_parameters: Vec<u32>,
     volatile: bool,
@@ -277,6 +286,8 @@ impl<'a> Binder<'a> {
             inserted_row: None,
             blocks: Vec::new(),
             ctes: Vec::new(),
+            subqueries: 0,
+            cte_copies: 0,
             parameters: Vec::new(),
             limit_parameters: Vec::new(),
             volatile: false,

@@ -8,6 +8,7 @@ use crate::expr::{ColumnId, Expr, ExprKind};
 use crate::function::FunctionId;
 use crate::logical::{JoinKind, Logical, TableIndex};
 use crate::physical::{Node, Op, Scan};
+use crate::progress;
 use crate::rewrite::conjuncts;
 
 use super::access::Candidate;
@@ -15,6 +16,8 @@ use super::{Builder, Needed};
 
 /// Relations up to which every order is tried: 2^8 subsets.
 const EXHAUSTIVE_MAX: usize = 8;
+/// Relations of one chain: each is one of 64 bits. Derived tables inside each other may join more than one query block may name.
+const RELATIONS_MAX: usize = 64;
 /// Cost of keeping a row in a hash table, and of asking one.
 const HASH_BUILD_COST: f64 = 1.5;
 const HASH_PROBE_COST: f64 = 0.7;
@@ -29,6 +32,9 @@ struct Relation<'t> {
     columns: Vec<ColumnId>,
     rows: f64,
     cost: f64,
+    /// The plan of what is no plain table: made once, for its estimate, and then used. Made twice at each level, derived tables inside each
+    /// other would take twice the time for each.
+    node: Option<Node>,
 }
 
 /// How a relation is joined to what is there.
@@ -82,7 +88,7 @@ impl Builder<'_> {
         let order = self.order(&relations, &joins, &inner);
 
         let mut seen = 1u64 << order[0];
-        let first = &relations[order[0]];
+        let first = &mut relations[order[0]];
         let mut node = self.relation_node(first, &inner);
         for &next in &order[1..] {
             let bit = 1u64 << next;
@@ -92,11 +98,11 @@ impl Builder<'_> {
                 .map(|(_, condition)| condition.clone())
                 .collect();
             seen |= bit;
-            let relation = &relations[next];
+            let relation = &mut relations[next];
             node = match &relation.leaf {
                 Some((table, own)) => self.join_leaf(JoinKind::Inner, node, *table, own, &applicable, &inner),
                 None => {
-                    let right = self.build(relation.tree, &inner);
+                    let right = self.relation_node(relation, &inner);
                     self.join_nodes(JoinKind::Inner, node, right, &applicable, false)
                 }
             };
@@ -114,6 +120,7 @@ impl Builder<'_> {
             },
             _ => None,
         };
+        let mut built = None;
         let (rows, cost) = match &leaf {
             Some((table, conditions)) => {
                 let rows = self.table_rows(*table) * self.conditions_selectivity(conditions);
@@ -121,12 +128,11 @@ impl Builder<'_> {
                 (rows.min(best.rows), best.cost)
             }
             None => {
-                // Built once for its estimate and once for good: node numbers leave a gap, which is harmless.
-                let node = self.build(tree, needed);
+                let node = built.insert(self.build(tree, needed));
                 (node.rows, node.cost)
             }
         };
-        Relation { tree, leaf, columns, rows: rows.max(0.01), cost }
+        Relation { tree, leaf, columns, rows: rows.max(0.01), cost, node: built }
     }
 
     fn read_columns(&self, table: TableIndex, conditions: &[Expr], needed: &Needed) -> Vec<usize> {
@@ -144,10 +150,11 @@ impl Builder<'_> {
             .expect("the table scan is always a candidate")
     }
 
-    fn relation_node(&mut self, relation: &Relation<'_>, needed: &Needed) -> Node {
-        match &relation.leaf {
-            Some((table, conditions)) => self.scan(*table, conditions, needed, None).0,
-            None => self.build(relation.tree, needed),
+    fn relation_node(&mut self, relation: &mut Relation<'_>, needed: &Needed) -> Node {
+        match (&relation.leaf, relation.node.take()) {
+            (Some((table, conditions)), _) => self.scan(*table, conditions, needed, None).0,
+            (None, Some(node)) => node,
+            (None, None) => self.build(relation.tree, needed),
         }
     }
 
@@ -203,6 +210,7 @@ impl Builder<'_> {
         joins: &[(u64, Expr)],
         needed: &Needed,
     ) -> Partial {
+        progress::step();
         let bit = 1u64 << next;
         let relation = &relations[next];
         let applicable: Vec<&Expr> = joins
@@ -538,12 +546,46 @@ fn touched(condition: &Expr, relations: &[Relation<'_>]) -> u64 {
     bits
 }
 
-/// The relations and conditions of a chain of inner joins.
+/// The relations and conditions of a chain of inner joins. Of a chain with too many relations the larger sides are relations as a whole.
 fn flatten<'t>(tree: &'t Logical, out: &mut Vec<&'t Logical>, conditions: &mut Vec<Expr>) {
+    if relation_count(tree) <= RELATIONS_MAX {
+        flatten_all(tree, out, conditions);
+    } else if let Logical::Join { left, right, conditions: own, .. } = tree {
+        for side in [left, right] {
+            if relation_count(side) <= RELATIONS_MAX / 2 {
+                flatten_all(side, out, conditions);
+            } else {
+                out.push(side);
+            }
+        }
+        own.iter().for_each(|condition| conjuncts(condition.clone(), conditions));
+    } else if let Logical::Filter { input, conditions: own } = tree {
+        flatten(input, out, conditions);
+        own.iter().for_each(|condition| conjuncts(condition.clone(), conditions));
+    } else {
+        out.push(tree);
+    }
+}
+
+/// How many relations [`flatten_all`] finds.
+fn relation_count(tree: &Logical) -> usize {
+    progress::step();
+    match tree {
+        Logical::Join { kind: JoinKind::Inner, left, right, .. } => {
+            relation_count(left) + relation_count(right)
+        }
+        Logical::Filter { input, .. } if matches!(**input, Logical::Join { kind: JoinKind::Inner, .. }) => {
+            relation_count(input)
+        }
+        _ => 1,
+    }
+}
+
+fn flatten_all<'t>(tree: &'t Logical, out: &mut Vec<&'t Logical>, conditions: &mut Vec<Expr>) {
     match tree {
         Logical::Join { kind: JoinKind::Inner, left, right, conditions: own } => {
-            flatten(left, out, conditions);
-            flatten(right, out, conditions);
+            flatten_all(left, out, conditions);
+            flatten_all(right, out, conditions);
             for condition in own {
                 conjuncts(condition.clone(), conditions);
             }
@@ -551,7 +593,7 @@ fn flatten<'t>(tree: &'t Logical, out: &mut Vec<&'t Logical>, conditions: &mut V
         Logical::Filter { input, conditions: own }
             if matches!(**input, Logical::Join { kind: JoinKind::Inner, .. }) =>
         {
-            flatten(input, out, conditions);
+            flatten_all(input, out, conditions);
             for condition in own {
                 conjuncts(condition.clone(), conditions);
             }

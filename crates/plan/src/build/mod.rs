@@ -21,6 +21,10 @@ use crate::expr::{ColumnId, Expr, ExprKind, SubqueryKind};
 use crate::logical::{AggregateFunction, Bound, BoundKind, JoinKind, Logical, SortKey, TableIndex};
 use crate::passes::{self, Switches};
 use crate::physical::{Aggregate, ApplyKind, Node, Op, PhysicalPlan, PlanKind, PlanTable};
+use crate::progress;
+
+/// So many columns of a set are copied in about the time of one step.
+const COLUMNS_PER_STEP: usize = 4096;
 
 /// What the optimizer may be told.
 #[derive(Clone, Debug, Default)]
@@ -298,6 +302,8 @@ impl<'b> Builder<'b> {
 
     /// The plan of a tree; its output has at least the needed columns that the tree makes.
     pub(crate) fn build(&mut self, tree: &Logical, needed: &Needed) -> Node {
+        // A set of columns is copied at every other node.
+        progress::steps(1 + needed.0.len() / COLUMNS_PER_STEP);
         match tree {
             Logical::OneRow => self.node(Op::OneRow, Vec::new(), 1.0, 0.0),
             Logical::Empty { columns } => {

@@ -296,6 +296,7 @@ impl Logical {
     /// The columns it gives.
     #[must_use]
     pub fn output(&self, tables: &[BoundTable]) -> Vec<ColumnId> {
+        crate::progress::step();
         match self {
             Logical::OneRow => Vec::new(),
             Logical::Empty { columns }

@@ -8,6 +8,7 @@ macro_rules! walks {
     ($(#[$inputs_doc:meta])* $inputs:ident, $(#[$exprs_doc:meta])* $exprs:ident, $iter:ident $(, $mutable:tt)?) => {
         $(#[$inputs_doc])*
         pub fn $inputs<'l>(&'l $($mutable)? self, visit: &mut dyn FnMut(&'l $($mutable)? Logical)) {
+            crate::progress::step();
             match self {
                 Logical::Filter { input, .. }
                 | Logical::Project { input, .. }

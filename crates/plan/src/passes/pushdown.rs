@@ -19,10 +19,12 @@ fn columns_of(expr: &Expr) -> Vec<ColumnId> {
 }
 
 fn reads_only(expr: &Expr, columns: &[ColumnId]) -> bool {
+    crate::progress::steps(1 + columns.len() / 64);
     columns_of(expr).iter().all(|id| columns.contains(id))
 }
 
 fn reads_any(expr: &Expr, columns: &[ColumnId]) -> bool {
+    crate::progress::steps(1 + columns.len() / 64);
     columns_of(expr).iter().any(|id| columns.contains(id))
 }
 
@@ -42,6 +44,7 @@ fn constant_truth(expr: &Expr) -> Option<bool> {
 
 /// The tree with `conditions` (to hold for its rows) pushed as deep as they go.
 fn push(bound: &mut Bound, tree: Logical, mut conditions: Vec<Expr>, outer_to_inner: bool) -> Logical {
+    crate::progress::steps(1 + conditions.len());
     match tree {
         Logical::Filter { input, conditions: own } => {
             for condition in own {

@@ -136,9 +136,11 @@ impl Connection {
 
     /// A command that is never answered. A session that breaks in it is gone, and so is the connection at its next command.
     fn tell(&mut self, work: impl FnOnce(&mut dyn Session)) {
+        let _charged = env::memory::begin_command();
         if let Some(session) = &mut self.session
             && catch_unwind(AssertUnwindSafe(|| work(session.as_mut()))).is_err()
         {
+            let _ = catch_unwind(AssertUnwindSafe(|| session.recover())); // It is closed either way.
             self.closing = true;
         }
     }
@@ -155,8 +157,14 @@ impl Connection {
         let Some(session) = self.session.as_deref_mut() else { return Err(End::Aborted) };
         let mut link = SocketLink::new(&mut self.io, &self.control, shared);
         let mut reply = Reply::new(&mut self.output, &mut link, self.capabilities, format);
-        let outcome = catch_unwind(AssertUnwindSafe(|| work(session, &mut reply)))
-            .unwrap_or_else(|_| Err(broken_session()));
+        let _charged = env::memory::begin_command();
+        let outcome = catch_unwind(AssertUnwindSafe(|| work(session, &mut reply))).unwrap_or_else(|_| {
+            // A session that cannot be put in order must not be used again.
+            if catch_unwind(AssertUnwindSafe(|| session.recover())).is_err() {
+                self.closing = true;
+            }
+            Err(broken_session())
+        });
         if let Err(error) = &outcome
             && error.number == ER_CANT_CREATE_THREAD.number
             && reply.is_untouched()

@@ -17,8 +17,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use service::error::{
-    ER_CLIENT_INTERACTION_TIMEOUT, ER_CON_COUNT_ERROR, ER_NET_PACKET_TOO_LARGE, ER_NET_PACKETS_OUT_OF_ORDER,
-    ER_UNKNOWN_ERROR,
+    ER_CAPACITY_EXCEEDED, ER_CLIENT_INTERACTION_TIMEOUT, ER_CON_COUNT_ERROR, ER_INTERNAL_ERROR,
+    ER_NET_PACKET_TOO_LARGE, ER_NET_PACKETS_OUT_OF_ORDER,
 };
 use service::{
     Capabilities, ClientHost, ConnectionControl, ConnectionEvent, Kill, Limits, Session, SqlError,
@@ -74,6 +74,8 @@ const OUTPUT_KEPT_BYTES_MAX: usize = 256 * 1024;
 const ROOM_PER_BYTE_ARRIVED: usize = 8;
 /// Reads from one socket before others have their turn.
 const READS_PER_TURN: usize = 16;
+/// Input up to this size is not charged to anybody, and always taken.
+const INPUT_BYTES_UNCHARGED: usize = 1 << 20;
 /// Packets up to this size are taken without asking the session for its limit.
 const PACKET_BYTES_UNASKED: usize = 16 * 1024;
 
@@ -202,6 +204,10 @@ pub(crate) struct Connection {
     /// What lies in the input begins with a packet that is whole when the input has so many bytes; 0: look.
     input_wanted: usize,
     read_to_end: bool,
+    /// The client has closed its side.
+    has_hung_up: bool,
+    /// The part of a long packet that is here.
+    held: env::memory::Held,
     timed_out: TimedOut,
     opened: Instant,
     active: Instant,
@@ -253,6 +259,8 @@ impl Connection {
             drained: false,
             input_wanted: 0,
             read_to_end: false,
+            has_hung_up: false,
+            held: env::memory::Held::default(),
             timed_out: TimedOut::No,
             opened: now,
             active: now,
@@ -423,11 +431,33 @@ impl Connection {
             let mut buffer = std::mem::take(&mut scratch.input);
             let received = self.receive(&mut buffer, scratch, shared);
             scratch.input = buffer;
-            if !received? {
+            let received = received?;
+            if !self.charge_input() {
+                self.output.set_sequence(1);
+                self.put_error(&packet_without_room(), scratch);
+                let _ = self.flush(scratch); // It is closed either way.
+                return Err(End::Orderly);
+            }
+            if !received {
                 return Ok(());
             }
         }
         if self.closing && !self.io.has_unsent() { Err(End::Orderly) } else { Ok(()) }
+    }
+
+    /// Charges the part of a long packet that is here; false if all statements together have no room for it.
+    fn charge_input(&mut self) -> bool {
+        let long = self.long_packet.as_ref().map_or(0, |reader| reader.payload().len());
+        let bytes = self.io.input.capacity() + long;
+        if bytes < INPUT_BYTES_UNCHARGED {
+            if self.held.bytes() > 0 {
+                self.held.set(0);
+            }
+            return true;
+        }
+        let grows = bytes as u64 > self.held.bytes();
+        self.held.set(bytes as u64);
+        !grows || env::memory::has_room()
     }
 
     /// Reads once. From a plain socket, with nothing left over, commands are executed where they lie; otherwise what came is
@@ -669,6 +699,16 @@ impl Connection {
         self.drained = false;
     }
 
+    /// The client has closed its side: nobody may be left who reads answers.
+    pub(crate) fn hang_up(&mut self) {
+        self.has_hung_up = true;
+        self.expect_end();
+    }
+
+    pub(crate) fn has_hung_up(&self) -> bool {
+        self.has_hung_up
+    }
+
     /// Whether there may be input that no event will announce: received and not executed, or not yet read.
     pub(crate) fn wants_drive(&self) -> bool {
         // A check that was done before this thread gave the connection back has woken nobody.
@@ -778,7 +818,14 @@ impl Connection {
     }
 }
 
+/// A long packet came when all statements and packets had as much memory as they may have.
+#[cold]
+fn packet_without_room() -> Box<SqlError> {
+    let most = env::memory::all_statements_max();
+    ER_CAPACITY_EXCEEDED.with(&[&most, &"global_statement_memory_limit", &"Packet refused."])
+}
+
 #[cold]
 fn broken_session() -> Box<SqlError> {
-    ER_UNKNOWN_ERROR.bare()
+    ER_INTERNAL_ERROR.with(&[&"the statement failed; the error log says where"])
 }

@@ -11,7 +11,7 @@ use std::thread::ThreadId;
 use std::time::{Duration, Instant};
 
 use mio::{Events, Interest, Poll, Token, Waker};
-use service::{ConnectionControl, ConnectionEvent};
+use service::{ConnectionControl, ConnectionEvent, Kill};
 
 use super::looks::Looks;
 use super::{Group, Listener, lock};
@@ -37,6 +37,12 @@ pub(super) enum Slot {
     Away(Arc<ConnectionControl>),
 }
 
+/// A connection whose client has closed its side while a command of it may be running.
+struct HungUp {
+    slot: usize,
+    control: Arc<ConnectionControl>,
+}
+
 /// What polls: handed from thread to thread.
 pub(crate) struct Core {
     poll: Poll,
@@ -57,6 +63,12 @@ pub(crate) struct Core {
     /// How far the sweep has come, if one is under way.
     swept: Option<usize>,
     looks: Looks,
+    /// Whose commands end at the next sweep if they still run.
+    hung_up: Vec<HungUp>,
+    /// The slot of the connection that is driven now.
+    driven: usize,
+    /// Whether its client has closed its side: it enters the list only if it outlasts its turn with the core.
+    has_hung_up: bool,
     pub(super) now: Instant,
     sync_time: Duration,
     /// When the load was last noted, by which thread, and its CPU time then.
@@ -90,6 +102,9 @@ impl Core {
             next_sweep: now + SWEEP_INTERVAL,
             swept: None,
             looks: Looks::new(now),
+            hung_up: Vec::new(),
+            driven: 0,
+            has_hung_up: false,
             now,
             sync_time: Duration::ZERO,
             load_noted: (now, None, Duration::ZERO),
@@ -199,11 +214,45 @@ impl Core {
         match std::mem::replace(place, Slot::Free) {
             Slot::Here(connection) => {
                 *place = Slot::Away(Arc::clone(&connection.control));
+                self.driven = slot;
+                self.has_hung_up = connection.has_hung_up();
                 Some(connection)
             }
             other => {
                 *place = other;
                 None
+            }
+        }
+    }
+
+    /// The connection that is driven goes on beside the core, which is about to be given away. Returns its control.
+    pub(super) fn leave_running(&mut self) -> Option<Arc<ConnectionControl>> {
+        let slot = self.driven;
+        let Some(Slot::Away(control)) = self.slots.get(slot) else { return None };
+        let control = Arc::clone(control);
+        if std::mem::take(&mut self.has_hung_up) {
+            self.hung_up.push(HungUp { slot, control: Arc::clone(&control) });
+        }
+        Some(control)
+    }
+
+    /// Whether the command of the connection that is driven has been asked to end.
+    pub(super) fn is_cancelled(&self) -> bool {
+        matches!(self.slots.get(self.driven), Some(Slot::Away(control)) if control.is_killed())
+    }
+
+    /// Nobody will read what is computed for clients that are gone: ends their commands.
+    fn end_hung_up(&mut self) {
+        for HungUp { slot, control } in std::mem::take(&mut self.hung_up) {
+            let still_runs = match self.slots.get(slot) {
+                Some(Slot::Away(running)) => Arc::ptr_eq(running, &control),
+                Some(Slot::Here(connection)) => {
+                    connection.was_taken_back() && Arc::ptr_eq(&connection.control, &control)
+                }
+                _ => false,
+            };
+            if still_runs {
+                control.kill(Kill::Connection);
             }
         }
     }
@@ -424,6 +473,9 @@ impl Core {
             std::thread::sleep(Duration::from_millis(10));
         }
         self.now = Instant::now();
+        if !self.events.is_empty() {
+            group.shared.watchdog.note_commands();
+        }
         let mut woken = false;
         let mut accept = std::mem::take(&mut self.accept_again);
         for event in &self.events {
@@ -432,11 +484,21 @@ impl Core {
                 Token(token) if token >= FIRST_LISTENER => accept = true,
                 Token(slot) => {
                     let mut is_urgent = false;
-                    if let Some(Slot::Here(connection)) = self.slots.get_mut(slot) {
-                        if event.is_read_closed() {
-                            connection.expect_end();
+                    match self.slots.get_mut(slot) {
+                        Some(Slot::Here(connection)) => {
+                            if event.is_read_closed() {
+                                connection.hang_up();
+                                if connection.was_taken_back() {
+                                    let control = Arc::clone(&connection.control);
+                                    self.hung_up.push(HungUp { slot, control });
+                                }
+                            }
+                            is_urgent = connection.is_urgent();
                         }
-                        is_urgent = connection.is_urgent();
+                        Some(Slot::Away(control)) if event.is_read_closed() => {
+                            self.hung_up.push(HungUp { slot, control: Arc::clone(control) });
+                        }
+                        _ => {}
                     }
                     if is_urgent {
                         self.ready_first.push_back(slot);
@@ -576,6 +638,7 @@ impl Core {
         let from = self.swept.unwrap_or_else(|| {
             self.next_sweep = self.now + SWEEP_INTERVAL;
             group.obey(&limits);
+            self.end_hung_up();
             0
         });
         let mut left = from..self.slots.len();

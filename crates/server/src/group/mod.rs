@@ -7,8 +7,8 @@
 //! ```
 //!
 //! So a statement that does not wait costs no switch of threads, and one that waits costs others nothing. `env::blocking`
-//! tells when: waits by `enter`, long computations by `tick` and `pause`. Of those that compute beside the core only a few run at once
-//! ([`turns`]).
+//! tells when: waits by `enter`, long computations by `tick` and `pause`. From a command that computes for long and tells nothing, the watchdog
+//! takes the core ([`driving`]). Of those that compute beside the core only a few run at once ([`turns`]).
 //!
 //! A statement that waits for others (a lock) holds a thread. Of these there may be [`WAITERS_PER_GROUP`], and a few for one lock
 //! ([`crowds`]): the next one is refused its wait, its session takes it back, and its command waits in the core without a thread, to be
@@ -25,14 +25,15 @@
 //! 3. A socket is polled for room exactly while its connection is in its slot with bytes unsent.
 //! 4. Sockets are polled by edges: a connection put back after having been away from its core is driven once more, because
 //!    an edge may have come meanwhile.
-//! 5. A thread with the core has no turn; one without, that computes, has one.
+//! 5. A thread with the core has no turn; one without, that computes, has one, or gets one at its next `tick` or `pause`.
 
 mod core;
 mod crowds;
+mod driving;
 mod looks;
 mod turns;
 
-use std::cell::{Cell, RefCell};
+use std::cell::Cell;
 use std::io;
 use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -47,6 +48,7 @@ use service::{ConnectionEvent, Kill};
 
 use self::core::{Core, Slot};
 use self::crowds::Crowds;
+use self::driving::Driving;
 use self::turns::{STALL_TIME_MAX, Seat, TURN_TIME, TURNS_PER_GROUP, Turns};
 use crate::Shared;
 use crate::connection::{Connection, Next, Scratch};
@@ -61,7 +63,7 @@ const THREADS_PER_GROUP_MAX: usize = 4096;
 pub(crate) const WAITERS_PER_GROUP: usize = 1024;
 const PARK_TIME_MAX: Duration = Duration::from_secs(10);
 /// Stack of a thread, bytes, reserved and not used up front.
-const STACK_BYTES: usize = 8 << 20;
+const STACK_BYTES: usize = 32 << 20;
 
 /// A socket that new clients come to.
 #[derive(Debug)]
@@ -144,6 +146,8 @@ pub(crate) struct Group {
     returned: Mutex<Vec<(usize, Box<Connection>, Next)>>,
     kicked: Mutex<Vec<usize>>,
     wants_durable: AtomicBool,
+    /// Of the thread that has the core, or had it last.
+    driving: Mutex<Arc<Driving>>,
     pub(crate) connection_count: AtomicUsize,
 }
 
@@ -190,6 +194,7 @@ impl Group {
             returned: Mutex::default(),
             kicked: Mutex::default(),
             wants_durable: AtomicBool::new(false),
+            driving: Mutex::default(),
             connection_count: AtomicUsize::new(0),
         });
         Ok((group, core))
@@ -249,6 +254,12 @@ impl Group {
             self.shared.connection_closed();
             self.shared.service.note(ConnectionEvent::Closed);
         }
+    }
+
+    /// The watchdog's look: takes the core from the command that was `seen` at the last look, if it still runs. Returns what it sees.
+    pub(crate) fn watch(self: &Arc<Group>, seen: Option<u64>) -> Option<u64> {
+        let driving = Arc::clone(&lock(&self.driving));
+        driving.watch(seen, self)
     }
 
     /// Takes over what variables say of threads.
@@ -333,15 +344,18 @@ impl Group {
     }
 
     fn thread(self: Arc<Group>) {
+        env::stack::set_size(STACK_BYTES);
         let _ = run_in_batches(); // Refused at worst: then it works as any thread.
         let hook = Rc::new(Hook::new(Arc::clone(&self)));
         env::blocking::install(Some(Rc::clone(&hook) as Rc<dyn BlockingHook>));
         let mut scratch = Scratch::new();
         let unparked = Arc::default();
         while let Some(core) = self.wait_for_core(&unparked) {
+            *lock(&self.driving) = Arc::clone(&hook.driving);
             self.run(core, &hook, &mut scratch);
         }
         env::blocking::install(None);
+        env::memory::end_thread();
         lock(&self.park).threads -= 1;
         self.ended.notify_all();
     }
@@ -458,8 +472,7 @@ enum Wait {
 /// What `env::blocking` calls on a thread of a group.
 struct Hook {
     group: Arc<Group>,
-    /// The core, while a connection is driven with it at hand.
-    core: RefCell<Option<Box<Core>>>,
+    driving: Arc<Driving>,
     has_turn: Cell<bool>,
     /// Since when it has the core or a turn.
     since: Cell<Instant>,
@@ -479,7 +492,7 @@ impl Hook {
     fn new(group: Arc<Group>) -> Hook {
         Hook {
             group,
-            core: RefCell::new(None),
+            driving: Arc::default(),
             has_turn: Cell::new(false),
             since: Cell::new(Instant::now()),
             wait: Cell::new(Wait::No),
@@ -497,7 +510,7 @@ impl Hook {
         self.is_urgent.set(is_urgent);
         self.is_late.set(connection.is_late(core.now));
         self.is_repeat.set(connection.was_taken_back());
-        self.core.replace(Some(core));
+        self.driving.begin(core);
     }
 
     /// That is over; the core, if it was not given away.
@@ -505,16 +518,12 @@ impl Hook {
         if self.has_turn.replace(false) {
             self.group.turns.give_back();
         }
-        self.core.take()
+        self.driving.end()
     }
 
     /// Gives the core away, if it is here and somebody can take it.
     fn give_away(&self) {
-        if let Some(core) = self.core.take()
-            && let Some(kept) = self.group.hand_over(core)
-        {
-            self.core.replace(Some(kept));
-        }
+        self.driving.give_away(&self.group);
     }
 
     /// Goes on beside the core.
@@ -531,15 +540,17 @@ impl Hook {
     }
 
     fn has_core(&self) -> bool {
-        self.core.borrow().is_some()
+        self.driving.has_core()
     }
 
-    /// Whether a long computation has given the core away just now.
-    fn gave_core_away(&self) -> bool {
-        if !self.has_core() || self.since.get().elapsed() <= TICK_HOLD_MAX {
+    /// Whether a long computation is without the core and has no turn yet: it gives the core away when it has had it for long.
+    fn wants_turn(&self) -> bool {
+        if self.has_turn.get() {
             return false;
         }
-        self.give_away();
+        if self.since.get().elapsed() > TICK_HOLD_MAX {
+            self.give_away();
+        }
         !self.has_core()
     }
 }
@@ -600,13 +611,17 @@ impl BlockingHook for Hook {
     }
 
     fn tick(&self) {
-        if self.gave_core_away() {
+        if self.wants_turn() {
             self.take_turn(false, false);
         }
     }
 
+    fn is_cancelled(&self) -> bool {
+        self.driving.is_cancelled()
+    }
+
     fn pause(&self) {
-        if self.gave_core_away() {
+        if self.wants_turn() {
             self.take_turn(true, self.is_urgent.get());
         } else if self.has_turn.get()
             && self.group.turns.is_awaited()

@@ -7,6 +7,7 @@
 //! | `ROWS n bytes` | n rows of so many bytes |
 //! | `SLEEP ms` | OK after waiting, unless killed |
 //! | `SPIN ms` | OK after computing |
+//! | `COMPUTE ms` | OK after computing, unless killed, without a word that it takes long |
 //! | `HOLD`, `RELEASE` | OK when the one lock there is was free, and is taken; OK, and it is given back |
 //! | `PASS` | OK when the lock was free once; taken back if it must not wait |
 //! | `COMMIT` | OK once the log is durable |
@@ -315,6 +316,14 @@ impl EchoSession {
                         std::hint::spin_loop();
                     }
                     env::blocking::tick();
+                }
+                ok(reply)
+            }
+            "COMPUTE" => {
+                let end = Instant::now() + Duration::from_millis(number(0));
+                while Instant::now() < end {
+                    self.control.check()?;
+                    std::hint::spin_loop();
                 }
                 ok(reply)
             }

@@ -43,6 +43,9 @@ pub const NESTING_MAX: u32 = 400;
 /// Longest chain of joins in one table reference (MySQL joins at most 61 tables anyway).
 const JOIN_CHAIN_MAX: u32 = 400;
 
+/// Expressions and queries between two looks whether the statement must stop (about 0.1 ms).
+const ENTERED_PER_LOOK: u32 = 1024;
+
 /// A statement and where it ends.
 #[derive(Clone, Debug)]
 pub struct Parsed<'a> {
@@ -108,6 +111,8 @@ enum Failure {
     /// As `Syntax`, with another beginning of the message.
     SyntaxText(&'static str),
     TooDeep,
+    /// The statement was killed, or has reached a limit of memory.
+    Interrupted,
     Other(u16, &'static str, &'static str),
 }
 
@@ -121,6 +126,8 @@ pub(crate) struct Parser<'a> {
     /// End of the last token taken.
     prev_end: u32,
     depth: u32,
+    /// Calls of [`Parser::enter`].
+    entered: u32,
     /// Height of the highest expression read since this was last set to 0.
     height: u32,
     params: u32,
@@ -143,6 +150,7 @@ impl<'a> Parser<'a> {
             ahead: None,
             prev_end: 0,
             depth: 0,
+            entered: 0,
             height: 0,
             params: 0,
             param_places: Vec::new(),
@@ -193,6 +201,7 @@ impl<'a> Parser<'a> {
             Failure::Syntax => error::syntax_error_at(self.sql, offset),
             Failure::SyntaxText(text) => error::syntax_error_text(text, self.sql, offset),
             Failure::TooDeep => error::too_deep(offset),
+            Failure::Interrupted => error::interrupted(offset),
             Failure::Other(number, sqlstate, message) => {
                 Box::new(SyntaxError { number, sqlstate, message: message.to_owned(), offset })
             }
@@ -228,7 +237,17 @@ impl<'a> Parser<'a> {
     #[inline]
     fn enter(&mut self) -> R<()> {
         self.depth += 1;
+        self.entered += 1;
+        if self.entered.is_multiple_of(ENTERED_PER_LOOK) && env::blocking::must_stop() {
+            return self.interrupted();
+        }
         if self.depth > NESTING_MAX { self.too_deep() } else { Ok(()) }
+    }
+
+    #[cold]
+    fn interrupted<X>(&mut self) -> R<X> {
+        self.failure = Failure::Interrupted;
+        Err(Stop)
     }
 
     #[inline]

@@ -16,10 +16,15 @@ pub struct ParseError {
     pub too_deep: bool,
 }
 
+/// Values between two looks whether the statement must end: a tree may take many times its text.
+const VALUES_PER_LOOK: u32 = 4096;
+
 struct Parser<'t> {
     text: &'t [u8],
     at: usize,
     depth: usize,
+    /// Values read so far.
+    values: u32,
 }
 
 /// Appends the binary form of a text. On an error `out` is as before.
@@ -36,7 +41,7 @@ pub fn parse(text: &[u8], out: &mut Vec<u8>) -> Result<(), ParseError> {
 /// # Errors
 /// What is wrong and where.
 pub fn parse_tree(text: &[u8]) -> Result<Json, ParseError> {
-    let mut parser = Parser { text, at: 0, depth: 0 };
+    let mut parser = Parser { text, at: 0, depth: 0, values: 0 };
     parser.blanks();
     if parser.at == text.len() {
         return Err(parser.error("The document is empty."));
@@ -85,6 +90,11 @@ impl Parser<'_> {
     }
 
     fn value(&mut self) -> Result<Json, ParseError> {
+        self.values = self.values.wrapping_add(1);
+        if self.values.is_multiple_of(VALUES_PER_LOOK) && env::blocking::must_stop() {
+            // The statement has an error of its own by then.
+            return Err(self.error("The statement must end."));
+        }
         match self.peek() {
             Some(b'{') => {
                 self.enter()?;

@@ -86,9 +86,9 @@ pub(super) fn recipe(function: FunctionId, args: &[Expr]) -> Option<Recipe> {
         F::JsonMergePatch => nulls(merge_patch, &[Document]),
         F::JsonMergePreserve => plain(
             |r| {
-                let mut merged = View::new(r.bytes(0)).tree();
+                let mut merged = r.tree(0)?;
                 for i in 1..r.count() {
-                    merged = json::merge_preserve(merged, View::new(r.bytes(i)).tree());
+                    merged = json::merge_preserve(merged, r.tree(i)?);
                 }
                 put_tree(r, &merged)
             },
@@ -152,9 +152,10 @@ impl Paths {
 }
 
 fn array(r: &mut Row<'_, '_>) -> SqlResult<()> {
-    let items = (0..r.count())
-        .map(|i| if r.is_null(i) { Json::Null } else { View::new(r.bytes(i)).tree() })
-        .collect();
+    let mut items = Vec::with_capacity(r.count());
+    for i in 0..r.count() {
+        items.push(if r.is_null(i) { Json::Null } else { r.tree(i)? });
+    }
     put_tree(r, &Json::Array(items))
 }
 
@@ -164,7 +165,7 @@ fn object(r: &mut Row<'_, '_>) -> SqlResult<()> {
         if r.is_null(i) {
             return Err(ER_JSON_DOCUMENT_NULL_KEY.bare());
         }
-        let value = if r.is_null(i + 1) { Json::Null } else { View::new(r.bytes(i + 1)).tree() };
+        let value = if r.is_null(i + 1) { Json::Null } else { r.tree(i + 1)? };
         members.push((r.bytes(i).to_vec(), value));
     }
     put_tree(r, &Json::object(members))
@@ -204,7 +205,11 @@ fn unquote(r: &mut Row<'_, '_>) -> SqlResult<()> {
                 return r.put_bytes(&text);
             }
             let mut document = Vec::new();
-            json::parse(&text, &mut document).map_err(|error| {
+            let parsed = json::parse(&text, &mut document);
+            if parsed.is_err() {
+                r.ctx.session.check_killed()?;
+            }
+            parsed.map_err(|error| {
                 ER_INVALID_JSON_TEXT_IN_PARAM.with(&[&1, &"json_unquote", &error.message, &error.position])
             })?;
             document
@@ -219,9 +224,9 @@ fn change(r: &mut Row<'_, '_>, how: Change) -> SqlResult<()> {
         return r.null();
     }
     let mut paths = take_paths(r);
-    let mut tree = View::new(r.bytes(0)).tree();
+    let mut tree = r.tree(0)?;
     for i in (1..r.count()).step_by(2) {
-        let value = if r.is_null(i + 1) { Json::Null } else { View::new(r.bytes(i + 1)).tree() };
+        let value = if r.is_null(i + 1) { Json::Null } else { r.tree(i + 1)? };
         json::change(&mut tree, paths.plain(r.bytes(i))?, value, how);
     }
     *r.state = Some(paths);
@@ -233,9 +238,9 @@ fn array_insert(r: &mut Row<'_, '_>) -> SqlResult<()> {
         return r.null();
     }
     let mut paths = take_paths(r);
-    let mut tree = View::new(r.bytes(0)).tree();
+    let mut tree = r.tree(0)?;
     for i in (1..r.count()).step_by(2) {
-        let value = if r.is_null(i + 1) { Json::Null } else { View::new(r.bytes(i + 1)).tree() };
+        let value = if r.is_null(i + 1) { Json::Null } else { r.tree(i + 1)? };
         json::array_insert(&mut tree, paths.plain(r.bytes(i))?, value)
             .map_err(|_| ER_INVALID_JSON_PATH_ARRAY_CELL.bare())?;
     }
@@ -245,7 +250,7 @@ fn array_insert(r: &mut Row<'_, '_>) -> SqlResult<()> {
 
 fn remove(r: &mut Row<'_, '_>) -> SqlResult<()> {
     let mut paths = take_paths(r);
-    let mut tree = View::new(r.bytes(0)).tree();
+    let mut tree = r.tree(0)?;
     for i in 1..r.count() {
         let path = paths.plain(r.bytes(i))?;
         if path.legs.is_empty() {
@@ -332,16 +337,19 @@ fn valid(r: &mut Row<'_, '_>) -> SqlResult<()> {
         Cell::Bytes(text) => json::parse_tree(&as_utf8(text, data_type)).is_ok(),
         _ => false,
     };
+    if !valid {
+        r.ctx.session.check_killed()?;
+    }
     r.put_bool(valid)
 }
 
 fn merge_patch(r: &mut Row<'_, '_>) -> SqlResult<()> {
-    let mut merged = if r.is_null(0) { None } else { Some(View::new(r.bytes(0)).tree()) };
+    let mut merged = if r.is_null(0) { None } else { Some(r.tree(0)?) };
     for i in 1..r.count() {
         merged = if r.is_null(i) {
             None
         } else {
-            let patch = View::new(r.bytes(i)).tree();
+            let patch = r.tree(i)?;
             match merged {
                 Some(target) => Some(json::merge_patch(target, patch)),
                 // NULL beside an object is unknown; anything else replaces it.

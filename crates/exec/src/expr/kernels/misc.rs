@@ -370,6 +370,7 @@ fn uncompress(r: &mut Row<'_, '_>) -> SqlResult<()> {
         r.ctx.warn(service::error::ER_TOO_BIG_FOR_UNCOMPRESS, &[&limit]);
         return r.null();
     }
+    r.require_room(length)?;
     let mut out = Vec::new();
     let read = flate2::read::ZlibDecoder::new(&bytes[4..]).take(length as u64).read_to_end(&mut out);
     if read.is_err() || out.len() != length {

@@ -62,6 +62,17 @@ impl<'a> Row<'a, '_> {
         if self.is_unsigned(arg) { i128::from(value as u64) } else { i128::from(value) }
     }
 
+    /// The tree of a JSON document, which may take several times its bytes.
+    ///
+    /// # Errors
+    /// The statement may not have them.
+    pub(super) fn tree(&mut self, arg: usize) -> SqlResult<types::json::Json> {
+        /// A number of a few bytes is a value of 32.
+        const TREE_BYTES_PER_BYTE: usize = 4;
+        self.require_room(self.bytes(arg).len().saturating_mul(TREE_BYTES_PER_BYTE))?;
+        Ok(types::json::View::new(self.bytes(arg)).tree())
+    }
+
     pub(super) fn null(&mut self) -> SqlResult<()> {
         self.out.push_null();
         Ok(())
@@ -84,6 +95,17 @@ impl<'a> Row<'a, '_> {
     /// Pushes what `write` appends.
     pub(super) fn put_with(&mut self, write: impl FnOnce(&mut Vec<u8>)) -> SqlResult<()> {
         put(self.out, write);
+        Ok(())
+    }
+
+    /// Asked before a value of so many bytes is made.
+    ///
+    /// # Errors
+    /// The statement may not have them.
+    pub(super) fn require_room(&mut self, bytes: usize) -> SqlResult<()> {
+        if bytes >= env::memory::STEP_BYTES && !env::memory::may_take(bytes) {
+            return self.ctx.session.check_killed();
+        }
         Ok(())
     }
 

@@ -581,13 +581,12 @@ fn pad(r: &mut Row<'_, '_>, front: bool) -> SqlResult<()> {
     if r.too_large(text.len() + (whole + 1) * fill.len()) {
         return Ok(());
     }
+    r.require_room(text.len() + (whole + 1) * fill.len())?;
     r.put_with(|out| {
         if !front {
             out.extend_from_slice(text);
         }
-        for _ in 0..whole {
-            out.extend_from_slice(fill);
-        }
+        append_repeated(out, fill, fill.len() * whole);
         out.extend_from_slice(&fill[..charset.prefix_bytes(fill, missing % fill_chars)]);
         if front {
             out.extend_from_slice(text);
@@ -671,11 +670,20 @@ fn repeat(r: &mut Row<'_, '_>) -> SqlResult<()> {
         r.too_large(limit + 1);
         return Ok(());
     }
-    r.put_with(|out| {
-        for _ in 0..count {
-            out.extend_from_slice(text);
-        }
-    })
+    let bytes = text.len() * count as usize;
+    r.require_room(bytes)?;
+    r.put_with(|out| append_repeated(out, text, bytes))
+}
+
+/// Appends `text` again and again, `bytes` in all: twice what is there each time, as a short text would be appended millions of times.
+fn append_repeated(out: &mut Vec<u8>, text: &[u8], bytes: usize) {
+    out.reserve(bytes);
+    let start = out.len();
+    out.extend_from_slice(&text[..text.len().min(bytes)]);
+    while out.len() - start < bytes {
+        let more = (out.len() - start).min(bytes - (out.len() - start));
+        out.extend_from_within(start..start + more);
+    }
 }
 
 fn replace(r: &mut Row<'_, '_>) -> SqlResult<()> {
@@ -765,7 +773,8 @@ fn space(r: &mut Row<'_, '_>) -> SqlResult<()> {
         r.too_large(limit + 1);
         return Ok(());
     }
-    r.put_with(|out| out.extend(std::iter::repeat_n(b' ', count as usize)))
+    r.require_room(count as usize)?;
+    r.put_with(|out| out.resize(out.len() + count as usize, b' '))
 }
 
 fn substring(r: &mut Row<'_, '_>) -> SqlResult<()> {

@@ -184,6 +184,12 @@ impl<'p> GroupBy<'p> {
     /// The first pass: rows from the input.
     fn fill(&mut self, limit: usize, ctx: &mut ExecContext<'_>) -> SqlResult<()> {
         self.begin();
+        let programs = [&self.key_program, &self.arg_program];
+        let is_wide =
+            programs.iter().any(|program| program.as_ref().is_some_and(|(_, program)| program.is_wide()));
+        if is_wide {
+            self.input.want_rows(1);
+        }
         self.input.start(ctx)?;
         let key_count = self.key_types.len();
         let mut key = Vec::new();
@@ -196,6 +202,11 @@ impl<'p> GroupBy<'p> {
             }
             if let Some((scratch, program)) = &mut self.arg_program {
                 program.eval(scratch, &self.input.batch, &mut ctx.eval, &mut self.args)?;
+            }
+            if is_wide {
+                let keys = self.key_program.as_mut().map(|(scratch, _)| scratch.rows_next(rows, &self.keys));
+                let args = self.arg_program.as_mut().map(|(scratch, _)| scratch.rows_next(rows, &self.args));
+                self.input.want_rows(keys.into_iter().chain(args).min().unwrap_or(1));
             }
             let levels = if self.rollup { 0..=key_count } else { key_count..=key_count };
             let args = std::mem::take(&mut self.args);

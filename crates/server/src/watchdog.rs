@@ -1,0 +1,75 @@
+//! The watchdog: a thread that lets no command keep a worker group from serving others.
+//!
+//! Commands that wait or compute for long say so (`env::blocking`), and their group goes on without them. What is computed between two such
+//! places may still take long, such as one call of a function over a value of many megabytes. The watchdog looks at each group every
+//! [`LOOK_INTERVAL`] and takes the core from a command that it has found twice. Where no command has come for [`REST_AFTER`], it rests until
+//! one does, so that an idle server sleeps.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Condvar, Mutex, PoisonError, Weak};
+use std::time::{Duration, Instant};
+
+use crate::Shared;
+use crate::group::lock;
+
+/// A command that is found running at two looks loses the core.
+const LOOK_INTERVAL: Duration = Duration::from_millis(10);
+/// Without a new command for so long, it rests.
+const REST_AFTER: Duration = Duration::from_secs(1);
+/// The longest rest: what is missed is noticed then.
+const REST_TIME_MAX: Duration = Duration::from_secs(1);
+
+#[derive(Debug, Default)]
+pub(crate) struct Watchdog {
+    is_resting: AtomicBool,
+    ended: Mutex<bool>,
+    changed: Condvar,
+}
+
+impl Watchdog {
+    /// Starts the thread.
+    ///
+    /// # Errors
+    /// The system has none to give.
+    pub(crate) fn start(shared: &Arc<Shared>) -> std::io::Result<()> {
+        let watched = Arc::downgrade(shared);
+        let watchdog = Arc::clone(&shared.watchdog);
+        std::thread::Builder::new().name("watchdog".into()).spawn(move || watchdog.run(&watched)).map(drop)
+    }
+
+    /// Commands come. Called by pollers.
+    pub(crate) fn note_commands(&self) {
+        if self.is_resting.load(Ordering::Relaxed) {
+            self.is_resting.store(false, Ordering::Relaxed);
+            self.changed.notify_one();
+        }
+    }
+
+    /// Ends the thread.
+    pub(crate) fn stop(&self) {
+        *lock(&self.ended) = true;
+        self.changed.notify_one();
+    }
+
+    fn run(&self, shared: &Weak<Shared>) {
+        let mut last_change = Instant::now();
+        let mut seen = Vec::new();
+        let mut ended = lock(&self.ended);
+        while !*ended {
+            let rests = last_change.elapsed() > REST_AFTER;
+            self.is_resting.store(rests, Ordering::Relaxed);
+            let time = if rests { REST_TIME_MAX } else { LOOK_INTERVAL };
+            ended = self.changed.wait_timeout(ended, time).unwrap_or_else(PoisonError::into_inner).0;
+            let Some(shared) = shared.upgrade() else { return };
+            seen.resize(shared.group_count(), None);
+            for (index, seen) in seen.iter_mut().enumerate() {
+                let Some(group) = shared.group(index).and_then(Weak::upgrade) else { continue };
+                let now = group.watch(*seen);
+                if *seen != now {
+                    last_change = Instant::now();
+                    *seen = now;
+                }
+            }
+        }
+    }
+}
