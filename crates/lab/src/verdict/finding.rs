@@ -189,7 +189,8 @@ fn oriented(found: &Comparison) -> Finding {
         ratio: turn(found.ratio),
         low: one.min(other),
         high: one.max(other),
-        fast_value: if slower { found.base_value } else { found.arm_value },
+        // As the tables say it: the base's median, and that times the ratio, which was measured within rounds.
+        fast_value: if slower { found.base_value } else { found.base_value * found.ratio },
         is_judged_slower: slower,
         conditions: Vec::new(),
     }

@@ -318,7 +318,12 @@ fn name(run: &Run, entries: &[Entry], found: &Finding, blame: Blame) -> Verdict 
     verdict.evidence.push(sentence::ratio(run, found));
     verdict.evidence.extend(found.conditions.iter().cloned());
     if let Some(sum) = &run.sum {
-        verdict.evidence.push(sum::in_words(sum));
+        verdict.evidence.push(sum::in_words(run, sum));
+    }
+    let is_tapped = run.phases.iter().any(|phase| phase.arm == found.pair.slow);
+    if is_tapped && run.sum.as_ref().is_some_and(|sum| !sum::is_seen_by_taps(sum)) {
+        let said = "what the taps saw does not add up to what was timed (noise): it is left out";
+        verdict.evidence.push(said.to_owned());
     }
     verdict.evidence.extend(sum::beside_in_words(run, found.pair.slow));
     for finding in run.layers.iter().filter(|finding| finding.outcome == LayerOutcome::Blamed) {

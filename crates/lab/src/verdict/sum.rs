@@ -10,7 +10,8 @@
 //! - The process of a server also works beside its statements (page cleaners, purge). One statement runs on one thread, so of
 //!   CPU and run queue no more than the wall time of an operation can be on its way ([`on_the_way`]).
 //! - Taps watch in a pass of their own. They say where time goes; how much it is, the timed blocks say. Where the taps saw more, their
-//!   times are made smaller to match, and where they saw hardly any of the difference, they are left out ([`Tapped::scale`]).
+//!   times are made smaller to match, and where they saw hardly any of the difference, or parts that cancel each other, they are
+//!   left out.
 //!
 //! Shares: some layers may take less time in the slower arm. So the base of every share is all that was added: the parts above
 //! 0 and the rest, if that is above 0. Then no share is above 1 and all of them together are 1.
@@ -45,6 +46,9 @@ fn fixed(name: &str, delta_ns: f64) -> SumPart {
 const COMMANDS_ALIKE: f64 = 0.02;
 /// Share of the difference that taps must see for what they saw to tell where it lies.
 const SEEN_BY_TAPS_LEAST: f64 = 0.2;
+/// Share of the difference that parts seen by taps may take away from it. Where the same commands take so much less in one layer
+/// and more in another, the taps saw the machine's noise: waking up moves time between client and server.
+const TAKEN_AWAY_BY_TAPS_MOST: f64 = 0.25;
 /// Share of the server's work from which what it did beside the statements is worth a sentence.
 const BESIDE_LEAST: f64 = 0.1;
 
@@ -261,6 +265,10 @@ pub fn of(run: &Run, pair: Pair, seed: u64) -> Option<SumRule> {
     if let Some(sum) = tapped(run, pair).and_then(|sum| sum.scaled(total.delta_ns)) {
         let delta = |part: &Option<SumPart>| part.as_ref().map_or(0.0, |part| part.delta_ns);
         parts = tapped_parts(run, pair, &sum, delta(&cpu) + delta(&queue), delta(&client));
+        let taken_ns: f64 = parts.iter().map(|part| (-part.delta_ns).max(0.0)).sum();
+        if sum.round_trips == 0.0 && taken_ns > TAKEN_AWAY_BY_TAPS_MOST * total.delta_ns.abs() {
+            parts.clear();
+        }
         if cpu.is_none() && own_delta(run, pair, &|path| path.statement_ns).is_none() {
             // Neither the kernel's clock nor the server's: on a core or off it is not known.
             for part in parts.iter_mut().filter(|part| part.name == "off-cpu") {
@@ -373,11 +381,12 @@ pub fn largest_in_words(sum: &SumRule) -> Option<String> {
 
 /// In one line.
 #[must_use]
-pub fn in_words(sum: &SumRule) -> String {
+pub fn in_words(run: &Run, sum: &SumRule) -> String {
     use crate::report::words::nanoseconds;
     let total = format!(
-        "wall time of an operation: {} more ({} to {})",
+        "wall time of an operation: {} more on {} ({} to {})",
         nanoseconds(sum.total.delta_ns),
+        run.arms.get(sum.slow_arm).map_or("the slower arm", |arm| arm.name.as_str()),
         nanoseconds(sum.total.low_ns),
         nanoseconds(sum.total.high_ns)
     );
