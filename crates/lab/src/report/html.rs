@@ -42,9 +42,10 @@ td.n,th.n{text-align:right}
 .heat td.n{border:1px solid #fff}.heat small{color:inherit;opacity:.85}
 .headline{font-size:17px;font-weight:600;overflow-wrap:anywhere}
 ul{margin:6px 0;padding-left:22px}li{overflow-wrap:anywhere}
-td.k{white-space:nowrap}
+td.k,td.k code{white-space:nowrap;overflow-wrap:normal}
 svg{width:100%;min-width:420px;height:auto;display:block;margin:6px 0 14px}
-@media(max-width:700px){th,td{padding:4px 5px;font-size:12px}section{padding:12px 10px}}
+@media(max-width:700px){th,td{padding:4px 5px;font-size:12px}section{padding:12px 10px}
+td.k code{white-space:normal;overflow-wrap:anywhere}}
 code,pre{font:13px/1.45 ui-monospace,Menlo,Consolas,monospace}pre{white-space:pre-wrap;overflow-wrap:anywhere;margin:0}
 .pair{display:grid;grid-template-columns:max-content 1fr;gap:2px 14px;overflow-wrap:anywhere}
 @media(max-width:700px){.pair{grid-template-columns:1fr}}
@@ -101,6 +102,8 @@ fn verdict(run: &Run) -> String {
     let class = match verdict.kind {
         VerdictKind::NoDifference => "good",
         VerdictKind::Inconclusive => "unsure",
+        // What is judged is the faster one.
+        _ if super::exit_code(run) == super::EXIT_NONE => "good",
         _ => "bad",
     };
     let mut out =
@@ -302,7 +305,7 @@ fn settings(run: &Run) -> String {
         let style = if setting.is_equal { "" } else { " style=\"background:#fff6e0\"" };
         let _ = write!(
             out,
-            "<tr{style}><td><code>{}</code></td><td>{state}</td><td>{} <span class=\"faint\">{}</span></td></tr>",
+            "<tr{style}><td class=\"k\"><code>{}</code></td><td class=\"k\">{state}</td><td>{} <span class=\"faint\">{}</span></td></tr>",
             escape(&setting.name),
             escape(&values.join(", ")),
             escape(setting.reason.as_deref().unwrap_or(""))

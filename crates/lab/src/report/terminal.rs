@@ -142,6 +142,7 @@ pub fn text(run: &Run, colour: bool) -> String {
         let name = match verdict.kind {
             VerdictKind::NoDifference => paint.green(name),
             VerdictKind::Inconclusive => paint.yellow(name),
+            _ if super::exit_code(run) == super::EXIT_NONE => paint.green(name),
             _ => paint.red(name),
         };
         let _ = writeln!(out, "\n{}  {name}", paint.bold("Verdict"));

@@ -189,6 +189,18 @@ fn what_is_alike_is_said_and_how_the_client_fared() {
 }
 
 #[test]
+fn a_faster_server_is_not_painted_as_a_regression() {
+    let faster = |server: &str, _| if server == "old" { 3e6 } else { 1e6 };
+    let mut run = made(12, &[100], 3, faster);
+    analyse(&mut run, 7);
+    conclude(&mut run, &entries().unwrap(), 7);
+    assert_eq!(exit_code(&run), EXIT_NONE);
+    assert!(html::page(&run, &[]).contains("class=\"verdict good\""));
+    let name = kind_name(run.verdict.as_ref().unwrap().kind);
+    assert!(terminal::text(&run, true).contains(&format!("\u{1b}[32m{name}")), "green");
+}
+
+#[test]
 fn what_was_not_compared_is_said() {
     let mut run = full();
     let said = |run: &Run| comparisons_in_words(run, Metric::ServerCpu).join("\n");
