@@ -209,6 +209,8 @@ impl DataType {
     pub const FLOAT: DataType = DataType::plain(TypeKind::Float, 12, SCALE_NOT_FIXED, false);
     /// DATE.
     pub const DATE: DataType = DataType::plain(TypeKind::Date, 10, 0, false);
+    /// YEAR that is computed: MySQL shows it without zeros before it.
+    pub const COMPUTED_YEAR: DataType = DataType::plain(TypeKind::Year, 4, 0, true);
     /// YEAR.
     pub const YEAR: DataType = {
         let mut year = DataType::plain(TypeKind::Year, 4, 0, true);

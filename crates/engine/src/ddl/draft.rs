@@ -342,6 +342,13 @@ impl Draft {
                 };
                 DataType::text(kind, data_type.collation)
             }
+            TypeKind::TinyText | TypeKind::Text | TypeKind::MediumText | TypeKind::LongText => {
+                let kinds = [TypeKind::TinyText, TypeKind::Text, TypeKind::MediumText];
+                let of = |kind: TypeKind| DataType::text(kind, data_type.collation);
+                let fits = kinds.into_iter().map(of).find(|kind| data_type.length <= kind.length);
+                fits.unwrap_or_else(|| of(TypeKind::LongText))
+            }
+            TypeKind::Year => DataType::YEAR,
             _ => data_type,
         };
         let explicit = data_type.is_string() && data_type.collation != self.collation;

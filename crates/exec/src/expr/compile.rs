@@ -35,8 +35,14 @@ pub(super) enum Class {
     DateTime,
     /// As `DateTime`, but the zero date for what is none.
     DateTimeOrZero,
-    /// A date; only the name in warnings differs from `DateTime`.
+    /// A date: a time counts from the day that it is now, and warnings name a date.
     Date,
+    /// A date of which parts may be missing: numbers of a day alone are read too.
+    DateParts,
+    /// A date of which parts may be missing.
+    ZeroDate,
+    /// Of the result's own temporal type, NULL where the session's mode has no such dates.
+    Checked,
     Time,
     /// A document, or text that is parsed as one.
     Document,
@@ -503,10 +509,13 @@ impl Compiler {
             F::Cast if matches!(option, CallOption::Stored) => {
                 self.converted(&args[0], Target::Stored(result.clone()))?
             }
+            F::Cast if matches!(option, CallOption::Checked) => {
+                self.converted(&args[0], Target::Checked(result.clone()))?
+            }
             F::Cast => self.converted(&args[0], Target::Cast(result.clone()))?,
             F::ConvertUsing | F::Collate => self.converted(&args[0], Target::Text(result.collation))?,
             _ => {
-                let recipe = kernels::recipe(function, args, result)
+                let recipe = kernels::recipe(function, args, option, result)
                     .ok_or_else(|| service::error::ER_NOT_SUPPORTED_YET.with(&[&function.name()]))?;
                 return self.row_call(function, recipe, args, option, result);
             }
@@ -543,6 +552,9 @@ impl Compiler {
                 Class::DateTime => Some(Target::DateTime),
                 Class::DateTimeOrZero => Some(Target::DateTimeOrZero),
                 Class::Date => Some(Target::Date),
+                Class::DateParts => Some(Target::DateParts { days: true }),
+                Class::ZeroDate => Some(Target::DateParts { days: false }),
+                Class::Checked => Some(Target::Checked(result.clone())),
                 Class::Time => Some(Target::Time),
                 Class::Document => Some(Target::JsonDocument { argument: i + 1, function: function.name() }),
                 Class::JsonValue => Some(Target::JsonValue),

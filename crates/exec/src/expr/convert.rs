@@ -8,7 +8,7 @@ use service::error::{ER_DATA_TOO_LONG, ER_TRUNCATED_WRONG_VALUE, ER_WARN_DATA_OU
 use types::charset::{Charset, convert_lossy};
 use types::convert as conv;
 use types::temporal::parse::{self, DateMode};
-use types::temporal::{DateTime, Time};
+use types::temporal::{DateTime, MICROS_PER_DAY, Time};
 use types::{
     Cell, CollationId, Column, DataType, Decimal, Physical, TypeKind, Value, ValueRef, json, number,
 };
@@ -28,6 +28,12 @@ pub(super) enum Target {
     DateTimeOrZero,
     /// Packed fields of which only the date is wanted.
     Date,
+    /// Packed fields of which some may be zero; `days`: a number may be a day alone.
+    DateParts {
+        days: bool,
+    },
+    /// CAST to this temporal type; a date that the session's mode does not have is NULL.
+    Checked(DataType),
     /// Packed fields of a constant that is compared with a temporal of this name: a bad text is error 1525.
     ComparedDate(&'static str),
     /// Packed fields of a text that is compared with a date or datetime, as the name says: zero if it is none.
@@ -53,6 +59,8 @@ impl Target {
             Target::Int
             | Target::DateTime
             | Target::Date
+            | Target::DateParts { .. }
+            | Target::Checked(_)
             | Target::ComparedDate(_)
             | Target::ComparedText(_)
             | Target::DateTimeOrZero
@@ -79,8 +87,10 @@ impl Target {
             Target::DateTime
             | Target::DateTimeOrZero
             | Target::Date
+            | Target::DateParts { .. }
             | Target::ComparedDate(_)
             | Target::ComparedText(_) => from.has_date(),
+            Target::Checked(_) => false,
             Target::Time => from.kind == TypeKind::Time,
             Target::JsonValue | Target::JsonDocument { .. } => from.kind == TypeKind::Json,
             Target::Cast(to) | Target::Stored(to) => to == from,
@@ -344,7 +354,10 @@ fn to_datetime(
             let today = ctx.settings.time_zone.from_utc(ctx.settings.now_utc_micros).date_part();
             DateTime::from_linear_micros(today.linear_micros() + micros)
         }
-        (Cell::Int(value), TypeKind::Year) => of_number(value * 10_000, 0, ctx)?,
+        // A year is its first day.
+        (Cell::Int(year), TypeKind::Year) => {
+            Some(DateTime::date(u16::try_from(year).unwrap_or_default(), 1, 1))
+        }
         (Cell::Int(value), _) => of_number(value, 0, ctx)?,
         (Cell::Double(_) | Cell::Decimal(_), _) => {
             let value = to_decimal(cell, from, ctx)?;
@@ -396,6 +409,45 @@ fn to_datetime(
     })
 }
 
+/// As [`to_datetime`], but only the date is wanted.
+fn to_date(
+    cell: Cell<'_>,
+    from: &DataType,
+    mode: DateMode,
+    ctx: &mut EvalContext<'_>,
+) -> SqlResult<Option<DateTime>> {
+    match cell {
+        // MySQL adds a time that is no time of day to the moment, and not to the day.
+        Cell::Int(micros) if from.kind == TypeKind::Time && !(0..MICROS_PER_DAY).contains(&micros) => {
+            let now = ctx.settings.time_zone.from_utc(ctx.settings.now_utc_micros);
+            Ok(DateTime::from_linear_micros(now.linear_micros() + micros))
+        }
+        _ => to_datetime(cell, from, mode, "date", ctx),
+    }
+}
+
+/// A date of which parts may be zero. MySQL reads a number below 101 as a day of no month of the year 2000 where it wants parts.
+fn to_date_parts(
+    cell: Cell<'_>,
+    from: &DataType,
+    days: bool,
+    ctx: &mut EvalContext<'_>,
+) -> SqlResult<Option<DateTime>> {
+    let is_number = from.is_numeric() && !matches!(from.kind, TypeKind::Year | TypeKind::Bit);
+    if is_number {
+        let units = to_decimal(cell, from, ctx)?.truncate(0).to_units(0);
+        let largest = if days { 100 } else { 0 };
+        if let Some(number) = units.filter(|number| (0..=largest).contains(number)) {
+            let day = DateTime { year: 2000, day: number as u8, ..DateTime::ZERO };
+            if number <= 31 || number == 100 {
+                let day = if number == 100 { DateTime { day: 0, month: 1, ..day } } else { day };
+                return Ok(Some(if days { day } else { DateTime::ZERO }));
+            }
+        }
+    }
+    to_date(cell, from, query_dates(ctx), ctx)
+}
+
 fn to_time(cell: Cell<'_>, from: &DataType, ctx: &mut EvalContext<'_>) -> SqlResult<Option<Time>> {
     if (from.members.is_some() || from.kind == TypeKind::Bit) && matches!(cell, Cell::Int(_)) {
         let text = text_of(cell, from);
@@ -414,6 +466,7 @@ fn to_time(cell: Cell<'_>, from: &DataType, ctx: &mut EvalContext<'_>) -> SqlRes
             Some(DateTime::unpack(packed).time_part())
         }
         (Cell::Int(micros), TypeKind::Time) => Some(Time { micros }),
+        (Cell::Int(_), TypeKind::Year) => Some(Time { micros: 0 }),
         // Texts are clipped to the range of TIME; a number beyond it is none.
         (Cell::Int(value), _) => match parse::time_from_number(value) {
             Ok(parsed) if !parsed.out_of_range => finish(parsed, &text_of(cell, from), ctx)?,
@@ -440,9 +493,23 @@ fn to_time(cell: Cell<'_>, from: &DataType, ctx: &mut EvalContext<'_>) -> SqlRes
         }
         (Cell::Bytes(document), TypeKind::Json) => match json::to_time(document) {
             Some(value) => Some(value),
+            // Numbers are no times, texts if they are whole ones.
             None => {
-                let text = json::scalar_text(document).unwrap_or_default();
-                return to_time(Cell::Bytes(&text), &DataType::varchar(0, CollationId::UTF8MB4_BIN), ctx);
+                let parsed = json::string(document).and_then(|text| parse::parse_time(text).ok());
+                match parsed.filter(|parsed| !parsed.truncated && !parsed.out_of_range) {
+                    Some(parsed) => Some(parsed.value),
+                    None => {
+                        let message = "Invalid JSON value for CAST to TIME from column cast_as_json at row 1";
+                        let error = service::error::ER_INVALID_JSON_VALUE_FOR_CAST.saying(message);
+                        if ctx.settings.strict_dml {
+                            return Err(error);
+                        }
+                        let mut entry = error.diagnostic();
+                        entry.level = service::Level::Warning;
+                        ctx.warnings.push(entry);
+                        None
+                    }
+                }
             }
         },
         (Cell::Bytes(text), _) => {
@@ -494,7 +561,10 @@ pub(super) fn cell(
                     truncated(name, text, ctx)?;
                     None
                 }
-                Cell::Int(0) if from.kind == TypeKind::Year => None,
+                // Beside a date a year has neither month nor day.
+                Cell::Int(year) if from.kind == TypeKind::Year => {
+                    Some(DateTime { year: u16::try_from(year).unwrap_or_default(), ..DateTime::ZERO })
+                }
                 _ => to_datetime(cell, from, query_dates(ctx), name, ctx)?,
             };
             push_packed(Some(value.unwrap_or(DateTime::ZERO)), out);
@@ -503,10 +573,29 @@ pub(super) fn cell(
             let value = to_datetime(cell, from, query_dates(ctx), "datetime", ctx)?;
             push_packed(Some(value.unwrap_or(DateTime::ZERO)), out);
         }
-        Target::DateTime | Target::Date => {
-            let kind = if matches!(to, Target::Date) { "date" } else { "datetime" };
-            let value = to_datetime(cell, from, query_dates(ctx), kind, ctx)?;
+        Target::DateTime => {
+            let value = to_datetime(cell, from, query_dates(ctx), "datetime", ctx)?;
             push_packed(value, out);
+        }
+        Target::Date => {
+            let value = to_date(cell, from, query_dates(ctx), ctx)?;
+            push_packed(value, out);
+        }
+        Target::DateParts { days } => {
+            let value = to_date_parts(cell, from, *days, ctx)?;
+            push_packed(value, out);
+        }
+        Target::Checked(to) => {
+            let mode = ctx.settings.date_mode();
+            if let Cell::Int(packed) = cell
+                && from.has_date()
+                && mode.check(DateTime::unpack(packed)).is_err()
+            {
+                truncated("date", &text_of(cell, from), ctx)?;
+                out.push_null();
+                return Ok(());
+            }
+            cast(cell, from, to, ctx, out)?;
         }
         Target::Time => match to_time(cell, from, ctx)? {
             Some(time) => out.push_int(time.micros),
@@ -626,7 +715,7 @@ fn cast(
             out.push_double(f64::from(value));
         }
         TypeKind::Date => {
-            let value = to_datetime(cell, from, ctx.settings.date_mode(), "date", ctx)?;
+            let value = to_date(cell, from, ctx.settings.date_mode(), ctx)?;
             push_packed(value.map(DateTime::date_part), out);
         }
         TypeKind::DateTime | TypeKind::Timestamp => {
@@ -681,14 +770,20 @@ fn cast(
 fn cast_year(cell: Cell<'_>, from: &DataType, ctx: &mut EvalContext<'_>, out: &mut Column) -> SqlResult<()> {
     let year = match (cell, from.kind) {
         (Cell::Int(packed), TypeKind::Date | TypeKind::DateTime | TypeKind::Timestamp) => {
-            i64::from(DateTime::unpack(packed).year)
+            let year = i64::from(DateTime::unpack(packed).year);
+            if year != 0 && !(1901..=2155).contains(&year) {
+                truncated("YEAR", &text_of(cell, from), ctx)?;
+                out.push_null();
+                return Ok(());
+            }
+            year
         }
         (Cell::Int(_), TypeKind::Time) => {
             i64::from(ctx.settings.time_zone.from_utc(ctx.settings.now_utc_micros).year)
         }
         _ => {
             let number = to_int(cell, from, false, true, ctx)?;
-            let text_zero = matches!(cell, Cell::Bytes(_)) && number == 0;
+            let text_zero = from.is_string() && number == 0;
             let is_none = |text: &[u8]| number::parse_integer_prefix(text).consumed == 0;
             match number {
                 _ if matches!(cell, Cell::Bytes(text) if from.is_string() && is_none(text)) => {

@@ -81,7 +81,7 @@ impl CellEncoder {
             }
             TypeKind::Set => self.put_set(value, scratch, out),
             TypeKind::Bit => row::put_text_bytes(out, self.bit_bytes(&bits(value).to_be_bytes())),
-            TypeKind::Year => {
+            TypeKind::Year if data_type.zerofill => {
                 let text = [0, 1, 2, 3]
                     .map(|place| b'0' + (value / [1000, 100, 10, 1][place] % 10).unsigned_abs() as u8);
                 row::put_text_bytes(out, &text);

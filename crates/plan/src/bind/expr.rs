@@ -152,7 +152,8 @@ impl<'a> Binder<'a> {
                 }
                 let operand = self.expr(&cast.expr)?;
                 let data_type = self.cast_type(&cast.to)?;
-                self.typed(FunctionId::Cast, operand, data_type)
+                let option = if data_type.has_date() { CallOption::Checked } else { CallOption::None };
+                function::build_typed(FunctionId::Cast, vec![operand], data_type, option, &self.types)
             }
             Ast::ConvertUsing { expr, charset } => {
                 let operand = self.expr(expr)?;

@@ -21,6 +21,12 @@ pub(super) struct Typed {
     pub(super) nullable: bool,
     pub(super) coercibility: Coercibility,
 }
+
+/// The type of a value that has been a column's.
+pub(super) fn computed(data_type: &DataType) -> DataType {
+    if data_type.kind == TypeKind::Year { DataType::COMPUTED_YEAR } else { data_type.clone() }
+}
+
 fn widest(args: &[Expr]) -> Numeric {
     args.iter().map(|arg| numeric(&arg.data_type)).max().unwrap_or(Numeric::Double)
 }
@@ -86,7 +92,7 @@ fn fraction_digits(expr: &Expr) -> u8 {
         TypeKind::Time | TypeKind::DateTime | TypeKind::Timestamp | TypeKind::Decimal => {
             expr.data_type.scale.min(6)
         }
-        TypeKind::Float | TypeKind::Double => 6,
+        TypeKind::Float | TypeKind::Double | TypeKind::Enum | TypeKind::Set | TypeKind::Json => 6,
         _ if expr.data_type.is_string() => match literal_bytes(expr) {
             Some(text) => match text.iter().rposition(|&byte| byte == b'.') {
                 Some(point) => {
@@ -150,7 +156,7 @@ pub fn aggregate_type(function: AggregateFunc, args: &[Expr]) -> PlanResult<(Dat
             let data_type = match argument.kind {
                 TypeKind::Enum | TypeKind::Set => DataType::char(argument.length, argument.collation),
                 TypeKind::Null => DataType::varchar(0, CollationId::BINARY),
-                _ => argument,
+                _ => computed(&argument),
             };
             (data_type, true)
         }
@@ -345,7 +351,7 @@ pub(super) fn infer(
                 TypeKind::Enum | TypeKind::Set => {
                     string_type(text_chars(&first.data_type), first.data_type.collation)
                 }
-                _ => first.data_type.clone(),
+                _ => computed(&first.data_type),
             };
             Typed { data_type, nullable: true, coercibility: first.coercibility }
         }
@@ -356,7 +362,11 @@ pub(super) fn infer(
         F::Interval => plain(int(2), false),
         F::AnyValue => {
             let arg = &args[0];
-            Typed { data_type: arg.data_type.clone(), nullable: arg.nullable, coercibility: arg.coercibility }
+            Typed {
+                data_type: computed(&arg.data_type),
+                nullable: arg.nullable,
+                coercibility: arg.coercibility,
+            }
         }
         F::NameConst => {
             let arg = &args[1];
@@ -590,7 +600,7 @@ pub(super) fn infer(
             let digits = args.iter().map(fraction_digits).max().unwrap_or(0);
             plain(DataType::datetime(digits), true)
         }
-        F::Year => plain(DataType::YEAR, true),
+        F::Year => plain(DataType::COMPUTED_YEAR, true),
         F::Month | F::DayOfMonth | F::Hour | F::Minute | F::Second | F::Week | F::WeekOfYear => {
             plain(int(3), true)
         }

@@ -2,7 +2,7 @@
 
 use super::TypeContext;
 use super::collate::{self, Purpose};
-use super::infer::Typed;
+use super::infer::{Typed, computed};
 use super::shape::{Numeric, decimal, integer_digits, numeric, scale, string_type, text_chars};
 use crate::error::{PlanError, PlanResult};
 use crate::expr::{Coercibility, Expr, ExprKind};
@@ -30,6 +30,7 @@ pub(super) fn infer_arms(arms: &mut [Expr], operation: &str, context: &TypeConte
     } else if data_type.kind == TypeKind::Null {
         coercibility = Coercibility::Ignorable;
     }
+    data_type = computed(&data_type);
     for arm in arms.iter_mut() {
         convert_arm(arm, &data_type);
     }
@@ -204,5 +205,6 @@ pub fn common_type(exprs: &[&Expr], context: &TypeContext) -> PlanResult<DataTyp
     if typed.coercibility == Coercibility::NoCollation && copies.len() > 1 {
         return Err(PlanError::new(1271, "Illegal mix of collations for operation 'UNION'"));
     }
-    Ok(typed.data_type)
+    // The rows of a set operation are those of a table.
+    Ok(if typed.data_type.kind == TypeKind::Year { DataType::YEAR } else { typed.data_type })
 }

@@ -17,7 +17,7 @@ pub fn write_text(cell: Cell<'_>, data_type: &DataType, out: &mut Vec<u8>) {
             DateTime::unpack(packed).write_datetime(data_type.scale, out);
         }
         (Cell::Int(micros), TypeKind::Time) => Time { micros }.write_text(data_type.scale, out),
-        (Cell::Int(year), TypeKind::Year) => {
+        (Cell::Int(year), TypeKind::Year) if data_type.zerofill => {
             let year = year.clamp(0, 9999);
             out.extend_from_slice(&[
                 b'0' + (year / 1000) as u8,

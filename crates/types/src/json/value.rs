@@ -559,6 +559,13 @@ pub fn scalar_text(document: &[u8]) -> Option<Vec<u8>> {
     Some(out)
 }
 
+/// The text of a document that is a string.
+#[must_use]
+pub fn string(document: &[u8]) -> Option<&[u8]> {
+    let view = View::new(document);
+    (view.kind() == Kind::String).then(|| view.string())
+}
+
 /// JSON_UNQUOTE of a document: a string's text, everything else printed.
 pub fn unquote(document: &[u8], out: &mut Vec<u8>) {
     let view = View::new(document);

@@ -82,6 +82,15 @@ pub(super) fn recipe(function: FunctionId, args: &[Expr]) -> Option<Recipe> {
             },
             &[Document],
         ),
+        // What is neither text nor document is no document, NULL too.
+        F::JsonValid
+            if args.first().is_some_and(|arg| {
+                let kind = &arg.data_type;
+                !kind.is_string() && !matches!(kind.kind, TypeKind::Json | TypeKind::Null)
+            }) =>
+        {
+            nulls(|r| r.put_bool(false), &[Any])
+        }
         F::JsonValid => plain(valid, &[Any]),
         F::JsonMergePatch => nulls(merge_patch, &[Document]),
         F::JsonMergePreserve => plain(

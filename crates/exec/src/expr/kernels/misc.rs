@@ -3,6 +3,7 @@
 use super::super::compile::{Class, Recipe};
 use super::super::context::SqlResult;
 use super::super::program::{Kernel, Row};
+use plan::expr::Expr;
 use plan::function::FunctionId;
 use service::error::{ER_WRONG_VALUE_FOR_TYPE, ER_ZLIB_Z_DATA_ERROR};
 use sha1::Sha1;
@@ -10,14 +11,19 @@ use sha2::{Digest, Sha224, Sha256, Sha384, Sha512};
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-pub(super) fn recipe(function: FunctionId) -> Option<Recipe> {
+pub(super) fn recipe(function: FunctionId, args: &[Expr]) -> Option<Recipe> {
     use Class::{Any, Bytes, Double, Int, Utf8};
     use FunctionId as F;
     let plain =
         |kernel: Kernel, classes: &'static [Class]| Some(Recipe { kernel, classes, null_propagates: true });
     let nulls =
         |kernel: Kernel, classes: &'static [Class]| Some(Recipe { kernel, classes, null_propagates: false });
+    // What is no text is no address, NULL too.
+    let is_number = args.first().is_some_and(|arg| arg.data_type.is_numeric());
     match function {
+        F::IsIpv4 | F::IsIpv6 | F::IsIpv4Compat | F::IsIpv4Mapped if is_number => {
+            nulls(|r| r.put_bool(false), &[Any])
+        }
         F::Md5 => plain(
             |r| {
                 let hash = md5(r.bytes(0));

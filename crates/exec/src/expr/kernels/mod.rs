@@ -12,18 +12,23 @@ mod text;
 use super::compile::Recipe;
 use super::context::SqlResult;
 use super::program::Row;
-use plan::expr::Expr;
+use plan::expr::{CallOption, Expr};
 use plan::function::FunctionId;
 use types::{Column, DataType};
 
 /// How a function is computed, if it runs.
-pub(super) fn recipe(function: FunctionId, args: &[Expr], result: &DataType) -> Option<Recipe> {
+pub(super) fn recipe(
+    function: FunctionId,
+    args: &[Expr],
+    option: &CallOption,
+    result: &DataType,
+) -> Option<Recipe> {
     text::recipe(function, args, result)
         .or_else(|| number::recipe(function, args, result))
-        .or_else(|| temporal::recipe(function, args, result))
+        .or_else(|| temporal::recipe(function, args, option, result))
         .or_else(|| pattern::recipe(function, args))
         .or_else(|| json::recipe(function, args))
-        .or_else(|| misc::recipe(function))
+        .or_else(|| misc::recipe(function, args))
 }
 
 impl<'a> Row<'a, '_> {

@@ -13,16 +13,26 @@ use syntax::ast::IntervalUnit;
 use types::charset::Charset;
 use types::temporal::calendar::{self, Interval, WeekMode, days_in_month};
 use types::temporal::format::date_format;
-use types::temporal::parse::{DateMode, parse_datetime, parse_time};
+use types::temporal::parse::{DateMode, datetime_from_number, parse_datetime, parse_time, time_from_number};
 use types::temporal::zone::{TimeZone, UNIX_TIME_MICROS_MAX};
 use types::temporal::{DateTime, MICROS_PER_DAY, MICROS_PER_SECOND, Time, round_micros, scan};
 use types::{Cell, DataType, Decimal, Physical, TypeKind};
 
-pub(super) fn recipe(function: FunctionId, args: &[Expr], result: &DataType) -> Option<Recipe> {
-    use Class::{Any, Date as Da, DateTime as Dt, DateTimeOrZero, Decimal as Dec, Int, Time as Tm, Utf8};
+pub(super) fn recipe(
+    function: FunctionId,
+    args: &[Expr],
+    option: &CallOption,
+    result: &DataType,
+) -> Option<Recipe> {
+    use Class::{
+        Any, Checked, Date as Da, DateParts as Dp, DateTime as Dt, DateTimeOrZero, Decimal as Dec, Int,
+        Time as Tm, Utf8, ZeroDate,
+    };
     use FunctionId as F;
     let plain =
         |kernel: Kernel, classes: &'static [Class]| Some(Recipe { kernel, classes, null_propagates: true });
+    let nulls =
+        |kernel: Kernel, classes: &'static [Class]| Some(Recipe { kernel, classes, null_propagates: false });
     match function {
         F::Now => plain(|r| put_now(r, local_now), &[]),
         F::Sysdate => plain(
@@ -67,7 +77,7 @@ pub(super) fn recipe(function: FunctionId, args: &[Expr], result: &DataType) -> 
                 let value = datetime(r, 0);
                 r.put_int(value.date_part().pack())
             },
-            &[Da],
+            &[Checked],
         ),
         F::Time => plain(
             |r| {
@@ -76,11 +86,11 @@ pub(super) fn recipe(function: FunctionId, args: &[Expr], result: &DataType) -> 
             },
             &[Tm],
         ),
-        F::Timestamp => plain(timestamp, &[Dt, Tm]),
-        F::Year => plain(|r| r.put_int(i64::from(datetime(r, 0).year)), &[Da]),
-        F::Month => plain(|r| r.put_int(i64::from(datetime(r, 0).month)), &[Da]),
-        F::DayOfMonth => plain(|r| r.put_int(i64::from(datetime(r, 0).day)), &[Da]),
-        F::Quarter => plain(|r| r.put_int(i64::from(datetime(r, 0).month.div_ceil(3))), &[Da]),
+        F::Timestamp => plain(timestamp, &[Checked, Tm]),
+        F::Year => plain(|r| r.put_int(i64::from(datetime(r, 0).year)), &[Dp]),
+        F::Month => plain(|r| r.put_int(i64::from(datetime(r, 0).month)), &[Dp]),
+        F::DayOfMonth => plain(|r| r.put_int(i64::from(datetime(r, 0).day)), &[Dp]),
+        F::Quarter => plain(|r| r.put_int(i64::from(datetime(r, 0).month.div_ceil(3))), &[Dp]),
         F::DayOfYear => plain(|r| of_day(r, DateTime::day_of_year), &[Da]),
         F::DayOfWeek => plain(
             |r| of_day(r, |date| i64::from(calendar::weekday_from_sunday(date.day_number())) + 1),
@@ -90,16 +100,24 @@ pub(super) fn recipe(function: FunctionId, args: &[Expr], result: &DataType) -> 
         F::WeekOfYear => {
             plain(|r| of_day(r, |date| i64::from(calendar::week(date, WeekMode::new(3)).0)), &[Da])
         }
-        F::Week => plain(
+        F::Week => nulls(
             |r| {
-                let mode = if r.count() > 1 { r.int(1) } else { r.ctx.settings.default_week_format };
+                let mode = match r.count() {
+                    1 => r.ctx.settings.default_week_format,
+                    _ if r.is_null(1) => return no_mode(r),
+                    _ => r.int(1),
+                };
                 of_day(r, |date| i64::from(calendar::week(date, WeekMode::new(mode)).0))
             },
             &[Da, Int],
         ),
-        F::YearWeek => plain(
+        F::YearWeek => nulls(
             |r| {
-                let mode = if r.count() > 1 { r.int(1) } else { 0 };
+                let mode = match r.count() {
+                    1 => 0,
+                    _ if r.is_null(1) => return no_mode(r),
+                    _ => r.int(1),
+                };
                 of_day(r, |date| {
                     let (week, year) = calendar::week(date, WeekMode::new(mode | 2));
                     i64::from(year) * 100 + i64::from(week)
@@ -216,17 +234,20 @@ pub(super) fn recipe(function: FunctionId, args: &[Expr], result: &DataType) -> 
         F::AddTime | F::SubTime => match result.kind {
             TypeKind::DateTime => plain(add_time_datetime, &[Dt, Tm]),
             TypeKind::Time => plain(add_time_time, &[Tm, Tm]),
-            _ => plain(add_time_text, &[Utf8, Tm]),
+            _ => plain(add_time_text, &[Any, Tm]),
         },
         F::Extract => {
-            let is_time = args.first().is_some_and(|arg| arg.data_type.kind == TypeKind::Time);
-            let is_text = args.first().is_some_and(|arg| arg.data_type.is_string());
-            if is_time {
-                plain(extract_time, &[Tm])
-            } else if is_text {
-                plain(extract_text, &[Utf8])
-            } else {
-                plain(extract_datetime, &[Dt])
+            let of = args.first().map(|arg| &arg.data_type);
+            let unit = match option {
+                CallOption::Unit(unit) => *unit,
+                _ => IntervalUnit::Day,
+            };
+            match of {
+                Some(of) if of.kind == TypeKind::Time => plain(extract_time, &[Tm]),
+                Some(of) if of.has_date() => plain(extract_datetime, &[Dt]),
+                _ if !is_date_unit(unit) => plain(extract_moment, &[Any]),
+                Some(of) if of.is_string() => plain(extract_text, &[Utf8]),
+                _ => plain(extract_datetime, &[ZeroDate]),
             }
         }
         F::TimestampDiff => plain(timestamp_diff, &[Dt]),
@@ -238,24 +259,7 @@ pub(super) fn recipe(function: FunctionId, args: &[Expr], result: &DataType) -> 
             },
             &[Dt, Class::Text],
         ),
-        F::TimeFormat => plain(
-            |r| {
-                let time = time(r, 0);
-                let (hours, minute, second, micros) = time.fields();
-                let value = DateTime { hour: (hours % 24) as u8, minute, second, micros, ..DateTime::ZERO };
-                let format = r.bytes(1);
-                let mut text = Vec::new();
-                if time.is_negative() {
-                    text.push(b'-');
-                }
-                let (charset, locale) = (r.call.result.collation.charset(), r.ctx.settings.locale.locale());
-                match date_format(value, hours, format, charset, locale, &mut text) {
-                    Some(()) => r.put_bytes(&text),
-                    None => r.null(),
-                }
-            },
-            &[Tm, Class::Text],
-        ),
+        F::TimeFormat => plain(time_format, &[Any, Class::Text]),
         F::GetFormat => plain(get_format, &[Utf8]),
         F::StrToDate => plain(str_to_date, &[Utf8]),
         F::FromUnixtime => plain(from_unixtime, &[Dec, Class::Text]),
@@ -284,8 +288,16 @@ fn put_now(r: &mut Row<'_, '_>, now: impl FnOnce(&mut Row<'_, '_>) -> DateTime) 
 
 /// A number of a whole date; NULL if a part of it is zero.
 fn of_day(r: &mut Row<'_, '_>, f: impl FnOnce(DateTime) -> i64) -> SqlResult<()> {
+    if r.is_null(0) {
+        return r.null();
+    }
     let date = datetime(r, 0);
     if date.has_zero_part() { r.null() } else { r.put_int(f(date)) }
+}
+
+/// The week of a date by a mode that is NULL is 0 in MySQL.
+fn no_mode(r: &mut Row<'_, '_>) -> SqlResult<()> {
+    of_day(r, |_| 0)
 }
 
 fn put_datetime(r: &mut Row<'_, '_>, value: Option<DateTime>) -> SqlResult<()> {
@@ -447,27 +459,34 @@ fn interval(r: &mut Row<'_, '_>, arg: usize) -> SqlResult<Option<Interval>> {
             Interval { micros: total, ..Interval::default() }
         }));
     }
-    let exact = |r: &mut Row<'_, '_>| -> Decimal {
-        let _ = &r;
-        match cell {
-            Cell::Int(value) if data_type.unsigned => Decimal::from_u64(value as u64),
-            Cell::Int(value) if !data_type.is_temporal() => Decimal::from_i64(value),
-            Cell::Decimal(value) => *value,
-            Cell::Double(value) => match Decimal::from_f64(value) {
-                Ok(value) => value,
-                Err(clipped) => clipped.0,
-            },
-            _ => {
-                let mut text = Vec::new();
-                types::convert::write_text(cell, data_type, &mut text);
-                Decimal::parse(&text).value
+    let amount = match (cell, data_type.kind) {
+        (Cell::Int(packed), TypeKind::Date) => Decimal::from_i64(DateTime::unpack(packed).date_number()),
+        (Cell::Int(packed), TypeKind::DateTime | TypeKind::Timestamp) => {
+            DateTime::unpack(packed).datetime_decimal(data_type.scale)
+        }
+        (Cell::Int(micros), TypeKind::Time) => Time { micros }.decimal(data_type.scale),
+        // The bits of an unsigned number beyond BIGINT are those of a negative one.
+        (Cell::Int(value), _) => Decimal::from_i64(value),
+        (Cell::Decimal(value), _) => *value,
+        (Cell::Double(value), _) => Decimal::from_f64(value).unwrap_or_else(|clipped| clipped.0),
+        _ => {
+            let mut text = Vec::new();
+            types::convert::write_text(cell, data_type, &mut text);
+            if data_type.kind == TypeKind::Json {
+                text = types::json::string(r.bytes(arg)).map_or(text, <[u8]>::to_vec);
             }
+            Decimal::parse(&text).value
         }
     };
-    let amount = exact(r);
     let whole = |amount: Decimal| -> i128 {
-        // Texts are read up to the point, numbers are rounded.
-        let number = if data_type.is_string() { amount.truncate(0) } else { amount.round(0) };
+        // Texts are read up to the point, numbers are rounded, doubles to the even neighbour.
+        let number = match cell {
+            Cell::Double(value) => {
+                Decimal::from_f64(value.round_ties_even()).unwrap_or_else(|clipped| clipped.0)
+            }
+            Cell::Bytes(_) => amount.truncate(0),
+            _ => amount.round(0),
+        };
         number.to_units(0).unwrap_or(i128::MAX / 4)
     };
     let n = whole(amount);
@@ -518,27 +537,16 @@ fn date_arith(r: &mut Row<'_, '_>) -> SqlResult<()> {
         return put_datetime(r, sum);
     }
     // A text: shown as a date while nothing has a time of day.
-    let mut text = Vec::new();
-    types::convert::write_text(r.args[0].cell(r.row), &r.call.types[0], &mut text);
-    let utf8 = if r.call.types[0].is_string() { as_utf8(&text, &r.call.types[0]).into_owned() } else { text };
-    let number = r.call.types[0].is_numeric();
     let mode = DateMode { no_zero_in_date: true, no_zero_date: true, ..r.ctx.settings.date_mode() };
-    let Ok(parsed) = parse_datetime(&utf8, mode) else {
-        let message = format!("Incorrect datetime value: '{}'", String::from_utf8_lossy(&utf8));
-        warn_text(r, message)?;
+    let Some((value, has_time)) = text_moment(r, mode)? else {
         return r.null();
     };
-    if parsed.truncated {
-        let shown = String::from_utf8_lossy(&utf8).into_owned();
-        r.ctx.warn_or_fail(ER_TRUNCATED_WRONG_VALUE, &[&"datetime", &shown])?;
-    }
-    let _ = number;
-    let sum = if small { parsed.rounded(6).and_then(|value| value.checked_add(amount)) } else { None };
+    let sum = if small { value.and_then(|value| value.checked_add(amount)) } else { None };
     let Some(sum) = sum else {
         r.ctx.warn_or_fail(ER_DATETIME_FUNCTION_OVERFLOW, &[&"datetime"])?;
         return r.null();
     };
-    let date_only = !parsed.has_time && is_date_unit(unit(r));
+    let date_only = !has_time && is_date_unit(unit(r));
     r.put_with(|out| {
         if date_only {
             sum.write_date(out);
@@ -546,6 +554,39 @@ fn date_arith(r: &mut Row<'_, '_>) -> SqlResult<()> {
             sum.write_datetime(if sum.micros > 0 { 6 } else { 0 }, out);
         }
     })
+}
+
+/// The date that DATE_ADD starts at, of an argument that is none by its type (`None` past the year 9999), and whether it has a
+/// time of day; `None` with a warning if it is none.
+fn text_moment(r: &mut Row<'_, '_>, mode: DateMode) -> SqlResult<Option<(Option<DateTime>, bool)>> {
+    let data_type = &r.call.types[0];
+    let cell = r.args[0].cell(r.row);
+    if let (Cell::Int(year), TypeKind::Year) = (cell, data_type.kind) {
+        return Ok(Some((Some(DateTime::date(u16::try_from(year).unwrap_or_default(), 1, 1)), true)));
+    }
+    if let Cell::Int(number) = cell
+        && data_type.is_integer()
+        && data_type.kind != TypeKind::Bit
+        && let Ok((value, has_time)) = datetime_from_number(number, mode)
+    {
+        return Ok(Some((Some(value), has_time)));
+    }
+    let mut text = Vec::new();
+    types::convert::write_text(cell, data_type, &mut text);
+    if data_type.is_string() {
+        text = as_utf8(&text, data_type).into_owned();
+    } else if data_type.kind == TypeKind::Json {
+        text = types::json::string(r.bytes(0)).map_or(text, <[u8]>::to_vec);
+    }
+    let Ok(parsed) = parse_datetime(&text, mode) else {
+        warn_text(r, format!("Incorrect datetime value: '{}'", String::from_utf8_lossy(&text)))?;
+        return Ok(None);
+    };
+    if parsed.truncated {
+        let shown = String::from_utf8_lossy(&text).into_owned();
+        r.ctx.warn_or_fail(ER_TRUNCATED_WRONG_VALUE, &[&"datetime", &shown])?;
+    }
+    Ok(Some((parsed.rounded(6), parsed.has_time)))
 }
 
 #[cold]
@@ -583,36 +624,134 @@ fn add_time_datetime(r: &mut Row<'_, '_>) -> SqlResult<()> {
 fn add_time_time(r: &mut Row<'_, '_>) -> SqlResult<()> {
     let sum = Time { micros: r.int(0) + signed_micros(r, 1) };
     if !sum.in_range() {
-        let mut shown = Vec::new();
-        sum.write_text(0, &mut shown);
-        r.ctx.warn(ER_TRUNCATED_WRONG_VALUE, &[&"time", &String::from_utf8_lossy(&shown)]);
+        return overflow(r);
     }
-    r.put_int(sum.clipped().micros)
+    r.put_int(sum.micros)
 }
 
 fn add_time_text(r: &mut Row<'_, '_>) -> SqlResult<()> {
-    let text = r.bytes(0);
-    let mode = r.ctx.settings.date_mode();
-    if let Ok(parsed) = parse_datetime(text, mode)
-        && parsed.has_time
-        && let Some(value) = parsed.rounded(6)
-    {
-        return match DateTime::from_linear_micros(value.linear_micros() + signed_micros(r, 1)) {
+    let micros = signed_micros(r, 1);
+    match moment(r, 0)? {
+        Some(Moment::DateTime(value)) => match DateTime::from_linear_micros(value.linear_micros() + micros) {
             Some(sum) => r.put_with(|out| sum.write_datetime(if sum.micros > 0 { 6 } else { 0 }, out)),
             None => overflow(r),
-        };
-    }
-    match parse_time(text) {
-        Ok(parsed) => {
-            let sum = Time { micros: parsed.value.micros + signed_micros(r, 1) }.clipped();
+        },
+        Some(Moment::Time(time)) => {
+            let sum = Time { micros: time.micros + micros }.clipped();
             let fraction = sum.micros % MICROS_PER_SECOND != 0;
             r.put_with(|out| sum.write_text(if fraction { 6 } else { 0 }, out))
         }
-        Err(_) => {
-            let shown = String::from_utf8_lossy(text).into_owned();
-            r.ctx.warn_or_fail(ER_TRUNCATED_WRONG_VALUE, &[&"time", &shown])?;
-            r.null()
+        None => r.null(),
+    }
+}
+
+/// What may be a time or a date with time of day.
+#[derive(Clone, Copy)]
+enum Moment {
+    Time(Time),
+    DateTime(DateTime),
+}
+
+/// An argument that may be either; `None` with a warning if it is neither.
+fn moment(r: &mut Row<'_, '_>, arg: usize) -> SqlResult<Option<Moment>> {
+    let data_type = &r.call.types[arg];
+    let cell = r.args[arg].cell(r.row);
+    let number = match (cell, data_type.kind) {
+        (Cell::Int(micros), TypeKind::Time) => return Ok(Some(Moment::Time(Time { micros }))),
+        (Cell::Int(packed), TypeKind::Date | TypeKind::DateTime | TypeKind::Timestamp) => {
+            return Ok(Some(Moment::DateTime(DateTime::unpack(packed))));
         }
+        // The bits of an unsigned number beyond BIGINT are those of a negative one.
+        (Cell::Int(number), _) if data_type.is_integer() && data_type.kind != TypeKind::Bit => {
+            Some(i128::from(number) * i128::from(MICROS_PER_SECOND))
+        }
+        (Cell::Decimal(value), _) => Some(value.to_units(6).unwrap_or(i128::MAX)),
+        (Cell::Double(value), _) => {
+            Some(Decimal::from_f64(value).ok().and_then(|value| value.to_units(6)).unwrap_or(i128::MAX))
+        }
+        _ => None,
+    };
+    let mut text = Vec::new();
+    types::convert::write_text(cell, data_type, &mut text);
+    if data_type.is_string() {
+        text = as_utf8(&text, data_type).into_owned();
+    }
+    if let Some(micros) = number {
+        return number_moment(r, micros, &text);
+    }
+    if data_type.kind == TypeKind::Json
+        && let Some(text) = types::json::string(r.bytes(arg))
+    {
+        // Of a document a text must be a whole time.
+        let whole = parse_time(text).ok().filter(|parsed| !parsed.truncated && !parsed.out_of_range);
+        return Ok(whole.map(|parsed| Moment::Time(parsed.value)));
+    }
+    // Digits that end with another sign than a time's first are a date.
+    let mode = r.ctx.settings.date_mode();
+    let first_sign = text.trim_ascii_start().iter().position(|byte| !byte.is_ascii_digit());
+    let is_time = first_sign.is_some_and(|at| at == 0 || text.trim_ascii_start()[at] == b':');
+    if !is_time
+        && let Ok(parsed) = parse_datetime(&text, mode)
+        && let Some(value) = parsed.rounded(6)
+    {
+        return Ok(Some(Moment::DateTime(value)));
+    }
+    match parse_time(&text) {
+        Ok(parsed) => Ok(Some(Moment::Time(parsed.value))),
+        Err(_) => {
+            let shown = String::from_utf8_lossy(&text).into_owned();
+            r.ctx.warn_or_fail(ER_TRUNCATED_WRONG_VALUE, &[&"time", &shown])?;
+            Ok(None)
+        }
+    }
+}
+
+/// Numbers of eight digits and more are dates.
+const DATE_NUMBER_MIN: i64 = 10_000_101;
+
+fn number_moment(r: &mut Row<'_, '_>, micros: i128, shown: &[u8]) -> SqlResult<Option<Moment>> {
+    let rest = (micros % i128::from(MICROS_PER_SECOND)) as i64;
+    let number = i64::try_from(micros / i128::from(MICROS_PER_SECOND)).unwrap_or(i64::MAX);
+    if number >= DATE_NUMBER_MIN {
+        return match datetime_from_number(number, r.ctx.settings.date_mode()) {
+            Ok((value, _)) => {
+                Ok(Some(Moment::DateTime(DateTime { micros: rest.unsigned_abs() as u32, ..value })))
+            }
+            Err(_) => {
+                warn_text(r, format!("Incorrect datetime value: '{}'", String::from_utf8_lossy(shown)))?;
+                Ok(None)
+            }
+        };
+    }
+    match time_from_number(number) {
+        Ok(parsed) if !parsed.out_of_range => {
+            Ok(Some(Moment::Time(Time { micros: parsed.value.micros + rest }.clipped())))
+        }
+        _ => {
+            let shown = String::from_utf8_lossy(shown).into_owned();
+            r.ctx.warn_or_fail(ER_TRUNCATED_WRONG_VALUE, &[&"time", &shown])?;
+            Ok(None)
+        }
+    }
+}
+
+fn time_format(r: &mut Row<'_, '_>) -> SqlResult<()> {
+    let time = match moment(r, 0)? {
+        Some(Moment::Time(time)) => time,
+        Some(Moment::DateTime(value)) => value.time_part(),
+        None => return r.null(),
+    };
+    let (hours, minute, second, micros) = time.fields();
+    let value = DateTime { hour: (hours % 24) as u8, minute, second, micros, ..DateTime::ZERO };
+    let format = r.bytes(1);
+    let mut text = Vec::new();
+    if time.is_negative() {
+        text.push(b'-');
+    }
+    let (charset, locale) = (r.call.result.collation.charset(), r.ctx.settings.locale.locale());
+    match date_format(value, hours, format, charset, locale, &mut text) {
+        Some(()) => r.put_bytes(&text),
+        None => r.null(),
     }
 }
 
@@ -680,46 +819,29 @@ fn extract_time(r: &mut Row<'_, '_>) -> SqlResult<()> {
     extract_from_time(r, time)
 }
 
-fn extract_text(r: &mut Row<'_, '_>) -> SqlResult<()> {
-    use IntervalUnit as U;
-    let text = r.bytes(0);
-    let needs_date = matches!(
-        unit(r),
-        U::Year
-            | U::Quarter
-            | U::Month
-            | U::Week
-            | U::Day
-            | U::YearMonth
-            | U::DayHour
-            | U::DayMinute
-            | U::DaySecond
-            | U::DayMicrosecond
-    );
-    let mode = DateMode { allow_invalid: r.ctx.settings.date_mode().allow_invalid, ..DateMode::default() };
-    if needs_date {
-        return match parse_datetime(text, mode).ok().and_then(|parsed| parsed.rounded(6)) {
-            Some(value) => {
-                let number = extract_fields(unit(r), value, i64::from(value.hour), i64::from(value.day));
-                r.put_int(number)
-            }
-            None => {
-                warn_text(r, format!("Incorrect datetime value: '{}'", String::from_utf8_lossy(text)))?;
-                r.null()
-            }
-        };
-    }
-    match parse_time(text) {
-        Ok(parsed) => {
-            if parsed.truncated {
-                let shown = String::from_utf8_lossy(text).into_owned();
-                r.ctx.warn_or_fail(ER_TRUNCATED_WRONG_VALUE, &[&"time", &shown])?;
-            }
-            extract_from_time(r, parsed.value)
+/// A unit of the time of day, of what is neither time nor date by its type.
+fn extract_moment(r: &mut Row<'_, '_>) -> SqlResult<()> {
+    match moment(r, 0)? {
+        Some(Moment::Time(time)) => extract_from_time(r, time),
+        Some(Moment::DateTime(value)) => {
+            let number = extract_fields(unit(r), value, i64::from(value.hour), i64::from(value.day));
+            r.put_int(number)
         }
-        Err(_) => {
-            let shown = String::from_utf8_lossy(text).into_owned();
-            r.ctx.warn_or_fail(ER_TRUNCATED_WRONG_VALUE, &[&"time", &shown])?;
+        None => r.null(),
+    }
+}
+
+/// A unit of the date, of a text.
+fn extract_text(r: &mut Row<'_, '_>) -> SqlResult<()> {
+    let text = r.bytes(0);
+    let mode = DateMode { allow_invalid: r.ctx.settings.date_mode().allow_invalid, ..DateMode::default() };
+    match parse_datetime(text, mode).ok().and_then(|parsed| parsed.rounded(6)) {
+        Some(value) => {
+            let number = extract_fields(unit(r), value, i64::from(value.hour), i64::from(value.day));
+            r.put_int(number)
+        }
+        None => {
+            warn_text(r, format!("Incorrect datetime value: '{}'", String::from_utf8_lossy(text)))?;
             r.null()
         }
     }
@@ -757,42 +879,12 @@ fn timestamp_diff(r: &mut Row<'_, '_>) -> SqlResult<()> {
     r.put_int(number)
 }
 
-/// A side of TIMEDIFF: microseconds, and whether it has a date.
-fn time_or_datetime(r: &mut Row<'_, '_>, arg: usize) -> SqlResult<Option<(i64, bool)>> {
-    let data_type = &r.call.types[arg];
-    Ok(match (r.args[arg].cell(r.row), data_type.kind) {
-        (Cell::Int(micros), TypeKind::Time) => Some((micros, false)),
-        (Cell::Int(packed), TypeKind::Date | TypeKind::DateTime | TypeKind::Timestamp) => {
-            Some((DateTime::unpack(packed).linear_micros(), true))
-        }
-        (cell, _) => {
-            let mut text = Vec::new();
-            types::convert::write_text(cell, data_type, &mut text);
-            if let Ok(parsed) = parse_datetime(&text, DateMode::default())
-                && (parsed.has_time || text.iter().filter(|&&byte| byte == b'-').count() == 2)
-                && let Some(value) = parsed.rounded(6)
-            {
-                return Ok(Some((value.linear_micros(), true)));
-            }
-            match parse_time(&text) {
-                Ok(parsed) => Some((parsed.value.micros, false)),
-                Err(_) => {
-                    let shown = String::from_utf8_lossy(&text).into_owned();
-                    r.ctx.warn_or_fail(ER_TRUNCATED_WRONG_VALUE, &[&"time", &shown])?;
-                    None
-                }
-            }
-        }
-    })
-}
-
 fn time_diff(r: &mut Row<'_, '_>) -> SqlResult<()> {
-    let (Some((a, a_date)), Some((b, b_date))) = (time_or_datetime(r, 0)?, time_or_datetime(r, 1)?) else {
-        return r.null();
+    let (a, b) = match (moment(r, 0)?, moment(r, 1)?) {
+        (Some(Moment::Time(a)), Some(Moment::Time(b))) => (a.micros, b.micros),
+        (Some(Moment::DateTime(a)), Some(Moment::DateTime(b))) => (a.linear_micros(), b.linear_micros()),
+        _ => return r.null(),
     };
-    if a_date != b_date {
-        return r.null();
-    }
     let difference = Time { micros: a - b };
     if !difference.in_range() {
         let mut shown = Vec::new();
