@@ -9,7 +9,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use lab::host::tool::Tools;
-use lab::report::words;
+use lab::report::format;
 use lab::server::{UnderTest, journal};
 
 use crate::signals::Signals;
@@ -63,10 +63,10 @@ const ORDERLY_END_MAX: Duration = Duration::from_secs(20);
 fn drivers() {
     show("profiles: our own client sends what these drivers send");
     for profile in lab::load::profile::Profile::all() {
-        show(&words::wrap(&format!("  {:<24} ", profile.name), 27, profile.about, words::COLUMNS));
+        show(&format::wrap(&format!("  {:<24} ", profile.name), 27, profile.about, format::COLUMNS));
     }
     let put = |name: &str, said: &str| {
-        show(&words::wrap(&format!("  {name:<24} "), 27, said, words::COLUMNS));
+        show(&format::wrap(&format!("  {name:<24} "), 27, said, format::COLUMNS));
     };
     show("real drivers: each runs in a process of its own");
     let shims = lab::load::shim::Shims::new();
@@ -182,7 +182,7 @@ fn say_outcomes(outcomes: &[(String, journal::Outcome)]) {
 /// Says on stderr what is wrong: one line, which a terminal gets in lines that it does not break.
 pub(crate) fn complain(why: &str) {
     if std::io::IsTerminal::is_terminal(&std::io::stderr()) {
-        eprintln!("{}", words::wrap("invar lab: ", 2, why, words::COLUMNS));
+        eprintln!("{}", format::wrap("invar lab: ", 2, why, format::COLUMNS));
     } else {
         eprintln!("invar lab: {why}");
     }
@@ -319,7 +319,7 @@ fn report(file: &str, options: &[&str]) -> Result<u8, String> {
 fn list() -> Result<(), String> {
     for (id, _) in lab::scenario::shipped::ALL {
         let scenario = run::scenario(id)?;
-        show(&words::wrap(&format!("{id:35} "), 36, &scenario.claim, words::COLUMNS));
+        show(&format::wrap(&format!("{id:35} "), 36, &scenario.claim, format::COLUMNS));
     }
     Ok(())
 }

@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use lab::bench::row::{self, Row};
-use lab::bench::{Asked, SET, page};
+use lab::bench::{BenchRequest, SET, page};
 use lab::evidence::Metric;
 use lab::matrix::Progress;
+use lab::report::format::{self, digits};
 use lab::report::judgement_name;
-use lab::report::words::{self, digits};
 use lab::server::variables;
 
 /// Seconds for the whole set unless told otherwise.
@@ -45,7 +45,7 @@ Exit codes: 0 slower in nothing, 1 slower than a rival in something, 2 bad use,
 or parts of the set are missing";
 
 struct Options {
-    asked: Asked,
+    request: BenchRequest,
     history: Option<PathBuf>,
     page: Option<PathBuf>,
     json: Option<PathBuf>,
@@ -53,10 +53,10 @@ struct Options {
 }
 
 /// Runs the command; the exit code, or why it could not.
-pub(super) fn run(words: &[&str]) -> Result<u8, String> {
-    let options = read(words)?;
+pub(super) fn run(arguments: &[&str]) -> Result<u8, String> {
+    let options = read(arguments)?;
     let file = |path: &Path, error: std::io::Error| format!("{}: {error}", path.display());
-    if options.asked.servers.is_empty() {
+    if options.request.servers.is_empty() {
         let (Some(history), Some(drawn)) = (&options.history, &options.page) else {
             return Err("against which servers? --server NAME=mysql://user:password@host:port".to_owned());
         };
@@ -64,7 +64,7 @@ pub(super) fn run(words: &[&str]) -> Result<u8, String> {
         std::fs::write(drawn, page::page(&rows)).map_err(|error| file(drawn, error))?;
         return Ok(0);
     }
-    if options.asked.schema.is_empty() {
+    if options.request.schema.is_empty() {
         return Err(super::run::NO_SCHEMA.to_owned());
     }
     for path in [&options.history, &options.page, &options.json].into_iter().flatten() {
@@ -72,7 +72,7 @@ pub(super) fn run(words: &[&str]) -> Result<u8, String> {
     }
     let is_terminal = std::io::stderr().is_terminal();
     let mut noted: Vec<String> = Vec::new();
-    let row = lab::bench::run(&options.asked, &mut |part, progress| {
+    let row = lab::bench::run(&options.request, &mut |part, progress| {
         if options.is_quiet {
             return;
         }
@@ -80,7 +80,10 @@ pub(super) fn run(words: &[&str]) -> Result<u8, String> {
             Progress::Note(said) => super::run::plain(said),
             Progress::Confound(setting) => {
                 let how = super::run::plain(&variables::remedy(setting));
-                format!("CONFOUND {}; ratios may owe to it; to be without it: {how}", words::setting(setting))
+                format!(
+                    "CONFOUND {}; ratios may owe to it; to be without it: {how}",
+                    format::setting(setting)
+                )
             }
             progress => return tell(part, progress, is_terminal),
         };
@@ -125,10 +128,10 @@ fn history_of(path: &Path) -> Result<Vec<Row>, String> {
     Ok(rows)
 }
 
-fn read(words: &[&str]) -> Result<Options, String> {
-    let mut words = words.iter().copied();
+fn read(arguments: &[&str]) -> Result<Options, String> {
+    let mut arguments = arguments.iter().copied();
     let mut options = Options {
-        asked: Asked {
+        request: BenchRequest {
             servers: Vec::new(),
             only: Vec::new(),
             time_budget: Duration::from_secs(TIME_BUDGET_S),
@@ -141,30 +144,30 @@ fn read(words: &[&str]) -> Result<Options, String> {
         json: None,
         is_quiet: false,
     };
-    while let Some(word) = words.next() {
+    while let Some(word) = arguments.next() {
         let (option, inline) = match word.split_once('=') {
             Some((option, value)) if word.starts_with("--") => (option, Some(value)),
             _ => (word, None),
         };
         let mut value = || {
             inline
-                .or_else(|| words.next())
+                .or_else(|| arguments.next())
                 .ok_or_else(|| format!("{option} needs a value; see invar lab bench --help"))
         };
-        let asked = &mut options.asked;
+        let request = &mut options.request;
         match option {
             "--server" => {
                 let server = super::run::server(value()?)?;
-                if asked.servers.iter().any(|(name, _)| *name == server.0) {
+                if request.servers.iter().any(|(name, _)| *name == server.0) {
                     return Err(format!("--server: '{}' is no name of its own", server.0));
                 }
-                asked.servers.push(server);
+                request.servers.push(server);
             }
-            "--time-budget" => asked.time_budget = super::run::time_budget(value()?)?,
+            "--time-budget" => request.time_budget = super::run::time_budget(value()?)?,
             "--only" => {
-                asked.only = value()?.split(',').map(str::to_owned).collect();
+                request.only = value()?.split(',').map(str::to_owned).collect();
                 let is_part = |name: &String| SET.iter().any(|part| part.scenario == name);
-                if let Some(unknown) = asked.only.iter().find(|name| !is_part(name)) {
+                if let Some(unknown) = request.only.iter().find(|name| !is_part(name)) {
                     let all: Vec<&str> = SET.iter().map(|part| part.scenario).collect();
                     return Err(format!("--only: '{unknown}' is none of: {}", all.join(", ")));
                 }
@@ -172,23 +175,23 @@ fn read(words: &[&str]) -> Result<Options, String> {
             "--history" => options.history = Some(PathBuf::from(value()?)),
             "--page" => options.page = Some(PathBuf::from(value()?)),
             "--json" => options.json = Some(PathBuf::from(value()?)),
-            "--commit" => value()?.clone_into(&mut asked.commit),
-            "--schema" => value()?.clone_into(&mut asked.schema),
-            "--tls" => asked.with_tls = true,
+            "--commit" => value()?.clone_into(&mut request.commit),
+            "--schema" => value()?.clone_into(&mut request.schema),
+            "--tls" => request.with_tls = true,
             "--quiet" => options.is_quiet = true,
             unknown => return Err(format!("unknown option {unknown}; see invar lab bench --help")),
         }
     }
-    if options.asked.commit.is_empty() {
-        options.asked.commit = commit();
+    if options.request.commit.is_empty() {
+        options.request.commit = commit();
     }
     Ok(options)
 }
 
 /// The commit of this folder; with a `+` if files differ from it.
 fn commit() -> String {
-    let git = |words: &[&str]| {
-        let out = std::process::Command::new("git").args(words).output().ok()?;
+    let git = |arguments: &[&str]| {
+        let out = std::process::Command::new("git").args(arguments).output().ok()?;
         out.status.success().then(|| String::from_utf8_lossy(&out.stdout).trim().to_owned())
     };
     match git(&["rev-parse", "--short=12", "HEAD"]) {
@@ -273,7 +276,7 @@ fn text(row: &Row) -> String {
         out.push('\n');
     }
     for setting in &row.differing {
-        let _ = writeln!(out, "not equal {}", words::setting(setting));
+        let _ = writeln!(out, "not equal {}", format::setting(setting));
     }
     for why in &row.incomplete {
         let _ = writeln!(out, "missing: {why}");
@@ -288,23 +291,31 @@ mod tests {
 
     #[test]
     fn the_command_line_is_read() {
-        let words = [
+        let arguments = [
             "--server",
             "ours=mysql://root@127.0.0.1:3306",
             "--server=theirs=mysql://root@127.0.0.1:3307",
             "--only=insert,scan",
         ];
-        assert!(read(&words).map(|_| ()).unwrap_err().contains("'scan' is none of: point-select"));
-        let words = [words[0], words[1], words[2], "--only=insert", "--time-budget=30", "--commit", "abc"];
-        let options = read(&words).unwrap();
-        assert_eq!(options.asked.servers[0].0, "ours");
-        assert_eq!((options.asked.commit.as_str(), options.asked.time_budget.as_secs()), ("abc", 30));
-        for (words, want) in [
+        assert!(read(&arguments).map(|_| ()).unwrap_err().contains("'scan' is none of: point-select"));
+        let arguments = [
+            arguments[0],
+            arguments[1],
+            arguments[2],
+            "--only=insert",
+            "--time-budget=30",
+            "--commit",
+            "abc",
+        ];
+        let options = read(&arguments).unwrap();
+        assert_eq!(options.request.servers[0].0, "ours");
+        assert_eq!((options.request.commit.as_str(), options.request.time_budget.as_secs()), ("abc", 30));
+        for (arguments, want) in [
             (vec!["--frobnicate"], "unknown option"),
             (vec!["--page"], "needs a value"),
             (vec!["--server", "x"], "expected NAME="),
         ] {
-            let why = read(&words).map(|_| ()).unwrap_err();
+            let why = read(&arguments).map(|_| ()).unwrap_err();
             assert!(why.contains(want), "{why}");
         }
         assert!(run(&[]).unwrap_err().contains("against which servers"));

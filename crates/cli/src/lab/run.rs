@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use lab::matrix::cell::Choice;
 use lab::matrix::{MatrixError, Progress, Request};
-use lab::report::{terminal, words};
+use lab::report::{format, terminal};
 use lab::scenario::{Protocol, Scenario, shipped};
 use lab::server::variables;
 
@@ -401,7 +401,7 @@ impl ProgressPrinter {
             Progress::Confound(setting) => {
                 let how = plain(&variables::remedy(setting));
                 let lines = [
-                    wrapped("CONFOUND ", &plain(&words::setting(setting))),
+                    wrapped("CONFOUND ", &plain(&format::setting(setting))),
                     wrapped("  ", &format!("so there will be no verdict; to get one: {how}")),
                     wrapped(
                         "  ",
@@ -452,7 +452,7 @@ impl ProgressPrinter {
 
 /// Lines that a terminal does not break.
 pub(super) fn wrapped(first: &str, text: &str) -> String {
-    words::wrap(first, 2, text, words::COLUMNS)
+    format::wrap(first, 2, text, format::COLUMNS)
 }
 
 /// Words of a server must not drive somebody's terminal.
@@ -475,7 +475,7 @@ mod tests {
 
     #[test]
     fn the_command_line_is_read_and_passwords_are_not_told() {
-        let words = [
+        let line = [
             "join",
             "--server",
             "old=mysql://root:secret@127.0.0.1:3306",
@@ -496,7 +496,7 @@ mod tests {
             "--schema",
             "mine",
         ];
-        let arguments = read(&words).unwrap();
+        let arguments = read(&line).unwrap();
         assert_eq!(arguments.request.schema, "mine");
         assert_eq!(arguments.request.servers[1].0, "new");
         assert_eq!(
@@ -515,7 +515,7 @@ mod tests {
     fn help_fits_a_terminal() {
         for text in [HELP, crate::lab::HELP, crate::lab::bench::HELP, crate::lab::tap::HELP] {
             for line in text.lines() {
-                assert!(line.chars().count() <= words::COLUMNS, "{line}");
+                assert!(line.chars().count() <= format::COLUMNS, "{line}");
             }
         }
         for option in OPTIONS {
@@ -526,7 +526,7 @@ mod tests {
     #[test]
     fn what_is_wrong_is_one_line() {
         let good = "--server=a=mysql://root@127.0.0.1";
-        for (words, want) in [
+        for (line, want) in [
             (vec!["join"], "against which server"),
             (vec![good], "which scenario"),
             (vec!["nothing-such", good], "neither a file nor"),
@@ -543,8 +543,8 @@ mod tests {
             (vec!["join", good, "--protocol", "quic"], "expected text, prepared or auto"),
             (vec!["join", good], "--schema invar_lab"),
         ] {
-            let why = read(&words).map(|_| ()).unwrap_err();
-            assert!(why.contains(want) && !why.contains('\n'), "{words:?}: {why}");
+            let why = read(&line).map(|_| ()).unwrap_err();
+            assert!(why.contains(want) && !why.contains('\n'), "{line:?}: {why}");
         }
     }
 }

@@ -35,7 +35,7 @@ time, bytes, commands.
 /// How often it looks whether to end.
 const LOOK: Duration = Duration::from_millis(50);
 
-struct Asked {
+struct Arguments {
     config: Config,
     /// Behind a proxy, where there is one.
     back: Option<Config>,
@@ -45,33 +45,33 @@ struct Asked {
 }
 
 /// Runs until it is interrupted or its time is over.
-pub(super) fn run(words: &[&str]) -> Result<(), String> {
-    let asked = read(words)?;
+pub(super) fn run(arguments: &[&str]) -> Result<(), String> {
+    let found = read(arguments)?;
     let start =
         |config: &Config| Tap::start(config).map_err(|error| format!("tap on {}: {error}", config.listen));
     // The one behind first: a proxy that connects at once finds its server.
-    let back = asked.back.as_ref().map(start).transpose()?;
-    let tap = start(&asked.config)?;
+    let back = found.back.as_ref().map(start).transpose()?;
+    let tap = start(&found.config)?;
     eprintln!("listening on {}", tap.address());
     if let Some(back) = &back {
         eprintln!("listening on {} for the proxy", back.address());
     }
     let say = || match &back {
-        None if asked.as_json => println!("{}", tap.take().to_json()),
+        None if found.as_json => println!("{}", tap.take().to_json()),
         None => println!("{}", tap.take().table()),
         Some(back) => {
             let around = Around::new(tap.take(), back.take());
-            println!("{}", if asked.as_json { around.to_json() } else { around.table() });
+            println!("{}", if found.as_json { around.to_json() } else { around.table() });
         }
     };
     let began = Instant::now();
     let mut printed = Instant::now();
-    while !interrupt::requested() && asked.ends_after.is_none_or(|most| began.elapsed() < most) {
+    while !interrupt::requested() && found.ends_after.is_none_or(|most| began.elapsed() < most) {
         if !tap.is_alive() || back.as_ref().is_some_and(|back| !back.is_alive()) {
             return Err("the tap ended: this machine refuses to poll its sockets".to_owned());
         }
         std::thread::sleep(LOOK);
-        if asked.every.is_some_and(|every| printed.elapsed() >= every) {
+        if found.every.is_some_and(|every| printed.elapsed() >= every) {
             say();
             printed = Instant::now();
         }
@@ -80,19 +80,20 @@ pub(super) fn run(words: &[&str]) -> Result<(), String> {
     Ok(())
 }
 
-fn read(words: &[&str]) -> Result<Asked, String> {
+fn read(arguments: &[&str]) -> Result<Arguments, String> {
     let mut listen = SocketAddr::from(([127, 0, 0, 1], 0));
     let mut target = None;
     let (mut proxy, mut behind) = (None, None);
     let (mut up, mut down) = (Duration::ZERO, Duration::ZERO);
     let (mut bytes_per_s, mut every, mut ends_after, mut as_json) = (None, None, None, false);
-    let mut words = words.iter();
-    while let Some(&word) = words.next() {
+    let mut arguments = arguments.iter();
+    while let Some(&word) = arguments.next() {
         if word == "--json" {
             as_json = true;
             continue;
         }
-        let value = *words.next().ok_or_else(|| format!("{word} needs a value; see invar lab tap --help"))?;
+        let value =
+            *arguments.next().ok_or_else(|| format!("{word} needs a value; see invar lab tap --help"))?;
         let number = |unit: &str| {
             let number = value.parse::<f64>().ok().filter(|number| (0.0..=1e9).contains(number));
             number.ok_or_else(|| format!("{word} {value}: expected {unit}"))
@@ -132,7 +133,7 @@ fn read(words: &[&str]) -> Result<Asked, String> {
         }
         (None, Some(_)) => return Err("--behind needs --proxy HOST:PORT, where the proxy listens".into()),
     };
-    Ok(Asked { config, back, every, ends_after, as_json })
+    Ok(Arguments { config, back, every, ends_after, as_json })
 }
 
 /// `HOST:PORT`
@@ -149,18 +150,18 @@ mod tests {
     #[test]
     fn options_are_read_and_what_is_wrong_is_one_line() {
         let good = ["--to", "mysql://root@127.0.0.1:3306", "--delay-ms", "2.5", "--kb-per-s", "64", "--json"];
-        let asked = read(&good).unwrap();
-        assert_eq!(asked.config.delay_up, Duration::from_micros(2500));
+        let found = read(&good).unwrap();
+        assert_eq!(found.config.delay_up, Duration::from_micros(2500));
         assert_eq!(
-            (asked.config.delay_down, asked.config.bytes_per_s),
-            (asked.config.delay_up, Some(64_000))
+            (found.config.delay_down, found.config.bytes_per_s),
+            (found.config.delay_up, Some(64_000))
         );
         let around = ["--to", "mysql://u@h:3306", "--proxy", "127.0.0.1:6033", "--behind", "127.0.0.1:3307"];
-        let asked = read(&around).unwrap();
-        assert!(matches!(asked.config.target, client::Address::Tcp { port: 6033, .. }));
-        let back = asked.back.unwrap();
+        let found = read(&around).unwrap();
+        assert!(matches!(found.config.target, client::Address::Tcp { port: 6033, .. }));
+        let back = found.back.unwrap();
         assert!(matches!(back.target, client::Address::Tcp { port: 3306, .. }) && back.listen.port() == 3307);
-        for (words, want) in [
+        for (arguments, want) in [
             (around[..4].to_vec(), "--proxy needs --behind"),
             (vec!["--to", "mysql://u@h", "--behind", "127.0.0.1:1"], "--behind needs --proxy"),
             (vec!["--json"], "to which server"),
@@ -170,8 +171,8 @@ mod tests {
             (vec!["--listen", "nowhere"], "expected HOST:PORT"),
             (vec!["--frobnicate", "1"], "unknown option"),
         ] {
-            let why = read(&words).map(|_| ()).unwrap_err();
-            assert!(why.contains(want) && !why.contains('\n'), "{words:?}: {why}");
+            let why = read(&arguments).map(|_| ()).unwrap_err();
+            assert!(why.contains(want) && !why.contains('\n'), "{arguments:?}: {why}");
         }
     }
 }

@@ -89,7 +89,7 @@ impl Part {
 
 /// What is to be compared.
 #[derive(Debug)]
-pub struct Asked {
+pub struct BenchRequest {
     /// Names and addresses; the first is judged.
     pub servers: Vec<(String, Options)>,
     /// Only these parts, by scenario; empty for all.
@@ -108,20 +108,23 @@ pub struct Asked {
 ///
 /// # Errors
 /// Bad use, or nothing at all could be measured.
-pub fn run(asked: &Asked, hear: &mut dyn FnMut(&str, &Progress<'_>)) -> Result<Row, MatrixError> {
+pub fn run(
+    request: &BenchRequest,
+    on_progress: &mut dyn FnMut(&str, &Progress<'_>),
+) -> Result<Row, MatrixError> {
     let names: Vec<&str> = SET.iter().map(|part| part.scenario).collect();
-    if let Some(unknown) = asked.only.iter().find(|name| !names.contains(&name.as_str())) {
+    if let Some(unknown) = request.only.iter().find(|name| !names.contains(&name.as_str())) {
         return Err(MatrixError::Use(format!("'{unknown}' is no part of the set: {}", names.join(", "))));
     }
     let parts: Vec<&Part> = SET
         .iter()
-        .filter(|part| asked.only.is_empty() || asked.only.iter().any(|one| one == part.scenario))
+        .filter(|part| request.only.is_empty() || request.only.iter().any(|one| one == part.scenario))
         .collect();
     let started = Instant::now();
     let mut row = Row::new();
     row.started_unix_ms =
         SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_millis() as u64);
-    row.commit.clone_from(&asked.commit);
+    row.commit.clone_from(&request.commit);
     row.set = set_hash(&parts);
     let mut first_error = None;
     for (index, part) in parts.iter().enumerate() {
@@ -130,14 +133,14 @@ pub fn run(asked: &Asked, hear: &mut dyn FnMut(&str, &Progress<'_>)) -> Result<R
             break;
         }
         // The twin of the first arm is one more.
-        let weight = |part: &&Part| (part.arms() * asked.servers.len() + 1) as f64;
-        let left = asked.time_budget.saturating_sub(started.elapsed()).as_secs_f64() * SHARE_MEASURED;
+        let weight = |part: &&Part| (part.arms() * request.servers.len() + 1) as f64;
+        let left = request.time_budget.saturating_sub(started.elapsed()).as_secs_f64() * SHARE_MEASURED;
         let share = left * weight(part) / parts[index..].iter().map(weight).sum::<f64>();
-        let request = Request {
+        let part_request = Request {
             scenario: scenario(part.scenario)?,
-            servers: asked.servers.clone(),
+            servers: request.servers.clone(),
             choice: part.choice(),
-            schema: asked.schema.clone(),
+            schema: request.schema.clone(),
             allow_global: false,
             keep_data: false,
             with_twin: true,
@@ -145,13 +148,13 @@ pub fn run(asked: &Asked, hear: &mut dyn FnMut(&str, &Progress<'_>)) -> Result<R
             fidelity: false,
             allow_pin: false,
             accepted: Vec::new(),
-            with_tls: asked.with_tls,
+            with_tls: request.with_tls,
             time_budget: Duration::from_secs_f64(share.max(PART_SECONDS_LEAST)),
             rounds: ROUNDS,
             command: "invar lab bench".to_owned(),
         };
-        match matrix::run(&request, &mut |progress| hear(part.scenario, progress)) {
-            Ok(run) => add(&mut row, &run, asked),
+        match matrix::run(&part_request, &mut |progress| on_progress(part.scenario, progress)) {
+            Ok(run) => add(&mut row, &run, request),
             Err(error @ MatrixError::Use(_)) => return Err(error),
             Err(error) => {
                 row.incomplete.push(format!("{}: {error}", part.scenario));
@@ -197,7 +200,7 @@ fn what(run: &Run, arm: usize) -> String {
     name
 }
 
-fn add(row: &mut Row, run: &Run, asked: &Asked) {
+fn add(row: &mut Row, run: &Run, request: &BenchRequest) {
     if row.servers.is_empty() {
         row.machine.clone_from(&run.machine.key);
         row.load_average = run.machine.load_average;
@@ -230,7 +233,7 @@ fn add(row: &mut Row, run: &Run, asked: &Asked) {
                 .count() as u64,
         });
     }
-    let judged = asked.servers.first().map(|(name, _)| name.as_str());
+    let judged = request.servers.first().map(|(name, _)| name.as_str());
     row.ratios.extend(
         run.comparisons
             .iter()

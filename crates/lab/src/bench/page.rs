@@ -5,10 +5,10 @@ use std::fmt::Write as _;
 
 use crate::bench::row::{Ratio, Row};
 use crate::evidence::{JudgementWord, Metric};
+use crate::report::format::{self, digits};
 use crate::report::html::STYLE;
 use crate::report::judgement_name;
 use crate::report::svg::{Axis, Join, Series, chart, escape};
-use crate::report::words::{self, digits};
 
 /// Rows drawn and listed at most: the last ones.
 const ROWS_DRAWN_MAX: usize = 200;
@@ -132,7 +132,7 @@ fn last_row(out: &mut String, row: &Row) {
         escape(&judged.name)
     );
     for setting in &row.differing {
-        let _ = writeln!(out, "<p class=\"faint\">not equal {}</p>", escape(&words::setting(setting)));
+        let _ = writeln!(out, "<p class=\"faint\">not equal {}</p>", escape(&format::setting(setting)));
     }
     for why in row.incomplete.iter().chain(&row.warnings) {
         let _ = writeln!(out, "<p>{}</p>", escape(why));

@@ -61,14 +61,14 @@ impl std::error::Error for ToolError {}
 
 /// What a program said.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
-pub struct Words {
+pub struct ToolOutput {
     /// To its output.
     pub output: String,
     /// To its error output.
     pub errors: String,
 }
 
-impl Words {
+impl ToolOutput {
     /// The first line that is not empty, of either.
     #[must_use]
     pub fn first_line(&self) -> &str {
@@ -123,7 +123,7 @@ impl Tools {
     ///
     /// # Errors
     /// As [`ToolError`] lists.
-    pub fn run(&self, program: &str, words: &[&str], limit: Duration) -> Result<Words, ToolError> {
+    pub fn run(&self, program: &str, words: &[&str], limit: Duration) -> Result<ToolOutput, ToolError> {
         let mut running = self.start(program, words)?;
         let status = running.wait(limit)?;
         running.finish(status)
@@ -247,7 +247,7 @@ impl Running {
     ///
     /// # Errors
     /// As [`ToolError`] lists.
-    pub fn wait_to_end(mut self, limit: Duration) -> Result<Words, ToolError> {
+    pub fn wait_to_end(mut self, limit: Duration) -> Result<ToolOutput, ToolError> {
         let status = self.wait(limit)?;
         self.finish(status)
     }
@@ -256,15 +256,15 @@ impl Running {
     ///
     /// # Errors
     /// It does not stop and was killed.
-    pub fn stop(mut self) -> Result<Words, ToolError> {
+    pub fn stop(mut self) -> Result<ToolOutput, ToolError> {
         if !self.has_ended()? {
             sys::signal_group(self.pid(), libc::SIGINT);
         }
         self.wait(STOP_GRACE)?;
-        Ok(self.words())
+        Ok(self.take_output())
     }
 
-    fn words(&mut self) -> Words {
+    fn take_output(&mut self) -> ToolOutput {
         let text = |reading: &mut Option<Reading>| {
             // The pipe closes with the last process of the group; one that left the group may hold it longer.
             reading
@@ -272,11 +272,11 @@ impl Running {
                 .and_then(|reading| reading.0.recv_timeout(Duration::from_secs(2)).ok())
                 .unwrap_or_default()
         };
-        Words { output: text(&mut self.output), errors: text(&mut self.errors) }
+        ToolOutput { output: text(&mut self.output), errors: text(&mut self.errors) }
     }
 
-    fn finish(mut self, status: ExitStatus) -> Result<Words, ToolError> {
-        let words = self.words();
+    fn finish(mut self, status: ExitStatus) -> Result<ToolOutput, ToolError> {
+        let words = self.take_output();
         if status.success() {
             return Ok(words);
         }

@@ -17,7 +17,7 @@ pub mod signature;
 use std::fmt::Write as _;
 
 use crate::evidence::{LayerOutcome, Run};
-use crate::report::words;
+use crate::report::format;
 use entry::Entry;
 use signature::{Match, Pair, hold};
 
@@ -85,7 +85,7 @@ pub fn matching<'a>(entries: &'a [Entry], run: &Run, pair: Pair) -> Vec<Fit<'a>>
 
 /// Lines that a terminal does not break.
 fn put(out: &mut String, first: &str, indent: usize, text: &str) {
-    out.push_str(&words::wrap(first, indent, text, words::COLUMNS));
+    out.push_str(&format::wrap(first, indent, text, format::COLUMNS));
     out.push('\n');
 }
 
@@ -291,12 +291,12 @@ mod tests {
     fn list_and_show_name_what_a_reader_looks_for() {
         let entries = entries().unwrap();
         let listed = list(&entries);
-        assert!(listed.lines().all(|line| line.chars().count() <= words::COLUMNS), "{listed}");
+        assert!(listed.lines().all(|line| line.chars().count() <= format::COLUMNS), "{listed}");
         assert_eq!(listed.lines().filter(|line| !line.starts_with(' ')).count(), entries.len());
         assert!(command(&["show", "none"]).unwrap_err().contains("mysql-bug-88422"));
         assert!(command(&["test"]).unwrap().1 && command(&["sho"]).is_err());
         let (shown, _) = command(&["show", "mysql-bug-73056"]).unwrap();
-        assert!(shown.lines().all(|line| line.chars().count() <= words::COLUMNS), "{shown}");
+        assert!(shown.lines().all(|line| line.chars().count() <= format::COLUMNS), "{shown}");
         for part in ["mysql-bug-73056", "Versions", "Looks alike", "What to do", "Verified when", "http"] {
             assert!(shown.contains(part), "{part} in\n{shown}");
         }

@@ -66,7 +66,7 @@ impl FidelityFigure {
 
     /// In words, as in `server CPU, us 112.9 against 99.8`.
     #[must_use]
-    pub fn words(&self) -> String {
+    pub fn describe(&self) -> String {
         let mut words = format!("{} {:.1} against {:.1}", self.name, self.profile, self.real);
         if self.name == CPU && self.high == 0.0 {
             words.push_str(&format!(" (x{:.3}; {} rounds are too few)", self.ratio, self.rounds));
@@ -104,7 +104,7 @@ impl Fidelity {
     #[must_use]
     pub fn complaint(&self) -> Option<String> {
         let of = |word: FidelityWord| -> Vec<String> {
-            self.figures.iter().filter(|figure| figure.word == word).map(FidelityFigure::words).collect()
+            self.figures.iter().filter(|figure| figure.word == word).map(FidelityFigure::describe).collect()
         };
         let (profile, arm) = (&self.profile, &self.arm);
         match self.word() {

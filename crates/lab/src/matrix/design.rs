@@ -126,7 +126,7 @@ mod tests {
     #[test]
     fn known_fractions_have_their_size_and_resolution() {
         // Axes, resolution asked for; runs and resolution of the standard tables.
-        for (axes, asked, size, got) in [
+        for (axes, resolution, size, got) in [
             (3, 3, 4, Some(3)),
             (4, 4, 8, Some(4)),
             (5, 5, 16, Some(5)),
@@ -140,8 +140,12 @@ mod tests {
             (1, 3, 2, None),
             (0, 3, 1, None),
         ] {
-            let fraction = Fraction::new(axes, asked);
-            assert_eq!((runs(&fraction).len(), fraction.resolution()), (size, got), "{axes} axes at {asked}");
+            let fraction = Fraction::new(axes, resolution);
+            assert_eq!(
+                (runs(&fraction).len(), fraction.resolution()),
+                (size, got),
+                "{axes} axes at {resolution}"
+            );
             assert!(fraction.has(0), "the first levels run");
         }
     }

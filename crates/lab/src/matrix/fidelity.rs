@@ -69,7 +69,7 @@ fn pair_of(arm: &Arm) -> (String, Vec<(&String, &String)>) {
 
 impl Runner<'_> {
     /// Measures until every pair is settled or the time is spent.
-    pub(super) fn fidelity(&mut self, hear: &mut dyn FnMut(&Progress<'_>)) -> Result<(), MatrixError> {
+    pub(super) fn fidelity(&mut self, on_progress: &mut dyn FnMut(&Progress<'_>)) -> Result<(), MatrixError> {
         let mut pairs: Vec<Vec<usize>> = Vec::new();
         for arm in 0..self.cells.len() {
             let arms = &self.run.arms;
@@ -81,7 +81,7 @@ impl Runner<'_> {
         let _pinned = self.keep_apart();
         let _awake = self.keep_awake();
         for pair in &pairs {
-            self.find_pace(pair, hear)?;
+            self.find_pace(pair, on_progress)?;
         }
         // A pair that lacks one side has nothing to tell.
         pairs.retain(|pair| pair.len() == 3 && pair.iter().all(|&arm| !self.dropped[arm]));
@@ -98,7 +98,7 @@ impl Runner<'_> {
                 pairs.iter().filter(|pair| turn < least || !self.is_settled(pair)).cloned().collect();
             for pair in &open {
                 let until = if turn < 2 { None } else { Some(1.0) };
-                if !self.one_round(pair, Round { pass: 0, until }, &mut random, hear)? {
+                if !self.one_round(pair, Round { pass: 0, until }, &mut random, on_progress)? {
                     return Ok(());
                 }
             }
@@ -160,7 +160,11 @@ impl Runner<'_> {
     }
 
     /// Runs both sides as fast as they go, and gives the pair an interval that both can keep.
-    fn find_pace(&mut self, pair: &[usize], hear: &mut dyn FnMut(&Progress<'_>)) -> Result<(), MatrixError> {
+    fn find_pace(
+        &mut self,
+        pair: &[usize],
+        on_progress: &mut dyn FnMut(&Progress<'_>),
+    ) -> Result<(), MatrixError> {
         let mut slowest_ns: f64 = 0.0;
         for &arm in pair {
             let mut cell = self.cells[arm].clone();
@@ -169,7 +173,10 @@ impl Runner<'_> {
                 self.dropped[arm] = pair.iter().any(|&other| self.dropped[other]);
                 continue;
             }
-            hear(&Progress::Pass { what: &format!("pace of {}", cell.arm.name), left: self.left_until(1.0) });
+            on_progress(&Progress::Pass {
+                what: &format!("pace of {}", cell.arm.name),
+                left: self.left_until(1.0),
+            });
             cell.work.load.mode = Mode::Closed;
             cell.work.load.block_operations = None;
             cell.work.load.block_ms = PILOT_MS;

@@ -201,21 +201,21 @@ impl Runner<'_> {
                 changes.push(Change { what: fix.what.clone(), edit, needed: fix.recovers_least });
             }
         }
-        for asked in scenario.interventions(scale) {
-            let driver = asked.driver.as_deref().and_then(Sender::named).map(Sender::name);
+        for proposed in scenario.interventions(scale) {
+            let driver = proposed.driver.as_deref().and_then(Sender::named).map(Sender::name);
             let edit = Edit {
-                op: asked.op.or_else(|| asked.variant.as_deref().and_then(op_of)),
-                protocol: asked.protocol,
+                op: proposed.op.or_else(|| proposed.variant.as_deref().and_then(op_of)),
+                protocol: proposed.protocol,
                 driver,
-                connections: asked.connections,
-                idle_connections: asked.idle_connections,
-                session: asked.session,
-                global: asked.global,
-                apply: asked.apply,
-                undo: asked.undo,
+                connections: proposed.connections,
+                idle_connections: proposed.idle_connections,
+                session: proposed.session,
+                global: proposed.global,
+                apply: proposed.apply,
+                undo: proposed.undo,
                 only_slow: false,
             };
-            changes.push(Change { what: asked.what, edit, needed: 0.0 });
+            changes.push(Change { what: proposed.what, edit, needed: 0.0 });
         }
         let level = |axis: &str| slow.arm.levels.get(axis).map(String::as_str);
         let mut other = |what: String, edit: Edit| changes.push(Change { what, edit, needed: 0.0 });
@@ -280,7 +280,7 @@ impl Runner<'_> {
         &mut self,
         found: &Finding,
         share: f64,
-        hear: &mut dyn FnMut(&Progress<'_>),
+        on_progress: &mut dyn FnMut(&Progress<'_>),
     ) -> Result<(), MatrixError> {
         let changes = self.changes(found);
         let count = changes.len();
@@ -302,7 +302,7 @@ impl Runner<'_> {
                 }
                 let mut what = String::new();
                 let _ = write!(what, "trying '{}', round {}", change.what, round + 1);
-                hear(&Progress::Pass { what: &what, left: self.left_until(1.0) });
+                on_progress(&Progress::Pass { what: &what, left: self.left_until(1.0) });
                 if let Err(why) = self.try_once(found, &change, round, block_ms, &mut values)? {
                     self.warn(format!("'{}' could not be tried: {why}", change.what));
                     values = Values::default();
@@ -326,7 +326,7 @@ impl Runner<'_> {
     pub(super) fn call_time_interventions(
         &mut self,
         share: f64,
-        hear: &mut dyn FnMut(&Progress<'_>),
+        on_progress: &mut dyn FnMut(&Progress<'_>),
     ) -> Result<(), MatrixError> {
         let entries = knowledge::entries().unwrap_or_default();
         let Some(found) = verdict::growth_of_calls(&self.run, &entries) else { return Ok(()) };
@@ -345,7 +345,7 @@ impl Runner<'_> {
                     break;
                 }
                 let what = format!("trying '{}', round {}: time of {function}", change.what, round + 1);
-                hear(&Progress::Pass { what: &what, left: self.left_until(1.0) });
+                on_progress(&Progress::Pass { what: &what, left: self.left_until(1.0) });
                 match (self.call_time(&cell, &function)?, self.call_time(&changed, &function)?) {
                     (Ok(slow), Ok(during)) => {
                         values.slow.push(slow);

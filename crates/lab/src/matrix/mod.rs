@@ -176,7 +176,7 @@ impl std::error::Error for MatrixError {}
 ///
 /// # Errors
 /// Nothing was measured: the request makes no sense or a server did not let it begin.
-pub fn run(request: &Request, hear: &mut dyn FnMut(&Progress<'_>)) -> Result<Run, MatrixError> {
+pub fn run(request: &Request, on_progress: &mut dyn FnMut(&Progress<'_>)) -> Result<Run, MatrixError> {
     let started = Instant::now();
     let mut run = begin(request);
     let names: Vec<String> = request.servers.iter().map(|(name, _)| name.clone()).collect();
@@ -200,7 +200,7 @@ pub fn run(request: &Request, hear: &mut dyn FnMut(&Progress<'_>)) -> Result<Run
     run.warnings.extend(
         cell::limits_of_design(&request.scenario, &choice, request.allow_global).map_err(MatrixError::Use)?,
     );
-    hear(&Progress::Step("asking the servers what they are"));
+    on_progress(&Progress::Step("asking the servers what they are"));
     let mut test_servers = Vec::new();
     for (name, options) in &request.servers {
         test_servers.push(TestServer::open(name, options, request.allow_global, request.with_tls)?);
@@ -224,10 +224,10 @@ pub fn run(request: &Request, hear: &mut dyn FnMut(&Progress<'_>)) -> Result<Run
     };
     run.equalised = settings(&test_servers, &request.scenario, &terms);
     for setting in finding::confounds(&run) {
-        hear(&Progress::Confound(setting));
+        on_progress(&Progress::Confound(setting));
     }
     for said in &run.warnings {
-        hear(&Progress::Note(said));
+        on_progress(&Progress::Note(said));
     }
     if request.fidelity {
         fidelity::add_twins(&mut cells);
@@ -243,9 +243,9 @@ pub fn run(request: &Request, hear: &mut dyn FnMut(&Progress<'_>)) -> Result<Run
     }
     run.arms = cells.iter().map(|cell| cell.arm.clone()).collect();
     let mut runner = Runner::new(request, run, test_servers, cells, started);
-    let loaded = runner.load_data(hear);
+    let loaded = runner.load_data(on_progress);
     let nothing_loaded = loaded.is_err();
-    if let Err(error) = loaded.and_then(|()| passes(&mut runner, hear)) {
+    if let Err(error) = loaded.and_then(|()| passes(&mut runner, on_progress)) {
         if runner.run.blocks.is_empty() && nothing_loaded {
             runner.clean_up();
             return Err(error);
@@ -319,14 +319,14 @@ fn weigh_again(run: &mut Run, mut demand: Demand) {
 }
 
 /// All that is measured, in the order of its passes.
-fn passes(runner: &mut Runner<'_>, hear: &mut dyn FnMut(&Progress<'_>)) -> Result<(), MatrixError> {
+fn passes(runner: &mut Runner<'_>, on_progress: &mut dyn FnMut(&Progress<'_>)) -> Result<(), MatrixError> {
     runner.measuring = Instant::now();
     if runner.request.fidelity {
-        return runner.fidelity(hear);
+        return runner.fidelity(on_progress);
     }
     let timed = if runner.request.only_timing { until::ALL } else { until::TIMED };
     runner.fit_blocks(runner.request.time_budget.mul_f64(timed));
-    runner.rounds(timed, hear)?;
+    runner.rounds(timed, on_progress)?;
     if runner.request.only_timing {
         return Ok(());
     }
@@ -335,22 +335,22 @@ fn passes(runner: &mut Runner<'_>, hear: &mut dyn FnMut(&Progress<'_>)) -> Resul
         && !is_seen_once(&runner.run)
         && !runner.left_until(until::TIMED_LONGER).is_zero()
     {
-        runner.rounds(until::TIMED_LONGER, hear)?;
+        runner.rounds(until::TIMED_LONGER, on_progress)?;
         analysis::compare_times(&mut runner.run, runner.request.scenario.seed);
     }
     if let Outcome::Invalid(_) = finding::find(&runner.run) {
         return Ok(());
     }
-    runner.confirm(until::CONFIRMED, hear)?;
+    runner.confirm(until::CONFIRMED, on_progress)?;
     analysis::compare_times(&mut runner.run, runner.request.scenario.seed);
     // What is open still has nothing better to do with the time that is left.
     if let Outcome::Unclear { .. } = finding::find(&runner.run)
         && !runner.left_until(until::ALL).is_zero()
     {
         if is_seen_once(&runner.run) {
-            runner.confirm(until::ALL, hear)?;
+            runner.confirm(until::ALL, on_progress)?;
         } else {
-            runner.rounds(until::ALL, hear)?;
+            runner.rounds(until::ALL, on_progress)?;
         }
         analysis::compare_times(&mut runner.run, runner.request.scenario.seed);
     }
@@ -363,13 +363,13 @@ fn passes(runner: &mut Runner<'_>, hear: &mut dyn FnMut(&Progress<'_>)) -> Resul
         runner.schemas(pair)?;
     }
     match outcome {
-        Outcome::Difference(found) => locate(runner, &found, hear),
+        Outcome::Difference(found) => locate(runner, &found, on_progress),
         // The scenario's question is how long a call takes: that may grow before an operation costs more.
         _ if !runner.request.scenario.probes.hist.is_empty() => {
             let Some(pair) = largest(&runner.run) else { return Ok(()) };
-            runner.probes(pair, until::COUNTED, hear)?;
+            runner.probes(pair, until::COUNTED, on_progress)?;
             analysis::analyse(&mut runner.run, runner.request.scenario.seed);
-            runner.call_time_interventions(until::ALL, hear)
+            runner.call_time_interventions(until::ALL, on_progress)
         }
         _ => Ok(()),
     }
@@ -399,15 +399,15 @@ fn across(run: &Run) -> Option<Pair> {
 fn locate(
     runner: &mut Runner<'_>,
     found: &Finding,
-    hear: &mut dyn FnMut(&Progress<'_>),
+    on_progress: &mut dyn FnMut(&Progress<'_>),
 ) -> Result<(), MatrixError> {
-    runner.phases(found.pair, until::TAPPED, hear)?;
-    runner.stacks(found.pair, until::SAMPLED, hear)?;
-    runner.probes(found.pair, until::COUNTED, hear)?;
+    runner.phases(found.pair, until::TAPPED, on_progress)?;
+    runner.stacks(found.pair, until::SAMPLED, on_progress)?;
+    runner.probes(found.pair, until::COUNTED, on_progress)?;
     analysis::analyse(&mut runner.run, runner.request.scenario.seed);
     let tried = if runner.request.scenario.probes.hist.is_empty() { until::ALL } else { until::TRIED };
-    runner.interventions(found, tried, hear)?;
-    runner.call_time_interventions(until::ALL, hear)
+    runner.interventions(found, tried, on_progress)?;
+    runner.call_time_interventions(until::ALL, on_progress)
 }
 
 /// Something was seen, and not twice.

@@ -22,7 +22,7 @@ impl Runner<'_> {
         &mut self,
         pair: Pair,
         share: f64,
-        hear: &mut dyn FnMut(&Progress<'_>),
+        on_progress: &mut dyn FnMut(&Progress<'_>),
     ) -> Result<(), MatrixError> {
         let arms = [pair.fast, pair.slow];
         let each = self.left_until(share).as_millis() as u64 / (2 * TURNS);
@@ -42,7 +42,7 @@ impl Runner<'_> {
         for turn in 0..TURNS {
             for (arm, watch) in arms.into_iter().zip(&mut watches) {
                 let name = self.run.arms[arm].name.clone();
-                hear(&Progress::Pass { what: &format!("tapping {name}"), left: self.left_until(1.0) });
+                on_progress(&Progress::Pass { what: &format!("tapping {name}"), left: self.left_until(1.0) });
                 let mut cell = self.cells[arm].clone();
                 cell.work.load.mode = Mode::Closed;
                 cell.work.load.block_operations = None;

@@ -19,7 +19,7 @@ use crate::knowledge;
 use crate::knowledge::entry::Evidence;
 use crate::knowledge::signature::{Pair, hold};
 use crate::load::Moment;
-use crate::report::words;
+use crate::report::format;
 
 /// Functions counted at once.
 const PATTERNS_MAX: usize = 16;
@@ -85,7 +85,7 @@ impl Runner<'_> {
         &mut self,
         pair: Pair,
         share: f64,
-        hear: &mut dyn FnMut(&Progress<'_>),
+        on_progress: &mut dyn FnMut(&Progress<'_>),
     ) -> Result<(), MatrixError> {
         let (count, timed) = self.patterns(pair);
         if count.is_empty() && timed.is_empty() {
@@ -143,7 +143,7 @@ impl Runner<'_> {
             }
             let name = self.run.arms[arm].name.clone();
             let what = format!("counting calls of {name}");
-            hear(&Progress::Pass { what: &what, left: self.left_until(1.0) });
+            on_progress(&Progress::Pass { what: &what, left: self.left_until(1.0) });
             let cell = self.cells[arm].clone();
             let each_ns = analysis::middle(&self.run, arm, Metric::TimePerOperation).unwrap_or(BLOCK_NS);
             match self.count_calls(&cell, each_ns, resolved)? {
@@ -218,7 +218,7 @@ impl Runner<'_> {
         match timed_floor_ns(tools) {
             Some(floor) => {
                 counts.take_floor(floor);
-                let took = words::nanoseconds(floor);
+                let took = format::nanoseconds(floor);
                 self.warn(format!(
                     "times of calls are without the {took} that timing takes, as seen on a function that does nothing"
                 ));

@@ -34,7 +34,7 @@ impl Runner<'_> {
     pub(super) fn rounds(
         &mut self,
         share: f64,
-        hear: &mut dyn FnMut(&Progress<'_>),
+        on_progress: &mut dyn FnMut(&Progress<'_>),
     ) -> Result<(), MatrixError> {
         let rule = SequentialRule {
             rounds_least: self.request.rounds.0,
@@ -51,7 +51,7 @@ impl Runner<'_> {
             }
             // The first rounds are finished whatever they take: without two there is nothing to compare.
             let until = if self.round < 2 { None } else { Some(share) };
-            if !self.one_round(&arms, Round { pass: 0, until }, &mut random, hear)? {
+            if !self.one_round(&arms, Round { pass: 0, until }, &mut random, on_progress)? {
                 return Ok(());
             }
             let so_far = self.so_far();
@@ -71,7 +71,7 @@ impl Runner<'_> {
     pub(super) fn confirm(
         &mut self,
         share: f64,
-        hear: &mut dyn FnMut(&Progress<'_>),
+        on_progress: &mut dyn FnMut(&Progress<'_>),
     ) -> Result<(), MatrixError> {
         let mut found: Vec<(f64, usize, usize)> = self
             .run
@@ -93,7 +93,7 @@ impl Runner<'_> {
         if arms.is_empty() {
             return Ok(());
         }
-        hear(&Progress::Step("a second look at what differed"));
+        on_progress(&Progress::Step("a second look at what differed"));
         let mut random = Random::new(self.request.scenario.seed, 0x2_04de4);
         for round in 0..CONFIRMING_ROUNDS.1 {
             // Half of the arms in time is no second look: the least is finished.
@@ -101,7 +101,7 @@ impl Runner<'_> {
             if until.is_some() && self.left_until(share).is_zero() {
                 break;
             }
-            if !self.one_round(&arms, Round { pass: 1, until }, &mut random, hear)? {
+            if !self.one_round(&arms, Round { pass: 1, until }, &mut random, on_progress)? {
                 break;
             }
         }
@@ -114,7 +114,7 @@ impl Runner<'_> {
         arms: &[usize],
         Round { pass, until }: Round,
         random: &mut Random,
-        hear: &mut dyn FnMut(&Progress<'_>),
+        on_progress: &mut dyn FnMut(&Progress<'_>),
     ) -> Result<bool, MatrixError> {
         let round = self.round;
         self.round += 1;
@@ -133,7 +133,7 @@ impl Runner<'_> {
                     (block.arm, block.round, block.position, block.pass) =
                         (arm, round, position as u32, pass);
                     let left = self.left_until(1.0);
-                    hear(&Progress::Block { round, arm: &cell.arm.name, block: &block, left });
+                    on_progress(&Progress::Block { round, arm: &cell.arm.name, block: &block, left });
                     self.run.blocks.push(block);
                 }
                 // Others may run.

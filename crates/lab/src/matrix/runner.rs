@@ -125,7 +125,10 @@ impl<'a> Runner<'a> {
         self.data_of(cell.server, &cell.work).map(|index| self.data[index].schema.as_str())
     }
 
-    pub(super) fn load_data(&mut self, hear: &mut dyn FnMut(&Progress<'_>)) -> Result<(), MatrixError> {
+    pub(super) fn load_data(
+        &mut self,
+        on_progress: &mut dyn FnMut(&Progress<'_>),
+    ) -> Result<(), MatrixError> {
         for index in 0..self.cells.len() {
             let (server, work) = (self.cells[index].server, &self.cells[index].work);
             if self.data_of(server, work).is_some() {
@@ -139,7 +142,10 @@ impl<'a> Runner<'a> {
                 more => format!("{}_{}", self.request.schema, more + 1),
             };
             let test_server = &mut self.test_servers[server];
-            hear(&Progress::Step(&format!("loading data into {schema} on {}", test_server.under_test.name)));
+            on_progress(&Progress::Step(&format!(
+                "loading data into {schema} on {}",
+                test_server.under_test.name
+            )));
             if let Err(error) = lab_schema::make(&mut test_server.admin, &schema) {
                 return Err(match error {
                     SchemaError::Refused(why) => test_server.fail(why),
@@ -155,7 +161,7 @@ impl<'a> Runner<'a> {
             });
             let seed = self.request.scenario.seed;
             data::load::load(&mut test_server.admin, work, seed, &mut |done, all| {
-                hear(&Progress::Rows(done, all));
+                on_progress(&Progress::Rows(done, all));
             })
             .map_err(|(sql, error)| test_server.fail(format!("loading data: {error} (in: {sql})")))?;
         }

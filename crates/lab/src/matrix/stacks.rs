@@ -53,7 +53,7 @@ impl Runner<'_> {
         &mut self,
         pair: Pair,
         share: f64,
-        hear: &mut dyn FnMut(&Progress<'_>),
+        on_progress: &mut dyn FnMut(&Progress<'_>),
     ) -> Result<(), MatrixError> {
         let hertz = match hertz(self.request.scenario.probes.profile.as_deref()) {
             Ok(hertz) => hertz,
@@ -74,7 +74,10 @@ impl Runner<'_> {
         for turn in 0..TURNS {
             for (side, arm) in arms.into_iter().enumerate() {
                 let name = self.run.arms[arm].name.clone();
-                hear(&Progress::Pass { what: &format!("sampling {name}"), left: self.left_until(1.0) });
+                on_progress(&Progress::Pass {
+                    what: &format!("sampling {name}"),
+                    left: self.left_until(1.0),
+                });
                 let mut cell = self.cells[arm].clone();
                 cell.work.load.block_operations = None;
                 cell.work.load.block_ms = each.clamp(RECORDING_MS.0, RECORDING_MS.1);

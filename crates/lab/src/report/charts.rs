@@ -1,8 +1,8 @@
 //! Which charts a run gives, from its evidence alone.
 
 use super::arms_to_draw;
+use super::format::{digits, nanoseconds, value};
 use super::svg::{Axis, Bar, Join, Series, bars, chart};
-use super::words::{digits, nanoseconds, value};
 use crate::analysis::metric_name;
 use crate::evidence::{Metric, Run};
 use crate::verdict::sum;

@@ -2,8 +2,8 @@
 
 use std::fmt::Write as _;
 
+use super::format::{self, digits, value};
 use super::svg::escape;
-use super::words::{digits, value};
 use super::{charts, claim_name, judgement_name, kind_name, main_metric, outcome_name, table};
 use crate::analysis::metric_name;
 use crate::evidence::{Comparison, JudgementWord, LayerOutcome, Metric, NoiseFloor, Run, VerdictKind};
@@ -293,8 +293,17 @@ fn settings(run: &Run) -> String {
     let mut sorted: Vec<_> = run.equalised.iter().collect();
     sorted.sort_by_key(|setting| setting.is_equal);
     for setting in sorted {
-        let values: Vec<String> =
-            setting.values.iter().map(|(server, value)| format!("{server}: {value}")).collect();
+        // Of lists of flags what differs; what all have alike once.
+        let all: Vec<&str> = setting.values.values().map(String::as_str).collect();
+        let are_alike = all.windows(2).all(|pair| pair[0] == pair[1]);
+        let values: Vec<String> = match all.first() {
+            Some(value) if are_alike => vec![(*value).to_owned()],
+            _ => setting
+                .values
+                .iter()
+                .map(|(server, value)| format!("{server}: {}", format::own(value, &all)))
+                .collect(),
+        };
         let state = match (setting.is_equal, setting.is_confound) {
             (true, _) if setting.was_set => "made equal",
             (true, _) => "equal",

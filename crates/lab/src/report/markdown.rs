@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::words::{self, value};
+use super::format::{self, value};
 use super::{claim_name, judgement_name, kind_name, main_metric, outcome_name, table};
 use crate::analysis::metric_name;
 use crate::evidence::Run;
@@ -118,7 +118,7 @@ pub fn text(run: &Run) -> String {
             (false, true) => "differs, accepted:",
             (false, false) => "differs:",
         };
-        let _ = writeln!(out, "- {mark} {}", safe(&words::setting(setting)));
+        let _ = writeln!(out, "- {mark} {}", safe(&format::setting(setting)));
     }
     for (title, lines) in [("Warnings", &run.warnings), ("Commands", &run.commands)] {
         if !lines.is_empty() {

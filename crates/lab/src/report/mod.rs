@@ -17,11 +17,11 @@ mod browser;
 pub mod charts;
 pub mod drawings;
 pub mod flames;
+pub mod format;
 pub mod html;
 pub mod markdown;
 pub mod svg;
 pub mod terminal;
-pub mod words;
 
 use std::collections::BTreeSet;
 
@@ -138,11 +138,15 @@ pub fn fidelity_rows(run: &Run) -> Vec<[String; 4]> {
             let shown = |figure: &&crate::evidence::FidelityFigure| {
                 figure.rounds > 0 || figure.word != FidelityWord::Alike
             };
-            let figures: Vec<String> =
-                fidelity.figures.iter().filter(shown).map(crate::evidence::FidelityFigure::words).collect();
+            let figures: Vec<String> = fidelity
+                .figures
+                .iter()
+                .filter(shown)
+                .map(crate::evidence::FidelityFigure::describe)
+                .collect();
             let pace = match fidelity.interval_ns {
                 0 => "no pace".to_owned(),
-                ns => format!("every {}", words::nanoseconds(ns as f64)),
+                ns => format!("every {}", format::nanoseconds(ns as f64)),
             };
             let figures = if figures.is_empty() { "all counts alike".to_owned() } else { figures.join(", ") };
             [fidelity.arm.clone(), fidelity_name(fidelity.word()).to_owned(), pace, figures]
@@ -364,14 +368,14 @@ pub fn client(run: &Run) -> Option<String> {
     let mut said = format!(
         "its busiest thread used up to {:.0} % of a core, {} of CPU per operation",
         busy * 100.0,
-        words::nanoseconds(cpu)
+        format::nanoseconds(cpu)
     );
     let lag = run.blocks.iter().map(|block| block.lag_p99_ns).max().unwrap_or(0);
     let skips: u64 = run.blocks.iter().map(|block| block.skips).sum();
     if lag > 0 || skips > 0 {
         said += &format!(
             "; 1 % of starts were noticed {} late or later in the worst block; {skips} skipped",
-            words::nanoseconds(lag as f64)
+            format::nanoseconds(lag as f64)
         );
     }
     let invalid = run.blocks.iter().filter(|block| block.invalid.is_some()).count();

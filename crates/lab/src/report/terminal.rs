@@ -4,7 +4,7 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use super::words::{self, COLUMNS, nanoseconds, value};
+use super::format::{self, COLUMNS, nanoseconds, value};
 use super::{Cell, claim_name, kind_name, main_metric, outcome_name, table};
 use crate::analysis::metric_name;
 use crate::evidence::{JudgementWord, LayerOutcome, Run, VerdictKind};
@@ -81,13 +81,13 @@ fn put(out: &mut String, first: &str, text: &str) {
 }
 
 fn put_with(out: &mut String, first: &str, indent: usize, text: &str) {
-    out.push_str(&words::wrap(first, indent, &plain(text), COLUMNS));
+    out.push_str(&format::wrap(first, indent, &plain(text), COLUMNS));
     out.push('\n');
 }
 
 /// A marked line: the mark is painted, the text is wrapped behind it.
 fn put_marked(out: &mut String, mark: &str, painted: &str, text: &str) {
-    let lines = words::wrap(mark, 2, &format!(" {}", plain(text)), COLUMNS);
+    let lines = format::wrap(mark, 2, &format!(" {}", plain(text)), COLUMNS);
     out.push_str(&lines.replacen(mark, painted, 1));
     out.push('\n');
 }
@@ -270,7 +270,7 @@ fn layers(run: &Run, paint: &Paint) -> String {
     out.push_str("\nWhere the added time goes, layer by layer\n");
     for finding in &run.layers {
         let (mark, name) = outcome_name(finding.outcome);
-        let lines = words::wrap(
+        let lines = format::wrap(
             &format!("  {mark} {:10} {name:12} ", finding.layer),
             28,
             &plain(&finding.evidence),
@@ -309,7 +309,7 @@ fn settings(run: &Run, paint: &Paint) -> String {
     }
     let mut others = Vec::new();
     for setting in run.equalised.iter().filter(|setting| !setting.is_equal) {
-        let text = words::setting(setting);
+        let text = format::setting(setting);
         if setting.is_confound {
             put_marked(&mut out, "CONFOUND", &paint.red("CONFOUND"), &text);
         } else if setting.is_accepted {

@@ -13,7 +13,7 @@ use serde::Serialize;
 
 use super::conversation::{COMPRESSED, TLS};
 use super::phases::{LOGIN, Phases, Totals};
-use crate::report::words::nanoseconds;
+use crate::report::format::nanoseconds;
 
 /// What a proxy adds, for each command that came to it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]

@@ -322,18 +322,18 @@ impl Conversation {
         self.login_bytes.0 += packet.wire_bytes;
         let head = self.up.head();
         let &[a, b, c, d, ..] = head else { return self.give_up(NOT_UNDERSTOOD) };
-        let asked = Capabilities(u32::from_le_bytes([a, b, c, d]));
-        if asked.has(Capabilities::SSL) {
+        let client_flags = Capabilities(u32::from_le_bytes([a, b, c, d]));
+        if client_flags.has(Capabilities::SSL) {
             return self.give_up(TLS);
         }
-        if !asked.has(Capabilities::PROTOCOL_41) {
+        if !client_flags.has(Capabilities::PROTOCOL_41) {
             return self.give_up(NOT_UNDERSTOOD);
         }
         // A client that does not set MySQL's first flag speaks MariaDB's dialect: more flags follow, 2^36 is of interest.
         const CACHE_METADATA: u8 = 1 << 4;
-        let both = asked.0 & self.server_capabilities.0;
+        let both = client_flags.0 & self.server_capabilities.0;
         self.has_cached_metadata = both & 1 == 0
-            && asked.0 & 1 == 0
+            && client_flags.0 & 1 == 0
             && self.server_capabilities.0 & 1 == 0
             && head.get(28).is_some_and(|more| more & CACHE_METADATA != 0);
         self.capabilities = Capabilities(both);

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::conversation::{COMPRESSED, TLS};
 use crate::evidence::PhaseTimes;
-use crate::report::words::nanoseconds;
+use crate::report::format::nanoseconds;
 
 /// One command as the tap saw it; nanoseconds since the tap's start.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]

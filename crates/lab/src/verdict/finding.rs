@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::analysis::{base_of, group_of, metric_name};
 use crate::evidence::{Arm, Comparison, JudgementWord, Metric, Run, Setting};
 use crate::knowledge::signature::Pair;
+use crate::report::format::{self, times};
 use crate::report::judgement_name;
-use crate::report::words::{self, times};
 
 /// A difference between two arms.
 #[derive(Clone, Debug, PartialEq)]
@@ -344,16 +344,16 @@ pub fn find(run: &Run) -> Outcome {
         let cpu = main.iter().filter(is_cpu).map(|found| found.hidden).fold(0.0, f64::max);
         let summary = match largest {
             Some(found) => format!("no difference that matters: {}", in_units(run, found)),
-            None if noisy.is_empty() => format!("no difference above {}", words::effect(hidden)),
+            None if noisy.is_empty() => format!("no difference above {}", format::effect(hidden)),
             None => format!(
                 "no difference: at most {} in server CPU; wall time, noisier, leaves room for {}",
-                words::effect(cpu),
-                words::effect(hidden)
+                format::effect(cpu),
+                format::effect(hidden)
             ),
         };
         return Outcome::None { summary, evidence };
     }
-    let summary = format!("too noisy: a difference of up to {} could hide here", words::effect(hidden));
+    let summary = format!("too noisy: a difference of up to {} could hide here", format::effect(hidden));
     Outcome::Unclear { summary, evidence }
 }
 
@@ -366,6 +366,6 @@ fn in_units(run: &Run, found: &Comparison) -> String {
         times(found.ratio),
         run.arms[found.base].name,
         metric_name(found.metric),
-        words::value(found.metric, units)
+        format::value(found.metric, units)
     )
 }

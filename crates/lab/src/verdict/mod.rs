@@ -39,7 +39,7 @@ use crate::evidence::{
 use crate::knowledge::entry::Entry;
 use crate::knowledge::signature::{Pair, heaviest_leaf, hold};
 use crate::knowledge::{Fit, matching};
-use crate::report::words;
+use crate::report::format;
 use advice::Grounds;
 use finding::{Finding, Outcome};
 use layers::Blame;
@@ -113,8 +113,8 @@ fn by_call_time(run: &Run, entries: &[Entry], otherwise: &Verdict) -> Option<Ver
     let grew = format!(
         "{slow}: a call of {} takes {} at {size} {most:.0}, {} at {least:.0}",
         found.count_name.trim_end_matches("_ns"),
-        words::nanoseconds(after),
-        words::nanoseconds(before)
+        format::nanoseconds(after),
+        format::nanoseconds(before)
     );
     let is_tried = |change: &&Intervention| {
         change.arm == found.pair.slow && change.metric == Metric::Count && change.is_confirmed
@@ -374,7 +374,7 @@ fn name(run: &Run, entries: &[Entry], found: &Finding, blame: Blame) -> Verdict 
         .collect();
     verdict
         .evidence
-        .extend(accepted.iter().map(|setting| format!("differs, as accepted: {}", words::setting(setting))));
+        .extend(accepted.iter().map(|setting| format!("differs, as accepted: {}", format::setting(setting))));
     verdict.cause = best.map(|fit| fit.entry.id.clone());
     verdict.layer = best.map(|fit| fit.entry.layer_where(layer.as_deref()).to_owned()).or(layer);
     // A change that helps says nothing of a setting that differs beside it, unless what it made alike differs, too.
@@ -429,7 +429,7 @@ fn name(run: &Run, entries: &[Entry], found: &Finding, blame: Blame) -> Verdict 
         }
     };
     if !accepted.is_empty() {
-        let names: Vec<String> = accepted.iter().map(|setting| words::setting(setting)).collect();
+        let names: Vec<String> = accepted.iter().map(|setting| format::setting(setting)).collect();
         let may =
             if is_explained_by_setting(&accepted, verdict.layer.as_deref()) { "likely" } else { "perhaps" };
         cause += &format!(", {may} because of the accepted difference of {}", names.join(" and "));
@@ -476,5 +476,5 @@ fn proven_by(proof: Option<&Intervention>) -> String {
 }
 
 fn figure(metric: Metric, value: f64) -> String {
-    if metric == Metric::Count { format!("{value:.1}") } else { words::nanoseconds(value) }
+    if metric == Metric::Count { format!("{value:.1}") } else { format::nanoseconds(value) }
 }

@@ -7,7 +7,7 @@ use super::finding::Finding;
 use super::sum;
 use crate::analysis::metric_name;
 use crate::evidence::{Metric, Run};
-use crate::report::words::{nanoseconds, times, value};
+use crate::report::format::{nanoseconds, times, value};
 use crate::scenario::{Scenario, Statement, VARIANT_DEFAULT, Work};
 
 /// What an arm does, as far as the scenario's text tells.

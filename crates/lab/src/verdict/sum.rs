@@ -76,8 +76,8 @@ pub fn beside_in_words(run: &Run, arm: usize) -> Option<String> {
         format!(
             "{} of the {} that {}'s server worked or waited for a core per operation were beside its statements \
              (background threads): no client waits for them",
-            crate::report::words::nanoseconds(beside),
-            crate::report::words::nanoseconds(all),
+            crate::report::format::nanoseconds(beside),
+            crate::report::format::nanoseconds(all),
             run.arms[arm].server
         )
     })
@@ -376,13 +376,13 @@ pub fn largest_in_words(sum: &SumRule) -> Option<String> {
         .filter(|(_, delta_ns)| *delta_ns > 0.0)
         .map(|(name, delta_ns)| format!("{name} ({:.0} %)", (100.0 * delta_ns / added).min(100.0)))
         .collect();
-    Some(format!("{} of the {} added", largest.join(" and "), crate::report::words::nanoseconds(added)))
+    Some(format!("{} of the {} added", largest.join(" and "), crate::report::format::nanoseconds(added)))
 }
 
 /// In one line.
 #[must_use]
 pub fn in_words(run: &Run, sum: &SumRule) -> String {
-    use crate::report::words::nanoseconds;
+    use crate::report::format::nanoseconds;
     let total = format!(
         "wall time of an operation: {} more on {} ({} to {})",
         nanoseconds(sum.total.delta_ns),

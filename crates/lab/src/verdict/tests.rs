@@ -654,7 +654,7 @@ fn a_faster_server_is_said_to_be_faster() {
     let said = verdict(&run);
     let sentence = said.summary.split(';').next().unwrap();
     let cell = crate::report::table(&run, said.metric).rows[0].1[1].unwrap().value;
-    let now = words::value(said.metric, cell);
+    let now = format::value(said.metric, cell);
     assert!(
         sentence.contains(&format!("({now} instead of ")),
         "the sentence has the table's numbers: {now}: {sentence}"

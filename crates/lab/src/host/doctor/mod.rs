@@ -8,7 +8,7 @@
 mod machine;
 mod server;
 
-use crate::report::words;
+use crate::report::format;
 
 use serde::{Deserialize, Serialize};
 
@@ -161,7 +161,7 @@ impl Report {
 
 /// Lines that a terminal does not break.
 fn put(text: &mut String, first: &str, indent: usize, said: &str) {
-    text.push_str(&words::wrap(first, indent, said, words::COLUMNS));
+    text.push_str(&format::wrap(first, indent, said, format::COLUMNS));
     text.push('\n');
 }
 

@@ -117,7 +117,7 @@ impl<'a> RealFleet<'a> {
         each: &mut dyn FnMut(&[String]),
     ) -> Result<(), LoadError> {
         loop {
-            let fields = self.process.hear(limit).map_err(|why| self.fail(why))?;
+            let fields = self.process.receive(limit).map_err(|why| self.fail(why))?;
             match &fields[..] {
                 [word, ..] if word == last => return Ok(()),
                 [word, number, text] if word == "failed" => {

@@ -51,7 +51,7 @@ impl Process {
         });
         let input = BufWriter::new(input);
         let mut process = Process { child, input, lines, errors, driver: String::new(), is_warm: false };
-        let hello = process.hear(START_MAX)?;
+        let hello = process.receive(START_MAX)?;
         match &hello[..] {
             [word, driver, version] if word == "hello" => process.driver = format!("{driver} {version}"),
             other => return Err(format!("{program} said {other:?} and not hello")),
@@ -81,7 +81,7 @@ impl Process {
     }
 
     /// The next line, as fields.
-    pub(crate) fn hear(&mut self, limit: Duration) -> Result<Vec<String>, String> {
+    pub(crate) fn receive(&mut self, limit: Duration) -> Result<Vec<String>, String> {
         match self.lines.recv_timeout(limit) {
             Ok(Ok(line)) => Ok(line.split('\t').map(unescape).collect()),
             Ok(Err(error)) => Err(format!("cannot read what the shim says: {error}")),
@@ -174,8 +174,8 @@ mod tests {
         let fields = ["values", "a\tb\nc\r\\d", "", "it's é"];
         process.tell(&fields).unwrap();
         process.flush().unwrap();
-        assert_eq!(process.hear(START_MAX).unwrap(), fields);
-        let why = process.hear(Duration::from_millis(1)).unwrap_err();
+        assert_eq!(process.receive(START_MAX).unwrap(), fields);
+        let why = process.receive(Duration::from_millis(1)).unwrap_err();
         assert!(why.contains("said nothing"), "{why}");
     }
 
