@@ -5,6 +5,7 @@
 //! | check | what is compared |
 //! | --- | --- |
 //! | `interpreter` | the rows that the naive [`Interpreter`] computes |
+//! | the name of a peer | the rows of another server with the same tables, such as one whose batches hold one row |
 //! | a name of [`SETTINGS`] | the rows under session settings that force other operators, or make them spill |
 //! | `no indexes`, `one index`, `straight` | the rows with index hints on every table, or with the join order as written |
 //! | `prepared` | the rows of the statement prepared, its literals parameters |
@@ -16,6 +17,7 @@ use std::fmt;
 use client::{Error, Options};
 
 use crate::ast::{Body, Expr, Item, Query, Select, Source, Statement};
+use crate::collation::{COLLATIONS, Collation};
 use crate::forms;
 use crate::interpreter::{Datum, Interpreter};
 use crate::plain::Plain;
@@ -122,32 +124,54 @@ pub fn run(
     queries: usize,
     findings: &mut Vec<Finding>,
 ) -> Result<Tally, Error> {
-    let server = Server::connect(options, database)?;
-    let mut checker = Checker { server, tables: Vec::new(), tally: Tally::default() };
+    let mut checker = Checker::connect(options, &[], database)?;
     for seed in seeds {
-        let mut plain = Plain::new(seed);
-        checker.load(plain.tables().to_vec())?;
-        for _ in 0..queries {
-            let query = plain.query();
-            let tables = plain.tables().to_vec();
-            let failed = match checker.check(&query, None) {
-                Ok(failed) => failed,
-                Err(Broken(what)) => {
-                    checker.reconnect()?;
-                    let (check, sql) = ("answer".to_owned(), Statement::Query(query.clone()).sql());
-                    findings.push(Finding { seed, check, tables, query, sql, what });
-                    continue;
-                }
-            };
-            if let Some(found) = failed.into_iter().next() {
-                let finding =
-                    Finding { seed, check: found.check, tables, query, sql: found.sql, what: found.what };
-                findings.push(checker.minimise(finding)?);
-                checker.load(plain.tables().to_vec())?;
-            }
-        }
+        let found = checker.round(seed, queries, true, None)?;
+        findings.extend(found);
     }
     Ok(checker.tally)
+}
+
+/// As [`run`], over several servers: `peers` are further ones, by name, that must answer as the first does.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_with_peers(
+    options: &Options,
+    peers: &[(String, Options)],
+    database: &str,
+    seeds: std::ops::Range<u64>,
+    queries: usize,
+) -> Result<(Tally, Vec<Finding>), Error> {
+    let mut checker = Checker::connect(options, peers, database)?;
+    let mut findings = Vec::new();
+    for seed in seeds {
+        findings.extend(checker.round(seed, queries, true, None)?);
+    }
+    Ok((checker.tally, findings))
+}
+
+/// The first finding, as it is, and how many statements were sent until then; rounds begin until so many were sent.
+///
+/// # Errors
+/// As [`run`].
+pub fn first_finding(
+    options: &Options,
+    database: &str,
+    first_seed: u64,
+    queries: usize,
+    statements_max: u64,
+) -> Result<(u64, Option<Finding>), Error> {
+    let mut checker = Checker::connect(options, &[], database)?;
+    for seed in first_seed.. {
+        if checker.tally.statements >= statements_max {
+            break;
+        }
+        if let Some(found) = checker.round(seed, queries, false, Some(1))?.pop() {
+            return Ok((checker.tally.statements, Some(found)));
+        }
+    }
+    Ok((checker.tally.statements, None))
 }
 
 /// One check that failed.
@@ -162,18 +186,77 @@ struct Broken(String);
 
 struct Checker {
     server: Server,
+    /// Servers that must give the same rows, by name.
+    peers: Vec<(String, Server)>,
+    collation: Collation,
     tables: Vec<Table>,
     tally: Tally,
 }
 
 impl Checker {
+    fn connect(options: &Options, peers: &[(String, Options)], database: &str) -> Result<Checker, Error> {
+        let peers = peers.iter().map(|(name, options)| Ok((name.clone(), Server::connect(options, database)?)));
+        Ok(Checker {
+            server: Server::connect(options, database)?,
+            peers: peers.collect::<Result<_, Error>>()?,
+            collation: COLLATIONS[0],
+            tables: Vec::new(),
+            tally: Tally::default(),
+        })
+    }
+
+    /// The queries of a seed, until so many findings are there.
+    fn round(
+        &mut self,
+        seed: u64,
+        queries: usize,
+        is_minimising: bool,
+        findings_max: Option<usize>,
+    ) -> Result<Vec<Finding>, Error> {
+        let mut findings = Vec::new();
+        let mut plain = Plain::new(seed);
+        self.collation = plain.collation();
+        self.load(plain.tables().to_vec())?;
+        for _ in 0..queries {
+            if findings_max.is_some_and(|most| findings.len() >= most) {
+                break;
+            }
+            let query = plain.query();
+            let tables = plain.tables().to_vec();
+            let failed = match self.check(&query, None) {
+                Ok(failed) => failed,
+                Err(Broken(what)) => {
+                    self.reconnect()?;
+                    let (check, sql) = ("answer".to_owned(), Statement::Query(query.clone()).sql());
+                    findings.push(Finding { seed, check, tables, query, sql, what });
+                    continue;
+                }
+            };
+            if let Some(found) = failed.into_iter().next() {
+                let finding =
+                    Finding { seed, check: found.check, tables, query, sql: found.sql, what: found.what };
+                if is_minimising {
+                    findings.push(self.minimise(finding)?);
+                    self.load(plain.tables().to_vec())?;
+                } else {
+                    findings.push(finding);
+                }
+            }
+        }
+        Ok(findings)
+    }
+
     /// Fills the database with these tables alone.
     fn load(&mut self, tables: Vec<Table>) -> Result<(), Error> {
-        self.server.fresh_database()?;
-        let connection = self.server.connection();
-        connection.run(QUERY_TIME_MAX.as_bytes())?;
-        for sql in setup(&tables) {
-            connection.run(sql.as_bytes())?;
+        let names = format!("SET NAMES utf8mb4 COLLATE {}", self.collation.name);
+        for server in std::iter::once(&mut self.server).chain(self.peers.iter_mut().map(|peer| &mut peer.1)) {
+            server.fresh_database()?;
+            let connection = server.connection();
+            connection.run(names.as_bytes())?;
+            connection.run(QUERY_TIME_MAX.as_bytes())?;
+            for sql in setup(&tables) {
+                connection.run(sql.as_bytes())?;
+            }
         }
         self.tables = tables;
         Ok(())
@@ -182,6 +265,9 @@ impl Checker {
     /// Goes on with another connection.
     fn reconnect(&mut self) -> Result<(), Error> {
         self.server.reconnect()?;
+        for (_, server) in &mut self.peers {
+            server.reconnect()?;
+        }
         let tables = std::mem::take(&mut self.tables);
         self.load(tables)
     }
@@ -211,7 +297,7 @@ impl Checker {
         };
         if is_wanted("interpreter")
             && written.is_ok()
-            && let Ok(expected) = Interpreter::new(&self.tables).run(query)
+            && let Ok(expected) = Interpreter::new(&self.tables, self.collation).run(query)
         {
             self.tally.interpreted += 1;
             let row = |row: &Vec<Datum>| {
@@ -230,6 +316,14 @@ impl Checker {
             let hinted = Statement::Query(other).sql();
             let other = self.rows(&hinted)?;
             compare(name, &format!("{sql};\n{hinted}"), &written, &other);
+        }
+        for at in 0..self.peers.len() {
+            let name = self.peers[at].0.clone();
+            if is_wanted(&name) {
+                self.tally.statements += 1;
+                let other = rows_of(self.peers[at].1.ask(&sql), self.collation)?;
+                compare(&name, &sql, &written, &other);
+            }
         }
         if is_wanted("prepared") {
             let other = self.prepared_rows(query)?;
@@ -348,22 +442,24 @@ impl Checker {
 
     fn rows(&mut self, sql: &str) -> Result<Answer, Broken> {
         self.tally.statements += 1;
-        rows_of(self.server.ask(sql))
+        rows_of(self.server.ask(sql), self.collation)
     }
 
     fn prepared_rows(&mut self, query: &Query) -> Result<Answer, Broken> {
         self.tally.statements += 1;
         let (sql, values) = Statement::Query(query.clone()).prepared_sql();
-        rows_of(self.server.ask_prepared(&sql, &values))
+        rows_of(self.server.ask_prepared(&sql, &values), self.collation)
     }
 }
 
 /// Rows, or the number and text of an error.
 type Answer = Result<Vec<Cells>, (u16, String)>;
 
-fn rows_of(answer: server::Answer) -> Result<Answer, Broken> {
+/// The answer with cells [folded](Collation::fold_cell): which of several equal values a group shows is the plan's choice.
+fn rows_of(answer: server::Answer, collation: Collation) -> Result<Answer, Broken> {
+    let fold = |row: Cells| row.into_iter().map(|cell| cell.map(|cell| collation.fold_cell(cell))).collect();
     match answer {
-        server::Answer::Rows { rows, .. } => Ok(Ok(rows)),
+        server::Answer::Rows { rows, .. } => Ok(Ok(rows.into_iter().map(fold).collect())),
         server::Answer::Done { .. } => Ok(Ok(Vec::new())),
         server::Answer::Refused { number, message } => Ok(Err((number, message))),
         server::Answer::Broken(why) => Err(Broken(why)),

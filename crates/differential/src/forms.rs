@@ -268,6 +268,7 @@ pub static FORMS: &[Form] = &[
     form("CAST({} AS DATETIME)", "t", DATETIME),
     form("CAST({} AS TIME(2))", "D", TIME),
     form("CAST({} AS TIME)", "t", TIME),
+    form("CAST({} AS TIME(6))", "t", TIME),
     form("CAST({} AS DATE)", "t", DATE),
     form("NOW(3)", "", DATETIME),
     form("CURDATE()", "", DATE),

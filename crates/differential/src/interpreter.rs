@@ -1,7 +1,7 @@
 //! A naive interpreter of queries: every join compares all pairs of rows, every subquery runs again for every row.
 //!
-//! It knows integers, plain texts and NULL, and says [`Skip`] for all else, so that what it does answer is right by
-//! being simple. It is the third opinion beside the server's own other plans and a real MySQL.
+//! It knows integers, numbers with one digit behind the point (DECIMAL, JSON), plain texts of one collation, times as texts, and NULL,
+//! and says [`Skip`] for all else, so that what it does answer is right by being simple. It is the third opinion beside the server's own other plans and a real MySQL.
 //!
 //! Invariants:
 //! 1. It shares no code with the server: not its parser, its types, its plans or its comparisons.
@@ -14,6 +14,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use crate::ast::{Body, Expr, Query, Select, Source};
+use crate::collation::Collation;
 use crate::schema::Table;
 use crate::value::Value;
 
@@ -28,24 +29,68 @@ pub struct Skip(pub &'static str);
 
 type Result<T> = std::result::Result<T, Skip>;
 
-/// A value. Texts are lower-case words of one collation without spaces at their end, so that equal ones are the same.
-#[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
+/// A value. Texts are folded ([`Collation::fold`]), so that equal ones are the same; so are numbers.
+#[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Datum {
     /// NULL, first in every order.
     Null,
     /// An integer of any width.
     Int(i128),
-    /// A text.
+    /// A number that is no integer, in tenths.
+    Tenths(i128),
+    /// A text, or a time as a text of constant width.
     Text(String),
 }
 
+impl Ord for Datum {
+    fn cmp(&self, other: &Datum) -> Ordering {
+        let class = |datum: &Datum| match datum {
+            Datum::Null => 0,
+            Datum::Int(_) | Datum::Tenths(_) => 1,
+            Datum::Text(_) => 2,
+        };
+        match (self, other) {
+            (Datum::Text(left), Datum::Text(right)) => left.cmp(right),
+            _ => class(self).cmp(&class(other)).then_with(|| self.raw_tenths().cmp(&other.raw_tenths())),
+        }
+    }
+}
+
+impl PartialOrd for Datum {
+    fn partial_cmp(&self, other: &Datum) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
 impl Datum {
-    fn of(value: &Value) -> Result<Datum> {
+    fn of(value: &Value, collation: Collation) -> Result<Datum> {
         match value {
             Value::Null => Ok(Datum::Null),
             Value::Int(number) => Ok(Datum::Int(*number)),
-            Value::Text(text) => Ok(Datum::Text(text.clone())),
+            Value::Decimal(text) | Value::Json(text) => {
+                let (whole, fraction) = text.split_once('.').unwrap_or((text, "0"));
+                let is_known = fraction.len() == 1 && !whole.is_empty();
+                let digits = format!("{whole}{fraction}");
+                match digits.parse() {
+                    Ok(tenths) if is_known => Ok(Datum::tenths(tenths)),
+                    _ => Err(Skip("a number with more digits, or no number")),
+                }
+            }
+            Value::Text(text) => Ok(Datum::Text(collation.fold(text))),
+            Value::Time(text) => time(text),
             _ => Err(Skip("a literal of another type")),
+        }
+    }
+
+    fn tenths(tenths: i128) -> Datum {
+        if tenths % 10 == 0 { Datum::Int(tenths / 10) } else { Datum::Tenths(tenths) }
+    }
+
+    fn raw_tenths(&self) -> i128 {
+        match self {
+            Datum::Int(number) => number.saturating_mul(10),
+            Datum::Tenths(tenths) => *tenths,
+            Datum::Null | Datum::Text(_) => 0,
         }
     }
 
@@ -53,6 +98,7 @@ impl Datum {
         match self {
             Datum::Null => Ok(None),
             Datum::Int(number) => Ok(Some(*number != 0)),
+            Datum::Tenths(_) => Ok(Some(true)),
             Datum::Text(_) => Err(Skip("a text as a condition")),
         }
     }
@@ -61,19 +107,38 @@ impl Datum {
         match self {
             Datum::Null => Ok(None),
             Datum::Int(number) => Ok(Some(*number)),
+            Datum::Tenths(_) => Err(Skip("a fraction as an integer")),
             Datum::Text(_) => Err(Skip("a text as a number")),
         }
     }
 
-    /// As a client reads it; `None` is NULL.
+    fn is_number(&self) -> bool {
+        matches!(self, Datum::Int(_) | Datum::Tenths(_))
+    }
+
+    /// As a client reads it, [folded](Collation::fold_cell); `None` is NULL.
     #[must_use]
     pub fn shown(&self) -> Option<String> {
         match self {
             Datum::Null => None,
             Datum::Int(number) => Some(number.to_string()),
+            Datum::Tenths(tenths) => {
+                let sign = if *tenths < 0 { "-" } else { "" };
+                let tenths = tenths.unsigned_abs();
+                Some(format!("{sign}{}.{}", tenths / 10, tenths % 10))
+            }
             Datum::Text(text) => Some(text.clone()),
         }
     }
+}
+
+/// `HH:MM:SS[.ffffff]` with all six digits behind the point.
+fn time(text: &str) -> Result<Datum> {
+    let (seconds, fraction) = text.split_once('.').unwrap_or((text, ""));
+    if seconds.len() != "00:00:00".len() || fraction.len() > 6 {
+        return Err(Skip("a time of another form"));
+    }
+    Ok(Datum::Text(format!("{seconds}.{fraction:0<6}")))
 }
 
 fn condition(truth: Option<bool>) -> Datum {
@@ -84,8 +149,8 @@ fn condition(truth: Option<bool>) -> Datum {
 fn compare(left: &Datum, right: &Datum) -> Result<Option<Ordering>> {
     match (left, right) {
         (Datum::Null, _) | (_, Datum::Null) => Ok(None),
-        (Datum::Int(left), Datum::Int(right)) => Ok(Some(left.cmp(right))),
-        (Datum::Text(left), Datum::Text(right)) => Ok(Some(left.cmp(right))),
+        (Datum::Text(_), Datum::Text(_)) => Ok(Some(left.cmp(right))),
+        _ if left.is_number() && right.is_number() => Ok(Some(left.cmp(right))),
         _ => Err(Skip("values of two types compared")),
     }
 }
@@ -139,16 +204,17 @@ struct Group<'s> {
 /// The tables, and how much work is left.
 pub struct Interpreter<'t> {
     tables: &'t [Table],
+    collation: Collation,
     steps: Cell<u32>,
 }
 
 type Ctes = Vec<(String, Rc<Rows>)>;
 
 impl<'t> Interpreter<'t> {
-    /// An interpreter over the rows of these tables.
+    /// An interpreter over the rows of these tables, whose texts are all of this collation.
     #[must_use]
-    pub fn new(tables: &'t [Table]) -> Interpreter<'t> {
-        Interpreter { tables, steps: Cell::new(STEPS_MAX) }
+    pub fn new(tables: &'t [Table], collation: Collation) -> Interpreter<'t> {
+        Interpreter { tables, collation, steps: Cell::new(STEPS_MAX) }
     }
 
     /// The rows of a query.
@@ -265,7 +331,9 @@ impl<'t> Interpreter<'t> {
                 }
                 let table =
                     self.tables.iter().find(|table| table.name == *name).ok_or(Skip("no such table"))?;
-                let row = |row: &Vec<Value>| row.iter().map(Datum::of).collect::<Result<Vec<_>>>();
+                let row = |row: &Vec<Value>| {
+                    row.iter().map(|value| Datum::of(value, self.collation)).collect::<Result<Vec<_>>>()
+                };
                 let rows = table.rows.iter().map(row).collect::<Result<_>>()?;
                 Ok((relation(table.columns.iter().map(|column| column.name.clone()).collect()), rows))
             }
@@ -471,7 +539,7 @@ impl<'t> Interpreter<'t> {
         }
         match expr {
             Expr::Column { relation, name } => self.column(relation, name, scope),
-            Expr::Literal { value, .. } => Datum::of(value),
+            Expr::Literal { value, .. } => Datum::of(value, self.collation),
             Expr::Call { form, arguments } => {
                 let values = arguments
                     .iter()
@@ -579,11 +647,11 @@ impl<'t> Interpreter<'t> {
             "MIN" => Ok(firsts().min().cloned().unwrap_or(Datum::Null)),
             "MAX" => Ok(firsts().max().cloned().unwrap_or(Datum::Null)),
             "SUM" => {
-                let mut sum: Option<i128> = None;
-                for value in firsts() {
-                    sum = Some(sum.unwrap_or(0) + value.int()?.unwrap_or(0));
+                if !firsts().all(Datum::is_number) {
+                    return Err(Skip("a sum of texts"));
                 }
-                Ok(sum.map_or(Datum::Null, Datum::Int))
+                let sum = firsts().map(Datum::raw_tenths).reduce(|left, right| left + right);
+                Ok(sum.map_or(Datum::Null, Datum::tenths))
             }
             _ => Err(Skip("another aggregate")),
         }
@@ -657,9 +725,25 @@ fn call(template: &str, values: &[Datum]) -> Result<Datum> {
         }
     };
     match template {
+        "({} + {})" | "({} - {})" if values.iter().any(|value| matches!(value, Datum::Tenths(_))) => {
+            match (&values[0], &values[1]) {
+                (Datum::Null, _) | (_, Datum::Null) => Ok(Datum::Null),
+                (left, right) if left.is_number() && right.is_number() => {
+                    let right = if template == "({} + {})" { right.raw_tenths() } else { -right.raw_tenths() };
+                    Ok(Datum::tenths(left.raw_tenths() + right))
+                }
+                _ => Err(Skip("a text as a number")),
+            }
+        }
         "({} + {})" => arithmetic(i128::checked_add),
         "({} - {})" => arithmetic(i128::checked_sub),
         "({} * {})" => arithmetic(i128::checked_mul),
+        "CAST({} AS TIME(6))" => match &values[0] {
+            Datum::Text(text) => time(text),
+            Datum::Null => Ok(Datum::Null),
+            _ => Err(Skip("a number as a time")),
+        },
+        "CAST({} AS JSON)" if values[0].is_number() || values[0] == Datum::Null => Ok(values[0].clone()),
         "({} DIV {})" => arithmetic(i128::checked_div),
         "({} % {})" => arithmetic(i128::checked_rem),
         "({} AND {})" => {
@@ -705,7 +789,7 @@ fn call(template: &str, values: &[Datum]) -> Result<Datum> {
             }))
         }
         "COALESCE({}, {})" | "IFNULL({}, {})" => {
-            if values.iter().any(|value| matches!(value, Datum::Int(_)))
+            if values.iter().any(Datum::is_number)
                 && values.iter().any(|value| matches!(value, Datum::Text(_)))
             {
                 return Err(Skip("a number or a text"));

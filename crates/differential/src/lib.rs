@@ -16,6 +16,7 @@
 
 pub mod alone;
 pub mod ast;
+pub mod collation;
 pub mod compare;
 pub mod explained;
 pub mod forms;

@@ -1,17 +1,20 @@
-//! Queries that the [interpreter](crate::interpreter) knows: integers and words of one collation, with many ties and
-//! NULLs, over tables with all kinds of indexes.
+//! Queries that the [interpreter](crate::interpreter) knows: integers (BIT and YEAR too), decimals, JSON numbers, times and words of one
+//! collation, with many ties and NULLs, over tables with all kinds of indexes.
 //!
 //! The queries are small in types and rich in shape: joins of any nesting, correlated subqueries in every place,
 //! derived tables, CTEs, groups, set operations.
 
 use crate::ast::{Body, Cte, Expr, Item, Query, Select, Source};
+use crate::collation::{COLLATIONS, Collation};
 use crate::forms::{self, Form};
 use crate::random::Random;
 use crate::schema::{Column, Index, IndexKind, IndexPart, Table, Type};
 use crate::value::Value;
 
-const WORDS: [&str; 6] = ["a", "ab", "b", "ba", "c", "zz"];
-const COLLATION: &str = "utf8mb4_0900_ai_ci";
+/// Words, some equal to others in some collations.
+const WORDS: [&str; 12] = ["a", "ab", "b", "ba", "c", "zz", "A", "aB", "a ", "b  ", "C", ""];
+/// Times, with and without a fraction.
+const TIMES: [&str; 6] = ["00:00:00", "07:30:00", "17:00:00.5", "17:00:00", "17:00:00.000001", "23:59:59.999999"];
 /// Levels of expressions and of queries inside each other.
 const EXPRESSION_DEPTH_MAX: usize = 3;
 const QUERY_DEPTH_MAX: usize = 3;
@@ -20,7 +23,24 @@ const QUERY_DEPTH_MAX: usize = 3;
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Kind {
     Int,
+    /// A BIT column: an integer that is compared as it is, and printed as a number.
+    Bit,
+    /// YEAR, and integers that are years: a YEAR compared with a small number means another one.
+    Year,
+    /// DECIMAL with one digit behind the point.
+    Tenth,
+    /// A number in a JSON column.
+    Json,
+    /// TIME(6).
+    Time,
     Word,
+}
+
+impl Kind {
+    /// Whether values of both can be compared as numbers.
+    fn is_number(self) -> bool {
+        matches!(self, Kind::Int | Kind::Tenth | Kind::Json)
+    }
 }
 
 /// A relation that expressions may name.
@@ -33,13 +53,27 @@ struct Visible {
 /// Tables of one round, and the queries over them.
 pub struct Plain {
     random: Random,
+    collation: Collation,
+    /// What kinds there are, the frequent ones several times.
+    palette: Vec<Kind>,
     tables: Vec<Table>,
     aliases: usize,
     ctes: Vec<Visible>,
 }
 
+/// Columns of years have a name of their own: not all of them are of the type YEAR.
+const YEAR_PREFIX: char = 'y';
+
 fn kind_of(column: &Column) -> Kind {
-    if matches!(column.column_type, Type::Text { .. }) { Kind::Word } else { Kind::Int }
+    match column.column_type {
+        _ if column.name.starts_with(YEAR_PREFIX) => Kind::Year,
+        Type::Text { .. } => Kind::Word,
+        Type::Decimal { .. } => Kind::Tenth,
+        Type::Json => Kind::Json,
+        Type::Time(_) => Kind::Time,
+        Type::Bit(_) => Kind::Bit,
+        _ => Kind::Int,
+    }
 }
 
 fn form(template: &str) -> &'static Form {
@@ -51,10 +85,20 @@ fn call(template: &str, arguments: Vec<Expr>) -> Expr {
 }
 
 /// Whether two rows break a unique index between them.
-fn is_duplicate(indexes: &[Index], columns: &[Column], left: &[Value], right: &[Value]) -> bool {
+fn is_duplicate(
+    indexes: &[Index],
+    columns: &[Column],
+    left: &[Value],
+    right: &[Value],
+    collation: Collation,
+) -> bool {
     let same = |part: &IndexPart| {
         let at = columns.iter().position(|column| column.name == part.column).expect("a column of the table");
-        left[at] != Value::Null && left[at] == right[at]
+        match (&left[at], &right[at]) {
+            (Value::Null, _) => false,
+            (Value::Text(left), Value::Text(right)) => collation.fold(left) == collation.fold(right),
+            (left, right) => left == right,
+        }
     };
     indexes.iter().filter(|index| index.kind != IndexKind::Plain).any(|index| index.parts.iter().all(same))
 }
@@ -63,7 +107,17 @@ impl Plain {
     /// The tables of this seed.
     #[must_use]
     pub fn new(seed: u64) -> Plain {
-        let mut plain = Plain { random: Random::new(seed), tables: Vec::new(), aliases: 0, ctes: Vec::new() };
+        let mut random = Random::new(seed);
+        let collation = *random.pick(&COLLATIONS);
+        let mut palette = vec![Kind::Int; 6];
+        palette.extend([Kind::Word; 3]);
+        for kind in [Kind::Year, Kind::Tenth, Kind::Json, Kind::Time] {
+            if random.chance(30) {
+                palette.extend([kind; 3]);
+            }
+        }
+        let mut plain =
+            Plain { random, collation, palette, tables: Vec::new(), aliases: 0, ctes: Vec::new() };
         let count = plain.random.between(2, 4);
         for number in 0..count {
             let table = plain.table(format!("t{number}"));
@@ -78,23 +132,44 @@ impl Plain {
         &self.tables
     }
 
-    fn table(&mut self, name: String) -> Table {
+    /// The collation of all texts.
+    #[must_use]
+    pub fn collation(&self) -> Collation {
+        self.collation
+    }
+
+    fn kind(&mut self) -> Kind {
+        *self.random.pick(&self.palette)
+    }
+
+    fn column_type(&mut self, kind: Kind) -> Type {
         let random = &mut self.random;
+        match kind {
+            Kind::Int if random.chance(10) => Type::Bit(4),
+            Kind::Int => Type::Integer { bytes: *random.pick(&[1, 2, 3, 4, 8]), unsigned: random.chance(40) },
+            Kind::Year if random.chance(60) => Type::Year,
+            Kind::Year => Type::Integer { bytes: *random.pick(&[2, 4, 8]), unsigned: random.chance(40) },
+            Kind::Bit => Type::Bit(4),
+            Kind::Tenth => Type::Decimal { precision: *random.pick(&[3, 5]), scale: 1, unsigned: false },
+            Kind::Json => Type::Json,
+            Kind::Time => Type::Time(6),
+            Kind::Word => Type::Text { keyword: "VARCHAR(10)".to_owned(), collation: self.collation.name },
+        }
+    }
+
+    fn table(&mut self, name: String) -> Table {
         let mut columns = Vec::new();
-        for number in 0..random.between(2, 5) {
-            let column_type = if random.chance(30) {
-                Type::Text { keyword: "VARCHAR(10)".to_owned(), collation: COLLATION }
-            } else {
-                Type::Integer { bytes: *random.pick(&[1, 2, 3, 4, 8]), unsigned: random.chance(40) }
-            };
+        for number in 0..self.random.between(2, 5) {
+            let kind = self.kind();
             columns.push(Column {
-                name: format!("c{number}"),
-                column_type,
-                is_nullable: random.chance(60),
+                name: format!("{}{number}", if kind == Kind::Year { YEAR_PREFIX } else { 'c' }),
+                column_type: self.column_type(kind),
+                is_nullable: self.random.chance(60),
                 default: None,
                 is_plain: true,
             });
         }
+        let random = &mut self.random;
         let mut indexes: Vec<Index> = Vec::new();
         let index_count = random.between(0, 4);
         for number in 0..index_count {
@@ -106,7 +181,8 @@ impl Plain {
             let mut parts: Vec<IndexPart> = Vec::new();
             for _ in 0..random.between(1, 3) {
                 let column = random.pick(&columns);
-                let is_allowed = kind != IndexKind::Primary || !column.is_nullable;
+                let is_allowed = (kind != IndexKind::Primary || !column.is_nullable)
+                    && column.column_type != Type::Json;
                 if is_allowed && !parts.iter().any(|part| part.column == column.name) {
                     let is_descending = random.chance(15);
                     parts.push(IndexPart { column: column.name.clone(), prefix: None, is_descending });
@@ -119,7 +195,7 @@ impl Plain {
         let mut rows: Vec<Vec<Value>> = Vec::new();
         for _ in 0..random.between(0, 14) {
             let row: Vec<Value> = columns.iter().map(|column| value(random, column)).collect();
-            if !rows.iter().any(|other| is_duplicate(&indexes, &columns, other, &row)) {
+            if !rows.iter().any(|other| is_duplicate(&indexes, &columns, other, &row, self.collation)) {
                 rows.push(row);
             }
         }
@@ -136,7 +212,7 @@ impl Plain {
 
     fn kinds(&mut self) -> Vec<Kind> {
         let count = self.random.between(1, 3);
-        (0..count).map(|_| if self.random.chance(70) { Kind::Int } else { Kind::Word }).collect()
+        (0..count).map(|_| self.kind()).collect()
     }
 
     fn alias(&mut self) -> String {
@@ -263,10 +339,12 @@ impl Plain {
     }
 
     fn grouped(&mut self, kind: Kind, keys: &[Expr], own: &[Visible]) -> Expr {
-        let fitting: Vec<&Expr> =
-            keys.iter().filter(|key| self.column_kind(key, own) == Some(kind)).collect();
+        let fitting: Vec<Expr> = keys
+            .iter()
+            .filter_map(|key| self.column_kind(key, own).and_then(|found| as_value(key.clone(), found, kind)))
+            .collect();
         if !fitting.is_empty() && self.random.chance(50) {
-            return (*self.random.pick(&fitting)).clone();
+            return self.random.pick(&fitting).clone();
         }
         let argument = self.column(kind, own);
         let aggregate = |function, is_distinct, argument: Option<Expr>| Expr::Aggregate {
@@ -278,7 +356,7 @@ impl Plain {
         match (kind, self.random.below(5)) {
             (Kind::Int, 0) => aggregate("COUNT", false, None),
             (Kind::Int, 1) => aggregate("COUNT", self.random.chance(50), Some(argument)),
-            (Kind::Int, 2) => aggregate("SUM", self.random.chance(30), Some(argument)),
+            (Kind::Int | Kind::Tenth, 2) => aggregate("SUM", self.random.chance(30), Some(argument)),
             (_, 3) => aggregate("MIN", false, Some(argument)),
             _ => aggregate("MAX", false, Some(argument)),
         }
@@ -338,9 +416,10 @@ impl Plain {
     fn join_condition(&mut self, visible: &[Visible], outer: &[Visible], depth: usize) -> Expr {
         let last = visible.len() - 1;
         let left_side = self.random.below(last.max(1));
-        let kind = if self.random.chance(70) { Kind::Int } else { Kind::Word };
-        let left = self.column(kind, &visible[left_side..=left_side]);
-        let right = self.column(kind, &visible[last..]);
+        let kind = self.kind();
+        let left = self.operand(kind, &visible[left_side..=left_side]);
+        let other = self.comparable(kind);
+        let right = self.operand(other, &visible[last..]);
         let template =
             *self.random.pick(&["({} = {})", "({} = {})", "({} = {})", "({} <=> {})", "({} < {})"]);
         let equality = call(template, vec![left, right]);
@@ -365,11 +444,23 @@ impl Plain {
         Some((Expr::Column { relation: relation.alias, name }, kind))
     }
 
-    /// A column of this kind, or a literal where there is none.
+    /// A value of this kind: a column, or a literal where there is none.
     fn column(&mut self, kind: Kind, visible: &[Visible]) -> Expr {
         for _ in 0..6 {
             if let Some((column, found)) = self.any_column(visible)
-                && found == kind
+                && let Some(value) = as_value(column, found, kind)
+            {
+                return value;
+            }
+        }
+        self.literal(kind)
+    }
+
+    /// A side of a comparison: as [`column`](Self::column), but a BIT column as it is.
+    fn operand(&mut self, kind: Kind, visible: &[Visible]) -> Expr {
+        for _ in 0..6 {
+            if let Some((column, found)) = self.any_column(visible)
+                && (found == kind || (kind, found) == (Kind::Int, Kind::Bit))
             {
                 return column;
             }
@@ -377,13 +468,57 @@ impl Plain {
         self.literal(kind)
     }
 
+    /// The kind of what a value of this kind is compared with.
+    fn comparable(&mut self, kind: Kind) -> Kind {
+        let other = self.kind();
+        if kind.is_number() && other.is_number() && self.random.chance(50) { other } else { kind }
+    }
+
     fn literal(&mut self, kind: Kind) -> Expr {
+        if self.random.chance(5) {
+            return Expr::Literal { value: Value::Null, is_bound: true };
+        }
+        match kind {
+            Kind::Int | Kind::Bit => {
+                Expr::Literal { value: Value::Int(self.random.between(-1, 6).into()), is_bound: true }
+            }
+            Kind::Year => {
+                Expr::Literal { value: Value::Int(self.random.between(1999, 2004).into()), is_bound: true }
+            }
+            Kind::Tenth => Expr::Literal { value: tenths(&mut self.random), is_bound: false },
+            Kind::Json => {
+                let value = if self.random.chance(50) {
+                    Value::Int(self.random.between(-1, 4).into())
+                } else {
+                    tenths(&mut self.random)
+                };
+                call("CAST({} AS JSON)", vec![Expr::Literal { value, is_bound: false }])
+            }
+            Kind::Time => {
+                let text = Value::Text((*self.random.pick(&TIMES)).to_owned());
+                call("CAST({} AS TIME(6))", vec![Expr::Literal { value: text, is_bound: false }])
+            }
+            Kind::Word => {
+                Expr::Literal { value: Value::Text((*self.random.pick(&WORDS)).to_owned()), is_bound: true }
+            }
+        }
+    }
+
+    /// What a column of this kind is compared with: also a literal of another type that is converted.
+    fn compared_literal(&mut self, kind: Kind) -> Expr {
+        if self.random.chance(50) {
+            return self.literal(kind);
+        }
         let value = match kind {
-            _ if self.random.chance(5) => Value::Null,
-            Kind::Int => Value::Int(self.random.between(-1, 6).into()),
-            Kind::Word => Value::Text((*self.random.pick(&WORDS)).to_owned()),
+            Kind::Time => {
+                let text = *self.random.pick(&TIMES);
+                let (seconds, fraction) = text.split_once('.').unwrap_or((text, ""));
+                Value::Text(format!("{seconds}.{fraction:0<6}"))
+            }
+            Kind::Json | Kind::Tenth => Value::Int(self.random.between(-1, 4).into()),
+            _ => return self.literal(kind),
         };
-        Expr::Literal { value, is_bound: true }
+        Expr::Literal { value, is_bound: false }
     }
 
     fn value(&mut self, kind: Kind, scope: &[Visible], depth: usize, level: usize) -> Expr {
@@ -395,6 +530,10 @@ impl Plain {
             11 | 12 => self.literal(kind),
             13 if kind == Kind::Int => {
                 let template = *self.random.pick(&["({} + {})", "({} * {})", "({} DIV {})", "({} % {})"]);
+                call(template, vec![self.column(kind, scope), self.literal(kind)])
+            }
+            13 if kind == Kind::Tenth => {
+                let template = *self.random.pick(&["({} + {})", "({} - {})"]);
                 call(template, vec![self.column(kind, scope), self.literal(kind)])
             }
             13 | 14 => {
@@ -427,8 +566,11 @@ impl Plain {
         {
             let own = visible_of(select.from.as_ref(), &self.tables, &self.ctes);
             let argument = self.column(kind, &own);
-            let function =
-                if kind == Kind::Int { *self.random.pick(&["COUNT", "MIN", "MAX", "SUM"]) } else { "MAX" };
+            let function = match kind {
+                Kind::Int => *self.random.pick(&["COUNT", "MIN", "MAX", "SUM"]),
+                Kind::Tenth => *self.random.pick(&["MIN", "MAX", "SUM"]),
+                _ => *self.random.pick(&["MIN", "MAX"]),
+            };
             let expr = Expr::Aggregate {
                 function,
                 is_distinct: false,
@@ -467,23 +609,28 @@ impl Plain {
                 call(template, vec![column])
             }
             11 => {
-                let left = self.column(Kind::Int, scope);
+                let left = self.operand(Kind::Int, scope);
                 let low = self.literal(Kind::Int);
                 call("({} BETWEEN {} AND {})", vec![left, low, self.literal(Kind::Int)])
             }
             12 | 13 => {
-                let kind = if self.random.chance(70) { Kind::Int } else { Kind::Word };
-                let left = self.column(kind, scope);
-                let list = (0..self.random.between(1, 4)).map(|_| self.literal(kind)).collect();
+                let kind = self.kind();
+                let left = self.operand(kind, scope);
+                let is_column = matches!(left, Expr::Column { .. });
+                let list = (0..self.random.between(1, 4))
+                    .map(|_| if is_column { self.compared_literal(kind) } else { self.literal(kind) })
+                    .collect();
                 Expr::In { left: Box::new(left), list, is_negated }
             }
             14..=16 if depth < QUERY_DEPTH_MAX => {
-                let kinds =
-                    if self.random.chance(80) { vec![Kind::Int] } else { vec![Kind::Int, Kind::Word] };
+                let mut kinds = vec![self.kind()];
+                if self.random.chance(20) {
+                    kinds.push(self.kind());
+                }
                 let left = if let [kind] = kinds[..] {
-                    self.column(kind, scope)
+                    self.operand(kind, scope)
                 } else {
-                    Expr::Row(kinds.iter().map(|kind| self.column(*kind, scope)).collect())
+                    Expr::Row(kinds.iter().map(|kind| self.operand(*kind, scope)).collect())
                 };
                 let query = self.unlimited(&kinds, scope, depth);
                 Expr::InQuery { left: Box::new(left), query: Box::new(query), is_negated }
@@ -493,8 +640,8 @@ impl Plain {
                 Expr::Exists { query: Box::new(query), is_negated }
             }
             19 if depth < QUERY_DEPTH_MAX => {
-                let kind = if self.random.chance(70) { Kind::Int } else { Kind::Word };
-                let left = Box::new(self.column(kind, scope));
+                let kind = self.kind();
+                let left = Box::new(self.operand(kind, scope));
                 let operator = *self.random.pick(&["=", "<>", "<", "<=", ">", ">="]);
                 let is_all = self.random.chance(50);
                 let query = Box::new(self.unlimited(&[kind], scope, depth));
@@ -512,7 +659,7 @@ impl Plain {
     }
 
     fn comparison(&mut self, scope: &[Visible], depth: usize, level: usize) -> Expr {
-        let kind = if self.random.chance(75) { Kind::Int } else { Kind::Word };
+        let kind = self.kind();
         let template = *self.random.pick(&[
             "({} = {})",
             "({} = {})",
@@ -521,13 +668,25 @@ impl Plain {
             "({} < {})",
             "({} >= {})",
         ]);
-        let left = self.column(kind, scope);
+        let left = self.operand(kind, scope);
         let right = match self.random.below(3) {
+            0 if matches!(left, Expr::Column { .. }) => self.compared_literal(kind),
             0 => self.literal(kind),
-            1 => self.column(kind, scope),
+            1 => {
+                let kind = self.comparable(kind);
+                self.operand(kind, scope)
+            }
             _ => self.value(kind, scope, depth, level + 1),
         };
         call(template, vec![left, right])
+    }
+}
+
+/// A column of one kind as a value of another, if it is one: what a client reads of BIT are bytes.
+fn as_value(column: Expr, found: Kind, wanted: Kind) -> Option<Expr> {
+    match (found, wanted) {
+        (Kind::Bit, Kind::Int) => Some(call("({} + {})", vec![column, Expr::literal(Value::Int(0))])),
+        _ => (found == wanted).then_some(column),
     }
 }
 
@@ -559,9 +718,23 @@ fn value(random: &mut Random, column: &Column) -> Value {
     if column.is_nullable && random.chance(20) {
         return Value::Null;
     }
-    match &column.column_type {
-        Type::Text { .. } => Value::Text((*random.pick(&WORDS)).to_owned()),
-        Type::Integer { unsigned: true, .. } => Value::Int(random.between(0, 6).into()),
+    match (&column.column_type, kind_of(column)) {
+        (_, Kind::Year) => Value::Int(random.between(1999, 2004).into()),
+        (_, Kind::Word) => Value::Text((*random.pick(&WORDS)).to_owned()),
+        (_, Kind::Tenth) => tenths(random),
+        (_, Kind::Json) => {
+            let Value::Decimal(text) = tenths(random) else { return Value::Null };
+            let whole = text.strip_suffix(".0").filter(|_| random.chance(50));
+            Value::Json(whole.map_or(text.clone(), str::to_owned))
+        }
+        (_, Kind::Time) => Value::Time((*random.pick(&TIMES)).to_owned()),
+        (Type::Integer { unsigned: true, .. } | Type::Bit(_), _) => Value::Int(random.between(0, 6).into()),
         _ => Value::Int(random.between(-2, 6).into()),
     }
+}
+
+/// A number with one digit behind the point.
+fn tenths(random: &mut Random) -> Value {
+    let tenths = random.between(-2, 8) * 5;
+    Value::Decimal(format!("{}{}.{}", if tenths < 0 { "-" } else { "" }, tenths.abs() / 10, tenths.abs() % 10))
 }
