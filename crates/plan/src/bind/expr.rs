@@ -41,8 +41,22 @@ impl<'a> Binder<'a> {
     /// A condition: joined by AND, taken apart.
     pub(crate) fn condition(&mut self, expr: &'a ast::Expr<'a>) -> PlanResult<Vec<Expr>> {
         let mut conditions = Vec::new();
-        crate::rewrite::conjuncts(self.expr(expr)?, &mut conditions);
+        let bound = self.expr(expr)?;
+        crate::rewrite::conjuncts(self.truth(bound)?, &mut conditions);
         Ok(conditions)
+    }
+
+    /// An operand of which the truth is asked: JSON is compared with the JSON integer 0 (3986), unlike in IF and CASE.
+    fn truth(&mut self, expr: Expr) -> PlanResult<Expr> {
+        if expr.data_type.kind != TypeKind::Json {
+            return Ok(expr);
+        }
+        self.warnings.push(*PlanError::new(
+            3986,
+            "Evaluating a JSON value in SQL boolean context does an implicit comparison against JSON integer 0; if this \
+             is not what you want, consider converting JSON to a SQL numeric type with JSON_VALUE RETURNING",
+        ));
+        self.call(FunctionId::Ne, vec![Expr::literal(Value::Int(0)), expr])
     }
 
     /// An expression with one value.
@@ -97,7 +111,10 @@ impl<'a> Binder<'a> {
                     IsTest::True => FunctionId::IsTrue,
                     IsTest::False => FunctionId::IsFalse,
                 };
-                let operand = self.expr(expr)?;
+                let mut operand = self.expr(expr)?;
+                if function != FunctionId::IsNull {
+                    operand = self.truth(operand)?;
+                }
                 let call = self.call(function, vec![operand])?;
                 self.negate(call, *negated)
             }
@@ -269,7 +286,10 @@ impl<'a> Binder<'a> {
             UnaryOp::Plus => Ok(operand),
             UnaryOp::Neg => self.call(FunctionId::Neg, vec![operand]),
             UnaryOp::BitNot => self.call(FunctionId::BitNot, vec![operand]),
-            UnaryOp::Not => self.call(FunctionId::Not, vec![operand]),
+            UnaryOp::Not => {
+                let operand = self.truth(operand)?;
+                self.call(FunctionId::Not, vec![operand])
+            }
         }
     }
 
@@ -314,12 +334,15 @@ impl<'a> Binder<'a> {
                     ExprKind::Call { function: inner, args: inner_args, .. } if inner == function => {
                         args.extend(inner_args);
                     }
-                    _ => args.push(bound),
+                    _ => args.push(self.truth(bound)?),
                 }
             }
             return self.call(function, args);
         }
-        let args = vec![self.expr(left)?, self.expr(right)?];
+        let mut args = vec![self.expr(left)?, self.expr(right)?];
+        if function == FunctionId::Xor {
+            args = args.into_iter().map(|arg| self.truth(arg)).collect::<PlanResult<_>>()?;
+        }
         self.call(function, args)
     }
 
