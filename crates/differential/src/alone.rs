@@ -195,7 +195,8 @@ struct Checker {
 
 impl Checker {
     fn connect(options: &Options, peers: &[(String, Options)], database: &str) -> Result<Checker, Error> {
-        let peers = peers.iter().map(|(name, options)| Ok((name.clone(), Server::connect(options, database)?)));
+        let peers =
+            peers.iter().map(|(name, options)| Ok((name.clone(), Server::connect(options, database)?)));
         Ok(Checker {
             server: Server::connect(options, database)?,
             peers: peers.collect::<Result<_, Error>>()?,

@@ -58,7 +58,9 @@ mod tests {
         assert_eq!(ai_ci.fold("Ab "), "ab ");
         assert_eq!(bytes.fold("Ab "), "Ab ");
         assert_eq!(general.fold("Ab "), "ab");
-        for (cell, folded) in [("1.0", "1"), ("-2.50", "-2.5"), ("10", "10"), ("10:00:00.000000", "10:00:00.000000")] {
+        for (cell, folded) in
+            [("1.0", "1"), ("-2.50", "-2.5"), ("10", "10"), ("10:00:00.000000", "10:00:00.000000")]
+        {
             assert_eq!(general.fold_cell(cell.into()), folded.as_bytes());
         }
     }

@@ -729,7 +729,8 @@ fn call(template: &str, values: &[Datum]) -> Result<Datum> {
             match (&values[0], &values[1]) {
                 (Datum::Null, _) | (_, Datum::Null) => Ok(Datum::Null),
                 (left, right) if left.is_number() && right.is_number() => {
-                    let right = if template == "({} + {})" { right.raw_tenths() } else { -right.raw_tenths() };
+                    let right =
+                        if template == "({} + {})" { right.raw_tenths() } else { -right.raw_tenths() };
                     Ok(Datum::tenths(left.raw_tenths() + right))
                 }
                 _ => Err(Skip("a text as a number")),

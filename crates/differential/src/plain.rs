@@ -14,7 +14,8 @@ use crate::value::Value;
 /// Words, some equal to others in some collations.
 const WORDS: [&str; 12] = ["a", "ab", "b", "ba", "c", "zz", "A", "aB", "a ", "b  ", "C", ""];
 /// Times, with and without a fraction.
-const TIMES: [&str; 6] = ["00:00:00", "07:30:00", "17:00:00.5", "17:00:00", "17:00:00.000001", "23:59:59.999999"];
+const TIMES: [&str; 6] =
+    ["00:00:00", "07:30:00", "17:00:00.5", "17:00:00", "17:00:00.000001", "23:59:59.999999"];
 /// Levels of expressions and of queries inside each other.
 const EXPRESSION_DEPTH_MAX: usize = 3;
 const QUERY_DEPTH_MAX: usize = 3;
@@ -48,6 +49,23 @@ impl Kind {
 struct Visible {
     alias: String,
     columns: Vec<(String, Kind)>,
+    /// The columns of each index, if it is a table.
+    keys: Vec<Vec<(String, Kind)>>,
+}
+
+impl Visible {
+    /// What is no table.
+    fn of(alias: String, columns: Vec<(String, Kind)>) -> Visible {
+        Visible { alias, columns, keys: Vec::new() }
+    }
+
+    fn of_table(alias: String, table: &Table) -> Visible {
+        let columns: Vec<(String, Kind)> =
+            table.columns.iter().map(|column| (column.name.clone(), kind_of(column))).collect();
+        let part = |part: &IndexPart| columns.iter().find(|column| column.0 == part.column).cloned();
+        let keys = table.indexes.iter().map(|index| index.parts.iter().filter_map(part).collect()).collect();
+        Visible { alias, columns, keys }
+    }
 }
 
 /// Tables of one round, and the queries over them.
@@ -173,16 +191,16 @@ impl Plain {
         let mut indexes: Vec<Index> = Vec::new();
         let index_count = random.between(0, 4);
         for number in 0..index_count {
-            let kind = match random.below(5) {
+            let kind = match random.below(6) {
                 0 if !indexes.iter().any(|index| index.kind == IndexKind::Primary) => IndexKind::Primary,
-                1 => IndexKind::Unique,
+                1 | 2 => IndexKind::Unique,
                 _ => IndexKind::Plain,
             };
             let mut parts: Vec<IndexPart> = Vec::new();
-            for _ in 0..random.between(1, 3) {
+            for _ in 0..random.between(1, 4) {
                 let column = random.pick(&columns);
-                let is_allowed = (kind != IndexKind::Primary || !column.is_nullable)
-                    && column.column_type != Type::Json;
+                let is_allowed =
+                    (kind != IndexKind::Primary || !column.is_nullable) && column.column_type != Type::Json;
                 if is_allowed && !parts.iter().any(|part| part.column == column.name) {
                     let is_descending = random.chance(15);
                     parts.push(IndexPart { column: column.name.clone(), prefix: None, is_descending });
@@ -291,7 +309,7 @@ impl Plain {
             (kinds.into_iter().enumerate().map(|(at, kind)| (format!("c{at}"), kind)).collect(), query)
         };
         let names = columns.iter().map(|column| column.0.clone()).collect();
-        self.ctes.push(Visible { alias: name.clone(), columns });
+        self.ctes.push(Visible::of(name.clone(), columns));
         Cte { name, columns: names, query }
     }
 
@@ -398,28 +416,32 @@ impl Plain {
             // A derived table does not see the tables beside it; it may see those of enclosing queries.
             let query = self.full_query(&kinds, outer, depth + 1);
             let columns = kinds.into_iter().enumerate().map(|(at, kind)| (format!("c{at}"), kind)).collect();
-            visible.push(Visible { alias: alias.clone(), columns });
+            visible.push(Visible::of(alias.clone(), columns));
             return Source::Derived { query: Box::new(query), alias };
         }
         if !self.ctes.is_empty() && self.random.chance(40) {
             let cte = self.random.pick(&self.ctes).clone();
-            visible.push(Visible { alias: alias.clone(), columns: cte.columns });
+            visible.push(Visible::of(alias.clone(), cte.columns));
             return Source::Table { name: cte.alias, alias, hint: None };
         }
         let table = self.random.pick(&self.tables);
-        let columns = table.columns.iter().map(|column| (column.name.clone(), kind_of(column))).collect();
         let name = table.name.clone();
-        visible.push(Visible { alias: alias.clone(), columns });
+        visible.push(Visible::of_table(alias.clone(), table));
         Source::Table { name, alias, hint: None }
     }
 
     fn join_condition(&mut self, visible: &[Visible], outer: &[Visible], depth: usize) -> Expr {
         let last = visible.len() - 1;
+        if self.random.chance(25)
+            && let Some(condition) = self.key_condition(&visible[last], &visible[..last])
+        {
+            return condition;
+        }
         let left_side = self.random.below(last.max(1));
         let kind = self.kind();
-        let left = self.operand(kind, &visible[left_side..=left_side]);
         let other = self.comparable(kind);
-        let right = self.operand(other, &visible[last..]);
+        let left = self.side(kind, other, &visible[left_side..=left_side]);
+        let right = self.side(other, kind, &visible[last..]);
         let template =
             *self.random.pick(&["({} = {})", "({} = {})", "({} = {})", "({} <=> {})", "({} < {})"]);
         let equality = call(template, vec![left, right]);
@@ -430,6 +452,37 @@ impl Plain {
             return call("({} AND {})", vec![equality, other]);
         }
         equality
+    }
+
+    /// A condition by which an index of a table can be looked up: its first columns equal something of `others`, the last one is
+    /// one of a list, NULL, or in a range.
+    fn key_condition(&mut self, of: &Visible, others: &[Visible]) -> Option<Expr> {
+        if of.keys.is_empty() {
+            return None;
+        }
+        let key = self.random.pick(&of.keys).clone();
+        let mut all: Option<Expr> = None;
+        let length = self.random.between(1, key.len() as i64) as usize;
+        for (at, (name, kind)) in key.into_iter().take(length).enumerate() {
+            let kind = if kind == Kind::Bit { Kind::Int } else { kind };
+            let column = Expr::Column { relation: of.alias.clone(), name };
+            let is_last = at + 1 == length;
+            let condition = match self.random.below(5) {
+                0..=2 if is_last => {
+                    let list = (0..self.random.between(2, 4)).map(|_| self.literal(kind)).collect();
+                    Expr::In { left: Box::new(column), list, is_negated: false }
+                }
+                3 if is_last => call("({} IS NULL)", vec![column]),
+                4 if is_last => call("({} >= {})", vec![column, self.literal(kind)]),
+                0 => call("({} = {})", vec![column, self.literal(kind)]),
+                _ => call("({} = {})", vec![column, self.operand(kind, others)]),
+            };
+            all = Some(match all {
+                Some(all) => call("({} AND {})", vec![all, condition]),
+                None => condition,
+            });
+        }
+        all
     }
 
     fn any_column(&mut self, visible: &[Visible]) -> Option<(Expr, Kind)> {
@@ -466,6 +519,11 @@ impl Plain {
             }
         }
         self.literal(kind)
+    }
+
+    /// A side of a comparison with a value of `other`: beside JSON, BIT is no number.
+    fn side(&mut self, kind: Kind, other: Kind, visible: &[Visible]) -> Expr {
+        if kind == other { self.operand(kind, visible) } else { self.column(kind, visible) }
     }
 
     /// The kind of what a value of this kind is compared with.
@@ -594,6 +652,12 @@ impl Plain {
         if level >= EXPRESSION_DEPTH_MAX {
             return self.comparison(scope, depth, level);
         }
+        if self.random.chance(8)
+            && let Some(relation) = (!scope.is_empty()).then(|| self.random.pick(scope).clone())
+            && let Some(condition) = self.key_condition(&relation, scope)
+        {
+            return condition;
+        }
         let is_negated = self.random.chance(40);
         match self.random.below(20) {
             0..=5 => self.comparison(scope, depth, level),
@@ -668,14 +732,13 @@ impl Plain {
             "({} < {})",
             "({} >= {})",
         ]);
-        let left = self.operand(kind, scope);
-        let right = match self.random.below(3) {
+        let case = self.random.below(3);
+        let other = if case == 1 { self.comparable(kind) } else { kind };
+        let left = self.side(kind, other, scope);
+        let right = match case {
             0 if matches!(left, Expr::Column { .. }) => self.compared_literal(kind),
             0 => self.literal(kind),
-            1 => {
-                let kind = self.comparable(kind);
-                self.operand(kind, scope)
-            }
+            1 => self.side(other, kind, scope),
             _ => self.value(kind, scope, depth, level + 1),
         };
         call(template, vec![left, right])
@@ -700,16 +763,13 @@ fn visible_of(source: Option<&Source>, tables: &[Table], ctes: &[Visible]) -> Ve
         }
         Some(Source::Derived { .. }) => Vec::new(),
         Some(Source::Table { name, alias, .. }) => {
-            let columns = match tables.iter().find(|table| table.name == *name) {
-                Some(table) => {
-                    table.columns.iter().map(|column| (column.name.clone(), kind_of(column))).collect()
-                }
-                None => ctes
-                    .iter()
-                    .find(|cte| cte.alias == *name)
-                    .map_or_else(Vec::new, |cte| cte.columns.clone()),
+            let columns = || {
+                ctes.iter().find(|cte| cte.alias == *name).map_or_else(Vec::new, |cte| cte.columns.clone())
             };
-            vec![Visible { alias: alias.clone(), columns }]
+            vec![match tables.iter().find(|table| table.name == *name) {
+                Some(table) => Visible::of_table(alias.clone(), table),
+                None => Visible::of(alias.clone(), columns()),
+            }]
         }
     }
 }
@@ -728,13 +788,26 @@ fn value(random: &mut Random, column: &Column) -> Value {
             Value::Json(whole.map_or(text.clone(), str::to_owned))
         }
         (_, Kind::Time) => Value::Time((*random.pick(&TIMES)).to_owned()),
+        (Type::Integer { bytes, unsigned }, _) if random.chance(4) => extreme(*bytes, *unsigned, random),
         (Type::Integer { unsigned: true, .. } | Type::Bit(_), _) => Value::Int(random.between(0, 6).into()),
         _ => Value::Int(random.between(-2, 6).into()),
     }
 }
 
+/// The smallest or the largest number of a type.
+fn extreme(bytes: u8, is_unsigned: bool, random: &mut Random) -> Value {
+    let count = 1_i128 << (8 * u32::from(bytes));
+    let least = if is_unsigned { 0 } else { -count / 2 };
+    Value::Int(if random.chance(50) { least } else { least + count - 1 })
+}
+
 /// A number with one digit behind the point.
 fn tenths(random: &mut Random) -> Value {
     let tenths = random.between(-2, 8) * 5;
-    Value::Decimal(format!("{}{}.{}", if tenths < 0 { "-" } else { "" }, tenths.abs() / 10, tenths.abs() % 10))
+    Value::Decimal(format!(
+        "{}{}.{}",
+        if tenths < 0 { "-" } else { "" },
+        tenths.abs() / 10,
+        tenths.abs() % 10
+    ))
 }
