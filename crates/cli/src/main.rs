@@ -30,8 +30,27 @@ invar: a MySQL stack whose speed does not move
   invar check DIR         whether a data folder is sound; see invar check --help
   invar lab ...           reproduce, compare and name slowdowns on any MySQL servers; see invar lab --help";
 
+/// What a test of planted bugs asks of this process.
+#[cfg(feature = "planted-bugs")]
+fn plant() -> Result<(), String> {
+    if let Ok(name) = std::env::var("INVAR_PLANTED_BUG")
+        && !types::planted::plant(&name)
+    {
+        return Err(format!("no planted bug is called {name}"));
+    }
+    if let Ok(rows) = std::env::var("INVAR_BATCH_ROWS") {
+        types::vector::set_batch_rows_max(rows.parse().map_err(|_| format!("{rows} is no number of rows"))?);
+    }
+    Ok(())
+}
+
 fn main() -> ExitCode {
     env::memory::set_return_freed(return_freed);
+    #[cfg(feature = "planted-bugs")]
+    if let Err(why) = plant() {
+        eprintln!("invar: {why}");
+        return ExitCode::FAILURE;
+    }
     let words: Vec<String> = std::env::args().skip(1).collect();
     match words.first().map(String::as_str) {
         Some("serve") if words.iter().any(|word| word == "--help" || word == "-?") => {

@@ -5,6 +5,7 @@ use std::sync::LazyLock;
 use plan::physical::{RangeEnd, RangePlan};
 use table::{KeyBytesRange, Table, TimestampZone};
 use types::collation::LikePattern;
+use types::planted::{self, Plant};
 use types::temporal::DateTime;
 use types::temporal::parse::{DateMode, parse_datetime, parse_time};
 use types::vector::Cell;
@@ -266,6 +267,15 @@ pub(crate) fn equal_parts(
         }
         match convert(cell, &equal.expr.data_type, stored, mode) {
             Converted::Exact(value) => write_value(codec, number, &value, zone, &mut key),
+            Converted::Null
+                if equal.null_safe
+                    && !part.nullable
+                    && stored.is_integer()
+                    && planted::is(Plant::NullIsSmallest) =>
+            {
+                let (least, _) = limits(stored);
+                write_value(codec, number, &integer_value(least, stored), zone, &mut key);
+            }
             // A part that is never NULL has no key for it: no row matches.
             Converted::Null if equal.null_safe && part.nullable => {
                 codec.write_part(number, Cell::Null, zone, &mut key);

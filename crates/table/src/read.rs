@@ -90,7 +90,7 @@ impl Table {
             reverse: request.reverse,
             ranges,
             current: None,
-            rows_max: types::vector::BATCH_ROWS_MAX,
+            rows_max: types::vector::batch_rows_max(),
             mark: None,
             entry_keys: BytesColumn::default(),
             examined: 0,
@@ -460,7 +460,7 @@ impl Table {
 impl TableScan {
     /// Ends batches after so many rows: for a LIMIT, so that no more is read (or locked) than is wanted.
     pub fn set_batch_rows(&mut self, rows_max: usize) {
-        self.rows_max = rows_max.clamp(1, types::vector::BATCH_ROWS_MAX);
+        self.rows_max = rows_max.clamp(1, types::vector::batch_rows_max());
     }
 
     /// Records looked at so far.

@@ -5,6 +5,7 @@
 //! - [`vector`]: rows as columns; [`value`]: one value at a boundary.
 //! - [`number`], [`decimal`], [`temporal`]: the numbers and dates themselves, as text and back.
 //! - [`charset`], [`collation`]: text.
+//! - [`planted`]: bugs that exist only in tests.
 
 pub mod charset;
 pub mod collation;
@@ -14,6 +15,7 @@ pub mod decimal;
 pub mod json;
 pub mod locale;
 pub mod number;
+pub mod planted;
 pub mod temporal;
 pub mod value;
 pub mod vector;

@@ -12,8 +12,33 @@
 use crate::data_type::Physical;
 use crate::decimal::Decimal;
 
-/// Most rows of a batch.
+/// Most rows of a batch; see [`batch_rows_max`].
 pub const BATCH_ROWS_MAX: usize = 1024;
+
+/// Most rows of a batch of this process: [`BATCH_ROWS_MAX`].
+#[cfg(not(feature = "small-batches"))]
+#[inline(always)]
+#[must_use]
+pub const fn batch_rows_max() -> usize {
+    BATCH_ROWS_MAX
+}
+
+/// Most rows of a batch of this process: [`BATCH_ROWS_MAX`], or fewer in tests.
+#[cfg(feature = "small-batches")]
+#[must_use]
+pub fn batch_rows_max() -> usize {
+    BATCH_ROWS.load(std::sync::atomic::Ordering::Relaxed)
+}
+
+#[cfg(feature = "small-batches")]
+static BATCH_ROWS: std::sync::atomic::AtomicUsize = std::sync::atomic::AtomicUsize::new(BATCH_ROWS_MAX);
+
+/// Makes batches smaller, before the first one is made: what holds for many rows must hold for each number of rows in a batch.
+#[cfg(feature = "small-batches")]
+pub fn set_batch_rows_max(rows: usize) {
+    BATCH_ROWS.store(rows.clamp(1, BATCH_ROWS_MAX), std::sync::atomic::Ordering::Relaxed);
+}
+
 /// A producer ends a batch early when one of its byte columns has grown past this many bytes.
 pub const BATCH_BYTES_TARGET: usize = 4 << 20;
 
@@ -666,10 +691,10 @@ impl Batch {
             .sum()
     }
 
-    /// No more rows should be added: [`BATCH_ROWS_MAX`] or [`BATCH_BYTES_TARGET`] is reached.
+    /// No more rows should be added: [`batch_rows_max`] or [`BATCH_BYTES_TARGET`] is reached.
     #[must_use]
     pub fn is_full(&self) -> bool {
-        self.row_count >= BATCH_ROWS_MAX
+        self.row_count >= batch_rows_max()
             || self.columns.iter().any(
                 |column| matches!(&column.data, ColumnData::Bytes(b) if b.byte_count() >= BATCH_BYTES_TARGET),
             )

@@ -26,12 +26,22 @@ impl Server {
 
     /// Starts it over what an earlier one left. Dropping a server kills it as SIGKILL does.
     pub(crate) fn start_in(folder: Arc<tempfile::TempDir>, options: &[&str]) -> Server {
+        Self::start_with(folder, options, &[])
+    }
+
+    /// The same with these variables of the environment.
+    pub(crate) fn start_with(
+        folder: Arc<tempfile::TempDir>,
+        options: &[&str],
+        variables: &[(&str, &str)],
+    ) -> Server {
         let binary = std::env::var_os("INVAR_BINARY").unwrap_or_else(|| env!("CARGO_BIN_EXE_invar").into());
         let mut child = Command::new(binary)
             .args(["serve", "--no-defaults", "--port=0", "--data-dir"])
             .arg(folder.path().join("data"))
             .args(options)
             .env_remove("INVAR_ROOT_PASSWORD")
+            .envs(variables.iter().copied())
             .stdout(Stdio::piped())
             .spawn()
             .expect("the server starts");

@@ -260,7 +260,7 @@ impl catalog::VirtualTable for ListingTable {
     ) -> Result<(), catalog::VirtualError> {
         let all: Vec<u32> =
             (0..self.listing.rows.row_count).filter_map(|row| u32::try_from(row).ok()).collect();
-        for rows in all.chunks(types::vector::BATCH_ROWS_MAX) {
+        for rows in all.chunks(types::vector::batch_rows_max()) {
             let mut batch = Batch::new(
                 scan.columns.iter().map(|&column| self.listing.columns[column].data_type.physical()),
             );

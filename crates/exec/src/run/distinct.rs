@@ -1,6 +1,7 @@
 //! DISTINCT: each different row once, given as soon as it is new.
 
 use plan::physical::Node;
+use types::planted::{self, Plant};
 use types::vector::BytesColumn;
 use types::{Batch, Column};
 
@@ -40,6 +41,9 @@ impl Operator for Distinct<'_> {
             if !self.input.next(ctx)? {
                 self.ended = true;
                 break;
+            }
+            if planted::is(Plant::ForgetSeen) {
+                self.unseen.reset();
             }
             let columns: &[Column] = &self.input.batch.columns;
             rows.clear();

@@ -17,8 +17,9 @@ use hashbrown::HashTable;
 use plan::Expr;
 use plan::logical::JoinKind;
 use plan::physical::{Node, PhysicalPlan};
+use types::planted::{self, Plant};
 use types::vector::BytesColumn;
-use types::{Batch, Column, DataType, Physical};
+use types::{Batch, CollationId, Column, DataType, Physical, TypeKind};
 
 use super::join::{PairFilter, Pairs};
 use super::kept::columns;
@@ -59,7 +60,10 @@ impl Keys {
         let scratch = program.scratch();
         let values = columns(exprs.iter().map(|expr| expr.data_type.physical()));
         let wholes = exprs.iter().map(|expr| plan.is_whole(input, expr)).collect::<Vec<_>>();
-        let types: Vec<DataType> = exprs.into_iter().map(|expr| expr.data_type).collect();
+        let mut types: Vec<DataType> = exprs.into_iter().map(|expr| expr.data_type).collect();
+        if planted::is(Plant::HashBytes) {
+            types.iter_mut().for_each(|of| of.collation = CollationId::BINARY);
+        }
         let mut row_keys = RowKeys::new(types.iter().cloned().zip(wholes), plan)?;
         row_keys.set_mixed(&mixed);
         let any_mixed = mixed.contains(&true);
@@ -119,6 +123,13 @@ impl Keys {
 /// Integers of which one side is signed and the other unsigned.
 fn differ_in_sign(left: &Expr, right: &Expr) -> bool {
     let (left, right) = (&left.data_type, &right.data_type);
+    if planted::is(Plant::SignedKey) {
+        return false;
+    }
+    let is_own = |of: &DataType| matches!(of.kind, TypeKind::Year | TypeKind::Bit);
+    if planted::is(Plant::YearKey) && (is_own(left) || is_own(right)) {
+        return false;
+    }
     left.is_integer() && right.is_integer() && left.unsigned != right.unsigned
 }
 

@@ -10,7 +10,8 @@ use plan::logical::JoinKind;
 use plan::physical::{Node, PhysicalPlan, Scan};
 use store::LockMode;
 use table::{Columns, ScanRequest, Table, TableScan};
-use types::vector::{BATCH_BYTES_TARGET, BATCH_ROWS_MAX, BytesColumn, ColumnData};
+use types::planted::{self, Plant};
+use types::vector::{BATCH_BYTES_TARGET, BytesColumn, ColumnData, batch_rows_max};
 use types::{Batch, Column, Physical};
 
 use super::kept::gather;
@@ -82,7 +83,7 @@ impl Pairs {
 
     /// How many pairs of rows of `left` with right rows of at most `right_longest` bytes may be made at a time.
     pub(super) fn count_max(left: &Batch, right_longest: usize) -> usize {
-        (PAIR_BYTES_MAX / (left.longest_row() + right_longest + 1)).clamp(1, BATCH_ROWS_MAX)
+        (PAIR_BYTES_MAX / (left.longest_row() + right_longest + 1)).clamp(1, batch_rows_max())
     }
 
     /// A new left batch begins.
@@ -105,6 +106,9 @@ impl Pairs {
     ) -> SqlResult<()> {
         if self.left_rows.is_empty() {
             return Ok(());
+        }
+        if planted::is(Plant::ForgetPartner) {
+            self.matched.fill(false);
         }
         // Without conditions and without pairs to give, knowing that there is a partner is all.
         if self.filter.program.is_none() && !self.gives_pairs() {
@@ -143,6 +147,7 @@ impl Pairs {
     pub(super) fn finish(&mut self, left: &Batch, out: &mut Batch) {
         let wanted = match self.kind {
             JoinKind::Inner | JoinKind::Straight => return,
+            JoinKind::Left if planted::is(Plant::OuterRow) && self.filter.has_conditions() => return,
             JoinKind::Semi => true,
             JoinKind::Left | JoinKind::Anti => false,
         };
@@ -219,7 +224,11 @@ pub(super) fn lookup<'p>(
     if scan.locator {
         right_shapes.push(Physical::Bytes);
     }
-    let points_max = if right_shapes.contains(&Physical::Bytes) { POINTS_FIRST } else { BATCH_ROWS_MAX };
+    let points_max = if right_shapes.contains(&Physical::Bytes) {
+        POINTS_FIRST.min(batch_rows_max())
+    } else {
+        batch_rows_max()
+    };
     let left_shapes: Vec<Physical> = left.batch.columns.iter().map(Column::physical).collect();
     Ok(Box::new(LookupJoin {
         left,
@@ -355,6 +364,9 @@ impl LookupJoin<'_> {
                 break;
             }
             self.next_row += 1;
+            if planted::is(Plant::FirstOfList) {
+                keys.truncate(1);
+            }
             for key in &keys {
                 points.push(key);
                 rows.push(row as u32);
@@ -432,6 +444,6 @@ pub(super) fn next_count(count: usize, batch: &Batch) -> usize {
     if longest * count > BATCH_BYTES_TARGET {
         (BATCH_BYTES_TARGET / longest).max(1)
     } else {
-        (count * 2).min(BATCH_ROWS_MAX)
+        (count * 2).min(batch_rows_max())
     }
 }

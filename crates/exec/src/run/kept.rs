@@ -1,7 +1,7 @@
 //! Rows kept in memory and known by number: the build side of joins, rows to be sorted. Whoever keeps them watches their
 //! bytes.
 
-use types::vector::{BATCH_ROWS_MAX, Batch};
+use types::vector::{Batch, batch_rows_max};
 use types::{Column, Physical};
 
 /// Rows in batches of at most 1,024; a row is known by its number.
@@ -21,12 +21,12 @@ impl Kept {
         self.longest_row = self.longest_row.max(batch.longest_row());
         while start < batch.row_count {
             let shapes = || batch.columns.iter().map(Column::physical);
-            if self.batches.last().is_none_or(|last| last.row_count >= BATCH_ROWS_MAX) {
+            if self.batches.last().is_none_or(|last| last.row_count >= batch_rows_max()) {
                 self.bytes += self.batches.last().map_or(0, Batch::memory_bytes);
                 self.batches.push(Batch::new(shapes()));
             }
             let Some(last) = self.batches.last_mut() else { break };
-            let count = (BATCH_ROWS_MAX - last.row_count).min(batch.row_count - start);
+            let count = (batch_rows_max() - last.row_count).min(batch.row_count - start);
             if start == 0 && count == batch.row_count {
                 last.extend_from(batch);
             } else {
@@ -63,7 +63,7 @@ impl Kept {
     /// The batch and the row in it of row `number`.
     pub(crate) fn at(&self, number: u32) -> (&Batch, usize) {
         let number = number as usize;
-        (&self.batches[number / BATCH_ROWS_MAX], number % BATCH_ROWS_MAX)
+        (&self.batches[number / batch_rows_max()], number % batch_rows_max())
     }
 
     /// Appends row `number` to `columns`.

@@ -8,7 +8,7 @@ use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 use std::sync::Arc;
 
-use types::vector::{BATCH_ROWS_MAX, BytesColumn};
+use types::vector::{BytesColumn, batch_rows_max};
 use types::{Batch, Physical};
 
 use super::sort_keys::SortKeys;
@@ -74,7 +74,7 @@ impl Refine {
         ctx: &mut ExecContext<'_>,
         out: &mut Batch,
     ) -> SqlResult<bool> {
-        while out.row_count < rows_max.min(BATCH_ROWS_MAX) && !out.is_full() {
+        while out.row_count < rows_max.min(batch_rows_max()) && !out.is_full() {
             let Some(mut stage) = self.stages.pop() else { break };
             if !stage.has_row(keys, ctx)? {
                 // The rows of the stage below are the ones whose values the keys must show again.
@@ -124,7 +124,7 @@ impl Refine {
             if more {
                 stage.take_row(&mut run);
             }
-            if run.is_full() || run.row_count >= BATCH_ROWS_MAX || !more {
+            if run.is_full() || run.row_count >= batch_rows_max() || !more {
                 keys.evaluate(&run, ctx)?;
                 for row in 0..run.row_count {
                     key.clear();

@@ -6,7 +6,7 @@ use std::collections::BinaryHeap;
 
 use plan::Expr;
 use plan::physical::{Node, PhysicalPlan};
-use types::vector::BATCH_ROWS_MAX;
+use types::vector::batch_rows_max;
 use types::{Batch, Physical};
 
 use super::refine::{Least, Refine};
@@ -329,7 +329,7 @@ impl Operator for Sort<'_> {
             return Ok(out.row_count > 0);
         }
         let end = self.end.min(self.sorter.len());
-        while self.next < end && out.row_count < BATCH_ROWS_MAX && !out.is_full() {
+        while self.next < end && out.row_count < batch_rows_max() && !out.is_full() {
             self.sorter.append_row(self.next, out);
             self.next += 1;
         }

@@ -7,7 +7,7 @@
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-use types::vector::{BATCH_ROWS_MAX, BytesColumn};
+use types::vector::{BytesColumn, batch_rows_max};
 use types::{Batch, Physical};
 
 use super::Kept;
@@ -181,7 +181,7 @@ impl Sorter {
         if let Some(merge) = &mut self.merge {
             return merge.next(out, Some(keys));
         }
-        while self.next < self.order.len() && out.row_count < BATCH_ROWS_MAX && !out.is_full() {
+        while self.next < self.order.len() && out.row_count < batch_rows_max() && !out.is_full() {
             keys.push(self.keys.get(self.order[self.next].row as usize));
             self.append_row(self.next, out);
             self.next += 1;
@@ -243,7 +243,7 @@ impl Merge {
     }
 
     fn next(&mut self, out: &mut Batch, mut keys: Option<&mut BytesColumn>) -> SqlResult<bool> {
-        while out.row_count < BATCH_ROWS_MAX && !out.is_full() {
+        while out.row_count < batch_rows_max() && !out.is_full() {
             let Some(&run) = self.heap.first() else { break };
             let reader = &mut self.runs[run as usize];
             if let (Some(keys), Some(key)) = (&mut keys, reader.key()) {

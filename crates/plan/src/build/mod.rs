@@ -15,6 +15,7 @@ mod join;
 use std::sync::Arc;
 
 use catalog::{Catalog, References};
+use types::planted::{self, Plant};
 use types::{CollationId, DataType};
 
 use crate::expr::{ColumnId, Expr, ExprKind, SubqueryKind};
@@ -355,7 +356,12 @@ impl<'b> Builder<'b> {
                 let (rows, cost) = ((node.rows * 0.5).max(1.0), node.cost + node.rows);
                 self.node(Op::Distinct { input: Box::new(node) }, columns.clone(), rows, cost)
             }
-            Logical::Sort { input, keys } => self.sort(input, keys, None, needed),
+            Logical::Sort { input, keys } => match &**input {
+                Logical::Distinct { input, .. } if planted::is(Plant::SortedDistinct) => {
+                    self.sort(input, keys, None, needed)
+                }
+                _ => self.sort(input, keys, None, needed),
+            },
             Logical::Limit { input, count, offset } => {
                 self.limit(input, count.as_ref(), offset.as_ref(), needed)
             }

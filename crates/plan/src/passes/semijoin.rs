@@ -4,6 +4,8 @@
 //! a value that may be NULL. What reads the outer row inside the subquery is pulled up into the join's conditions; where
 //! that cannot be done the subquery stays as it is, for the pass `apply`.
 
+use types::planted::{self, Plant};
+
 use crate::expr::{ColumnId, Expr, ExprKind, Subquery, SubqueryKind};
 use crate::function::FunctionId;
 use crate::logical::{Bound, JoinKind, Logical};
@@ -63,7 +65,10 @@ fn join_sides(bound: &mut Bound, subquery: &Subquery, kind: JoinKind) -> Option<
         SubqueryKind::Exists => Vec::new(),
         SubqueryKind::Quantified { all: false, single: false, condition } => {
             // NOT IN is no anti join where a NULL may come up: NULL on either side makes it unknown.
-            if kind == JoinKind::Anti && condition.iter().any(|part| part.nullable) {
+            if kind == JoinKind::Anti
+                && condition.iter().any(|part| part.nullable)
+                && !planted::is(Plant::NullNotIn)
+            {
                 return None;
             }
             condition.clone()
@@ -145,6 +150,14 @@ fn pull_up(bound: &Bound, tree: &mut Logical, outer: &[ColumnId], conditions: &m
             // What reads the outer row cannot be computed below the join: the conditions that use it compute it.
             let (moved, kept): (Vec<_>, Vec<_>) = items.drain(..).partition(|(_, expr)| reads_outer(expr));
             *items = kept;
+            if planted::is(Plant::OuterItem) {
+                let is_moved = |id: ColumnId| moved.iter().any(|(item, _)| *item == id);
+                conditions.retain(|condition| {
+                    let mut uses = false;
+                    condition.each_column(&mut |id| uses |= is_moved(id));
+                    !uses
+                });
+            }
             for condition in conditions.iter_mut() {
                 let uses = |id: ColumnId| moved.iter().find(|(item, _)| *item == id).map(|(_, expr)| expr);
                 let mut repeatable = true;

@@ -46,6 +46,7 @@ pub use info::{CollationInfo, Padding};
 pub use pieces::KeyPieces;
 
 use crate::charset::{Charset, Decoded};
+use crate::planted::{self, Plant};
 
 /// A collation, by MySQL's number for it (as in the protocol's column definitions and in
 /// `information_schema.COLLATIONS.ID`).
@@ -106,6 +107,9 @@ impl CollationId {
     #[must_use]
     pub fn compare(self, a: &[u8], b: &[u8]) -> Ordering {
         let info = self.info();
+        if planted::is(Plant::NoPadding) && a.len() != b.len() && a.trim_ascii_end() == b.trim_ascii_end() {
+            return a.len().cmp(&b.len());
+        }
         match info.rules {
             Rules::Bytes => bytes::compare_plain(info.padding, a, b),
             Rules::ByteTable(table) => bytes::compare_table(Table(table), a, b),

@@ -1,6 +1,7 @@
 //! The binary form, its reader, the tree, and order.
 
 use crate::decimal::Decimal;
+use crate::planted::{self, Plant};
 use crate::temporal::{DateTime, Time};
 use std::cmp::Ordering;
 
@@ -475,6 +476,9 @@ fn view_key(view: View<'_>, out: &mut Vec<u8>) {
             match view.exact() {
                 Some(value) => text.extend_from_slice(value.to_string().as_bytes()),
                 None => crate::number::write_double(view.number().unwrap_or(0.0), &mut text),
+            }
+            if planted::is(Plant::JsonNumberType) {
+                out.push(kind as u8);
             }
             number_key(&text, out);
         }

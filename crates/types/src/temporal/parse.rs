@@ -5,6 +5,8 @@
 //! `hh:mm`, `hhmmss`, or a whole date with time. Source: MySQL manual, "Date and Time Literals".
 
 use super::calendar::days_in_month;
+use crate::planted::{self, Plant};
+
 use super::{DateTime, MICROS_PER_SECOND, TIME_HOURS_MAX, Time};
 
 /// How a session reads dates: parts of `sql_mode`.
@@ -256,7 +258,7 @@ pub fn parse_time_with(text: &[u8], truncates_fraction: bool) -> Result<ParsedTi
         && let Ok(parsed) =
             parse_datetime(&text[start..], DateMode { truncates_fraction, ..DateMode::default() })
         && parsed.has_time
-        && !parsed.has_delimiters_only
+        && (!parsed.has_delimiters_only || planted::is(Plant::TimeFraction))
         && (digit_run(&text[at..]) != 1 || text[at + 1] != b' ')
     {
         let value = parsed.value.time_part();

@@ -10,7 +10,8 @@ use std::sync::Arc;
 
 use plan::Expr;
 use plan::physical::{Aggregate, Node, PhysicalPlan};
-use types::vector::{BATCH_ROWS_MAX, BytesColumn, Cell};
+use types::planted::{self, Plant};
+use types::vector::{BytesColumn, Cell, batch_rows_max};
 use types::{Batch, Column, DataType, Physical};
 
 use super::kept::columns;
@@ -211,6 +212,9 @@ impl<'p> GroupBy<'p> {
             let levels = if self.rollup { 0..=key_count } else { key_count..=key_count };
             let args = std::mem::take(&mut self.args);
             for level in levels {
+                if planted::is(Plant::RollupLevel) && level == 1 && key_count > 1 {
+                    continue;
+                }
                 groups.clear();
                 let mut elsewhere = false;
                 if key_count == 0 && !self.rollup {
@@ -422,7 +426,7 @@ impl<'p> GroupBy<'p> {
 
     /// The next groups of this pass.
     fn give(&mut self, out: &mut Batch, ctx: &mut ExecContext<'_>) -> SqlResult<bool> {
-        let end = (self.next + BATCH_ROWS_MAX).min(self.order.len());
+        let end = (self.next + batch_rows_max()).min(self.order.len());
         let width = self.key_types.len();
         while self.next < end && !out.is_full() {
             let group = self.order[self.next] as usize;
