@@ -432,7 +432,7 @@ impl Plain {
 
     fn join_condition(&mut self, visible: &[Visible], outer: &[Visible], depth: usize) -> Expr {
         let last = visible.len() - 1;
-        if self.random.chance(25)
+        if self.random.chance(30)
             && let Some(condition) = self.key_condition(&visible[last], &visible[..last])
         {
             return condition;
@@ -462,7 +462,10 @@ impl Plain {
         }
         let key = self.random.pick(&of.keys).clone();
         let mut all: Option<Expr> = None;
-        let length = self.random.between(1, key.len() as i64) as usize;
+        let length = match self.random.below(3) {
+            0 => self.random.between(1, key.len() as i64) as usize,
+            _ => key.len(),
+        };
         for (at, (name, kind)) in key.into_iter().take(length).enumerate() {
             let kind = if kind == Kind::Bit { Kind::Int } else { kind };
             let column = Expr::Column { relation: of.alias.clone(), name };
