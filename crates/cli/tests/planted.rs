@@ -13,7 +13,7 @@ use harness::Server;
 const SEED: u64 = 1;
 const QUERIES: usize = 25;
 /// Statements after which a planted bug counts as not found.
-const STATEMENTS_MAX: u64 = 40_000;
+const STATEMENTS_MAX: u64 = 100_000;
 /// Rounds whose rows are compared between servers with batches of different sizes.
 const ROUNDS: u64 = 16;
 

@@ -7,7 +7,7 @@
 //! | `interpreter` | the rows that the naive [`Interpreter`] computes |
 //! | the name of a peer | the rows of another server with the same tables, such as one whose batches hold one row |
 //! | a name of [`SETTINGS`] | the rows under session settings that force other operators, or make them spill |
-//! | `no indexes`, `one index`, `straight` | the rows with index hints on every table, or with the join order as written |
+//! | `no indexes`, `first index`, `last index`, `straight` | the rows with index hints on every table, or with the join order as written |
 //! | `prepared` | the rows of the statement prepared, its literals parameters |
 //! | `partition` | without its WHERE: the rows for which it is true, false and unknown, put together |
 //! | `no optimisation` | COUNT(*) WHERE p, against the sum of `p IS TRUE` over all rows |
@@ -482,15 +482,19 @@ fn hinted(query: &Query, tables: &[Table]) -> Vec<(&'static str, Query)> {
     hint_tables(&mut none, &mut |name| {
         names(name).map(|names| format!("IGNORE INDEX ({})", names.join(", ")))
     });
-    let mut one = query.clone();
-    hint_tables(&mut one, &mut |name| {
-        names(name).map(|names| format!("FORCE INDEX ({})", names[names.len() - 1]))
-    });
+    let forced = |choose: fn(&[String]) -> usize| {
+        let mut query = query.clone();
+        hint_tables(&mut query, &mut |name| {
+            names(name).map(|names| format!("FORCE INDEX ({})", names[choose(&names)]))
+        });
+        query
+    };
+    let (first, last) = (forced(|_| 0), forced(|names| names.len() - 1));
     let mut straight = query.clone();
     if let Body::Select(select) = &mut straight.body {
         select.modifiers.push("STRAIGHT_JOIN".to_owned());
     }
-    vec![("no indexes", none), ("one index", one), ("straight", straight)]
+    vec![("no indexes", none), ("first index", first), ("last index", last), ("straight", straight)]
 }
 
 /// What is different, if anything is.

@@ -177,18 +177,34 @@ impl Plain {
 
     fn table(&mut self, name: String) -> Table {
         let mut columns = Vec::new();
+        // A table of a many-to-many relation: two columns of a unique index by which it is looked up.
+        let is_link = self.random.chance(25);
         for number in 0..self.random.between(2, 5) {
-            let kind = self.kind();
+            let is_linked = is_link && number < 2;
+            let kind = if is_linked { Kind::Int } else { self.kind() };
             columns.push(Column {
                 name: format!("{}{number}", if kind == Kind::Year { YEAR_PREFIX } else { 'c' }),
-                column_type: self.column_type(kind),
-                is_nullable: self.random.chance(60),
+                column_type: if is_linked {
+                    Type::Integer { bytes: 4, unsigned: self.random.chance(40) }
+                } else {
+                    self.column_type(kind)
+                },
+                is_nullable: !is_linked && self.random.chance(60),
                 default: None,
                 is_plain: true,
             });
         }
         let random = &mut self.random;
         let mut indexes: Vec<Index> = Vec::new();
+        if is_link {
+            let part = |column: &Column| IndexPart {
+                column: column.name.clone(),
+                prefix: None,
+                is_descending: false,
+            };
+            let parts = columns.iter().take(2).map(part).collect();
+            indexes.push(Index { name: "link".to_owned(), kind: IndexKind::Unique, parts });
+        }
         let index_count = random.between(0, 4);
         for number in 0..index_count {
             let kind = match random.below(6) {
@@ -470,13 +486,13 @@ impl Plain {
             let kind = if kind == Kind::Bit { Kind::Int } else { kind };
             let column = Expr::Column { relation: of.alias.clone(), name };
             let is_last = at + 1 == length;
-            let condition = match self.random.below(5) {
+            let condition = match self.random.below(6) {
                 0..=2 if is_last => {
                     let list = (0..self.random.between(2, 4)).map(|_| self.literal(kind)).collect();
                     Expr::In { left: Box::new(column), list, is_negated: false }
                 }
-                3 if is_last => call("({} IS NULL)", vec![column]),
-                4 if is_last => call("({} >= {})", vec![column, self.literal(kind)]),
+                3 | 4 if is_last => call("({} IS NULL)", vec![column]),
+                5 if is_last => call("({} >= {})", vec![column, self.literal(kind)]),
                 0 => call("({} = {})", vec![column, self.literal(kind)]),
                 _ => call("({} = {})", vec![column, self.operand(kind, others)]),
             };
@@ -655,7 +671,7 @@ impl Plain {
         if level >= EXPRESSION_DEPTH_MAX {
             return self.comparison(scope, depth, level);
         }
-        if self.random.chance(8)
+        if self.random.chance(12)
             && let Some(relation) = (!scope.is_empty()).then(|| self.random.pick(scope).clone())
             && let Some(condition) = self.key_condition(&relation, scope)
         {
