@@ -296,3 +296,95 @@ fn deletions_and_drops_make_room_on_a_disk_that_is_full() {
         store.check().unwrap();
     }
 }
+
+/// The power fails, and the disk has no more room afterwards than before.
+fn crash_when_full(world: &SimWorld, store: Store) -> SimWorld {
+    let used = world.disk().used_bytes(false);
+    drop(store);
+    let world = world.crash();
+    let space_bytes_max = Some(used.max(world.disk().used_bytes(false)));
+    world.disk().plan(Faults { space_bytes_max, ..Faults::default() });
+    world
+}
+
+/// Who removes is not refused, from the first statement on.
+fn assert_removes(store: &Store, tree: &Tree, other: TreeId, rows: &mut Rows, what: &str) {
+    for number in 0..OLD / 4 {
+        assert!(delete(store, tree, number), "{what}: {number}, {:?}", store.status());
+        rows.remove(&key(number)[..]);
+    }
+    let mut txn = store.begin();
+    txn.set_removes(true);
+    txn.drop_tree(other, NOWAIT).unwrap_or_else(|error| panic!("{what}: {error}"));
+    txn.create_tree().unwrap_or_else(|error| panic!("{what}: {error}"));
+    txn.commit().unwrap_or_else(|error| panic!("{what}: {error}"));
+    assert_eq!(all(store, tree), *rows, "{what}");
+    store.checkpoint_now().unwrap_or_else(|error| panic!("{what}: {error}"));
+    store.check().unwrap();
+}
+
+/// A store with a tree that can be dropped.
+fn filled(world: &SimWorld, rows: &mut Rows) -> (Store, Tree, TreeId) {
+    let (store, tree) = open(world);
+    let mut txn = store.begin();
+    let other = txn.create_tree().unwrap();
+    txn.commit().unwrap();
+    for number in 0..OLD {
+        assert!(put(&store, &tree, number, 0) && put(&store, &store.tree(other).unwrap(), number, 0));
+        rows.insert(key(number).to_vec(), value(number, 0));
+    }
+    (store, tree, other)
+}
+
+#[test]
+fn a_restart_on_a_full_disk_takes_back_what_ran_and_has_room_for_deletions() {
+    for count in [10, 20, 60, 120, 400] {
+        let what = format!("{count} rows");
+        let world = SimWorld::new(count.into());
+        let mut rows = Rows::new();
+        let (store, tree, other) = filled(&world, &mut rows);
+        leave_room(&world, 1 << 20, false);
+        let mut open_txn = store.begin();
+        for number in 0..count {
+            open_txn.put(&tree, &key(number), &value(number, 5), NOWAIT).unwrap();
+        }
+        store.checkpoint_now().unwrap();
+        fill(&store, &tree, &mut rows, 1);
+        std::mem::forget(open_txn);
+        let world = crash_when_full(&world, store);
+        let (store, tree) = open(&world);
+        assert_removes(&store, &tree, other, &mut rows, &what);
+    }
+}
+
+#[test]
+fn a_restart_on_a_full_disk_repeats_the_log_and_has_room_for_deletions() {
+    for count in [10, 50, 100, 140] {
+        for before in [0, 60] {
+            let what = format!("{count} rows after {before}");
+            let world = SimWorld::new(count.into());
+            let mut rows = Rows::new();
+            let (store, tree, other) = filled(&world, &mut rows);
+            leave_room(&world, 100 << 10, false);
+            fill(&store, &tree, &mut rows, 1);
+            // What the checkpoint has behind it, commits of one row, then one of many; each as far as the disk goes.
+            let _either_way = store.checkpoint_now();
+            for number in 0..before {
+                if put(&store, &tree, number, 6) {
+                    rows.insert(key(number).to_vec(), value(number, 6));
+                }
+            }
+            let mut txn = store.begin();
+            let numbers: Vec<u32> = (300..300 + count)
+                .take_while(|&number| txn.put(&tree, &key(number), &value(number, 7), NOWAIT).is_ok())
+                .collect();
+            if let Ok(position) = txn.commit() {
+                rows.extend(numbers.iter().map(|&number| (key(number).to_vec(), value(number, 7))));
+                position.into_iter().for_each(|position| store.sync_to(position).unwrap());
+            }
+            let world = crash_when_full(&world, store);
+            let (store, tree) = open(&world);
+            assert_removes(&store, &tree, other, &mut rows, &what);
+        }
+    }
+}

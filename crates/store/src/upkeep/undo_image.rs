@@ -2,6 +2,7 @@
 
 use super::checkpoint::{CHAIN_BYTES, zero_block};
 use super::recover::{ChainDamage, chain_blocks, read_piece};
+use super::room::Purpose;
 use super::superblock::Superblock;
 use super::undo_list::{ALL_TRANSACTIONS, UNDO_MAGIC, UndoChain, UndoList};
 use crate::error::StoreError;
@@ -200,6 +201,8 @@ impl<'f> UndoImage<'f> {
             if planted::is(Plant::ForgetRunning) && entry.key.len() % 5 == 0 {
                 continue;
             }
+            // Not had beforehand: who ran when the disk became full may have changed more pages than there are blocks.
+            inner.find_room_if_any(Purpose::Restore)?;
             let restored = inner.with_room(|| {
                 let _inside = inner.gate.enter();
                 let restored = restore(inner, &entry, at, txn)?;
