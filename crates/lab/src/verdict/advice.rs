@@ -118,8 +118,9 @@ pub(super) fn of_difference(run: &Run, grounds: &Grounds<'_>) -> Vec<String> {
     }
     let known =
         grounds.fit.map_or_else(Vec::new, |fit| fixes(run, grounds.slow_arm, &fit.entry.interventions));
-    let tried = grounds.proof.map(|proof| proof.what.as_str());
-    advice.extend(known.into_iter().filter(|fix| tried.is_none_or(|tried| !fix.starts_with(tried))));
+    // What was tried is advised above if it helped, and not at all if it did not.
+    let tried = || run.interventions.iter().filter(|change| change.arm == grounds.slow_arm);
+    advice.extend(known.into_iter().filter(|fix| !tried().any(|change| fix.starts_with(&change.what))));
     if advice.len() > grounds.accepted.len() || grounds.proof.is_some() {
         return advice;
     }

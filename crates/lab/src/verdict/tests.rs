@@ -132,6 +132,30 @@ fn an_unknown_mechanism_is_novel_and_a_known_one_is_explained() {
     assert_eq!(verdict(&known).cause.as_deref(), Some("wide-select-name-resolution"));
     assert!(!verdict(&known).advice.is_empty());
 
+    // A fix that was tried and did not help is not advised.
+    let fix = entries()
+        .unwrap()
+        .iter()
+        .find(|entry| entry.id == "wide-select-name-resolution")
+        .unwrap()
+        .interventions[0]
+        .clone();
+    let mut tried = run.clone();
+    tried.interventions.push(Intervention {
+        what: fix.what.clone(),
+        arm: 1,
+        before: 3e6,
+        during: 3e6,
+        after: 3e6,
+        ..Intervention::default()
+    });
+    let advice = |run: Run| verdict(&concluded(run)).advice.join("\n");
+    assert!(
+        advice(run.clone()).contains(&fix.what) && !advice(tried.clone()).contains(&fix.what),
+        "{}",
+        advice(tried)
+    );
+
     // The same stacks on a server known to be free of it are another cause.
     run.servers[1].version = "5.7.40".into();
     assert_eq!(verdict(&concluded(run)).cause, None);
