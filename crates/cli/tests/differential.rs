@@ -18,6 +18,8 @@ use differential::round::Pair;
 const SEED: u64 = 1_000_000;
 /// How many statements.
 const STATEMENTS: usize = 20_000;
+/// How many changes with bad values.
+const BAD_VALUES_STATEMENTS: usize = 1_500;
 /// The number of findings that are printed.
 const SHOWN_MAX: usize = 10;
 /// The number of statements in 100,000 that may differ: those that still do, until each is repaired. It only goes down.
@@ -34,6 +36,25 @@ fn result(is_good: bool, passed: usize, ignored: usize) -> ExitCode {
         "\ntest result: {word}. {passed} passed; {failed} failed; {ignored} ignored; 0 measured; 0 filtered out"
     );
     if is_good { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+/// Compares contents, errors and counts of short cases with bad values. Answers how many differ.
+fn bad_values(pair: &mut Pair) -> usize {
+    let (mut done, mut seed, mut found) = (0, SEED, 0);
+    while done < BAD_VALUES_STATEMENTS {
+        let (compared, finding) =
+            differential::bad_values::case(pair, seed, None).expect("both servers answer");
+        done += compared;
+        seed += 1;
+        if let Some(finding) = finding {
+            found += 1;
+            if found <= SHOWN_MAX {
+                println!("{finding}");
+            }
+        }
+    }
+    println!("{done} changes with bad values, seeds {SEED} to {}: {found} differ", seed - 1);
+    found
 }
 
 fn main() -> ExitCode {
@@ -67,6 +88,9 @@ fn main() -> ExitCode {
         done += ran.expect("both servers answer");
         seed += 1;
     }
+    let bad_values_found = bad_values(&mut pair);
+    found += bad_values_found;
+    done += BAD_VALUES_STATEMENTS;
     let is_alike = found * 100_000 <= DIFFERENCES_MAX_PER_100_000 * done;
     println!("{done} random statements, seeds {SEED} to {}: {found} differ", seed - 1);
     println!("test {NAME} ... {}", if is_alike { "ok" } else { "FAILED" });

@@ -16,6 +16,7 @@ use differential::round::Pair;
 const USAGE: &str = "\
 usage: differential --left mysql://USER@HOST:PORT --right mysql://USER:PASSWORD@HOST:PORT
        differential --alone mysql://USER@HOST:PORT   compare a server with itself under other plans, and with an interpreter
+       differential --bad-values --left URL --right URL   changes with bad values under every sql_mode
   --seed N          seed of the first round; each round has the next one (default 1)
   --statements N    how many statements in all (default 2000)
   --round N         statements in a round (default 200)
@@ -37,6 +38,7 @@ struct Arguments {
     statements: usize,
     settings: Settings,
     is_minimising: bool,
+    is_about_bad_values: bool,
     most: usize,
     kinds: Option<String>,
     out: Option<PathBuf>,
@@ -51,6 +53,7 @@ fn arguments() -> Result<Arguments, String> {
     let mut statements = 2000;
     let mut settings = Settings::default();
     let mut is_minimising = false;
+    let mut is_about_bad_values = false;
     let mut most = usize::MAX;
     let mut kinds = None;
     let mut out = None;
@@ -72,6 +75,7 @@ fn arguments() -> Result<Arguments, String> {
             "--kinds" => kinds = Some(value()?),
             "--most" => most = number(value()?)? as usize,
             "--minimise" => is_minimising = true,
+            "--bad-values" => is_about_bad_values = true,
             "--out" => out = Some(PathBuf::from(value()?)),
             "--rows-only" => lenience = Lenience { columns: false, warnings: false, texts: false },
             "--no-texts" => lenience.texts = false,
@@ -88,6 +92,7 @@ fn arguments() -> Result<Arguments, String> {
         statements,
         settings,
         is_minimising,
+        is_about_bad_values,
         most,
         kinds,
         out,
@@ -199,6 +204,35 @@ fn alone(words: &[String]) -> Result<bool, String> {
     Ok(count == 0)
 }
 
+/// `--bad-values --left URL --right URL [--seed N] [--statements N] [--no-texts]`: cases of [`differential::bad_values`].
+fn bad_values(arguments: &Arguments) -> Result<bool, String> {
+    let Arguments { left, right, lenience, database, .. } = arguments;
+    let mut pair = Pair::connect(left, right, database, *lenience)
+        .map_err(|error| format!("cannot connect: {error}"))?;
+    let folder = arguments.out.clone().unwrap_or_else(std::env::temp_dir);
+    let (mut done, mut seed, mut counts) = (0, arguments.seed, BTreeMap::new());
+    while done < arguments.statements {
+        let file = Some(folder.join(format!("{database}.load")));
+        let (compared, finding) = differential::bad_values::case(&mut pair, seed, file)
+            .map_err(|error| format!("case {seed}: {error}"))?;
+        done += compared;
+        if let Some(finding) = finding {
+            let count: &mut usize = counts.entry(finding.kind).or_default();
+            *count += 1;
+            let is_wanted = arguments
+                .kinds
+                .as_ref()
+                .is_none_or(|kinds| kinds.split(',').any(|wanted| wanted == finding.kind));
+            if *count <= arguments.most && is_wanted {
+                println!("{finding}");
+            }
+        }
+        seed += 1;
+    }
+    println!("{done} statements, seeds {} to {}; differences: {counts:?}", arguments.seed, seed - 1);
+    Ok(counts.is_empty())
+}
+
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
     if words.first().is_some_and(|word| word == "--alone") {
@@ -218,7 +252,8 @@ fn main() -> ExitCode {
             return ExitCode::from(2);
         }
     };
-    match run(&arguments) {
+    let ran = if arguments.is_about_bad_values { bad_values(&arguments) } else { run(&arguments) };
+    match ran {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::from(1),
         Err(error) => {

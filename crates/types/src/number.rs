@@ -132,6 +132,84 @@ pub fn write_double_within(value: f64, width: usize, out: &mut Vec<u8>) {
     Digits::read(zmij::Buffer::new().format_finite(value)).write(width, out);
 }
 
+/// Appends a DOUBLE in at most `width` characters, with as many digits as they hold; false if the first digit and the exponent
+/// do not fit either: the text is cut off then. MySQL's `my_gcvt`.
+pub fn write_double_fitted(value: f64, width: usize, out: &mut Vec<u8>) -> bool {
+    /// Plain notation is not tried beyond so many places before or behind the point.
+    const PLAIN_PLACES_MAX: i32 = 15;
+    let end = out.len() + width;
+    // Significant digits without zeros at their end, and the place of the point in them.
+    let significant = |count: i32| -> (Vec<u8>, i32) {
+        let digits = Digits::read(zmij::Buffer::new().format_finite(value.abs()));
+        let count = count.max(1) as usize;
+        let digits = if digits.count > count {
+            Digits::read(&format!("{:.*e}", count - 1, value.abs()))
+        } else {
+            digits
+        };
+        (digits.digits[..digits.count].to_vec(), digits.exponent + 1)
+    };
+    if value == 0.0 || !value.is_finite() {
+        out.push(b'0');
+        return value.is_finite();
+    }
+    let start = out.len();
+    if value < 0.0 {
+        out.push(b'-');
+    }
+    let mut width = width as i32 - i32::from(value < 0.0);
+    let (mut digits, mut point) = significant(width);
+    let count = digits.len() as i32;
+    let exponent_width = 1 + i32::from(point >= 101 || point <= -99) + i32::from(point >= 11 || point <= -9);
+    let plain_width = match point {
+        ..=0 => count - point + 2,
+        1.. if point < count => count + 1,
+        _ => point,
+    };
+    let mut fits = true;
+    let is_plain = (-PLAIN_PLACES_MAX + 1..=PLAIN_PLACES_MAX).contains(&point);
+    if is_plain && (plain_width <= width || (point <= width && point >= -1 - exponent_width)) {
+        width -= i32::from(point < count) + if point <= 0 { 1 - point } else { 0 };
+        if width < count {
+            fits = width >= point;
+            let text = format!("{:.*}", (width - point).max(0) as usize, value.abs());
+            out.extend_from_slice(match text.split_once('.') {
+                Some(_) => text.trim_end_matches('0').trim_end_matches('.').as_bytes(),
+                None => text.as_bytes(),
+            });
+            if &out[start..] == b"-0" {
+                out.remove(start);
+            }
+        } else if point <= 0 {
+            out.extend_from_slice(b"0.");
+            out.extend(std::iter::repeat_n(b'0', point.unsigned_abs() as usize));
+            out.extend_from_slice(&digits);
+        } else {
+            digits.resize(digits.len().max(point as usize), b'0');
+            out.extend_from_slice(&digits[..point as usize]);
+            if point < count {
+                out.push(b'.');
+                out.extend_from_slice(&digits[point as usize..]);
+            }
+        }
+    } else {
+        width -= 1 + exponent_width + i32::from(point < 1) + i32::from(count > 1);
+        fits = width > 0;
+        if width < count {
+            (digits, point) = significant(width);
+        }
+        out.push(digits[0]);
+        if digits.len() > 1 {
+            out.push(b'.');
+            out.extend_from_slice(&digits[1..]);
+        }
+        out.push(b'e');
+        out.extend_from_slice(itoa::Buffer::new().format(point - 1).as_bytes());
+    }
+    out.truncate(end);
+    fits
+}
+
 /// Appends a FLOAT (a double that holds an `f32`) as a result column shows it: six significant digits.
 pub fn write_float(value: f64, out: &mut Vec<u8>) {
     write_float_within(value, usize::MAX, out);
@@ -332,6 +410,42 @@ mod tests {
         let mut out = Vec::new();
         write_double_within(1.234567890123456e-7, DOUBLE_TEXT_WIDTH, &mut out);
         assert_eq!(out, b"1.234567890123456e-7");
+    }
+
+    #[test]
+    fn doubles_give_up_digits_for_a_width() {
+        for (value, width, text, fits) in [
+            (-1e10, 3, "-1e", false),
+            (1e10, 3, "1e1", false),
+            (1e10, 8, "1e10", true),
+            (-1e10, 12, "-10000000000", true),
+            (123456.789, 3, "1e5", false),
+            (123456.789, 6, "123457", true),
+            (123456.789, 8, "123456.8", true),
+            (1.5e-7, 3, "1e-", false),
+            (1.5e-7, 6, "1.5e-7", true),
+            (1.5e-7, 12, "0.00000015", true),
+            (0.001234567, 3, "0", true),
+            (0.001234567, 6, "0.0012", true),
+            (0.001234567, 8, "0.001235", true),
+            (-0.5, 3, "0", true),
+            (1234567.0, 6, "1.23e6", true),
+            (12345.669921875, 8, "12345.67", true),
+            (12345.669921875, 6, "12346", true),
+            (12345.669921875, 12, "12345.669922", true),
+            (0.99999, 3, "1", true),
+            (1000.0, 3, "1e3", true),
+            (f64::from(1.1f32), 40, "1.100000023841858", true),
+            (0.0, 3, "0", true),
+        ] {
+            let mut out = Vec::new();
+            let fitted = write_double_fitted(value, width, &mut out);
+            assert_eq!(
+                (String::from_utf8(out).unwrap().as_str(), fitted),
+                (text, fits),
+                "{value} in {width}"
+            );
+        }
     }
 
     #[test]

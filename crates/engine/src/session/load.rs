@@ -22,7 +22,7 @@ use service::error::{
     ER_WRONG_FIELD_TERMINATORS,
 };
 use service::{OkSummary, Outcome, Reply, SqlError};
-use syntax::ast::{Duplicates, LoadColumn, LoadData};
+use syntax::ast::{Duplicates, Insert, LoadColumn, LoadData, Statement};
 use table::MetadataMode;
 use types::charset::Charset;
 use types::collation::CollationId;
@@ -417,14 +417,25 @@ impl LocalSession {
         })
     }
 
+    /// The INSERT of a line. A column may have a field and a value by SET: the last one counts.
+    fn parse_row<'a>(&self, text: &'a [u8], arena: &'a bumpalo::Bump) -> Result<Statement<'a>> {
+        let parsed = syntax::parse(text, arena, self.settings.sql_mode.for_syntax())
+            .map_err(|error| super::dispatch::syntax_error(&error))?;
+        Ok(match parsed.statement {
+            Statement::Insert(insert) => {
+                Statement::Insert(arena.alloc(Insert { repeats_columns: true, ..*insert }))
+            }
+            other => other,
+        })
+    }
+
     /// Checks what the account may do with the columns before a file is read.
     fn require_columns_of_load(&self, text: &[u8], parameters: usize, collation: CollationId) -> Outcome {
         let arena = bumpalo::Bump::new();
-        let parsed = syntax::parse(text, &arena, self.settings.sql_mode.for_syntax())
-            .map_err(|error| super::dispatch::syntax_error(&error))?;
+        let statement = self.parse_row(text, &arena)?;
         let value = Value::string(Vec::new(), collation);
         let values: Vec<ValueRef<'_>> = (0..parameters).map(|_| ValueRef::from(&value)).collect();
-        let plan = self.plan_statement(&parsed.statement, text, &values)?;
+        let plan = self.plan_statement(&statement, text, &values)?;
         self.require_plan_privileges(&plan)
     }
 
@@ -477,8 +488,7 @@ impl LocalSession {
         loaded: &mut Loaded,
     ) -> Outcome {
         let arena = bumpalo::Bump::new();
-        let parsed = syntax::parse(text, &arena, self.settings.sql_mode.for_syntax())
-            .map_err(|error| super::dispatch::syntax_error(&error))?;
+        let statement = self.parse_row(text, &arena)?;
         let strict = self.settings.sql_mode.is_strict() && !text.starts_with(IGNORING.as_bytes());
         let mut plan: Option<HeldPlan> = None;
         let mut fields = Vec::new();
@@ -520,7 +530,7 @@ impl LocalSession {
                 let summary = loop {
                     let current = match plan.take() {
                         Some(current) if self.plan_is_current(&current, &values) => current,
-                        _ => self.plan_statement(&parsed.statement, text, &values)?,
+                        _ => self.plan_statement(&statement, text, &values)?,
                     };
                     let ran = self.run_file_line(&current, &values, line);
                     if plans_anew(&ran) {

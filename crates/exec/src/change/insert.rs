@@ -12,7 +12,7 @@ use table::{RowScratch, Table, Whole, WriteContext, WriteError};
 use types::{Batch, Cell, Column, DataType, ValueRef};
 
 use super::foreign_key::{self, Writer, violated};
-use super::numbers::{Number, Numbers};
+use super::numbers::{Number, Numbers, RowsWritten};
 use super::rules::{self, Computed, Rules, Running, RunningRules};
 use super::values::{Storing, Target};
 use super::{Changed, check_violated, duplicate, recycle, write};
@@ -202,6 +202,7 @@ pub(super) struct Counts {
     /// Rows ON DUPLICATE KEY UPDATE came upon, changed or not.
     pub(super) touched: u64,
     first_generated: Option<u64>,
+    /// What the row before held, where no number was generated.
     last_given: Option<u64>,
     pub(super) last_updated: Option<u64>,
 }
@@ -228,7 +229,8 @@ pub(super) fn run(
     let mut insertion = Insert {
         plan: insert,
         compiled,
-        storing: Storing::new(ctx.eval.settings, insert.ignore, several),
+        // A line of a file is one of many rows.
+        storing: Storing::new(ctx.eval.settings, insert.ignore, several || ctx.change.file_line.is_some()),
         running: compiled.rules.running(),
         cells_running: compiled.cells.iter().map(|(_, cell)| Running::new(cell)).collect(),
         row,
@@ -269,6 +271,7 @@ impl<'p> Insert<'p, '_> {
             counts.deleted + if from_query { counts.updated } else { met }
         };
         let told = counts.last_given.or(if from_query { None } else { counts.last_updated });
+        let told = told.filter(|_| counts.copied > 0);
         Changed {
             affected: counts.copied + counts.deleted + met,
             records: counts.records,
@@ -349,6 +352,18 @@ impl<'p> Insert<'p, '_> {
                     self.storing.no_field(target, out, ctx.eval.warnings)?;
                     continue;
                 }
+                if ctx.change.file_line.is_some()
+                    && !target.null_allowed
+                    && !target.column().nullable
+                    && matches!(cell, InsertCell::Param(parameter)
+                        if params.get(*parameter as usize).is_some_and(|value| *value == ValueRef::Null))
+                {
+                    if let Some(passed) = passed.get_mut(ordinal) {
+                        *passed = None;
+                    }
+                    self.storing.null_field(target, out, ctx.eval.warnings)?;
+                    continue;
+                }
                 let (value, literal) = match cell {
                     InsertCell::Value(value) => (Some(ValueRef::from(value)), true),
                     InsertCell::Param(parameter) => {
@@ -392,7 +407,8 @@ impl<'p> Insert<'p, '_> {
                     }
                 }
             }
-            self.finish_row(Some((row_count - number) as u64), None, &passed, ctx)?;
+            let rows = RowsWritten { count: row_count as u64, done: number as u64 };
+            self.finish_row(Some(rows), None, &passed, ctx)?;
             if !ctx.long_values.is_empty() {
                 self.scratch.clear_long();
             }
@@ -472,12 +488,12 @@ impl<'p> Insert<'p, '_> {
         if self.row_number > 1 { ctx.check() } else { Ok(()) }
     }
 
-    /// The values are written: what follows from them, then the row goes to the table. `rows_left`: rows still to come,
-    /// this one included, if known; `selected`: the row of the query it came from; `passed`: texts that go to the table from
+    /// The values are written: what follows from them, then the row goes to the table. `rows`: rows of the statement,
+    /// if known; `selected`: the row of the query it came from; `passed`: texts that go to the table from
     /// where they stand, by ordinal.
     fn finish_row(
         &mut self,
-        rows_left: Option<u64>,
+        rows: Option<RowsWritten>,
         selected: Option<(&Batch, usize)>,
         passed: &[Option<&[u8]>],
         ctx: &mut ExecContext<'_>,
@@ -520,7 +536,7 @@ impl<'p> Insert<'p, '_> {
         if let Some(numbers) = &mut self.numbers {
             let ordinal = numbers.ordinal;
             let column = &mut self.row.columns[ordinal];
-            number = Some(numbers.fill(&self.table, column, rows_left).map_err(write_error)?);
+            number = Some(numbers.fill(&self.table, column, rows).map_err(write_error)?);
         }
         if self.writer.checks_rows() && self.number_is_key && !self.has_parents(ctx)? {
             if let (Some(numbers), Some(number)) = (&mut self.numbers, number) {
@@ -542,6 +558,12 @@ impl<'p> Insert<'p, '_> {
                 }
             } else {
                 numbers.give_back(number);
+                if compiled.on_duplicate.is_none() {
+                    let (Number::Given(value) | Number::Generated(value)) = number;
+                    self.counts.last_given = Some(value);
+                } else if let Number::Given(value) = number {
+                    self.counts.last_given = self.counts.last_updated.or(Some(value));
+                }
             }
             // The next row starts without a number where none is written.
             if compiled.unwritten.contains(&numbers.ordinal) {

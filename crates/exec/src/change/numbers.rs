@@ -1,6 +1,6 @@
 //! AUTO_INCREMENT: which number a row gets, and which one the client is told.
 //!
-//! Numbers are taken from the table's counter in runs: for rows written out, as many as are still to come; for rows of a
+//! Numbers are taken from the table's counter in runs: for rows written out, as many as there are, later what is left of them; for rows of a
 //! query 1, 2, 4, ... What is left of a run at the statement's end is lost. A number whose row was not written after all
 //! (a duplicate with IGNORE or ON DUPLICATE KEY UPDATE) goes to the next row.
 //!
@@ -27,6 +27,16 @@ pub(super) struct Numbers {
     left: u64,
     /// Runs taken.
     run_count: u32,
+    /// Rows done when the first number was wanted.
+    first: Option<u64>,
+}
+
+/// Rows that are written out in a statement.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct RowsWritten {
+    pub(super) count: u64,
+    /// Those before the one at hand.
+    pub(super) done: u64,
 }
 
 /// Where the number of a row comes from.
@@ -49,11 +59,12 @@ impl Numbers {
             next: 0,
             left: 0,
             run_count: 0,
+            first: None,
         }
     }
 
-    /// Puts a number into `column`, the row's AUTO_INCREMENT column, if it holds NULL or 0. `rows_left`: rows still to
-    /// come, this one included, if known.
+    /// Puts a number into `column`, the row's AUTO_INCREMENT column, if it holds NULL or 0. `rows`: rows of the
+    /// statement, if known.
     ///
     /// # Errors
     /// The counter's.
@@ -61,7 +72,7 @@ impl Numbers {
         &mut self,
         table: &Table,
         column: &mut Column,
-        rows_left: Option<u64>,
+        rows: Option<RowsWritten>,
     ) -> Result<Number, WriteError> {
         match given(column.cell(0)) {
             Some(0) if !self.zero_is_a_value => {}
@@ -70,10 +81,11 @@ impl Numbers {
         }
         let value = match self.forced.take() {
             Some(value) => {
+                self.begin(rows);
                 self.left = 0;
                 value
             }
-            None => self.take(table, rows_left)?,
+            None => self.take(table, rows)?,
         };
         let is_double = column.physical() == Physical::Double;
         column.clear();
@@ -85,9 +97,16 @@ impl Numbers {
         Ok(Number::Generated(value))
     }
 
-    fn take(&mut self, table: &Table, rows_left: Option<u64>) -> Result<u64, WriteError> {
+    /// How many rows were done when the first number was wanted.
+    fn begin(&mut self, rows: Option<RowsWritten>) -> u64 {
+        *self.first.get_or_insert(rows.map_or(0, |rows| rows.done))
+    }
+
+    fn take(&mut self, table: &Table, rows: Option<RowsWritten>) -> Result<u64, WriteError> {
         if self.left == 0 {
-            let count = rows_left.unwrap_or_else(|| (1 << self.run_count.min(16)).min(RUN_MAX)).max(1);
+            let first = self.begin(rows);
+            let left = rows.map(|rows| rows.count.saturating_sub(rows.done - first));
+            let count = left.unwrap_or_else(|| (1 << self.run_count.min(16)).min(RUN_MAX)).max(1);
             let counter = table.auto_increment();
             self.next = counter.reserve_series(table.store(), count, self.increment, self.offset)?;
             self.left = count;

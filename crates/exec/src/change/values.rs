@@ -32,7 +32,7 @@ pub(super) struct Target<'a> {
 }
 
 impl<'a> Target<'a> {
-    fn column(&self) -> &'a ColumnDefinition {
+    pub(super) fn column(&self) -> &'a ColumnDefinition {
         &self.definition.columns[self.ordinal]
     }
 
@@ -186,7 +186,7 @@ impl<'a> Storing<'a> {
         }
         warnings.push(diagnostic(Level::Warning, 1048, &message));
         out.clear();
-        push_implicit(&column.data_type, out);
+        push_null_replacement(&column.data_type, out);
         Ok(())
     }
 
@@ -243,6 +243,35 @@ impl<'a> Storing<'a> {
         Ok(())
     }
 
+    /// Makes `out` what a NOT NULL column holds for `\N` in a file.
+    ///
+    /// # Errors
+    /// 1263 in strict mode.
+    #[cold]
+    pub(super) fn null_field(
+        &self,
+        target: Target<'_>,
+        out: &mut Column,
+        warnings: &mut Warnings,
+    ) -> SqlResult<()> {
+        let column = target.column();
+        out.clear();
+        if column.data_type.kind == TypeKind::Timestamp {
+            self.put_now(&column.data_type, out);
+            return Ok(());
+        }
+        let message = format!(
+            "Column set to default value; NULL supplied to NOT NULL column '{}' at row {}",
+            column.name, target.row
+        );
+        if self.strict {
+            return Err(coded(1263, &message));
+        }
+        warnings.push(diagnostic(Level::Warning, 1263, &message));
+        push_null_replacement(&column.data_type, out);
+        Ok(())
+    }
+
     /// Makes `out` the statement's moment as a temporal column holds it.
     pub(super) fn put_now(&self, data_type: &DataType, out: &mut Column) {
         let value = self.now.truncate(data_type.scale);
@@ -294,6 +323,15 @@ fn number_of_bits(bytes: &[u8]) -> u64 {
 #[cold]
 pub(super) fn diagnostic(level: Level, number: u16, message: &str) -> Diagnostic {
     Diagnostic { level, ..coded(number, message).diagnostic() }
+}
+
+/// Appends what a NOT NULL column holds for a NULL: no member of an ENUM, else the same as when nothing was said.
+fn push_null_replacement(data_type: &DataType, out: &mut Column) {
+    if data_type.kind == TypeKind::Enum {
+        out.push_int(0);
+    } else {
+        push_implicit(data_type, out);
+    }
 }
 
 /// Appends what a NOT NULL column holds when nothing was said: 0, the empty string, the zero date, the first member.

@@ -269,6 +269,14 @@ impl Compiler {
         if target.is_identity(&expr.data_type) {
             return Ok(node);
         }
+        let is_column = matches!(expr.kind, ExprKind::Input(_) | ExprKind::Outer(_));
+        let is_text_column = is_column && expr.data_type.is_text_or_blob();
+        let target = match target {
+            Target::Int | Target::Double | Target::Decimal if is_text_column => {
+                Target::OfTextColumn(Box::new(target))
+            }
+            target => target,
+        };
         let constant = expr.is_constant();
         let node = match node {
             // One constant is enough: the converted one.
@@ -289,6 +297,20 @@ impl Compiler {
             _ => self.compile(expr)?,
         };
         Ok(Node::Truth(Box::new(node)))
+    }
+
+    /// One of several constants in a list beside dates, a bound of a range of dates (`target` says which), or a side as elsewhere.
+    fn side_of_dates(
+        &mut self,
+        expr: &Expr,
+        other: &Expr,
+        class: CompareClass,
+        target: fn(&'static str) -> Target,
+    ) -> SqlResult<Node> {
+        if class != CompareClass::DateTime || !is_fixed(expr) || !other.data_type.has_date() {
+            return self.side(expr, other, class);
+        }
+        self.converted(expr, target(if other.data_type.kind == TypeKind::Date { "date" } else { "datetime" }))
     }
 
     fn side(&mut self, expr: &Expr, other: &Expr, class: CompareClass) -> SqlResult<Node> {
@@ -312,6 +334,7 @@ impl Compiler {
                     })
                 }
                 CompareClass::DateTime => Target::DateTime,
+                CompareClass::Time if constant && is_text(&expr.data_type) => Target::ComparedTime,
                 CompareClass::Time => Target::Time,
                 CompareClass::Json => Target::JsonValue,
             },
@@ -363,7 +386,12 @@ impl Compiler {
         }
         let mut items = Vec::with_capacity(list.len());
         for item in list {
-            items.push((Self::how(first, value, item), self.side(item, value, first)?));
+            let side = if list.len() > 1 {
+                self.side_of_dates(item, value, first, Target::Listed)?
+            } else {
+                self.side(item, value, first)?
+            };
+            items.push((Self::how(first, value, item), side));
         }
         let constant = list.iter().all(Expr::is_constant) && list.len() > 2;
         let signs_agree = items.iter().all(|(how, _)| match how {
@@ -472,7 +500,7 @@ impl Compiler {
                         op,
                         how: Self::how(class, &args[0], bound),
                         left: this.side(&args[0], bound, class)?,
-                        right: this.side(bound, &args[0], class)?,
+                        right: this.side_of_dates(bound, &args[0], class, Target::Bound)?,
                     })
                 };
                 Node::Between {

@@ -20,6 +20,8 @@ pub(super) enum Target {
     Int,
     Double,
     Decimal,
+    /// One of the numbers above from a column of a TEXT or BLOB type: read as far as it goes, without a warning.
+    OfTextColumn(Box<Target>),
     /// Text in the character set of this collation.
     Text(CollationId),
     /// Packed fields.
@@ -38,6 +40,12 @@ pub(super) enum Target {
     ComparedDate(&'static str),
     /// Packed fields of a text that is compared with a date or datetime, as the name says: zero if it is none.
     ComparedText(&'static str),
+    /// As above for a constant that bounds a range (BETWEEN).
+    Bound(&'static str),
+    /// As above for one of several constants in a list (IN): equal to no date if it is none.
+    Listed(&'static str),
+    /// Microseconds of a constant that is compared with a TIME: zero if it is none.
+    ComparedTime,
     /// Microseconds.
     Time,
     /// A document: a JSON value as it is, text as a JSON string, numbers as numbers.
@@ -63,10 +71,14 @@ impl Target {
             | Target::Checked(_)
             | Target::ComparedDate(_)
             | Target::ComparedText(_)
+            | Target::Bound(_)
+            | Target::Listed(_)
             | Target::DateTimeOrZero
+            | Target::ComparedTime
             | Target::Time => Physical::Int,
             Target::Double => Physical::Double,
             Target::Decimal => Physical::Decimal,
+            Target::OfTextColumn(number) => number.physical(),
             Target::Text(_) | Target::JsonValue | Target::JsonDocument { .. } => Physical::Bytes,
             Target::Cast(data_type) | Target::Stored(data_type) => data_type.physical(),
         }
@@ -78,6 +90,7 @@ impl Target {
             Target::Int => from.is_integer() || matches!(from.kind, TypeKind::Enum | TypeKind::Set),
             Target::Double => matches!(from.kind, TypeKind::Float | TypeKind::Double),
             Target::Decimal => from.kind == TypeKind::Decimal,
+            Target::OfTextColumn(_) => false,
             Target::Text(to) => {
                 from.is_string()
                     && (from.collation.charset() == to.charset()
@@ -89,9 +102,11 @@ impl Target {
             | Target::Date
             | Target::DateParts { .. }
             | Target::ComparedDate(_)
-            | Target::ComparedText(_) => from.has_date(),
+            | Target::ComparedText(_)
+            | Target::Bound(_)
+            | Target::Listed(_) => from.has_date(),
             Target::Checked(_) => false,
-            Target::Time => from.kind == TypeKind::Time,
+            Target::Time | Target::ComparedTime => from.kind == TypeKind::Time,
             Target::JsonValue | Target::JsonDocument { .. } => from.kind == TypeKind::Json,
             Target::Cast(to) | Target::Stored(to) => to == from,
         }
@@ -197,8 +212,9 @@ fn to_double(cell: Cell<'_>, from: &DataType, ctx: &mut EvalContext<'_>) -> SqlR
         (Cell::Bytes(bytes), _) if from.is_hex_literal() => hex_literal(bytes) as f64,
         (Cell::Bytes(text), _) => {
             let parsed = number::parse_double(text);
+            // Nothing but spaces is 0 without a warning, unlike for an integer or decimal.
             let rest = &text[parsed.consumed..];
-            if parsed.overflow || parsed.consumed == 0 || rest.iter().any(|&byte| !number::is_space(byte)) {
+            if parsed.overflow || rest.iter().any(|&byte| !number::is_space(byte)) {
                 truncated("DOUBLE", text, ctx)?;
             }
             parsed.value
@@ -543,6 +559,17 @@ pub(super) fn cell(
         Target::Int => out.push_int(to_int(cell, from, from.unsigned, false, ctx)?),
         Target::Double => out.push_double(to_double(cell, from, ctx)?),
         Target::Decimal => out.push_decimal(to_decimal(cell, from, ctx)?),
+        Target::OfTextColumn(number) => {
+            let Cell::Bytes(text) = cell else { return Err(internal("a text column without texts")) };
+            match **number {
+                Target::Decimal => out.push_decimal(Decimal::parse(text).value),
+                Target::Int => {
+                    let value = number::parse_integer_prefix(text).value;
+                    out.push_int(value.clamp(i64::MIN.into(), u64::MAX.into()) as i64);
+                }
+                _ => out.push_double(number::parse_double(text).value),
+            }
+        }
         Target::Text(collation) => push_text(cell, from, *collation, out),
         Target::ComparedDate(name) => {
             let mode = query_dates(ctx);
@@ -550,6 +577,10 @@ pub(super) fn cell(
                 && from.kind != TypeKind::Json
                 && parse::parse_datetime(text, mode).is_err()
             {
+                // In strict data changes the warning before that error is the error.
+                if ctx.settings.strict_dml {
+                    incorrect(&name.to_ascii_lowercase(), text, ctx)?;
+                }
                 return Err(ER_WRONG_VALUE.with(&[name, &shown(text)]));
             }
             let value = to_datetime(cell, from, mode, "datetime", ctx)?;
@@ -568,6 +599,39 @@ pub(super) fn cell(
                 _ => to_datetime(cell, from, query_dates(ctx), name, ctx)?,
             };
             push_packed(Some(value.unwrap_or(DateTime::ZERO)), out);
+        }
+        Target::Bound(name) => {
+            let mode = query_dates(ctx);
+            let value = match cell {
+                Cell::Bytes(text) if parse::parse_datetime(text, mode).is_err() => {
+                    incorrect(name, text, ctx)?;
+                    None
+                }
+                _ => to_datetime(cell, from, mode, name, ctx)?,
+            };
+            push_packed(Some(value.unwrap_or(DateTime::ZERO)), out);
+        }
+        Target::Listed(name) => {
+            let mode = query_dates(ctx);
+            let value = match cell {
+                Cell::Bytes(text) if parse::parse_datetime(text, mode).is_err() => {
+                    truncated(name, text, ctx)?;
+                    None
+                }
+                _ => to_datetime(cell, from, mode, name, ctx)?,
+            };
+            out.push_int(value.map_or(NO_DATE, DateTime::pack));
+        }
+        Target::ComparedTime => {
+            let value = match cell {
+                Cell::Bytes(text) if text.iter().all(|&byte| number::is_space(byte)) => None,
+                Cell::Bytes(text) if parse::parse_time(text).is_err() => {
+                    incorrect("time", text, ctx)?;
+                    None
+                }
+                _ => to_time(cell, from, ctx)?,
+            };
+            out.push_int(value.map_or(0, |time| time.micros));
         }
         Target::DateTimeOrZero => {
             let value = to_datetime(cell, from, query_dates(ctx), "datetime", ctx)?;
@@ -616,6 +680,9 @@ pub(super) fn cell(
     }
     Ok(())
 }
+
+/// What no date is packed to.
+const NO_DATE: i64 = i64::MIN;
 
 fn push_packed(value: Option<DateTime>, out: &mut Column) {
     match value {

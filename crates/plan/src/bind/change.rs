@@ -171,7 +171,7 @@ impl<'a> Binder<'a> {
                     format!("Unknown column '{}' in 'field list'", written_name(name)),
                 ));
             };
-            if std::mem::replace(&mut seen[ordinal], true) {
+            if std::mem::replace(&mut seen[ordinal], true) && !insert.repeats_columns {
                 return Err(PlanError::new(1110, format!("Column '{text}' specified twice")));
             }
             columns.push(ordinal);
@@ -292,8 +292,10 @@ impl<'a> Binder<'a> {
         if bound.has_subquery() {
             return Ok(InsertCell::Query(self.row_query(bound)));
         }
+        // Bytes with an introducer are text where a number is wanted, unlike a plain literal in hex or bits.
+        let is_plain = !bound.data_type.is_binary_string() || bound.data_type.is_hex_literal();
         Ok(match bound.kind {
-            crate::ExprKind::Literal(value) => InsertCell::Value(value),
+            crate::ExprKind::Literal(value) if is_plain => InsertCell::Value(value),
             crate::ExprKind::Param(ordinal) => InsertCell::Param(ordinal),
             _ => InsertCell::Expr(Box::new(bound)),
         })

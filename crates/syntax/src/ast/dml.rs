@@ -25,6 +25,8 @@ pub struct Insert<'a> {
     pub row_alias: Option<RowAlias<'a>>,
     /// `ON DUPLICATE KEY UPDATE`; empty if not written.
     pub on_duplicate: &'a [Assignment<'a>],
+    /// A column may be written several times, as by LOAD DATA, whose lines are such statements. The parser never sets it.
+    pub repeats_columns: bool,
 }
 
 /// `LOW_PRIORITY`, `DELAYED`, `HIGH_PRIORITY`.

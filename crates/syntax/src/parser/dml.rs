@@ -34,6 +34,7 @@ impl<'a> Parser<'a> {
             source: InsertSource::Values(self.alloc(self.no_rows())),
             row_alias: None,
             on_duplicate: &[],
+            repeats_columns: false,
         };
         if self.eat(T::SET) {
             let mut columns = self.list();

@@ -30,7 +30,15 @@ fn way(from: &DataType, to: &DataType) -> Way {
         from.is_integer() || matches!(from.kind, TypeKind::Decimal | TypeKind::Float | TypeKind::Double);
     match to.kind {
         TypeKind::Enum | TypeKind::Set if number && !bit => Way::Text,
-        TypeKind::Bit if from.is_string() => Way::Number,
+        TypeKind::Bit
+            if from.is_string()
+                || matches!(
+                    from.kind,
+                    TypeKind::Date | TypeKind::Json | TypeKind::Float | TypeKind::Double
+                ) =>
+        {
+            Way::Number
+        }
         TypeKind::Year if from.is_temporal() => Way::Number,
         TypeKind::Json if bit || from.is_binary_string() => Way::Refused,
         TypeKind::Json if number || member || from.is_temporal() => Way::Text,
@@ -65,7 +73,7 @@ pub fn store_copied(
             store(Cell::Bytes(&text), &DataType::varchar(text.len() as u32, collation), to, options, out)
         }
         Way::Number => match cell {
-            Cell::Bytes(text) => {
+            Cell::Bytes(text) if from.kind != TypeKind::Json => {
                 let parsed = number::parse_integer_prefix(text);
                 let number = parsed.value.clamp(i64::MIN.into(), i64::MAX.into()) as i64;
                 let issue = store(Cell::Int(number), &DataType::BIGINT, to, options, out);

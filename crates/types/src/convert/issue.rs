@@ -87,6 +87,15 @@ impl Issue {
     pub(super) fn showing(kind: IssueKind, cell: Cell<'_>, from: &DataType) -> Option<Issue> {
         let mut shown = Vec::new();
         write_text(cell, from, &mut shown);
+        if from.is_binary_string() {
+            shown = shown
+                .iter()
+                .flat_map(|&byte| match byte {
+                    0x20..0x7f => vec![byte],
+                    _ => format!("\\x{byte:02X}").into_bytes(),
+                })
+                .collect();
+        }
         Some(Issue { kind, shown })
     }
 

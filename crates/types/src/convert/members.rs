@@ -22,6 +22,19 @@ pub(super) fn member_text(text: &[u8], from: &DataType, to: &DataType) -> Vec<u8
     out
 }
 
+/// The text of what a member is named by: texts, documents and times.
+fn plain_text(cell: Cell<'_>, from: &DataType, to: &DataType) -> Option<Vec<u8>> {
+    match cell {
+        Cell::Bytes(text) if from.kind != TypeKind::Json => Some(member_text(text, from, to)),
+        Cell::Bytes(_) | Cell::Int(_) if from.kind == TypeKind::Json || from.is_temporal() => {
+            let mut text = Vec::new();
+            write_text(cell, from, &mut text);
+            Some(text)
+        }
+        _ => None,
+    }
+}
+
 pub(super) fn store_enum(cell: Cell<'_>, from: &DataType, to: &DataType, out: &mut Column) -> Option<Issue> {
     let empty = |out: &mut Column| {
         out.push_int(0);
@@ -36,13 +49,7 @@ pub(super) fn store_enum(cell: Cell<'_>, from: &DataType, to: &DataType, out: &m
             write_text(cell, from, &mut text);
             Some(text)
         }
-        (Cell::Bytes(text), kind) if kind != TypeKind::Json => Some(member_text(text, from, to)),
-        (Cell::Int(_), _) if from.is_temporal() => {
-            let mut text = Vec::new();
-            write_text(cell, from, &mut text);
-            Some(text)
-        }
-        _ => None,
+        _ => plain_text(cell, from, to),
     };
     let index = match text {
         Some(text) => match members.position(&text, to.collation) {
@@ -84,8 +91,7 @@ pub(super) fn store_set(cell: Cell<'_>, from: &DataType, to: &DataType, out: &mu
             write_text(cell, from, &mut text);
             Some(text)
         }
-        (Cell::Bytes(text), kind) if kind != TypeKind::Json => Some(member_text(text, from, to)),
-        _ => None,
+        _ => plain_text(cell, from, to),
     };
     let (bits, bad) = match text {
         Some(text) if text.is_empty() => (0, false),
@@ -109,9 +115,16 @@ pub(super) fn store_set(cell: Cell<'_>, from: &DataType, to: &DataType, out: &mu
             }
         }
         None => {
-            let number = whole_number(cell, from).unwrap_or(0);
-            let bits = number as u64;
-            (bits & all, bits & !all != 0)
+            let (number, is_large) = match cell {
+                // Saturates; NaN is 0.
+                Cell::Double(value) => (value as i64 as u64, false),
+                Cell::Decimal(value) => (
+                    value.to_f64() as i64 as u64,
+                    value.to_units(0).is_none_or(|units| units > u64::MAX.into()),
+                ),
+                _ => (whole_number(cell, from).unwrap_or(0) as u64, false),
+            };
+            (number & all, number & !all != 0 || is_large)
         }
     };
     out.push_int(bits as i64);

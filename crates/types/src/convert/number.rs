@@ -2,6 +2,7 @@
 
 use super::integer_range;
 use super::issue::{Issue, IssueKind, StoreOptions};
+use super::show::write_text;
 use crate::data_type::{DataType, SCALE_NOT_FIXED, TypeKind};
 use crate::decimal::{Clipped, Decimal};
 use crate::json::{self};
@@ -99,6 +100,9 @@ pub(super) fn store_decimal(
         }
         (Cell::Int(micros), TypeKind::Time) => Time { micros }.decimal(from.scale),
         (Cell::Int(_), _) => whole_number(cell, from).map_or(Decimal::ZERO, Decimal::from_i128),
+        (Cell::Bytes(_), _) if from.is_hex_literal() => {
+            whole_number(cell, from).map_or(Decimal::ZERO, Decimal::from_i128)
+        }
         (Cell::Bytes(text), kind) => {
             let scalar;
             let text = if kind == TypeKind::Json {
@@ -148,6 +152,7 @@ pub(super) fn store_double(
         }
         (Cell::Int(micros), TypeKind::Time) => Time { micros }.decimal(from.scale).to_f64(),
         (Cell::Int(_), _) => whole_number(cell, from).unwrap_or(0) as f64,
+        (Cell::Bytes(_), _) if from.is_hex_literal() => whole_number(cell, from).unwrap_or(0) as f64,
         (Cell::Bytes(document), TypeKind::Json) => json::to_double(document).unwrap_or_else(|| {
             issue = Issue::showing(IssueKind::Incorrect { what: "DOUBLE", partly: false }, cell, from);
             0.0
@@ -197,7 +202,7 @@ pub(super) fn store_year(
             return None;
         }
         (Cell::Int(_), TypeKind::Time) => (i128::from(options.today.year), false),
-        (Cell::Bytes(text), kind) if kind != TypeKind::Json => {
+        (Cell::Bytes(text), kind) if kind != TypeKind::Json && !from.is_hex_literal() => {
             let parsed = number::parse_integer_rounded(text);
             if parsed.consumed == 0 {
                 out.push_int(0);
@@ -225,18 +230,33 @@ pub(super) fn store_year(
     issue
 }
 
+/// The number whose bytes these are, if 64 bits hold it.
+fn bits_of(bytes: &[u8]) -> Option<u64> {
+    let significant = &bytes[bytes.iter().take_while(|&&byte| byte == 0).count()..];
+    (significant.len() <= 8).then(|| significant.iter().fold(0u64, |bits, &byte| bits << 8 | u64::from(byte)))
+}
+
 pub(super) fn store_bit(cell: Cell<'_>, from: &DataType, to: &DataType, out: &mut Column) -> Option<Issue> {
     let all = if to.length >= 64 { u64::MAX } else { (1 << to.length) - 1 };
     let bits = match cell {
-        Cell::Bytes(bytes) if from.kind != TypeKind::Json => {
-            let significant = &bytes[bytes.iter().take_while(|&&byte| byte == 0).count()..];
-            if significant.len() > 8 {
-                None
-            } else {
-                Some(significant.iter().fold(0u64, |bits, &byte| bits << 8 | u64::from(byte)))
-            }
+        Cell::Bytes(bytes) if from.kind != TypeKind::Json => bits_of(bytes),
+        // The text of a document or a date.
+        Cell::Bytes(_) | Cell::Int(_) if matches!(from.kind, TypeKind::Json | TypeKind::Date) => {
+            let mut text = Vec::new();
+            write_text(cell, from, &mut text);
+            bits_of(&text)
         }
         Cell::Int(value) if !from.is_temporal() => Some(value as u64),
+        // Saturates; NaN is 0.
+        Cell::Double(value) => Some(value as i64 as u64),
+        Cell::Decimal(value) => {
+            let units = value.to_units(0).unwrap_or(if value.is_negative() { -1 } else { i128::MAX });
+            if units > u64::MAX.into() || units < 0 {
+                out.push_int(if units < 0 { 0 } else { all as i64 });
+                return Issue::new(IssueKind::OutOfRange);
+            }
+            Some(units as u64)
+        }
         _ => whole_number(cell, from).and_then(|value| {
             u64::try_from(value).ok().or_else(|| i64::try_from(value).ok().map(|value| value as u64))
         }),

@@ -45,7 +45,11 @@ pub(super) fn store_datetime(
         }
         (Cell::Bytes(document), TypeKind::Json) => match json::to_datetime(document) {
             Some(value) => Ok(Some(value)),
-            None => Err(TemporalError::Invalid),
+            // A document that is none is NULL, as the function that reads it says.
+            None => {
+                out.push_null();
+                return Issue::showing(IssueKind::Temporal { what, out_of_range: false }, cell, from);
+            }
         },
         (Cell::Bytes(text), _) => {
             from_text = true;
@@ -148,7 +152,13 @@ pub(super) fn store_time(
             Ok(DateTime::unpack(packed).time_part())
         }
         (Cell::Int(micros), TypeKind::Time) => Ok(Time { micros }),
-        (Cell::Bytes(document), TypeKind::Json) => json::to_time(document).ok_or(false),
+        (Cell::Bytes(document), TypeKind::Json) => match json::to_time(document) {
+            Some(time) => Ok(time),
+            None => {
+                out.push_null();
+                return wrong(false);
+            }
+        },
         (Cell::Bytes(text), _) => {
             if only_spaces(text) {
                 out.push_int(0);

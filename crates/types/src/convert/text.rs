@@ -17,6 +17,7 @@ pub(super) fn store_json(cell: Cell<'_>, from: &DataType, out: &mut Column) -> O
             out.push_bytes(document);
             return None;
         }
+        Cell::Bytes(_) if from.is_binary_string() => IssueKind::JsonCharset,
         Cell::Bytes(text) => {
             let utf8 = to_utf8(text.to_vec(), from.collation.charset());
             match json::parse(&utf8, out.bytes_mut().tail()) {
@@ -77,8 +78,13 @@ pub fn store_text(cell: Cell<'_>, from: &DataType, to: &DataType, out: &mut Colu
             owned = Cow::Owned(in_charset(&bytes, Charset::Binary, target, &mut issue).into_owned());
             &owned
         }
-        Cell::Double(value) => {
-            owned = Cow::Owned(double_text(value, from, to.length as usize));
+        // TEXT takes the number as it is shown, what has a width as many digits as it holds.
+        Cell::Double(value) if !to.is_text_or_blob() => {
+            let mut text = Vec::new();
+            if !number::write_double_fitted(value, to.length as usize, &mut text) {
+                issue = Issue::new(IssueKind::TooLong);
+            }
+            owned = Cow::Owned(text);
             &owned
         }
         _ => {
@@ -176,18 +182,4 @@ pub(super) fn keep_valid(text: &[u8], target: Charset, issue: &mut Option<Issue>
         shown: escaped(&text[end..]),
     });
     text[..end].to_vec()
-}
-
-/// A double as text of at most `width` characters, giving up digits where it must.
-pub(super) fn double_text(value: f64, from: &DataType, width: usize) -> Vec<u8> {
-    let mut text = Vec::new();
-    write_text(Cell::Double(value), from, &mut text);
-    let mut digits = 16;
-    while text.len() > width && digits > 0 {
-        let shorter: f64 = format!("{value:.*e}", digits - 1).parse().unwrap_or(value);
-        text.clear();
-        number::write_double_within(shorter, width, &mut text);
-        digits -= 1;
-    }
-    text
 }

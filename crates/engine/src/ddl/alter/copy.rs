@@ -487,7 +487,12 @@ impl<'a> Converter<'a> {
             }
             if cell == Cell::Null && !definition.nullable {
                 if self.strict {
-                    return Err(e::ER_INVALID_USE_OF_NULL.bare());
+                    // MySQL copies the rows where the type changes, and says what a copy meets.
+                    return Err(if from == to {
+                        e::ER_INVALID_USE_OF_NULL.bare()
+                    } else {
+                        e::WARN_DATA_TRUNCATED.with(&[&definition.name, &row])
+                    });
                 }
                 warnings.push(e::WARN_DATA_TRUNCATED.warning(&[&definition.name, &row]));
                 push_zero(to, out);

@@ -115,15 +115,19 @@ impl<'a> Row<'a, '_> {
     }
 
     /// NULL with warning 1301 if a result of so many bytes is larger than `max_allowed_packet`.
-    pub(super) fn too_large(&mut self, bytes: usize) -> bool {
+    ///
+    /// # Errors
+    /// 1301 in strict data changes.
+    pub(super) fn too_large(&mut self, bytes: usize) -> SqlResult<bool> {
         let limit = self.ctx.settings.max_allowed_packet;
         if bytes > limit {
             let name = self.call.name;
-            self.ctx.warn(service::error::ER_WARN_ALLOWED_PACKET_OVERFLOWED, &[&name, &limit]);
+            let code = service::error::ER_WARN_ALLOWED_PACKET_OVERFLOWED;
+            self.ctx.warn_or_fail(code, &[&name, &limit])?;
             self.out.push_null();
-            return true;
+            return Ok(true);
         }
-        false
+        Ok(false)
     }
 }
 

@@ -300,7 +300,7 @@ fn regexp_replace(r: &mut Row<'_, '_>) -> SqlResult<()> {
         }
     }
     out.push_str(&text[copied.min(text.len())..]);
-    if r.too_large(out.len()) {
+    if r.too_large(out.len())? {
         return Ok(());
     }
     put_text(r, &out)

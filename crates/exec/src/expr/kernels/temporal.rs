@@ -208,7 +208,7 @@ pub(super) fn recipe(
                 let limit = i128::from(Time::MAX.micros);
                 if micros.abs() > limit {
                     let shown = r.decimal(0).to_string();
-                    r.ctx.warn(ER_TRUNCATED_WRONG_VALUE, &[&"time", &shown]);
+                    r.ctx.warn_or_fail(ER_TRUNCATED_WRONG_VALUE, &[&"time", &shown])?;
                 }
                 let micros = micros.clamp(-limit, limit) as i64;
                 r.put_int(round_micros(micros, r.call.result.scale))
@@ -359,7 +359,7 @@ fn make_time(r: &mut Row<'_, '_>) -> SqlResult<()> {
             hours.abs(),
             micros / 1_000_000
         );
-        r.ctx.warn(ER_TRUNCATED_WRONG_VALUE, &[&"time", &shown]);
+        r.ctx.warn_or_fail(ER_TRUNCATED_WRONG_VALUE, &[&"time", &shown])?;
     }
     let total = total.min(limit) as i64;
     let micros = round_micros(if negative { -total } else { total }, r.call.result.scale);
@@ -889,7 +889,7 @@ fn time_diff(r: &mut Row<'_, '_>) -> SqlResult<()> {
     if !difference.in_range() {
         let mut shown = Vec::new();
         difference.write_text(0, &mut shown);
-        r.ctx.warn(ER_TRUNCATED_WRONG_VALUE, &[&"time", &String::from_utf8_lossy(&shown)]);
+        r.ctx.warn_or_fail(ER_TRUNCATED_WRONG_VALUE, &[&"time", &String::from_utf8_lossy(&shown)])?;
     }
     r.put_int(round_micros(difference.clipped().micros, r.call.result.scale))
 }
@@ -941,8 +941,10 @@ fn str_to_date(r: &mut Row<'_, '_>) -> SqlResult<()> {
     let (text, format) = (r.bytes(0), r.bytes(1));
     let kind = r.call.result.kind;
     let mode = r.ctx.settings.date_mode();
-    let scanned = scan::str_to_date(text, format)
-        .filter(|scanned| kind == TypeKind::Time || mode.check(scanned.date).is_ok());
+    // NO_ZERO_DATE refuses any zero part here.
+    let is_taken = |date: DateTime| mode.check(date).is_ok() && !(mode.no_zero_date && date.has_zero_part());
+    let scanned =
+        scan::str_to_date(text, format).filter(|scanned| kind == TypeKind::Time || is_taken(scanned.date));
     let Some(scanned) = scanned else {
         let what = if kind == TypeKind::Time { "time" } else { "datetime" };
         let shown = String::from_utf8_lossy(text).into_owned();

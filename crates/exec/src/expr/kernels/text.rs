@@ -275,7 +275,7 @@ fn char(r: &mut Row<'_, '_>) -> SqlResult<()> {
 
 fn concat(r: &mut Row<'_, '_>) -> SqlResult<()> {
     let total: usize = (0..r.count()).map(|i| r.bytes(i).len()).sum();
-    if r.too_large(total) {
+    if r.too_large(total)? {
         return Ok(());
     }
     let args = r.args;
@@ -294,7 +294,7 @@ fn concat_ws(r: &mut Row<'_, '_>) -> SqlResult<()> {
     }
     let total: usize =
         (1..r.count()).filter(|&i| !r.is_null(i)).map(|i| r.bytes(i).len() + r.bytes(0).len()).sum();
-    if r.too_large(total) {
+    if r.too_large(total)? {
         return Ok(());
     }
     let (args, row, separator) = (r.args, r.row, r.bytes(0));
@@ -411,7 +411,7 @@ const BASE64: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz
 
 fn to_base64(r: &mut Row<'_, '_>) -> SqlResult<()> {
     let bytes = r.bytes(0);
-    if r.too_large(bytes.len() / 3 * 4 + 4) {
+    if r.too_large(bytes.len() / 3 * 4 + 4)? {
         return Ok(());
     }
     r.put_with(|out| {
@@ -516,7 +516,7 @@ fn insert(r: &mut Row<'_, '_>) -> SqlResult<()> {
     let rest = &text[start..];
     let length = if length < 0 { count } else { length.min(count) };
     let cut = charset.prefix_bytes(rest, length as usize);
-    if r.too_large(text.len() + new.len()) {
+    if r.too_large(text.len() + new.len())? {
         return Ok(());
     }
     r.put_with(|out| {
@@ -564,7 +564,7 @@ fn pad(r: &mut Row<'_, '_>, front: bool) -> SqlResult<()> {
     }
     let limit = r.ctx.settings.max_allowed_packet;
     if count > limit as i128 {
-        r.too_large(limit + 1);
+        r.too_large(limit + 1)?;
         return Ok(());
     }
     let count = count as usize;
@@ -578,7 +578,7 @@ fn pad(r: &mut Row<'_, '_>, front: bool) -> SqlResult<()> {
     }
     let missing = count - have;
     let whole = missing / fill_chars;
-    if r.too_large(text.len() + (whole + 1) * fill.len()) {
+    if r.too_large(text.len() + (whole + 1) * fill.len())? {
         return Ok(());
     }
     r.require_room(text.len() + (whole + 1) * fill.len())?;
@@ -667,7 +667,7 @@ fn repeat(r: &mut Row<'_, '_>) -> SqlResult<()> {
     }
     let limit = r.ctx.settings.max_allowed_packet;
     if count > (limit / text.len()) as i128 {
-        r.too_large(limit + 1);
+        r.too_large(limit + 1)?;
         return Ok(());
     }
     let bytes = text.len() * count as usize;
@@ -701,7 +701,7 @@ fn replace(r: &mut Row<'_, '_>) -> SqlResult<()> {
             at += 1;
         }
     }
-    if r.too_large(text.len() + found.len() * to.len()) {
+    if r.too_large(text.len() + found.len() * to.len())? {
         return Ok(());
     }
     r.put_with(|out| {
@@ -770,7 +770,7 @@ fn space(r: &mut Row<'_, '_>) -> SqlResult<()> {
     let count = r.wide(0).max(0);
     let limit = r.ctx.settings.max_allowed_packet;
     if count > limit as i128 {
-        r.too_large(limit + 1);
+        r.too_large(limit + 1)?;
         return Ok(());
     }
     r.require_room(count as usize)?;
