@@ -830,6 +830,79 @@ fn reads_of_variables_cursors_and_procedures_end_with_their_time() {
     server.stop();
 }
 
+/// Nothing stays charged for what is gone: packets that were executed, variables set again, limits that were asked for and refused.
+#[test]
+fn nothing_stays_charged_when_sessions_rest() {
+    let server = server(LIMIT_BYTES);
+    let charged = || {
+        let mut root = server.root();
+        let mut answer = root.query(b"SHOW GLOBAL STATUS LIKE 'Statement_memory_bytes'").expect("the status");
+        assert!(answer.next_result().expect("the status"));
+        let row = answer.next_row().expect("the status").expect("a row");
+        let mut text = Vec::new();
+        row.cell(1).write_text(&row.columns().get(1), &mut text);
+        String::from_utf8_lossy(&text).parse::<usize>().expect("a number")
+    };
+    let before = charged();
+    let mut sessions: Vec<Connection> = (0..4).map(|_| server.root()).collect();
+    let long = format!("DO LENGTH('{}')", "x".repeat(8 << 20));
+    for session in &mut sessions {
+        session.run(long.as_bytes()).expect("a long packet");
+        session.run(b"SET @long_name_of_a_variable = 0").expect("set");
+        session
+            .run(b"SELECT MAX(@long_name_of_a_variable := @long_name_of_a_variable + 1) FROM d.t x, d.t y")
+            .expect("set often");
+        for _ in 0..3 {
+            let refused = session.run(
+                b"SELECT LENGTH(GREATEST(REPEAT('x', 60000000), REPEAT('y', 60000000), REPEAT('z', 60000000), REPEAT('w', 60000000)))",
+            );
+            assert_eq!(refused.err().and_then(|error| error.number()), Some(3170));
+        }
+    }
+    let after = charged();
+    assert!(after < before + (10 << 20), "{before} bytes before, {after} after");
+    drop(sessions);
+    server.stop();
+}
+
+/// Long data of prepared statements that are never executed.
+#[test]
+fn floods_of_long_data_are_bounded() {
+    let server = server(LIMIT_BYTES);
+    let base = server.memory_bytes();
+    let most = base + LIMIT_BYTES + LIMIT_BYTES / 10;
+    let mut stream = logged_in(&server);
+    let places = list(100, ",", |_| "?".into());
+    let mut refused = false;
+    for statement in 1..=30u32 {
+        send(&mut stream, 0, &[&[0x16][..], format!("DO CONCAT({places})").as_bytes()].concat());
+        let answer = receive(&mut stream).expect("prepared");
+        if answer[0] == 0xff {
+            assert_eq!(answer[1..3], 3170u16.to_le_bytes(), "{}", String::from_utf8_lossy(&answer));
+            refused = true;
+            break;
+        }
+        for _ in 0..101 {
+            receive(&mut stream).expect("a parameter");
+        }
+        for parameter in 0..100u16 {
+            let head = [&[0x18][..], &statement.to_le_bytes(), &parameter.to_le_bytes()].concat();
+            send(&mut stream, 0, &[head, vec![b'x'; 600_000]].concat());
+        }
+    }
+    if !refused {
+        // What it has is beyond its limit, and that is said when it is used.
+        send(&mut stream, 0, &[&[0x17, 30, 0, 0, 0, 0, 1, 0, 0, 0][..], &[0; 14]].concat());
+        let answer = receive(&mut stream).expect("an answer");
+        assert_eq!(answer[1..3], 3170u16.to_le_bytes(), "{}", String::from_utf8_lossy(&answer));
+    }
+    let used = server.memory_bytes_max();
+    report(&format!("long data: {} MB of {} MB", used >> 20, most >> 20));
+    assert!(used <= most, "{} MB, {} allowed", used >> 20, most >> 20);
+    assert_eq!(server.panics(), 0);
+    server.stop();
+}
+
 /// What a session keeps from one command to the next.
 #[test]
 fn floods_of_prepared_statements_and_cursors_are_bounded() {

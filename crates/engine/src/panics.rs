@@ -40,8 +40,8 @@ pub fn install(env: &Env) {
 }
 
 /// Writes down which statement it was.
-pub(crate) fn note_statement(env: &Env, connection_id: u64, statement: &[u8]) {
-    let text = syntax::normalized(statement, DIGEST_TEXT_BYTES_MAX);
+pub(crate) fn note_statement(env: &Env, connection_id: u64, statement: &[u8], mode: syntax::SqlMode) {
+    let text = syntax::normalized(statement, mode, DIGEST_TEXT_BYTES_MAX);
     // FNV-1a: the same number for the same statement in every run and version.
     let digest = text.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)

@@ -342,6 +342,8 @@ pub fn begin_command() -> CommandGuard {
             thread.charged.set(0);
             thread.most.set(0);
             thread.mapped.set(0);
+            thread.limits.set(Limits::NONE);
+            thread.held.set(0);
         }
         is_outermost
     });
@@ -411,20 +413,22 @@ pub fn may_take(bytes: usize) -> bool {
         }
         let before = thread.promised.replace(0);
         let bytes = i64::try_from(bytes).unwrap_or(i64::MAX / 4);
-        let total = TOTAL.fetch_add(bytes - before, Ordering::Relaxed) + bytes - before;
-        if thread.exceeded.get().is_none() {
-            let pending = thread.pending.get();
-            thread
-                .exceeded
-                .set(thread.limit_reached(thread.charged.get() + pending + bytes, total + pending));
-        }
-        let is_allowed = thread.exceeded.get().is_none();
-        if is_allowed {
+        let pending = thread.pending.get();
+        let own = thread.charged.get() + pending + bytes;
+        // What is refused never stands in the total: others are judged by it.
+        let mut reached = thread.exceeded.get();
+        let added = TOTAL.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |total| {
+            let after = total - before + bytes;
+            reached = thread.exceeded.get().or_else(|| thread.limit_reached(own, after + pending));
+            reached.is_none().then_some(after)
+        });
+        thread.exceeded.set(reached);
+        if added.is_ok() {
             thread.promised.set(bytes);
         } else {
-            TOTAL.fetch_sub(bytes, Ordering::Relaxed);
+            TOTAL.fetch_sub(before, Ordering::Relaxed);
         }
-        is_allowed
+        added.is_ok()
     })
 }
 

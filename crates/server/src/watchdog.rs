@@ -40,6 +40,7 @@ impl Watchdog {
     /// Commands come. Called by pollers.
     pub(crate) fn note_commands(&self) {
         if self.is_resting.load(Ordering::Relaxed) {
+            let _ended = lock(&self.ended); // It has looked at this, and waits.
             self.is_resting.store(false, Ordering::Relaxed);
             self.changed.notify_one();
         }
@@ -60,6 +61,9 @@ impl Watchdog {
             self.is_resting.store(rests, Ordering::Relaxed);
             let time = if rests { REST_TIME_MAX } else { LOOK_INTERVAL };
             ended = self.changed.wait_timeout(ended, time).unwrap_or_else(PoisonError::into_inner).0;
+            if rests && !self.is_resting.load(Ordering::Relaxed) {
+                last_change = Instant::now(); // A command comes, and may not have begun yet.
+            }
             let Some(shared) = shared.upgrade() else { return };
             seen.resize(shared.group_count(), None);
             for (index, seen) in seen.iter_mut().enumerate() {

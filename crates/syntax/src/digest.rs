@@ -130,13 +130,18 @@ struct Digester<'a, 's> {
 /// The beginning of `sql`, at most so many bytes, with `?` for each literal and one blank between tokens: for logs, which must not hold
 /// what people keep in tables.
 #[must_use]
-pub fn normalized(sql: &[u8], bytes_max: usize) -> String {
-    let mut lexer = Lexer::new(sql, SqlMode::default());
+pub fn normalized(sql: &[u8], mode: SqlMode, bytes_max: usize) -> String {
+    let mut lexer = Lexer::new(sql, mode);
     let mut text = String::new();
     while text.len() < bytes_max {
         let token = lexer.next();
         let piece = match token.kind {
             T::Eof => break,
+            // A text that is cut is no token, and still what people keep in tables.
+            T::Abort => {
+                text.push_str(" ...");
+                break;
+            }
             T::Integer
             | T::Decimal
             | T::Float

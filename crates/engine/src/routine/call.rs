@@ -295,6 +295,11 @@ impl LocalSession {
         Ok(())
     }
 
+    /// Takes all frames away: account, database and modes of the client's call come back.
+    pub(crate) fn pop_frames(&mut self) {
+        while self.pop_frame().is_some() {}
+    }
+
     /// Takes the innermost frame away, unfinished or not, and puts back what it changed of the session.
     pub(super) fn pop_frame(&mut self) -> Option<Frame> {
         let mut frame = self.routines.frames.pop()?;

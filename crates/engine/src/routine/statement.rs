@@ -193,8 +193,8 @@ impl LocalSession {
             self.lock_metadata(plan.prepared.plan())?;
             before = Some(self.transaction.store.savepoint());
         }
-        self.routines.assigning = assigns;
         let deadline = self.deadline_of(plan)?;
+        self.routines.assigning = assigns;
         let mut ran = self
             .with_context(plan, values, |prepared, context| exec::run_query(prepared, context, &mut sink));
         if let Some(deadline) = deadline {

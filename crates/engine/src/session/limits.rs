@@ -135,14 +135,13 @@ impl UserVariables {
     }
 
     pub(crate) fn insert(&mut self, name: Vec<u8>, value: Value) {
-        let mut bytes = bytes_of(&value) + name.len();
-        match self.values.insert(name, value) {
-            Some(before) => self.held.change(bytes as i64 - bytes_of(&before) as i64),
-            None => {
-                bytes += size_of::<(Vec<u8>, Value)>();
-                self.held.change(bytes as i64);
-            }
-        }
+        let bytes = bytes_of(&value) as i64;
+        let new_entry = (name.len() + size_of::<(Vec<u8>, Value)>()) as i64;
+        let before = match self.values.insert(name, value) {
+            Some(before) => bytes_of(&before) as i64,
+            None => -new_entry,
+        };
+        self.held.change(bytes - before);
     }
 
     pub(crate) fn clear(&mut self) {
@@ -162,6 +161,18 @@ fn bytes_of(value: &Value) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_variable_that_is_set_again_takes_no_more() {
+        let mut variables = UserVariables::default();
+        let mut held = Vec::new();
+        for length in [10, 10, 1000, 10] {
+            let value = Value::Bytes { bytes: vec![b'x'; length], collation: types::CollationId::BINARY };
+            variables.insert(b"name".to_vec(), value);
+            held.push(variables.held.bytes());
+        }
+        assert_eq!([held[0], held[2] - 990, held[3]], [held[1]; 3]);
+    }
 
     #[test]
     fn defaults_leave_room_for_the_buffer_pool() {

@@ -579,7 +579,13 @@ impl Session for LocalSession {
     }
 
     fn recover(&mut self) {
-        crate::panics::note_statement(&self.core.env, self.control.connection_id, &self.process.statement());
+        let mode = self.settings.sql_mode.for_syntax();
+        crate::panics::note_statement(
+            &self.core.env,
+            self.control.connection_id,
+            &self.process.statement(),
+            mode,
+        );
         env::memory::forget_exceeded();
         env::blocking::set_repeatable(false);
         self.is_repeat = false;
@@ -590,8 +596,10 @@ impl Session for LocalSession {
         self.statement_parameters.clear();
         self.long_values.clear();
         self.shown_statement = 0;
+        self.pop_frames();
         self.routines = crate::routine::Routines::default();
         self.templates = Some(Box::default());
+        self.prepared.count_all();
         self.leave_change();
         self.process.end(self.core.env.clock.wall_micros_coarse());
         if let Err(error) = self.rollback_transaction() {

@@ -64,6 +64,8 @@ pub struct PreparedStatement {
     held: Held,
     /// What [`PreparedStatements::bytes`] counts of it.
     counted_bytes: u64,
+    /// Long data in memory.
+    long_data_held: Held,
 }
 
 impl PreparedStatement {
@@ -71,7 +73,10 @@ impl PreparedStatement {
     #[inline]
     fn held_bytes(&self) -> u64 {
         let plan = if let Kept::Plan(plan) = &self.kept { plan.held_bytes() } else { 0 };
-        self.held.bytes() + plan + self.cursor.as_ref().map_or(0, |cursor| cursor.held.bytes())
+        self.held.bytes()
+            + plan
+            + self.long_data_held.bytes()
+            + self.cursor.as_ref().map_or(0, |cursor| cursor.held.bytes())
     }
 
     /// Counts anew what it takes; returns by how much that has changed.
@@ -160,11 +165,11 @@ impl PreparedStatements {
     pub fn reset(&mut self, id: u32) -> Outcome {
         let statement = self.find(id, "mysqld_stmt_reset")?;
         statement.long_data.clear();
+        statement.long_data_held.set(0);
         statement.long_data_error = None;
-        if statement.cursor.take().is_some() {
-            let bytes = statement.count();
-            self.bytes = self.bytes.wrapping_add_signed(bytes);
-        }
+        statement.cursor = None;
+        let bytes = statement.count();
+        self.bytes = self.bytes.wrapping_add_signed(bytes);
         Ok(())
     }
 
@@ -190,10 +195,18 @@ impl PreparedStatements {
             statement.long_data_error = Some(long_data_too_long());
             return;
         }
+        if !env::memory::has_room() {
+            statement.long_data_error = Some(long_data_without_room());
+            return;
+        }
         let value = statement.long_data.entry(parameter).or_default();
         if let Err(error) = value.push(data, folder, limits.packet_bytes_max as usize) {
             statement.long_data_error = Some(error);
         }
+        let in_memory = statement.long_data.values().filter(|long| long.on_disk().is_none());
+        statement.long_data_held.set(in_memory.map(LongData::byte_count).sum());
+        let change = statement.count();
+        self.bytes = self.bytes.wrapping_add_signed(change);
     }
 
     fn find(&mut self, id: u32, command: &str) -> Result<&mut PreparedStatement, Box<SqlError>> {
@@ -210,6 +223,12 @@ impl PreparedStatements {
         self.bytes = self.bytes.wrapping_add_signed(statement.count());
     }
 
+    /// Counts all anew: one that broke while it ran is gone.
+    pub(super) fn count_all(&mut self) {
+        self.counts_anew = false;
+        self.bytes = self.by_id.values().flatten().map(|statement| statement.counted_bytes).sum();
+    }
+
     /// Takes a statement out to run it. One that breaks while it runs stays away: its state is not to be trusted.
     fn take(&mut self, id: u32, command: &str) -> Result<Box<PreparedStatement>, Box<SqlError>> {
         self.by_id.get_mut(id).and_then(Option::take).ok_or_else(|| unknown(&id.to_string(), command))
@@ -217,6 +236,10 @@ impl PreparedStatements {
 
     #[inline(always)] // Once on the way of each execution.
     fn put_back(&mut self, id: u32, mut statement: Box<PreparedStatement>) {
+        if statement.long_data_held.bytes() > 0 {
+            statement.long_data_held.set(0); // An execution uses it up.
+            self.counts_anew = true;
+        }
         if self.counts_anew {
             self.count(&mut statement);
         }
@@ -224,6 +247,16 @@ impl PreparedStatements {
             *place = Some(statement);
         }
     }
+}
+
+#[cold]
+fn long_data_without_room() -> Box<SqlError> {
+    let most = env::memory::all_statements_max();
+    service::error::ER_CAPACITY_EXCEEDED.with(&[
+        &most,
+        &"global_statement_memory_limit",
+        &"Statement aborted.",
+    ])
 }
 
 #[cold]
@@ -458,6 +491,7 @@ impl LocalSession {
         let statement = PreparedStatement {
             held,
             counted_bytes: 0,
+            long_data_held: Held::default(),
             text: sql.into(),
             places: places.into(),
             types: Vec::new(),

@@ -67,6 +67,11 @@ impl<T> ByNumber<T> {
         Some(value)
     }
 
+    /// The values.
+    pub(super) fn values(&self) -> impl Iterator<Item = &T> {
+        self.places.iter().filter_map(|place| place.value.as_ref())
+    }
+
     /// Takes all away. Returns how many there were.
     pub(super) fn clear(&mut self) -> usize {
         let count = self.places.len() - self.free.len();

@@ -28,7 +28,7 @@ pub use row_checks::RowChecks;
 pub use row_defaults::RowDefaults;
 
 use plan::physical::{PhysicalPlan, PlanKind};
-use service::error::Level;
+use service::error::{ER_INVALID_JSON_TEXT, Level};
 use store::Transaction;
 use table::{DuplicateKey, Table, WriteContext, WriteError};
 use types::Cell;
@@ -107,7 +107,7 @@ pub fn run_change(prepared: &Prepared, ctx: &mut ExecContext<'_>) -> SqlResult<C
     let plan = &**prepared.plan();
     crate::run::enter(plan, ctx);
     let mut programs = prepared.programs();
-    match (&plan.kind, prepared.change()) {
+    let outcome = match (&plan.kind, prepared.change()) {
         (PlanKind::Insert(insert), Some(Compiled::Insert(compiled))) => {
             insert::run(plan, insert, compiled, &mut programs, ctx)
         }
@@ -118,7 +118,13 @@ pub fn run_change(prepared: &Prepared, ctx: &mut ExecContext<'_>) -> SqlResult<C
             delete::run(plan, delete, compiled, &mut programs, ctx)
         }
         _ => Err(internal("a query run as a change")),
+    };
+    if let Err(error) = &outcome
+        && error.number == ER_INVALID_JSON_TEXT.number
+    {
+        ctx.eval.session.check_killed()?; // The parser of JSON ends for that, too.
     }
+    outcome
 }
 
 /// Runs a write with the transaction and the conditions of the context. The inner error is the table's.

@@ -254,7 +254,8 @@ impl Program {
                 if first == 0 {
                     out.reset(piece.physical());
                 }
-                require_column_room(out.byte_count() + piece.byte_count(), ctx)?;
+                require_column_size(out.byte_count() + piece.byte_count())?;
+                require_column_room(piece.byte_count(), ctx)?;
                 out.extend_from(piece);
             }
             env::blocking::pause();
@@ -410,13 +411,16 @@ fn makes_long_values(expr: &Expr) -> bool {
 }
 
 /// Whether a column of a batch may have so many bytes.
+fn require_column_size(bytes: usize) -> SqlResult<()> {
+    if bytes > COLUMN_BYTES_MAX { Err(ER_OUT_OF_RESOURCES.bare()) } else { Ok(()) }
+}
+
+/// Whether the statement may have so many bytes more, for a column of a batch.
 fn require_column_room(bytes: usize, ctx: &mut EvalContext<'_>) -> SqlResult<()> {
     if bytes < LOOK_BYTES {
         return Ok(());
     }
-    if bytes > COLUMN_BYTES_MAX {
-        return Err(ER_OUT_OF_RESOURCES.bare());
-    }
+    require_column_size(bytes)?;
     if env::memory::may_take(bytes) { Ok(()) } else { ctx.session.check_killed() }
 }
 
@@ -863,7 +867,7 @@ fn eval_call<'b>(
                 looked_at = out.byte_count();
                 env::blocking::pause();
                 run.ctx.session.check_killed()?;
-                require_column_room(looked_at, run.ctx)?;
+                require_column_size(looked_at)?;
             }
         }
         if is_long {

@@ -419,6 +419,9 @@ impl Connection {
                 let input = std::mem::take(&mut self.io.input);
                 let used = self.consume(&input, scratch, shared)?;
                 self.keep_rest(input, used);
+                if self.held.bytes() > 0 {
+                    self.charge_input(); // Less than before: nothing is refused.
+                }
             }
             if self.closing {
                 return if self.io.has_unsent() { Ok(()) } else { Err(End::Orderly) };

@@ -59,7 +59,13 @@ impl Driving {
     }
 
     fn look<R>(&self, look: impl FnOnce(&Core) -> R) -> Option<R> {
-        let core = self.core.take()?;
+        let core = match self.core.take() {
+            Some(core) => core,
+            None => {
+                let _control = lock(&self.control); // Nobody is about to put it back.
+                self.core.take()?
+            }
+        };
         let seen = look(&core);
         self.core.store(Some(core));
         Some(seen)
