@@ -541,7 +541,8 @@ impl Compiler {
                 self.converted(&args[0], Target::Checked(result.clone()))?
             }
             F::Cast => self.converted(&args[0], Target::Cast(result.clone()))?,
-            F::ConvertUsing | F::Collate => self.converted(&args[0], Target::Text(result.collation))?,
+            F::ConvertUsing => self.converted(&args[0], Target::Characters(result.collation))?,
+            F::Collate => self.converted(&args[0], Target::Text(result.collation))?,
             _ => {
                 let recipe = kernels::recipe(function, args, option, result)
                     .ok_or_else(|| service::error::ER_NOT_SUPPORTED_YET.with(&[&function.name()]))?;

@@ -24,6 +24,8 @@ pub(super) enum Target {
     OfTextColumn(Box<Target>),
     /// Text in the character set of this collation.
     Text(CollationId),
+    /// Text as CONVERT gives it: NULL for bytes that are none.
+    Characters(CollationId),
     /// Packed fields.
     DateTime,
     /// Packed fields, zero for what is no date.
@@ -79,7 +81,9 @@ impl Target {
             Target::Double => Physical::Double,
             Target::Decimal => Physical::Decimal,
             Target::OfTextColumn(number) => number.physical(),
-            Target::Text(_) | Target::JsonValue | Target::JsonDocument { .. } => Physical::Bytes,
+            Target::Text(_) | Target::Characters(_) | Target::JsonValue | Target::JsonDocument { .. } => {
+                Physical::Bytes
+            }
             Target::Cast(data_type) | Target::Stored(data_type) => data_type.physical(),
         }
     }
@@ -96,6 +100,10 @@ impl Target {
                     && (from.collation.charset() == to.charset()
                         || from.is_binary_string()
                         || *to == CollationId::BINARY)
+            }
+            // Bytes may be no characters.
+            Target::Characters(to) => {
+                from.is_string() && (from.collation.charset() == to.charset() || *to == CollationId::BINARY)
             }
             Target::DateTime
             | Target::DateTimeOrZero
@@ -571,6 +579,7 @@ pub(super) fn cell(
             }
         }
         Target::Text(collation) => push_text(cell, from, *collation, out),
+        Target::Characters(collation) => push_characters(cell, from, *collation, ctx, out),
         Target::ComparedDate(name) => {
             let mode = query_dates(ctx);
             if let Cell::Bytes(text) = cell
@@ -708,6 +717,33 @@ fn push_text(cell: Cell<'_>, from: &DataType, collation: CollationId, out: &mut 
     out.bytes_mut().finish();
     out.nulls.push(false);
 }
+
+/// As [`push_text`]; bytes that are no characters of the text's character set are NULL, with warning 1300.
+fn push_characters(
+    cell: Cell<'_>,
+    from: &DataType,
+    collation: CollationId,
+    ctx: &mut EvalContext<'_>,
+    out: &mut Column,
+) {
+    let to = collation.charset();
+    if (from.is_binary_string() || from.kind == TypeKind::Bit)
+        && matches!(to, Charset::Utf8mb4 | Charset::Utf8mb3)
+    {
+        let bytes = text_of(cell, from);
+        if to.validate(&bytes).is_err() {
+            let end = bytes.len().min(SHOWN_BYTES_MAX);
+            let shown: String = bytes[..end].iter().map(|byte| format!("{byte:02X}")).collect();
+            ctx.warn(service::error::ER_INVALID_CHARACTER_STRING, &[&to.name(), &shown]);
+            out.push_null();
+            return;
+        }
+    }
+    push_text(cell, from, collation, out);
+}
+
+/// Bytes of an invalid text that a warning shows.
+const SHOWN_BYTES_MAX: usize = 6;
 
 fn push_document(
     cell: Cell<'_>,
@@ -880,12 +916,15 @@ fn cast_text(
     ctx: &mut EvalContext<'_>,
     out: &mut Column,
 ) -> SqlResult<()> {
-    push_text(cell, from, to.collation, out);
+    push_characters(cell, from, to.collation, ctx, out);
+    let row = out.len() - 1;
+    if out.nulls.is_null(row) {
+        return Ok(());
+    }
     // CHAR(n) cuts, BINARY(n) also fills with zero bytes.
     if !matches!(to.kind, TypeKind::Char | TypeKind::VarChar) || to.length == 0 {
         return Ok(());
     }
-    let row = out.len() - 1;
     let charset = to.collation.charset();
     let text = out.bytes().get(row);
     let kept = charset.prefix_bytes(text, to.length as usize);

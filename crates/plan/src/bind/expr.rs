@@ -572,7 +572,7 @@ impl<'a> Binder<'a> {
             }
             CastType::Json => DataType::JSON,
             CastType::Float(precision) => match precision.unwrap_or(0) {
-                0..=24 => DataType::FLOAT,
+                0..=24 => DataType { length: DataType::DOUBLE.length, ..DataType::FLOAT },
                 25..=53 => DataType::DOUBLE,
                 precision => {
                     let text = format!("Too-big precision {precision} specified for 'CAST'. Maximum is 53.");
@@ -734,6 +734,10 @@ impl<'a> Binder<'a> {
         let data_type = &arg.data_type;
         let is_bytes = |data_type: &DataType| data_type.is_binary_string() && !data_type.is_hex_literal();
         match function {
+            AggregateFunc::Sum | AggregateFunc::Avg if data_type.is_temporal() => {
+                let number = function::summed_temporal(data_type);
+                self.typed(FunctionId::Cast, arg, number)
+            }
             AggregateFunc::Sum
             | AggregateFunc::Avg
             | AggregateFunc::StdPop

@@ -22,6 +22,29 @@ pub(super) struct Typed {
     pub(super) coercibility: Coercibility,
 }
 
+/// A temporal value as the DOUBLE that functions of numbers take it for.
+fn temporal_as_double(args: &mut [Expr]) {
+    let Some(of) = args.first_mut().filter(|of| of.data_type.is_temporal()) else { return };
+    let scale = of.data_type.scale;
+    let length = DOUBLE_DIGITS + u32::from(scale);
+    let double = DataType { scale, length, ..DataType::DOUBLE };
+    *of = super::cast(std::mem::replace(of, Expr::null()), double);
+}
+
+/// Width of a DOUBLE without digits after the point.
+const DOUBLE_DIGITS: u32 = 17;
+
+/// A document is true where it is not the number 0.
+fn truth_of_document(arg: &mut Expr) {
+    if arg.data_type.kind == TypeKind::Json {
+        let document = std::mem::replace(arg, Expr::null());
+        let nullable = document.nullable;
+        let args = vec![document, Expr::literal(Value::Int(0))];
+        let kind = ExprKind::Call { function: FunctionId::Ne, args, option: CallOption::None };
+        *arg = Expr::new(kind, DataType::BOOL, nullable);
+    }
+}
+
 /// The type of a value that has been a column's.
 pub(super) fn computed(data_type: &DataType) -> DataType {
     if data_type.kind == TypeKind::Year { DataType::COMPUTED_YEAR } else { data_type.clone() }
@@ -175,6 +198,12 @@ pub fn aggregate_type(function: AggregateFunc, args: &[Expr]) -> PlanResult<(Dat
     })
 }
 
+/// The number that a temporal value is for SUM and AVG.
+#[must_use]
+pub fn summed_temporal(data_type: &DataType) -> DataType {
+    decimal(integer_digits(data_type), scale(data_type))
+}
+
 /// 3064: a function of JSON texts got something else.
 fn no_json_type(argument: usize, name: &str) -> Box<PlanError> {
     PlanError::new(3064, format!("Incorrect type for argument {argument} in function {name}."))
@@ -268,6 +297,7 @@ pub(super) fn infer(
             plain(DataType { unsigned, ..int((digits + u32::from(!unsigned)).min(INT_WIDTH)) }, true)
         }
         F::Neg => {
+            temporal_as_double(args);
             let of = &args[0].data_type;
             let data_type = match numeric(of) {
                 Numeric::Int => int(integer_digits(of) + 1),
@@ -305,8 +335,15 @@ pub(super) fn infer(
             compare_strings(args, "between", context)?;
             plain(DataType::BOOL, any_nullable)
         }
-        F::And | F::Or | F::Xor | F::Not => plain(DataType::BOOL, any_nullable),
-        F::IsNull | F::IsTrue | F::IsFalse | F::IsNullFunction => plain(DataType::BOOL, false),
+        F::And | F::Or | F::Xor | F::Not => {
+            args.iter_mut().for_each(truth_of_document);
+            plain(DataType::BOOL, any_nullable)
+        }
+        F::IsTrue | F::IsFalse => {
+            args.iter_mut().for_each(truth_of_document);
+            plain(DataType::BOOL, false)
+        }
+        F::IsNull | F::IsNullFunction => plain(DataType::BOOL, false),
         F::Like => {
             collate::aggregate(&mut args[..2], "like", context, Purpose::Compare)?;
             plain(DataType::BOOL, any_nullable)
@@ -518,6 +555,7 @@ pub(super) fn infer(
         F::WeightString => binary(chars_of(args, 0).saturating_mul(64)),
 
         F::Abs => {
+            temporal_as_double(args);
             let of = args[0].data_type.clone();
             let data_type = match numeric(&of) {
                 Numeric::Int => DataType { unsigned: of.unsigned, ..int(integer_digits(&of) + 1) },
@@ -527,6 +565,7 @@ pub(super) fn infer(
             plain(data_type, any_nullable)
         }
         F::Ceil | F::Floor => {
+            temporal_as_double(args);
             let of = &args[0].data_type;
             let data_type = match numeric(of) {
                 Numeric::Int => DataType { unsigned: of.unsigned, ..int(INT_WIDTH) },
@@ -537,6 +576,10 @@ pub(super) fn infer(
             plain(data_type, any_nullable)
         }
         F::Round | F::Truncate => {
+            if args[0].data_type.is_temporal() {
+                let of = std::mem::replace(&mut args[0], Expr::null());
+                args[0] = super::cast(of, DataType::DOUBLE);
+            }
             let of = &args[0].data_type;
             let digits = if args.len() == 1 { Some(0) } else { constant(args.get(1)) };
             let data_type = match numeric(of) {
@@ -601,12 +644,11 @@ pub(super) fn infer(
             plain(DataType::datetime(digits), true)
         }
         F::Year => plain(DataType::COMPUTED_YEAR, true),
-        F::Month | F::DayOfMonth | F::Hour | F::Minute | F::Second | F::Week | F::WeekOfYear => {
-            plain(int(3), true)
-        }
+        F::Hour => plain(int(4), true),
+        F::Month | F::DayOfMonth | F::Minute | F::Second | F::Week | F::WeekOfYear => plain(int(3), true),
         F::DayOfYear => plain(int(4), true),
         F::DayOfWeek | F::Weekday | F::Quarter => plain(int(2), true),
-        F::Microsecond => plain(int(7), true),
+        F::Microsecond => plain(int(INT_WIDTH), true),
         F::YearWeek => plain(int(7), true),
         F::DayName => fresh(context.locale.locale().weekday_chars_max()),
         F::MonthName => fresh(context.locale.locale().month_chars_max()),
@@ -660,11 +702,12 @@ pub(super) fn infer(
                     U::Year => 5,
                     U::YearMonth => 7,
                     U::Quarter => 2,
-                    U::Month | U::Week | U::Day | U::Hour | U::Minute | U::Second => 3,
+                    U::Hour => 4,
+                    U::Month | U::Week | U::Day | U::Minute | U::Second => 3,
                     U::Microsecond => 7,
                     U::DayHour | U::HourMinute | U::MinuteSecond => 5,
                     U::DayMinute | U::HourSecond => 7,
-                    U::DaySecond => 9,
+                    U::DaySecond => 13,
                     U::DayMicrosecond => 20,
                     U::HourMicrosecond => 14,
                     U::MinuteMicrosecond => 11,
@@ -751,7 +794,7 @@ pub(super) fn infer(
         F::IsUuid => plain(DataType::BOOL, true),
         F::Compress => binary(chars_of(args, 0).saturating_mul(4).saturating_add(12)),
         F::Uncompress => binary(1 << 24),
-        F::UncompressedLength => plain(int(10), true),
+        F::UncompressedLength => plain(int(11), true),
         F::Inet6Ntoa => fresh(39),
         F::InetNtoa => fresh(31),
         F::InetAton => plain(uint(INT_WIDTH), true),

@@ -30,7 +30,7 @@ use syntax::ast::AggregateFunc;
 use types::locale::LocaleId;
 use types::{CollationId, DataType, TypeKind};
 
-pub use infer::aggregate_type;
+pub use infer::{aggregate_type, summed_temporal};
 pub use merge::common_type;
 pub use table::{ALL, FunctionId, Stability};
 

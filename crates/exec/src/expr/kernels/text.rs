@@ -29,21 +29,23 @@ pub(super) fn recipe(function: FunctionId, args: &[Expr], result: &DataType) -> 
         F::Char => nulls(char, &[Int]),
         F::Charset => nulls(
             |r| {
-                let name = collation_of(&r.call.types[0]).charset().name();
+                let name = stated_collation(&r.call.types[0]).charset().name();
                 r.put_bytes(name.as_bytes())
             },
             &[Any],
         ),
         F::Collation => nulls(
             |r| {
-                let name = collation_of(&r.call.types[0]).name();
+                let name = stated_collation(&r.call.types[0]).name();
                 r.put_bytes(name.as_bytes())
             },
             &[Any],
         ),
         F::Coercibility => {
             // A property of the expression, known here.
-            let strength = args.first().map_or(6, |arg| arg.coercibility as i64);
+            let is_column = |arg: &Expr| matches!(arg.data_type.kind, TypeKind::Json | TypeKind::Bit);
+            let strength =
+                args.first().map_or(6, |arg| if is_column(arg) { 2 } else { arg.coercibility as i64 });
             const KERNELS: [Kernel; 7] = [
                 |r| r.put_int(0),
                 |r| r.put_int(1),
@@ -87,10 +89,7 @@ pub(super) fn recipe(function: FunctionId, args: &[Expr], result: &DataType) -> 
         F::FromBase64 => plain(from_base64, &[Bytes]),
         F::ToBase64 => plain(to_base64, &[Bytes]),
         F::Hex => {
-            if args
-                .first()
-                .is_some_and(|arg| arg.data_type.is_numeric() && arg.data_type.kind != TypeKind::Bit)
-            {
+            if args.first().is_some_and(|arg| arg.data_type.is_numeric()) {
                 plain(hex_number, &[Int])
             } else {
                 plain(hex_bytes, &[Bytes])
@@ -129,7 +128,7 @@ pub(super) fn recipe(function: FunctionId, args: &[Expr], result: &DataType) -> 
         F::Repeat => plain(repeat, &[Text, Int]),
         F::Replace => plain(replace, &[Text]),
         F::Reverse => plain(reverse, &[Text]),
-        F::Soundex => plain(soundex, &[Text]),
+        F::Soundex => plain(soundex, &[Utf8]),
         F::Space => plain(space, &[Int]),
         F::Strcmp => plain(
             |r| {
@@ -163,6 +162,11 @@ pub(super) fn recipe(function: FunctionId, args: &[Expr], result: &DataType) -> 
         F::ShiftLeft | F::ShiftRight if result.is_string() => plain(bytes_shift, &[Bytes, Int]),
         _ => None,
     }
+}
+
+/// The collation that a value is said to have: documents compare as utf8mb4_bin and are said to be bytes.
+fn stated_collation(data_type: &DataType) -> CollationId {
+    if data_type.kind == TypeKind::Json { CollationId::BINARY } else { collation_of(data_type) }
 }
 
 fn collation_of(data_type: &DataType) -> CollationId {
@@ -578,7 +582,8 @@ fn pad(r: &mut Row<'_, '_>, front: bool) -> SqlResult<()> {
     }
     let missing = count - have;
     let whole = missing / fill_chars;
-    if r.too_large(text.len() + (whole + 1) * fill.len())? {
+    // Room for the widest characters is counted.
+    if r.too_large(count * charset.max_bytes_per_char())? {
         return Ok(());
     }
     r.require_room(text.len() + (whole + 1) * fill.len())?;
@@ -739,14 +744,18 @@ fn reverse(r: &mut Row<'_, '_>) -> SqlResult<()> {
 fn soundex(r: &mut Row<'_, '_>) -> SqlResult<()> {
     const CODES: &[u8; 26] = b"01230120022455012623010202";
     let text = String::from_utf8_lossy(r.bytes(0)).into_owned();
+    let charset = r.call.result.collation.charset();
+    // Of bytes only ASCII is letters.
+    let is_letter =
+        |letter: &char| letter.is_alphabetic() && (charset != Charset::Binary || letter.is_ascii());
     let code_of = |letter: char| -> u8 {
         let upper = letter.to_ascii_uppercase();
         if upper.is_ascii_uppercase() { CODES[(upper as u8 - b'A') as usize] } else { b'0' }
     };
-    let mut letters = text.chars().filter(|letter| letter.is_alphabetic());
+    let mut letters = text.chars().filter(is_letter);
     let mut out = String::new();
     if let Some(first) = letters.next() {
-        out.extend(first.to_uppercase());
+        out.push(first.to_ascii_uppercase());
         let mut last = code_of(first);
         for letter in letters {
             let code = code_of(letter);
@@ -763,7 +772,9 @@ fn soundex(r: &mut Row<'_, '_>) -> SqlResult<()> {
             out.push('0');
         }
     }
-    r.put_bytes(out.as_bytes())
+    r.put_with(|to| {
+        let _ = types::charset::convert_lossy(Charset::Utf8mb4, out.as_bytes(), charset, to);
+    })
 }
 
 fn space(r: &mut Row<'_, '_>) -> SqlResult<()> {
