@@ -2,6 +2,7 @@
 
 use crate::expr::{ColumnId, Expr, ExprKind, SubqueryKind};
 use crate::logical::Logical;
+use syntax::ast::SetOp;
 
 /// Puts what `with` says in place of every column reference of `expr` (not inside subqueries' trees).
 pub fn replace_columns(expr: &mut Expr, with: &mut dyn FnMut(ColumnId) -> ExprKind) {
@@ -10,6 +11,25 @@ pub fn replace_columns(expr: &mut Expr, with: &mut dyn FnMut(ColumnId) -> ExprKi
         return;
     }
     expr.each_child_mut(&mut |child| replace_columns(child, with));
+}
+
+/// Takes out of a tree what only orders its rows or finds equal ones: it is asked whether it has a row, so neither matters. Equal to the
+/// collation of a UNION may be what the question tells apart.
+pub fn ignore_order_and_duplicates(mut tree: &mut Logical) {
+    loop {
+        match tree {
+            Logical::Sort { input, .. } | Logical::Distinct { input, .. } => {
+                let input = std::mem::replace(&mut **input, Logical::OneRow);
+                *tree = input;
+            }
+            Logical::SetOp { op: SetOp::Union, all, left, right, .. } => {
+                *all = true;
+                ignore_order_and_duplicates(right);
+                tree = left;
+            }
+            _ => return,
+        }
+    }
 }
 
 /// Puts the expression that `with` gives in place of column references, inside subqueries' trees as well.

@@ -146,7 +146,8 @@ impl<'a> Binder<'a> {
                 self.negate(call, *negated)
             }
             Ast::Exists(query) => {
-                let (plan, columns, outer) = self.subquery(query)?;
+                let (mut plan, columns, outer) = self.subquery(query)?;
+                crate::rewrite::ignore_order_and_duplicates(&mut plan);
                 let subquery = Subquery { kind: SubqueryKind::Exists, plan, columns, outer };
                 Ok(Expr::new(ExprKind::Subquery(Box::new(subquery)), DataType::BOOL, false))
             }
@@ -466,7 +467,10 @@ impl<'a> Binder<'a> {
         left: Vec<Expr>,
         query: &'a Query<'a>,
     ) -> PlanResult<Expr> {
-        let (plan, columns, outer) = self.subquery(query)?;
+        let (mut plan, columns, outer) = self.subquery(query)?;
+        if !single {
+            crate::rewrite::ignore_order_and_duplicates(&mut plan);
+        }
         if columns.len() != left.len() {
             return Err(operand_columns(left.len()));
         }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use catalog::{NameMap, TableDefinition, names_equal};
-use syntax::ast::ColumnRef;
+use syntax::ast::{self, ColumnRef};
 
 use super::{Binder, utf8};
 use crate::error::{PlanError, PlanResult};
@@ -176,6 +176,17 @@ impl Binder<'_> {
             found = Some(alias);
         }
         Ok(found.map(|(_, shown, expr)| if inlined { expr } else { shown }))
+    }
+
+    /// The selected item that a bare name means, where several tables of FROM have a column of that name.
+    pub(crate) fn selected_by_name(&self, expr: &ast::Expr<'_>) -> Option<Expr> {
+        let ast::ExprKind::Column(name) = &expr.kind else { return None };
+        if name.table.is_some() {
+            return None;
+        }
+        let block = self.blocks.last()?;
+        let several = || Err(PlanError::new(1052, String::new()));
+        Self::find_alias(block, &utf8(name.name.text), false, &several).ok().flatten().cloned()
     }
 
     fn find_in_block(&self, depth: usize, name: &ColumnRef<'_>) -> PlanResult<Found> {

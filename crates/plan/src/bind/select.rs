@@ -394,7 +394,10 @@ impl<'a> Binder<'a> {
             }
             None => {
                 self.block().aggregates_allowed = false;
-                let bound = self.expr(&item.expr);
+                let bound = self.expr(&item.expr).or_else(|error| match error.number {
+                    1052 => self.selected_by_name(&item.expr).ok_or(error),
+                    _ => Err(error),
+                });
                 self.block().aggregates_allowed = true;
                 let bound = bound.map_err(|error| {
                     if error.number == 1111 {
