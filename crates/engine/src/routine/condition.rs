@@ -121,7 +121,7 @@ impl LocalSession {
                 message: raised.message,
             }));
         }
-        self.diagnostics.push(raised, self.settings.diagnostics_max);
+        self.diagnostics.push(raised, self.settings.diagnostics);
         Ok(())
     }
 
@@ -212,7 +212,7 @@ impl LocalSession {
         });
         let Some((condition, details)) = found else {
             let error = e::ER_DA_INVALID_CONDITION_NUMBER.bare();
-            self.diagnostics.push(error.diagnostic(), self.settings.diagnostics_max);
+            self.diagnostics.push(error.diagnostic(), self.settings.diagnostics);
             return Ok(());
         };
         for (target, item) in items {

@@ -122,7 +122,7 @@ impl LocalSession {
         apply(&create.characteristics, &mut definition);
         self.define_routine(reply, |session, reply| {
             session.store_routine(definition, create.if_not_exists)?;
-            session.diagnostics.extend(warnings, session.settings.diagnostics_max);
+            session.diagnostics.extend(warnings, session.settings.diagnostics);
             session.send_ok(reply)
         })
     }
@@ -149,8 +149,7 @@ impl LocalSession {
             if !if_not_exists {
                 return Err(e::ER_SP_ALREADY_EXISTS.with(&[&word, name]));
             }
-            self.diagnostics
-                .push(e::ER_SP_ALREADY_EXISTS.note(&[&word, name]), self.settings.diagnostics_max);
+            self.diagnostics.push(e::ER_SP_ALREADY_EXISTS.note(&[&word, name]), self.settings.diagnostics);
             return Ok(());
         }
         core.definitions
@@ -245,7 +244,7 @@ impl LocalSession {
                     return Err(e::ER_SP_DOES_NOT_EXIST.with(&[&kind.word(), &shown]));
                 }
                 let note = e::ER_SP_DOES_NOT_EXIST.note(&[&kind.word(), &shown]);
-                session.diagnostics.push(note, session.settings.diagnostics_max);
+                session.diagnostics.push(note, session.settings.diagnostics);
                 return session.send_ok(reply);
             };
             core.definitions

@@ -228,7 +228,7 @@ impl LocalSession {
                 targets.iter().zip(row).try_for_each(|(target, value)| self.assign_target(target, value))
             }
             None => {
-                self.diagnostics.push(e::ER_SP_FETCH_NO_DATA.warning(&[]), self.settings.diagnostics_max);
+                self.diagnostics.push(e::ER_SP_FETCH_NO_DATA.warning(&[]), self.settings.diagnostics);
                 Ok(())
             }
         }
@@ -298,7 +298,7 @@ impl LocalSession {
                 Severity::Warning => diagnostic.level = service::Level::Warning,
                 Severity::Note => diagnostic.level = service::Level::Note,
             }
-            self.diagnostics.push(diagnostic, self.settings.diagnostics_max);
+            self.diagnostics.push(diagnostic, self.settings.diagnostics);
         }
         Ok(exec::output::value_of(column.cell(0), to))
     }

@@ -250,7 +250,7 @@ impl LocalSession {
     }
 
     fn finish_account_change(&mut self, notes: Vec<Diagnostic>, reply: &mut Reply<'_>) -> Outcome {
-        self.diagnostics.extend(notes, self.settings.diagnostics_max);
+        self.diagnostics.extend(notes, self.settings.diagnostics);
         self.reload_account();
         self.send_ok(reply)
     }

@@ -96,8 +96,8 @@ impl LocalSession {
             Some(facts) => facts,
             None => &no_facts,
         };
-        let kept_max = self.settings.diagnostics_max;
-        let mut warnings = Warnings::new(kept_max);
+        let rules = self.settings.diagnostics;
+        let mut warnings = Warnings::new(rules.kept_max);
         let borrows_view = !self.transaction.has_view();
         if borrows_view {
             self.transaction.view_now();
@@ -158,7 +158,7 @@ impl LocalSession {
             self.transaction.park();
         }
         let total = warnings.total();
-        self.diagnostics.extend_counted(warnings.entries().iter().cloned(), total, kept_max);
+        self.diagnostics.extend_counted(warnings.entries().iter().cloned(), total, rules);
         result
     }
 }

@@ -153,7 +153,7 @@ impl LocalSession {
             warnings: &mut warnings,
         };
         let result = run(&mut context);
-        self.diagnostics.extend(warnings, self.settings.diagnostics_max);
+        self.diagnostics.extend(warnings, self.settings.diagnostics);
         if !self.transaction.has_begun() {
             self.drop_temporary_trees();
         }

@@ -1,10 +1,19 @@
 //! The warnings and errors of a session's last statement: what SHOW WARNINGS shows.
 //!
-//! Invariant: at most `max_error_count` are kept, but all are counted.
+//! Invariant: at most `max_error_count` are kept, but all are counted. Without `sql_notes` notes are neither.
 
 use service::{Diagnostic, Level};
 
 use crate::routine::ConditionDetails;
+
+/// Which are kept and counted.
+#[derive(Clone, Copy, Debug)]
+pub struct DiagnosticRules {
+    /// `max_error_count`.
+    pub kept_max: usize,
+    /// `sql_notes`.
+    pub has_notes: bool,
+}
 
 /// Diagnostics of the statement that runs, or ran last.
 #[derive(Clone, Debug, Default)]
@@ -12,6 +21,8 @@ pub struct Diagnostics {
     kept: Vec<Diagnostic>,
     warning_count: u64,
     error_count: u64,
+    /// Both counts of the statement before.
+    before: (u64, u64),
     /// What SIGNAL said besides number and text, by position in `kept`.
     details: Vec<(usize, ConditionDetails)>,
     /// Details of the error that is on its way here.
@@ -21,6 +32,18 @@ pub struct Diagnostics {
 }
 
 impl Diagnostics {
+    /// A statement of the client starts. It may read what the one before has counted.
+    #[inline]
+    pub(crate) fn begin_statement(&mut self) {
+        self.before = (self.warning_count, self.error_count);
+    }
+
+    /// `@@warning_count` and `@@error_count`: what the statement before has counted.
+    #[must_use]
+    pub fn counts_before(&self) -> (u64, u64) {
+        self.before
+    }
+
     /// Forgets everything: a new statement starts.
     pub fn clear(&mut self) {
         self.kept.clear();
@@ -58,12 +81,15 @@ impl Diagnostics {
     }
 
     /// Adds one.
-    pub fn push(&mut self, diagnostic: Diagnostic, kept_max: usize) {
+    pub fn push(&mut self, diagnostic: Diagnostic, rules: DiagnosticRules) {
+        if diagnostic.level == Level::Note && !rules.has_notes {
+            return;
+        }
         self.warning_count += 1;
         if diagnostic.level == Level::Error {
             self.error_count += 1;
         }
-        if self.kept.len() < kept_max {
+        if self.kept.len() < rules.kept_max {
             if let Some(details) = self.pending.take() {
                 self.details.push((self.kept.len(), details));
             }
@@ -72,9 +98,9 @@ impl Diagnostics {
     }
 
     /// Adds several.
-    pub fn extend(&mut self, diagnostics: impl IntoIterator<Item = Diagnostic>, kept_max: usize) {
+    pub fn extend(&mut self, diagnostics: impl IntoIterator<Item = Diagnostic>, rules: DiagnosticRules) {
         for diagnostic in diagnostics {
-            self.push(diagnostic, kept_max);
+            self.push(diagnostic, rules);
         }
     }
 
@@ -83,11 +109,15 @@ impl Diagnostics {
         &mut self,
         kept: impl IntoIterator<Item = Diagnostic>,
         total: u64,
-        kept_max: usize,
+        rules: DiagnosticRules,
     ) {
         let before = self.warning_count;
-        self.extend(kept, kept_max);
-        self.warning_count = before + total;
+        let mut left_out = 0;
+        for diagnostic in kept {
+            left_out += u64::from(diagnostic.level == Level::Note && !rules.has_notes);
+            self.push(diagnostic, rules);
+        }
+        self.warning_count = before + total - left_out;
     }
 
     /// What is kept, in order.
@@ -96,13 +126,13 @@ impl Diagnostics {
         &self.kept
     }
 
-    /// Warnings, notes and errors raised (`@@warning_count`).
+    /// Warnings, notes and errors raised so far.
     #[must_use]
     pub fn warning_count(&self) -> u64 {
         self.warning_count
     }
 
-    /// Errors raised (`@@error_count`).
+    /// Errors raised so far.
     #[must_use]
     pub fn error_count(&self) -> u64 {
         self.error_count

@@ -302,6 +302,14 @@ impl LocalSession {
         running
     }
 
+    /// What the statement before has counted of warnings and errors; in a routine what has been counted so far.
+    pub(super) fn counts_before(&self) -> (u64, u64) {
+        if self.routines.are_running() {
+            return (self.diagnostics.warning_count(), self.diagnostics.error_count());
+        }
+        self.diagnostics.counts_before()
+    }
+
     /// Counts a statement, and looks at the clock as closely as the slow log needs it.
     #[inline]
     fn start_clock(&mut self) -> Running {
@@ -310,6 +318,7 @@ impl LocalSession {
         if !self.is_repeat {
             self.core.counters.questions.increment();
             self.counts.questions.increment();
+            self.diagnostics.begin_statement();
         }
         let clock = &self.core.env.clock;
         if self.core.logs.slow_is_on() {

@@ -546,7 +546,7 @@ impl LocalSession {
                         return Err(ER_WARN_TOO_MANY_RECORDS.with(&[&loaded.records]));
                     }
                     let warning = ER_WARN_TOO_MANY_RECORDS.warning(&[&loaded.records]);
-                    self.diagnostics.push(warning, self.settings.diagnostics_max);
+                    self.diagnostics.push(warning, self.settings.diagnostics);
                 }
                 if summary.affected == 0 {
                     loaded.skipped += 1;

@@ -386,7 +386,7 @@ impl LocalSession {
     }
 
     pub(crate) fn push_error(&mut self, error: &SqlError) {
-        self.diagnostics.push(error.diagnostic(), self.settings.diagnostics_max);
+        self.diagnostics.push(error.diagnostic(), self.settings.diagnostics);
         self.row_count = -1;
         if limits::closes_connection(error) {
             self.control.kill(service::Kill::Connection);

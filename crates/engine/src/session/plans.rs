@@ -385,10 +385,10 @@ impl LocalSession {
             return Ok(Value::UInt(self.next_insert_id.unwrap_or(0)));
         }
         if id == known::warning_count() {
-            return Ok(Value::UInt(self.diagnostics.warning_count()));
+            return Ok(Value::UInt(self.counts_before().0));
         }
         if id == known::error_count() {
-            return Ok(Value::UInt(self.diagnostics.error_count()));
+            return Ok(Value::UInt(self.counts_before().1));
         }
         if id == known::timestamp() {
             #[allow(clippy::cast_precision_loss, reason = "MySQL shows it as a double as well")]

@@ -445,7 +445,7 @@ impl LocalSession {
             }
             None => {
                 let warning = service::error::ER_SP_FETCH_NO_DATA.warning(&[]);
-                self.diagnostics.push(warning, self.settings.diagnostics_max);
+                self.diagnostics.push(warning, self.settings.diagnostics);
             }
         }
         self.end_table_statement()?;

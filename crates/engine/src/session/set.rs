@@ -199,7 +199,7 @@ impl LocalSession {
                 let current =
                     if global { self.core.globals().get(id).clone() } else { self.variables.get(id).clone() };
                 let setting = assign::setting_of(definition, &current, value, &mut warnings)?;
-                self.diagnostics.extend(warnings, self.settings.diagnostics_max);
+                self.diagnostics.extend(warnings, self.settings.diagnostics);
                 setting
             }
         };

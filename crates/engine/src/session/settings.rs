@@ -7,6 +7,7 @@ use types::collation::CollationId;
 use types::locale::LocaleId;
 use types::temporal::zone::TimeZone;
 
+use super::diagnostics::DiagnosticRules;
 use crate::variables::definition::known;
 use crate::variables::optimizer_switch::OptimizerSwitch;
 use crate::variables::sql_mode::SqlModes;
@@ -123,10 +124,8 @@ pub struct Settings {
     pub select_limit: u64,
     /// `max_join_size`, or `u64::MAX` with `sql_big_selects`.
     pub join_size_max: u64,
-    /// `max_error_count`.
-    pub diagnostics_max: usize,
-    /// `sql_notes`.
-    pub notes: bool,
+    /// `max_error_count` and `sql_notes`.
+    pub diagnostics: DiagnosticRules,
     /// `sql_log_off`: this session stays out of the general log.
     pub log_off: bool,
 }
@@ -192,9 +191,10 @@ impl Settings {
                 true => u64::MAX,
                 false => variables.unsigned(known::max_join_size()),
             },
-            diagnostics_max: usize::try_from(variables.unsigned(known::max_error_count()))
-                .unwrap_or(usize::MAX),
-            notes: variables.boolean(known::sql_notes()),
+            diagnostics: DiagnosticRules {
+                kept_max: usize::try_from(variables.unsigned(known::max_error_count())).unwrap_or(usize::MAX),
+                has_notes: variables.boolean(known::sql_notes()),
+            },
             log_off: variables.boolean(known::sql_log_off()),
         }
     }

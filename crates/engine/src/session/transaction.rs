@@ -442,7 +442,7 @@ impl LocalSession {
         let dropped = ER_WARNING_NOT_COMPLETE_ROLLBACK_WITH_DROPPED_TEMP_TABLE;
         for (applies, code) in [(created_temporary, created), (dropped_temporary, dropped)] {
             if open && applies {
-                self.diagnostics.push(code.warning(&[]), self.settings.diagnostics_max);
+                self.diagnostics.push(code.warning(&[]), self.settings.diagnostics);
             }
         }
     }
