@@ -250,6 +250,9 @@ fn failed(error: Error) -> Answer {
     }
 }
 
+/// An answer of more rows is not compared: it is as uncertain as one that took too long.
+const ROWS_MAX: usize = 200_000;
+
 /// Reads the last result of an answer.
 fn read(mut answer: client::Answer<'_>) -> Answer {
     let mut last = Answer::Broken("no result".to_owned());
@@ -275,8 +278,10 @@ fn read(mut answer: client::Answer<'_>) -> Answer {
             .map(|column| Described { name: column.name.to_vec(), description: describe(&column) })
             .collect();
         let mut rows = Vec::new();
+        let mut is_too_long = false;
         loop {
             match answer.next_row() {
+                Ok(Some(_)) if rows.len() == ROWS_MAX => is_too_long = true,
                 Ok(Some(row)) => {
                     let cells = row.cells().zip(row.columns().iter()).map(|(cell, column)| {
                         let mut text = Vec::new();
@@ -287,6 +292,10 @@ fn read(mut answer: client::Answer<'_>) -> Answer {
                 Ok(None) => break,
                 Err(error) => return failed(error),
             }
+        }
+        if is_too_long {
+            last = Answer::Refused { number: 3024, message: format!("more than {ROWS_MAX} rows") };
+            continue;
         }
         last = Answer::Rows { columns, rows, warnings: answer.summary().warnings };
     }
