@@ -701,6 +701,27 @@ fn hostile_bytes_in_every_state() {
             let _ = stream.read_to_end(&mut answer);
         }
     }
+    // Each command with bytes drawn from a seed, twelve times.
+    let mut random = 0x9e37_79b9_7f4a_7c15_u64;
+    let mut draw = move || {
+        random ^= random << 13;
+        random ^= random >> 7;
+        random ^= random << 17;
+        random
+    };
+    for command in 0..=40u8 {
+        for _ in 0..12 {
+            let mut payload = vec![command];
+            payload.extend((0..draw() % 200).map(|_| if draw() % 3 == 0 { 0 } else { draw() as u8 }));
+            let start = Instant::now();
+            let mut stream = logged_in(&server);
+            send(&mut stream, 0, &payload);
+            let _ = stream.shutdown(Shutdown::Write);
+            let mut answer = Vec::new();
+            let _ = stream.read_to_end(&mut answer);
+            assert!(start.elapsed() < harness::ANSWER_TIME_MAX / 2, "command {command}: {payload:?}");
+        }
+    }
     server.root().run(b"SELECT 1").expect("the server answers");
     let used = server.memory_bytes_max();
     report(&format!(
