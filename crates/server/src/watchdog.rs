@@ -2,7 +2,7 @@
 //!
 //! Commands that wait or compute for long say so (`env::blocking`), and their group goes on without them. What is computed between two such
 //! places may still take long, such as one call of a function over a value of many megabytes. The watchdog looks at each group every
-//! [`LOOK_INTERVAL`] and takes the core from a command that it has found twice. Where no command has come for [`REST_AFTER`], it rests until
+//! [`LOOK_INTERVAL`] and takes the core from a command that has computed for long. Where no command has come for [`REST_AFTER`], it rests until
 //! one does, so that an idle server sleeps.
 
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use crate::Shared;
 use crate::group::lock;
 
-/// A command that is found running at two looks loses the core.
+/// Between two looks at a group. What a command must have done to lose the core is with [`crate::group`].
 const LOOK_INTERVAL: Duration = Duration::from_millis(10);
 /// Without a new command for so long, it rests.
 const REST_AFTER: Duration = Duration::from_secs(1);
@@ -69,9 +69,9 @@ impl Watchdog {
             for (index, seen) in seen.iter_mut().enumerate() {
                 let Some(group) = shared.group(index).and_then(Weak::upgrade) else { continue };
                 let now = group.watch(*seen);
-                if *seen != now {
+                if *seen != Some(now) {
                     last_change = Instant::now();
-                    *seen = now;
+                    *seen = Some(now);
                 }
             }
         }

@@ -9,8 +9,9 @@
 //! 2. Who takes the core out to give it away holds `control`: the driving thread, when it finds no core, knows under that lock that the
 //!    core is gone and not about to be put back.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicI32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
 
 use crossbeam_utils::atomic::AtomicCell;
 use service::ConnectionControl;
@@ -18,17 +19,41 @@ use service::ConnectionControl;
 use super::core::Core;
 use super::{Group, lock};
 
+/// CPU time of a command, as the watchdog sees it, before it loses the core.
+const COMPUTING_MAX: Duration = Duration::from_millis(8);
+/// The same in time that passes: it waits for something without saying so, or for a processor.
+const RUNNING_MAX: Duration = Duration::from_millis(100);
+
+/// A command that the watchdog has seen running.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) struct Seen {
+    thread: i32,
+    commands: u64,
+    first: Instant,
+    /// CPU time of the thread then.
+    cpu_time: Duration,
+}
+
 /// Shared by the thread that drives and the watchdog.
 #[derive(Default)]
 pub(super) struct Driving {
     core: AtomicCell<Option<Box<Core>>>,
     /// Commands begun: while it stays the same, the same one runs. Changed by the driving thread alone.
     commands: AtomicU64,
+    /// The driving thread, by its number in the system.
+    thread: AtomicI32,
     /// Of the connection whose command has lost the core.
     control: Mutex<Option<Arc<ConnectionControl>>>,
 }
 
 impl Driving {
+    /// For the calling thread.
+    pub(super) fn new() -> Driving {
+        let driving = Driving::default();
+        driving.thread.store(rustix::thread::gettid().as_raw_nonzero().get(), Ordering::Relaxed);
+        driving
+    }
+
     /// A connection is driven, the core at hand.
     pub(super) fn begin(&self, core: Box<Core>) {
         self.commands.store(self.commands.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
@@ -82,13 +107,34 @@ impl Driving {
         }
     }
 
-    /// Takes the core from a command that runs since [`Driving::commands`] was `seen`. Returns the number now, if a command runs.
-    pub(super) fn watch(&self, seen: Option<u64>, group: &Arc<Group>) -> Option<u64> {
-        let commands = self.commands.load(Ordering::Relaxed);
-        if seen == Some(commands) {
-            // A command that has begun just now may lose it instead: that costs it little.
-            self.give_away(group);
+    /// The watchdog's look at the command that runs, if one does, after what it has `seen` before. Takes the core from a command that has
+    /// computed, or only run, for too long.
+    pub(super) fn watch(&self, seen: Option<Seen>, group: &Arc<Group>) -> Seen {
+        let (thread, commands) = (self.thread.load(Ordering::Relaxed), self.commands.load(Ordering::Relaxed));
+        if let Some(seen) = seen.filter(|seen| (seen.thread, seen.commands) == (thread, commands)) {
+            let computed = thread_cpu_time(thread).saturating_sub(seen.cpu_time);
+            if computed >= COMPUTING_MAX || seen.first.elapsed() >= RUNNING_MAX {
+                // A command that has begun just now may lose it instead: that costs it little.
+                self.give_away(group);
+            }
+            return seen;
         }
-        Some(commands)
+        Seen { thread, commands, first: Instant::now(), cpu_time: thread_cpu_time(thread) }
+    }
+}
+
+/// CPU time of a thread of this process; none if it is gone.
+fn thread_cpu_time(thread: i32) -> Duration {
+    /// Of the number of a clock: a thread's (4), of the time it was scheduled (2).
+    const CPU_CLOCK_OF_THREAD: i32 = 6;
+    #[allow(unsafe_code, reason = "the clock of another thread has no safe wrapper among the crates in use")]
+    // SAFETY: the structure outlives the call. A number that is no thread's is an error.
+    unsafe {
+        let mut time: libc::timespec = std::mem::zeroed();
+        if libc::clock_gettime((!thread << 3) | CPU_CLOCK_OF_THREAD, &raw mut time) == 0 {
+            Duration::new(time.tv_sec.unsigned_abs(), time.tv_nsec.unsigned_abs() as u32)
+        } else {
+            Duration::ZERO
+        }
     }
 }

@@ -49,6 +49,7 @@ use service::{ConnectionEvent, Kill};
 use self::core::{Core, Slot};
 use self::crowds::Crowds;
 use self::driving::Driving;
+pub(crate) use self::driving::Seen;
 use self::turns::{STALL_TIME_MAX, Seat, TURN_TIME, TURNS_PER_GROUP, Turns};
 use crate::Shared;
 use crate::connection::{Connection, Next, Scratch};
@@ -256,8 +257,8 @@ impl Group {
         }
     }
 
-    /// The watchdog's look: takes the core from the command that was `seen` at the last look, if it still runs. Returns what it sees.
-    pub(crate) fn watch(self: &Arc<Group>, seen: Option<u64>) -> Option<u64> {
+    /// The watchdog's look, after what it has `seen` at the last one: see [`Driving::watch`].
+    pub(crate) fn watch(self: &Arc<Group>, seen: Option<Seen>) -> Seen {
         let driving = Arc::clone(&lock(&self.driving));
         driving.watch(seen, self)
     }
@@ -492,7 +493,7 @@ impl Hook {
     fn new(group: Arc<Group>) -> Hook {
         Hook {
             group,
-            driving: Arc::default(),
+            driving: Arc::new(Driving::new()),
             has_turn: Cell::new(false),
             since: Cell::new(Instant::now()),
             wait: Cell::new(Wait::No),
@@ -569,16 +570,17 @@ impl BlockingHook for Hook {
             return Err(Refused::TimeOver);
         }
         let group = &self.group;
-        // Who is beside the core already has its thread, whether it waits or not.
-        if self.has_core() {
-            self.crowd.set(None);
-            if group.waiters_left() == 0 {
-                return Err(Refused::NoThread);
-            }
-            if let Some(full) = crowd.filter(|&crowd| !group.crowds.may_enter(crowd, self.is_repeat.get())) {
-                self.crowd.set(Some(full));
-                return Err(Refused::NoThread);
-            }
+        self.crowd.set(None);
+        if let Some(full) = crowd.filter(|&crowd| !group.crowds.may_enter(crowd, self.is_repeat.get())) {
+            self.crowd.set(Some(full));
+            return Err(Refused::NoThread);
+        }
+        // Who is beside the core has its thread already, and keeps it if it cannot begin anew.
+        let has_core = self.has_core();
+        if (has_core || env::blocking::is_repeatable()) && group.waiters_left() == 0 {
+            return Err(Refused::NoThread);
+        }
+        if has_core {
             self.give_away();
             if self.has_core() {
                 return Err(Refused::NoThread);
