@@ -90,6 +90,17 @@ impl World {
                     self.sessions.insert(session.to_owned(), ready(connection));
                     output.push_str("ok\n");
                 }
+                // MySQL asks who gives an unknown account for the password of an account that is not there, by any plugin.
+                Err(Error::Option(text))
+                    if text == "authentication plugin 'sha256_password' is not known" =>
+                {
+                    let _ = writeln!(
+                        output,
+                        "ERROR 1045 (28000): Access denied for user '{}'@'localhost' (using password: {})",
+                        options.user,
+                        if options.password.is_empty() { "NO" } else { "YES" },
+                    );
+                }
                 Err(error) => {
                     let _ = writeln!(output, "{error}");
                 }
