@@ -561,7 +561,14 @@ fn check(path: &Path, oracles: &Oracles) -> Vec<String> {
         wrong.extend(script.compare(oracles.mariadb.as_ref(), &differences, true));
     }
     if !named("MariaDB") || named("with MySQL and") {
-        wrong.extend(script.compare(oracles.mysql.as_ref(), &path.with_extension("differences"), false));
+        let compare = || script.compare(oracles.mysql.as_ref(), &path.with_extension("differences"), false);
+        let mut found = compare();
+        if !found.is_empty() && oracles.mysql.is_some() {
+            // What depends on the other server's moment (a time limit, a purge) is not found a second time.
+            println!("{}: asked once more", path.display());
+            found = compare();
+        }
+        wrong.extend(found);
     }
     wrong
 }
