@@ -188,7 +188,7 @@ pub(crate) fn complain(why: &str) {
     }
 }
 
-/// What `doctor` and `restore` are told.
+/// Arguments of `doctor` and `restore`.
 struct ServerArguments {
     urls: Vec<String>,
     with_tls: bool,

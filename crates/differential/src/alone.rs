@@ -151,7 +151,7 @@ pub fn run_with_peers(
     Ok((checker.tally, findings))
 }
 
-/// The first finding, as it is, and how many statements were sent until then; rounds begin until so many were sent.
+/// The first finding, not minimised, and the number of statements sent before it. No round starts once the given number has been sent.
 ///
 /// # Errors
 /// As [`run`].
@@ -206,7 +206,7 @@ impl Checker {
         })
     }
 
-    /// The queries of a seed, until so many findings are there.
+    /// Runs the queries of a seed until the given number of findings is reached.
     fn round(
         &mut self,
         seed: u64,

@@ -50,15 +50,21 @@ fn reset(session: &mut dyn Session) {
     session.reset_connection(&mut reply).expect("a session is reset");
 }
 
-#[test]
-fn what_a_session_holds_goes_with_it() {
-    let folder = tempfile::tempdir().expect("a folder for the test");
+/// An engine with a table, and a session that watches.
+fn started(folder: &tempfile::TempDir) -> (Engine, Box<dyn Session>) {
     let options = StartOptions { data_folder: folder.path().join("data"), ..StartOptions::default() };
     let engine = Engine::open(&Env::real(), &options).expect("a new folder opens");
     let mut other = root::connect_as(&engine, CAPABILITIES, 2);
     for sql in ["CREATE DATABASE s", "CREATE TABLE s.b (id INT PRIMARY KEY)", "INSERT INTO s.b VALUES (1)"] {
         ask(&mut *other, sql).unwrap_or_else(|error| panic!("{sql}: {error}"));
     }
+    (engine, other)
+}
+
+#[test]
+fn what_a_session_holds_goes_with_it() {
+    let folder = tempfile::tempdir().expect("a folder for the test");
+    let (engine, mut other) = started(&folder);
     let mut before = engine.core().store.tree_ids();
     before.sort_unstable();
     let mut session = root::connect_as(&engine, CAPABILITIES, 1);
@@ -87,12 +93,7 @@ fn what_a_session_holds_goes_with_it() {
 #[test]
 fn a_session_that_broke_is_put_in_order() {
     let folder = tempfile::tempdir().expect("a folder for the test");
-    let options = StartOptions { data_folder: folder.path().join("data"), ..StartOptions::default() };
-    let engine = Engine::open(&Env::real(), &options).expect("a new folder opens");
-    let mut other = root::connect_as(&engine, CAPABILITIES, 2);
-    for sql in ["CREATE DATABASE s", "CREATE TABLE s.b (id INT PRIMARY KEY)", "INSERT INTO s.b VALUES (1)"] {
-        ask(&mut *other, sql).unwrap_or_else(|error| panic!("{sql}: {error}"));
-    }
+    let (engine, mut other) = started(&folder);
     let mut session = root::connect_as(&engine, CAPABILITIES, 3);
     take_all(&mut *session);
     session.recover();

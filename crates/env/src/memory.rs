@@ -27,7 +27,7 @@ pub const STEP_BYTES: usize = 64 << 10;
 pub const STATEMENT_BYTES_SPARED: u64 = 256 << 10;
 /// What the allocator needs beside what it is asked for (size classes, what was freed and is not back at the system yet), as a part of it.
 const OVERHEAD_PART: u64 = 8;
-/// Blocks of so many bytes are mapped by themselves.
+/// Minimum size of a block that is mapped by itself, in bytes.
 pub const MAPPED_BYTES_MIN: usize = 1 << 20;
 /// A page of memory is no smaller, so that mapped blocks are aligned to it.
 const PAGE_BYTES: usize = 4096;
@@ -402,7 +402,7 @@ pub fn exceeded() -> Option<Exceeded> {
     THREAD.with(|thread| thread.exceeded.get())
 }
 
-/// Whether the running command may have so many bytes more; else it counts as beyond its limit. To be asked before a large value is made.
+/// Whether the running command may allocate `bytes` more; if not, it is marked as over its limit. To be asked before a large value is made.
 /// They count for all statements from now on, so that of several who ask at once not each gets what is left; what is not allocated is
 /// given back when the next value is asked for.
 #[must_use]

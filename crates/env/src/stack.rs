@@ -15,7 +15,7 @@ fn here() -> usize {
     std::ptr::from_ref(&marker).addr()
 }
 
-/// This thread begins, with a stack of so many bytes.
+/// Registers the stack size of the calling thread, which has just started.
 pub fn set_size(stack_bytes: usize) {
     DEEPEST.set(here().saturating_sub(stack_bytes / 2));
 }

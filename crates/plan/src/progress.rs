@@ -56,7 +56,7 @@ fn stop(why: Stop) {
     }
 }
 
-/// A recursion is deeper by so many levels at most before its depth is noticed: the other half of the stack holds many times that.
+/// Because depth is checked here only, a recursion may exceed the limit by `STEPS_PER_LOOK` levels; the other half of the stack has room for them.
 #[cold]
 fn look() {
     if env::stack::is_deep() {

@@ -127,7 +127,7 @@ struct Digester<'a, 's> {
     hint: u32,
 }
 
-/// The beginning of `sql`, at most so many bytes, with `?` for each literal and one blank between tokens: for logs, which must not hold
+/// The beginning of `sql`, at most `bytes_max` bytes, with `?` for each literal and one blank between tokens: for logs, which must not hold
 /// what people keep in tables.
 #[must_use]
 pub fn normalized(sql: &[u8], mode: SqlMode, bytes_max: usize) -> String {

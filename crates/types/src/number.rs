@@ -135,10 +135,10 @@ pub fn write_double_within(value: f64, width: usize, out: &mut Vec<u8>) {
 /// Appends a DOUBLE in at most `width` characters, with as many digits as they hold; false if the first digit and the exponent
 /// do not fit either: the text is cut off then. MySQL's `my_gcvt`.
 pub fn write_double_fitted(value: f64, width: usize, out: &mut Vec<u8>) -> bool {
-    /// Plain notation is not tried beyond so many places before or behind the point.
+    /// Maximum number of digits before or after the decimal point in plain notation.
     const PLAIN_PLACES_MAX: i32 = 15;
     let end = out.len() + width;
-    // Significant digits without zeros at their end, and the place of the point in them.
+    // Significant digits without trailing zeros, and the position of the decimal point.
     let significant = |count: i32| -> (Vec<u8>, i32) {
         let digits = Digits::read(zmij::Buffer::new().format_finite(value.abs()));
         let count = count.max(1) as usize;

@@ -22,7 +22,7 @@ pub enum Plant {
     NullNotIn,
     /// A time as text with a fraction is read as a date and has no time.
     TimeFraction,
-    /// JSON numbers are told apart by their type too.
+    /// JSON numbers of different types are treated as different.
     JsonNumberType,
     /// Texts that are padded with spaces are compared as if they were not.
     NoPadding,

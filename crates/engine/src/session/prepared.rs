@@ -79,7 +79,7 @@ impl PreparedStatement {
             + self.cursor.as_ref().map_or(0, |cursor| cursor.held.bytes())
     }
 
-    /// Counts anew what it takes; returns by how much that has changed.
+    /// Recomputes the memory it holds; returns the change in bytes.
     fn count(&mut self) -> i64 {
         let now = self.held_bytes();
         let before = std::mem::replace(&mut self.counted_bytes, now);
@@ -128,7 +128,7 @@ pub struct PreparedStatements {
     /// What those of `by_id` take, as far as [`Held`]s count it.
     bytes: u64,
     /// The statement that is away holds something else than before.
-    counts_anew: bool,
+    needs_recount: bool,
 }
 
 impl PreparedStatements {
@@ -219,13 +219,13 @@ impl PreparedStatements {
     /// Counts what a statement takes, which has changed.
     #[cold]
     fn count(&mut self, statement: &mut PreparedStatement) {
-        self.counts_anew = false;
+        self.needs_recount = false;
         self.bytes = self.bytes.wrapping_add_signed(statement.count());
     }
 
-    /// Counts all anew: one that broke while it ran is gone.
+    /// Recomputes the sum: a statement that panicked is no longer held.
     pub(super) fn count_all(&mut self) {
-        self.counts_anew = false;
+        self.needs_recount = false;
         self.bytes = self.by_id.values().flatten().map(|statement| statement.counted_bytes).sum();
     }
 
@@ -238,9 +238,9 @@ impl PreparedStatements {
     fn put_back(&mut self, id: u32, mut statement: Box<PreparedStatement>) {
         if statement.long_data_held.bytes() > 0 {
             statement.long_data_held.set(0); // An execution uses it up.
-            self.counts_anew = true;
+            self.needs_recount = true;
         }
-        if self.counts_anew {
+        if self.needs_recount {
             self.count(&mut statement);
         }
         if let Some(place) = self.by_id.get_mut(id) {
@@ -580,7 +580,7 @@ impl LocalSession {
             .map_err(|_| ER_MALFORMED_PACKET.bare())?;
         if statement.cursor.is_some() {
             statement.cursor = None;
-            self.prepared.counts_anew = true;
+            self.prepared.needs_recount = true;
         }
         if has_long_data {
             self.long_values = long_parameters(&long_data);
@@ -615,7 +615,7 @@ impl LocalSession {
         }
         let outcome = match outcome {
             Ok(opened) => {
-                self.prepared.counts_anew |= opened.is_some();
+                self.prepared.needs_recount |= opened.is_some();
                 *cursor = opened;
                 Ok(())
             }
@@ -762,7 +762,7 @@ impl LocalSession {
             Kept::Plan(_) | Kept::Nothing => {}
         }
         *kept = Kept::Nothing;
-        self.prepared.counts_anew = true;
+        self.prepared.needs_recount = true;
         let (next, cursor) = memory::lend(|arena: &mut bumpalo::Bump| {
             self.plan_and_run(text, arena, values, wants_cursor, reply)
         })?;

@@ -2,7 +2,7 @@
 //!
 //! Invariants:
 //! 1. Numbers are 1, 2, 3 and so on until one is given back. Its place is used again under another number, so that a client which
-//!    still has the old one is told that there is no such value, unless the place has changed hands 512 times since.
+//!    still uses the old one gets an error, unless the place has been reused 512 times since.
 //! 2. No number is 0.
 
 /// Of a number, the bits that say where the value lies; the others tell the values that have lain there apart. `max_prepared_stmt_count`

@@ -410,12 +410,12 @@ fn makes_long_values(expr: &Expr) -> bool {
     is_made && expr.data_type.physical() == Physical::Bytes && expr.data_type.length > WIDE_BYTES
 }
 
-/// Whether a column of a batch may have so many bytes.
+/// Checks the size of a batch's column, in bytes.
 fn require_column_size(bytes: usize) -> SqlResult<()> {
     if bytes > COLUMN_BYTES_MAX { Err(ER_OUT_OF_RESOURCES.bare()) } else { Ok(()) }
 }
 
-/// Whether the statement may have so many bytes more, for a column of a batch.
+/// Checks that the statement may allocate `bytes` more for a batch's column.
 fn require_column_room(bytes: usize, ctx: &mut EvalContext<'_>) -> SqlResult<()> {
     if bytes < LOOK_BYTES {
         return Ok(());

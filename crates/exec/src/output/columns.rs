@@ -141,7 +141,7 @@ fn definition_of<'a>(column: &ResultColumn<'a>, results: Option<Charset>) -> Col
         {
             data_type.length
         } else if is_document {
-            // So many characters of the client's widest as fit.
+            // The number of the client's widest characters that fit.
             u32::MAX / 4 * 4
         } else {
             data_type.protocol_length(u32::try_from(char_bytes).unwrap_or(4))

@@ -77,7 +77,7 @@ impl<'p> Source<'p> {
         Ok(Source { operator, batch, number: node.number, rows_max: usize::MAX, pieces: None })
     }
 
-    /// From now on at most so many rows are given at a time: what is computed of them may be long.
+    /// Limits later batches to `rows_max` rows, because values computed from them may be long.
     pub(crate) fn want_rows(&mut self, rows_max: usize) {
         self.rows_max = rows_max;
     }

@@ -328,7 +328,7 @@ fn run(connection: &mut Connection, sql: &str) -> Result<(), LoadError> {
     connection.run(sql.as_bytes()).map(|_| ()).map_err(|error| LoadError::statement(sql.as_bytes(), error))
 }
 
-/// Numbers of operations, and the hash over the rows of so many.
+/// Numbers of operations, each with the hash over the rows of that number of operations.
 type RowHashes = Vec<(u32, u64)>;
 type Barriers<'b> = (&'b Barrier, &'b Barrier, &'b Barrier);
 

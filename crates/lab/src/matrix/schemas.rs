@@ -204,7 +204,7 @@ fn plan(connection: &mut Connection, sql: &str) -> Vec<PlanStep> {
 fn seen(connection: &mut Connection, schema: &str, work: &Work, seed: u64) -> Seen {
     let names: BTreeSet<String> = work.tables.iter().map(|table| table.name.clone()).collect();
     let mut seen = Seen { tables: tables(connection, schema, &names), plans: BTreeMap::new(), left_out: 0 };
-    // Nobody asks for estimates where no statement has a plan, and tables that are written to anew have none worth a word.
+    // Nobody asks for estimates where no statement has a plan, and estimates of tables that are refilled are not meaningful.
     if !work.op.statements.iter().any(Statement::has_plan) {
         for table in seen.tables.values_mut() {
             table.estimated_rows = None;

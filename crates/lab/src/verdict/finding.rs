@@ -133,9 +133,9 @@ pub fn results_differ(run: &Run) -> bool {
 pub enum RowsCompared {
     /// It is compared with nothing that runs the same statements over the same data.
     Alone,
-    /// Alike in so many operations.
+    /// Number of operations with equal rows.
     Alike(u64),
-    /// Other rows in so many operations.
+    /// Number of operations with different rows.
     Different(u64),
     /// One of them left no hash: which of the two.
     Unknown(usize),

@@ -137,7 +137,7 @@ impl Facts<'_> {
         )
     }
 
-    /// What is counted with the server's CPU on a crowded machine.
+    /// Appended to the name of the CPU share where it includes time in the run queue.
     fn with_queue(&self) -> &'static str {
         if self.part(sum::QUEUE_OF_CPU).is_some_and(|share| share > 0.0) {
             ", and waiting for a core with it"

@@ -24,7 +24,7 @@ use crate::passes::{self, Switches};
 use crate::physical::{Aggregate, ApplyKind, Node, Op, PhysicalPlan, PlanKind, PlanTable};
 use crate::progress;
 
-/// So many columns of a set are copied in about the time of one step.
+/// Number of columns of a set that are copied in about the time of one step.
 const COLUMNS_PER_STEP: usize = 4096;
 
 /// What the optimizer may be told.

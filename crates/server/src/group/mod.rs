@@ -575,7 +575,7 @@ impl BlockingHook for Hook {
             self.crowd.set(Some(full));
             return Err(Refused::NoThread);
         }
-        // Who is beside the core has its thread already, and keeps it if it cannot begin anew.
+        // Who is beside the core has its thread already, and keeps it if it cannot be repeated.
         let has_core = self.has_core();
         if (has_core || env::blocking::is_repeatable()) && group.waiters_left() == 0 {
             return Err(Refused::NoThread);

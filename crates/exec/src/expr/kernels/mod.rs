@@ -103,7 +103,7 @@ impl<'a> Row<'a, '_> {
         Ok(())
     }
 
-    /// Asked before a value of so many bytes is made.
+    /// Checks the memory limits before a value of `bytes` bytes is built.
     ///
     /// # Errors
     /// The statement may not have them.
