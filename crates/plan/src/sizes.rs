@@ -54,6 +54,10 @@ impl PhysicalPlan {
     #[inline]
     #[must_use]
     pub fn sizes_hold(&self) -> bool {
+        self.sizes.is_empty() || self.are_sizes_near()
+    }
+
+    fn are_sizes_near(&self) -> bool {
         self.sizes.iter().all(|then| {
             let now = self.size_now(then.table);
             let is_near = |one: u64, other: u64| one <= other.saturating_mul(SIZE_FACTOR) + SIZE_SLACK_ROWS;

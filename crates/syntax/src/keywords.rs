@@ -1214,16 +1214,46 @@ static HEADS: [u64; WORDS.len()] = {
     heads
 };
 
-/// Finds a word in any case; `before_paren`: a `(` follows.
+const UPPER_CASE: u64 = 0xdfdf_dfdf_dfdf_dfdf;
+
+/// [`head_of`] in a few steps: reads that overlap instead of a loop.
+#[inline]
+fn head_at_once(word: &[u8]) -> u64 {
+    if let Some(chunk) = word.first_chunk::<8>() {
+        return u64::from_le_bytes(*chunk) & UPPER_CASE;
+    }
+    let bytes = match (word.first_chunk::<4>(), word.last_chunk::<4>()) {
+        (Some(first), Some(last)) => {
+            let (first, last) = (u64::from(u32::from_le_bytes(*first)), u64::from(u32::from_le_bytes(*last)));
+            first | last << (8 * (word.len() - 4))
+        }
+        _ => match *word {
+            [one] => u64::from(one),
+            [one, two] => u64::from(u16::from_le_bytes([one, two])),
+            [one, two, three] => u64::from(u32::from_le_bytes([one, two, three, 0])),
+            _ => 0,
+        },
+    };
+    bytes & UPPER_CASE
+}
+
+/// Whether a name is a word of the list, whose head and length it has: the head tells all of eight bytes, as no two bytes of names in
+/// ASCII become the same when letters become upper case, but for a letter's two cases.
+#[inline]
+fn has_tail(name: &[u8], word: &[u8]) -> bool {
+    match (name.get(8..), word.get(8..)) {
+        (Some(name), Some(word)) => name.eq_ignore_ascii_case(word),
+        _ => true,
+    }
+}
+
+/// Finds a name among the words, in any case; `before_paren`: a `(` follows.
 #[inline]
 pub(crate) fn lookup(word: &[u8], before_paren: bool) -> Option<T> {
     if word.len() > WORD_BYTES_MAX || word.len() < 2 {
         return None;
     }
-    let head = match word.first_chunk::<8>() {
-        Some(chunk) => u64::from_le_bytes(*chunk) & 0xdfdf_dfdf_dfdf_dfdf,
-        None => head_of(word),
-    };
+    let head = head_at_once(word);
     let mut slot = key(head, word.len());
     loop {
         let found = TABLE[slot];
@@ -1231,8 +1261,8 @@ pub(crate) fn lookup(word: &[u8], before_paren: bool) -> Option<T> {
             return None;
         }
         let index = found as usize - 1;
-        if HEADS[index] == head && WORD_LIST[index].1.eq_ignore_ascii_case(word) {
-            let (kind, _, class) = WORD_LIST[index];
+        let (kind, text, class) = WORD_LIST[index];
+        if HEADS[index] == head && text.len() == word.len() && has_tail(word, text) {
             return if matches!(class, F | G) && !before_paren { None } else { Some(kind) };
         }
         slot = (slot + 1) % SLOTS;

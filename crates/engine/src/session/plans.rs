@@ -192,6 +192,13 @@ impl CachedPlan {
     /// 1690, 1210.
     #[inline]
     pub(super) fn require_limits(&self, values: &[ValueRef<'_>], named: bool) -> Result<(), Box<SqlError>> {
+        match self.prepared.plan().limit_parameters.is_empty() {
+            true => Ok(()),
+            false => self.require_counts(values, named),
+        }
+    }
+
+    fn require_counts(&self, values: &[ValueRef<'_>], named: bool) -> Result<(), Box<SqlError>> {
         let to = if named { "EXECUTE" } else { "mysqld_stmt_execute" };
         let limits = self.prepared.plan().limit_parameters.iter();
         for value in limits.filter_map(|&ordinal| values.get(ordinal as usize)) {
@@ -277,6 +284,7 @@ pub(crate) fn plan_error(error: &PlanError) -> Box<SqlError> {
 }
 
 /// Whether two names are the same; nearly always they are one text in memory.
+#[inline]
 fn same_name(one: Option<&Arc<str>>, other: Option<&Arc<str>>) -> bool {
     match (one, other) {
         (Some(one), Some(other)) => Arc::ptr_eq(one, other) || one == other,

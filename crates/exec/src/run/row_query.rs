@@ -23,7 +23,19 @@ struct Running<'p> {
 }
 
 impl<'p> RowQueries<'p> {
+    #[inline]
     pub(crate) fn new(
+        plan: &'p PhysicalPlan,
+        queries: &'p [RowQuery],
+        programs: &mut Programs<'_>,
+    ) -> SqlResult<RowQueries<'p>> {
+        match queries.is_empty() {
+            true => Ok(RowQueries { running: Vec::new() }),
+            false => RowQueries::compile(plan, queries, programs),
+        }
+    }
+
+    fn compile(
         plan: &'p PhysicalPlan,
         queries: &'p [RowQuery],
         programs: &mut Programs<'_>,
