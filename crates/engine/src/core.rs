@@ -306,7 +306,9 @@ impl Core {
     #[must_use]
     pub fn status(&self) -> Vec<(&'static str, String)> {
         let mut all: Vec<(&'static str, String)> =
-            self.counters.all().into_iter().map(|(name, number)| (name, number.to_string())).collect();
+            (self.counters.all().into_iter().chain(self.processes.count_sums().values()))
+                .map(|(name, number)| (name, number.to_string()))
+                .collect();
         let uptime = self.env.clock.now().since(self.started).as_secs().to_string();
         all.push(("Threads_connected", self.processes.count().to_string()));
         all.push(("Threads_running", self.processes.running_count().to_string()));

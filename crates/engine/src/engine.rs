@@ -493,8 +493,7 @@ impl Service for Engine {
             ConnectionEvent::StatementQueued => counters.statements_queued.increment(),
             ConnectionEvent::StatementTakenBack => counters.statements_taken_back.increment(),
             ConnectionEvent::Traffic { received_bytes, sent_bytes } => {
-                counters.bytes_received.add(received_bytes);
-                counters.bytes_sent.add(sent_bytes);
+                self.core.processes.add_traffic(received_bytes, sent_bytes);
             }
         }
     }

@@ -21,6 +21,7 @@ pub mod processes;
 pub mod read_lock;
 mod routine;
 pub mod session;
+pub mod session_counts;
 pub mod status;
 pub mod system_schemas;
 pub mod user_locks;

@@ -12,6 +12,7 @@ use parking_lot::{Mutex, RwLock};
 use service::ConnectionControl;
 
 use crate::session::settings::Isolation;
+use crate::session_counts::{CountSums, SessionCounts};
 
 /// The most bytes of a statement that the list keeps; SHOW FULL PROCESSLIST shows these, the short form 100.
 pub const STATEMENT_BYTES_KEPT_MAX: usize = 4 << 10;
@@ -104,6 +105,8 @@ pub struct ProcessEntry {
     pub transaction: TransactionNote,
     /// What FLUSH TABLES WITH READ LOCK waits for (`crate::read_lock`).
     pub changing: Changing,
+    /// What the session counts.
+    pub counts: SessionCounts,
     /// Changed by USE and COM_CHANGE_USER.
     pub identity: Mutex<Identity>,
     statement: Mutex<Vec<u8>>,
@@ -210,6 +213,9 @@ impl ProcessEntry {
 #[derive(Debug, Default)]
 pub struct ProcessList {
     entries: RwLock<HashMap<u64, Arc<ProcessEntry>>>,
+    /// What sessions counted that have ended, or before FLUSH STATUS. Changed under the lock of the entries, so that a reader who
+    /// holds that one sees each count once.
+    earlier_counts: Mutex<CountSums>,
 }
 
 impl ProcessList {
@@ -226,6 +232,7 @@ impl ProcessList {
             since_micros: AtomicI64::new(wall_micros),
             transaction: TransactionNote::default(),
             changing: Changing::default(),
+            counts: SessionCounts::default(),
             identity: Mutex::new(identity),
             statement: Mutex::default(),
         });
@@ -235,7 +242,34 @@ impl ProcessList {
 
     /// Takes a connection out.
     pub fn remove(&self, connection_id: u64) {
-        self.entries.write().remove(&connection_id);
+        let mut entries = self.entries.write();
+        if let Some(entry) = entries.remove(&connection_id) {
+            entry.counts.add_to(&mut self.earlier_counts.lock());
+        }
+    }
+
+    /// A session begins to count from 0; what it has counted stays part of the sums.
+    pub fn reset_counts(&self, entry: &ProcessEntry) {
+        let _alone = self.entries.write();
+        entry.counts.add_to(&mut self.earlier_counts.lock());
+        entry.counts.reset();
+    }
+
+    /// Adds the bytes of a connection without a session to the sums.
+    pub fn add_traffic(&self, received_bytes: u64, sent_bytes: u64) {
+        let counts = SessionCounts::default();
+        counts.bytes_received.add(received_bytes);
+        counts.bytes_sent.add(sent_bytes);
+        counts.add_to(&mut self.earlier_counts.lock());
+    }
+
+    /// What all sessions have counted.
+    #[must_use]
+    pub fn count_sums(&self) -> CountSums {
+        let entries = self.entries.read();
+        let mut sums = self.earlier_counts.lock().clone();
+        entries.values().for_each(|entry| entry.counts.add_to(&mut sums));
+        sums
     }
 
     /// One connection.

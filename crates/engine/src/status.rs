@@ -1,7 +1,5 @@
 //! Status counters: what SHOW STATUS counts, under MySQL's names.
 
-use std::cell::Cell;
-
 use metrics::{Counter, Gauge};
 
 /// Kinds of statements that have a `Com_` counter.
@@ -75,22 +73,11 @@ statement_kinds! {
     UpdateMulti "Com_update_multi",
 }
 
-/// Number of statement kinds.
-pub const STATEMENT_KIND_COUNT: usize = StatementKind::ALL.len();
-
-/// The server's counters.
+/// The server's counters, beside those that its sessions count ([`session_counts`](crate::session_counts)).
 #[derive(Debug)]
 pub struct Counters {
-    /// Statements of clients (`Questions`).
-    pub questions: Counter,
     /// Statements in all (`Queries`).
     pub queries: Counter,
-    /// Slower than `long_query_time`.
-    pub slow_queries: Counter,
-    /// Bytes from clients.
-    pub bytes_received: Counter,
-    /// Bytes to clients.
-    pub bytes_sent: Counter,
     /// Connection attempts.
     pub connections: Counter,
     /// Handshakes that failed.
@@ -113,18 +100,6 @@ pub struct Counters {
     pub connection_errors_max_connections: Counter,
     /// The most at one time.
     pub max_used_connections: Gauge,
-    /// COM_STMT_PREPARE.
-    pub com_stmt_prepare: Counter,
-    /// COM_STMT_EXECUTE.
-    pub com_stmt_execute: Counter,
-    /// COM_STMT_CLOSE.
-    pub com_stmt_close: Counter,
-    /// COM_STMT_RESET.
-    pub com_stmt_reset: Counter,
-    /// COM_STMT_SEND_LONG_DATA.
-    pub com_stmt_send_long_data: Counter,
-    /// COM_STMT_FETCH.
-    pub com_stmt_fetch: Counter,
     /// Prepared statements that are open.
     pub prepared_statement_count: Gauge,
     /// Statements whose plan was found (`Plan_cache_hits`).
@@ -133,25 +108,16 @@ pub struct Counters {
     pub plan_cache_misses: Counter,
     /// Statements of clients whose text was parsed; the others had a plan or a tree from before (`Statements_parsed`).
     pub statements_parsed: Counter,
-    /// Operators other than sorts that went to disk.
-    pub created_tmp_disk_tables: Counter,
     /// Temporary files, at most one a statement.
     pub created_tmp_files: Counter,
-    /// Passes in which sorted runs were merged.
-    pub sort_merge_passes: Counter,
     /// Packed bytes written to temporary files (`Spill_bytes_written`).
     pub spill_bytes_written: Counter,
-    kinds: [Counter; STATEMENT_KIND_COUNT],
 }
 
 impl Default for Counters {
     fn default() -> Self {
         Self {
-            questions: Counter::new(),
             queries: Counter::new(),
-            slow_queries: Counter::new(),
-            bytes_received: Counter::new(),
-            bytes_sent: Counter::new(),
             connections: Counter::new(),
             aborted_connects: Counter::new(),
             connection_control_delay_generated: Counter::new(),
@@ -163,21 +129,12 @@ impl Default for Counters {
             statements_taken_back: Counter::new(),
             connection_errors_max_connections: Counter::new(),
             max_used_connections: Gauge::new(),
-            com_stmt_prepare: Counter::new(),
-            com_stmt_execute: Counter::new(),
-            com_stmt_close: Counter::new(),
-            com_stmt_reset: Counter::new(),
-            com_stmt_send_long_data: Counter::new(),
-            com_stmt_fetch: Counter::new(),
             prepared_statement_count: Gauge::new(),
             plan_cache_hits: Counter::new(),
             plan_cache_misses: Counter::new(),
             statements_parsed: Counter::new(),
-            created_tmp_disk_tables: Counter::new(),
             created_tmp_files: Counter::new(),
-            sort_merge_passes: Counter::new(),
             spill_bytes_written: Counter::new(),
-            kinds: [const { Counter::new() }; STATEMENT_KIND_COUNT],
         }
     }
 }
@@ -186,33 +143,18 @@ impl Counters {
     /// Counts what a statement put on disk.
     pub fn add_spilled(&self, spilled: &exec::SpillCounts) {
         if spilled.files > 0 {
-            self.created_tmp_disk_tables.add(spilled.disk_tables);
             self.created_tmp_files.add(spilled.files);
-            self.sort_merge_passes.add(spilled.sort_merge_passes);
             self.spill_bytes_written.add(spilled.bytes);
         }
-    }
-
-    /// Counts a statement of a kind.
-    pub fn count(&self, kind: StatementKind) {
-        self.kinds[kind as usize].increment();
     }
 
     /// Every counter by its name, unsorted.
     #[must_use]
     pub fn all(&self) -> Vec<(&'static str, u64)> {
-        let mut all = vec![
+        vec![
             ("Aborted_clients", self.aborted_clients.get()),
             ("Aborted_connects", self.aborted_connects.get()),
-            ("Bytes_received", self.bytes_received.get()),
-            ("Bytes_sent", self.bytes_sent.get()),
             ("Connection_control_delay_generated", self.connection_control_delay_generated.get()),
-            ("Com_stmt_close", self.com_stmt_close.get()),
-            ("Com_stmt_execute", self.com_stmt_execute.get()),
-            ("Com_stmt_fetch", self.com_stmt_fetch.get()),
-            ("Com_stmt_prepare", self.com_stmt_prepare.get()),
-            ("Com_stmt_reset", self.com_stmt_reset.get()),
-            ("Com_stmt_send_long_data", self.com_stmt_send_long_data.get()),
             ("Connection_errors_max_connections", self.connection_errors_max_connections.get()),
             ("Connections", self.connections.get()),
             ("Count_hit_query_past_connection_memory_status_limit", self.memory_status_hits.get()),
@@ -220,117 +162,18 @@ impl Counters {
                 "Count_hit_query_past_global_connection_memory_status_limit",
                 self.global_memory_status_hits.get(),
             ),
-            ("Created_tmp_disk_tables", self.created_tmp_disk_tables.get()),
             ("Created_tmp_files", self.created_tmp_files.get()),
             ("Max_used_connections", self.max_used_connections.get()),
             ("Plan_cache_hits", self.plan_cache_hits.get()),
             ("Plan_cache_misses", self.plan_cache_misses.get()),
             ("Prepared_stmt_count", self.prepared_statement_count.get()),
             ("Queries", self.queries.get()),
-            ("Questions", self.questions.get()),
-            ("Slow_queries", self.slow_queries.get()),
-            ("Sort_merge_passes", self.sort_merge_passes.get()),
             ("Spill_bytes_written", self.spill_bytes_written.get()),
             ("Statements_parsed", self.statements_parsed.get()),
             ("Statements_queued", self.statements_queued.get()),
             ("Statements_taken_back", self.statements_taken_back.get()),
             ("Threads_created", self.threads_created.get()),
-        ];
-        all.extend(StatementKind::ALL.iter().map(|(kind, name)| (*name, self.kinds[*kind as usize].get())));
-        all
-    }
-}
-
-/// A number that one session counts by itself.
-#[derive(Debug, Default)]
-pub struct SessionCount(Cell<u64>);
-
-impl SessionCount {
-    /// Adds one.
-    #[inline]
-    pub fn increment(&self) {
-        self.add(1);
-    }
-
-    fn add(&self, count: u64) {
-        self.0.set(self.0.get() + count);
-    }
-}
-
-/// What one session has counted since it began or since FLUSH STATUS. All of it is counted for the server, too.
-#[derive(Debug)]
-pub struct SessionCounters {
-    /// Statements (`Questions`).
-    pub questions: SessionCount,
-    /// Slower than `long_query_time`.
-    pub slow_queries: SessionCount,
-    /// COM_STMT_PREPARE.
-    pub com_stmt_prepare: SessionCount,
-    /// COM_STMT_EXECUTE.
-    pub com_stmt_execute: SessionCount,
-    /// COM_STMT_CLOSE.
-    pub com_stmt_close: SessionCount,
-    /// COM_STMT_RESET.
-    pub com_stmt_reset: SessionCount,
-    /// COM_STMT_SEND_LONG_DATA.
-    pub com_stmt_send_long_data: SessionCount,
-    /// COM_STMT_FETCH.
-    pub com_stmt_fetch: SessionCount,
-    created_tmp_disk_tables: SessionCount,
-    sort_merge_passes: SessionCount,
-    kinds: [SessionCount; STATEMENT_KIND_COUNT],
-}
-
-impl Default for SessionCounters {
-    fn default() -> Self {
-        Self {
-            questions: SessionCount::default(),
-            slow_queries: SessionCount::default(),
-            com_stmt_prepare: SessionCount::default(),
-            com_stmt_execute: SessionCount::default(),
-            com_stmt_close: SessionCount::default(),
-            com_stmt_reset: SessionCount::default(),
-            com_stmt_send_long_data: SessionCount::default(),
-            com_stmt_fetch: SessionCount::default(),
-            created_tmp_disk_tables: SessionCount::default(),
-            sort_merge_passes: SessionCount::default(),
-            kinds: [const { SessionCount(Cell::new(0)) }; STATEMENT_KIND_COUNT],
-        }
-    }
-}
-
-impl SessionCounters {
-    /// Counts a statement of a kind.
-    #[inline]
-    pub fn count(&self, kind: StatementKind) {
-        self.kinds[kind as usize].increment();
-    }
-
-    /// Counts what a statement put on disk.
-    pub fn add_spilled(&self, spilled: &exec::SpillCounts) {
-        if spilled.files > 0 {
-            self.created_tmp_disk_tables.add(spilled.disk_tables);
-            self.sort_merge_passes.add(spilled.sort_merge_passes);
-        }
-    }
-
-    /// Every counter by its name, unsorted. `Created_tmp_files` is the server's alone.
-    #[must_use]
-    pub fn all(&self) -> Vec<(&'static str, u64)> {
-        let others = [
-            ("Com_stmt_close", &self.com_stmt_close),
-            ("Com_stmt_execute", &self.com_stmt_execute),
-            ("Com_stmt_fetch", &self.com_stmt_fetch),
-            ("Com_stmt_prepare", &self.com_stmt_prepare),
-            ("Com_stmt_reset", &self.com_stmt_reset),
-            ("Com_stmt_send_long_data", &self.com_stmt_send_long_data),
-            ("Created_tmp_disk_tables", &self.created_tmp_disk_tables),
-            ("Questions", &self.questions),
-            ("Slow_queries", &self.slow_queries),
-            ("Sort_merge_passes", &self.sort_merge_passes),
-        ];
-        let kinds = StatementKind::ALL.iter().map(|(kind, name)| (*name, &self.kinds[*kind as usize]));
-        others.into_iter().chain(kinds).map(|(name, count)| (name, count.0.get())).collect()
+        ]
     }
 }
 

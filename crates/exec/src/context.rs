@@ -10,6 +10,7 @@ use crate::error::{coded, internal};
 use crate::expr::{EvalContext, SqlResult};
 use crate::long_data::LongParameter;
 use crate::run::{Keep, SpillFile};
+use crate::status_counts::StatusCounts;
 
 /// Bytes of memory an operator may use before it goes to disk or gives up.
 #[derive(Clone, Copy, Debug)]
@@ -73,6 +74,8 @@ pub struct ExecContext<'a> {
     pub(crate) rows_wanted: usize,
     /// How long to wait for a row lock (`innodb_lock_wait_timeout`).
     pub lock_wait: LockWait,
+    /// The session's counters of rows, sorts and ways of reading.
+    pub status: &'a StatusCounts,
     /// The definitions the statement was bound with.
     pub catalog: &'a Arc<Catalog>,
     /// For virtual tables.
@@ -171,6 +174,7 @@ impl<'a> ExecContext<'a> {
         eval: EvalContext<'a>,
         catalog: &'a Arc<Catalog>,
         engine_session: &'a dyn Any,
+        status: &'a StatusCounts,
     ) -> ExecContext<'a> {
         ExecContext {
             eval,
@@ -180,6 +184,7 @@ impl<'a> ExecContext<'a> {
             lock_reads: false,
             rows_wanted: usize::MAX,
             lock_wait: LockWait::Timeout(std::time::Duration::from_secs(50)),
+            status,
             catalog,
             connection_id: 0,
             account: None,

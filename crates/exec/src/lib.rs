@@ -26,6 +26,7 @@ mod long_data;
 pub mod output;
 pub mod prepare;
 mod run;
+mod status_counts;
 
 pub use change::{Changed, RowChecks, RowDefaults, run_change};
 pub use context::{ChangeSettings, ExecContext, FileLine, MemoryLimits, NodeCounter, SpillCounts};
@@ -34,3 +35,4 @@ pub use long_data::{LONG_DATA_MEMORY_BYTES, LongData, LongParameter};
 pub use output::{ReplySink, RowSink};
 pub use prepare::Prepared;
 pub use run::{evaluate, remove_left_over, run_query};
+pub use status_counts::{StatusCounts, StatusKind};

@@ -10,6 +10,7 @@ use types::DataType;
 
 use crate::expr::{Program, SqlResult};
 use crate::run;
+use crate::status_counts::{StatusCounts, StatusKind, plan_counts};
 
 /// A plan ready to run, shared between executions and sessions.
 #[derive(Debug)]
@@ -17,6 +18,8 @@ pub struct Prepared {
     plan: Arc<PhysicalPlan>,
     programs: Vec<Arc<Program>>,
     change: Option<crate::change::Compiled>,
+    /// What each execution counts for the way the plan reads its tables.
+    counts: Box<[(StatusKind, u64)]>,
 }
 
 impl Prepared {
@@ -36,7 +39,8 @@ impl Prepared {
             }
         }
         let programs = programs.compiled;
-        Ok(Prepared { plan, programs, change })
+        let counts = plan_counts::of(&plan);
+        Ok(Prepared { plan, programs, change, counts })
     }
 
     /// The plan.
@@ -54,6 +58,13 @@ impl Prepared {
                 compiled.long_columns(&self.plan, insert, parameter)
             }
             _ => None,
+        }
+    }
+
+    /// Counts an execution.
+    pub(crate) fn count(&self, status: &StatusCounts) {
+        for &(kind, count) in &self.counts {
+            status.add(kind, count);
         }
     }
 

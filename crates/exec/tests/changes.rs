@@ -94,7 +94,8 @@ impl World {
             session: &mut self.memory,
             warnings: &mut warnings,
         };
-        let mut ctx = ExecContext::new(eval, &self.catalog, &());
+        let status = exec::StatusCounts::new();
+        let mut ctx = ExecContext::new(eval, &self.catalog, &(), &status);
         ctx.view = Some(&view);
         ctx.transaction = Some(&mut transaction);
         ctx.change = self.change;

@@ -83,7 +83,8 @@ impl World {
         };
         let view = self.store.read_view();
         let mut transaction = self.store.begin();
-        let mut ctx = ExecContext::new(eval, &self.catalog, &());
+        let status = exec::StatusCounts::new();
+        let mut ctx = ExecContext::new(eval, &self.catalog, &(), &status);
         ctx.view = Some(&view);
         ctx.transaction = Some(&mut transaction);
         let mut out = String::new();

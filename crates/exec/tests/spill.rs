@@ -232,7 +232,8 @@ impl World {
         };
         let view = self.store.read_view();
         let mut transaction = self.store.begin();
-        let mut ctx = ExecContext::new(eval, &self.catalog, &());
+        let status = exec::StatusCounts::new();
+        let mut ctx = ExecContext::new(eval, &self.catalog, &(), &status);
         ctx.view = Some(&view);
         ctx.transaction = Some(&mut transaction);
         ctx.limits = how.limits;
@@ -648,7 +649,8 @@ fn without_a_folder_the_statement_fails() {
         warnings: &mut warnings,
     };
     let view = world.store.read_view();
-    let mut ctx = ExecContext::new(eval, &world.catalog, &());
+    let status = exec::StatusCounts::new();
+    let mut ctx = ExecContext::new(eval, &world.catalog, &(), &status);
     ctx.view = Some(&view);
     ctx.limits = limits(2048);
     let error = run_query(&prepared, &mut ctx, &mut Count(0)).expect_err("nowhere to go");

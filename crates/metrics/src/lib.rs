@@ -56,6 +56,42 @@ impl Counter {
     }
 }
 
+/// A number that only one thread at a time adds to, while any may read it. Adding costs what it costs for a plain integer.
+#[derive(Debug, Default)]
+pub struct OwnedCounter(AtomicU64);
+
+impl OwnedCounter {
+    /// A counter at zero.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self(AtomicU64::new(0))
+    }
+
+    /// Adds `count`. Two threads that add at the same time may lose one of the additions.
+    #[inline]
+    pub fn add(&self, count: u64) {
+        self.0.store(self.0.load(Ordering::Relaxed).wrapping_add(count), Ordering::Relaxed);
+    }
+
+    /// Adds one.
+    #[inline]
+    pub fn increment(&self) {
+        self.add(1);
+    }
+
+    /// Sets it.
+    #[inline]
+    pub fn set(&self, number: u64) {
+        self.0.store(number, Ordering::Relaxed);
+    }
+
+    /// The number so far.
+    #[must_use]
+    pub fn get(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
 /// A number that goes up and down (open connections, running threads).
 #[derive(Debug, Default)]
 pub struct Gauge(AtomicU64);

@@ -133,8 +133,8 @@ pub(crate) struct Io {
     /// The poller tells when the socket takes more.
     pub(crate) watches_room: bool,
     /// Counted since they were last taken.
-    pub(crate) received_bytes: u64,
-    pub(crate) sent_bytes: u64,
+    received_bytes: u64,
+    sent_bytes: u64,
 }
 
 impl Io {
@@ -150,6 +150,11 @@ impl Io {
             received_bytes: 0,
             sent_bytes: 0,
         }
+    }
+
+    /// Bytes received and sent since the call before.
+    pub(crate) fn take_traffic(&mut self) -> (u64, u64) {
+        (std::mem::take(&mut self.received_bytes), std::mem::take(&mut self.sent_bytes))
     }
 
     pub(crate) fn transport(&self) -> Transport {

@@ -193,7 +193,7 @@ pub enum ConnectionEvent {
     StatementQueued,
     /// A statement that would have waited for a lock was taken back, as too many waited (`Statements_taken_back`).
     StatementTakenBack,
-    /// Bytes came in and went out on a connection since the last event of this kind.
+    /// Bytes came in and went out on a connection that has no session.
     Traffic {
         /// `Bytes_received`.
         received_bytes: u64,
@@ -301,6 +301,9 @@ pub trait Session: Send {
     fn error_text<'e>(&self, error: &'e SqlError) -> Cow<'e, [u8]> {
         Cow::Borrowed(error.message.as_bytes())
     }
+
+    /// Bytes came in and went out on the connection since the call before. Called before each command and at the end.
+    fn note_traffic(&mut self, _received_bytes: u64, _sent_bytes: u64) {}
 
     /// COM_QUERY: one or more statements as text, in `character_set_client`.
     fn query(&mut self, sql: &[u8], reply: &mut Reply<'_>) -> Outcome;

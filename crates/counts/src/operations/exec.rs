@@ -187,7 +187,8 @@ fn query(counter: &mut Counter, world: &World, name: &str, sql: &str) {
             warnings: &mut warnings,
         };
         let view = world.store.read_view();
-        let mut context = ExecContext::new(eval, &world.catalog, &());
+        let status = exec::StatusCounts::new();
+        let mut context = ExecContext::new(eval, &world.catalog, &(), &status);
         context.view = Some(&view);
         let mut sink = Forget(0);
         run_query(&prepared, &mut context, &mut sink).expect("it runs");

@@ -135,7 +135,7 @@ impl LocalSession {
             session: &mut functions,
             warnings: &mut warnings,
         };
-        let mut context = ExecContext::new(eval, catalog, facts);
+        let mut context = ExecContext::new(eval, catalog, facts, &self.process.counts.status);
         context.transaction = Some(transaction);
         context.view = Some(view);
         context.read_uncommitted = uncommitted;
@@ -151,8 +151,9 @@ impl LocalSession {
         }
         let result = run(&plan.prepared, &mut context);
         let examined = context.rows_examined;
-        self.core.counters.add_spilled(&context.spill_counts());
-        self.counts.add_spilled(&context.spill_counts());
+        let spilled = context.spill_counts();
+        self.core.counters.add_spilled(&spilled);
+        self.process.counts.add_spilled(&spilled);
         self.transaction.rows_examined += examined;
         if borrows_view {
             self.transaction.park();

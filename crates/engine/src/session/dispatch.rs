@@ -11,7 +11,7 @@ use super::show::name_text;
 use super::{LocalSession, memory, not_supported};
 use crate::log::{GeneralEvent, SlowEvent, StatementText};
 use crate::processes::Activity;
-use crate::status::{SessionCounters, StatementKind};
+use crate::status::StatementKind;
 
 /// A statement in run: what the slow log wants to know.
 #[derive(Debug)]
@@ -256,7 +256,7 @@ impl LocalSession {
                             self.core.logs.general_file().close();
                             self.core.logs.slow_file().close();
                         }
-                        "STATUS" => self.counts = SessionCounters::default(),
+                        "STATUS" => self.core.processes.reset_counts(&self.process),
                         // Accounts are always current; blocked ones are free again.
                         "PRIVILEGES" => self.core.failed_logins.forget_all(),
                         "USER_RESOURCES" | "OPTIMIZER_COSTS" | "HOSTS" => {}
@@ -316,8 +316,7 @@ impl LocalSession {
         self.repeat_within = None;
         self.obey_memory_limits();
         if !self.is_repeat {
-            self.core.counters.questions.increment();
-            self.counts.questions.increment();
+            self.process.counts.questions.increment();
             self.diagnostics.begin_statement();
         }
         let clock = &self.core.env.clock;
@@ -366,8 +365,7 @@ impl LocalSession {
         if examined < self.settings.min_examined_rows {
             return;
         }
-        self.core.counters.slow_queries.increment();
-        self.counts.slow_queries.increment();
+        self.process.counts.slow_queries.increment();
         let (user, host) = self.user_at_host.rsplit_once('@').unwrap_or((&self.user_at_host, ""));
         let address = self.control.peer.map(|peer| peer.ip().to_string()).unwrap_or_default();
         let changed = self.slow_log_database != self.database;

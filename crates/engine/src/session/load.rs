@@ -381,6 +381,7 @@ impl LocalSession {
         let mut splitter = Splitter { format: format.clone(), waiting: Vec::new(), read: 0 };
         let mut pieces = self.open_source(load, reply)?;
         self.begin_table_statement();
+        self.process.counts.status.add(exec::StatusKind::ExternalLock, 2);
         let before = self.transaction.store.savepoint();
         let mut loaded = Loaded::default();
         let outcome = self.load_lines(

@@ -55,7 +55,7 @@ use crate::core::Core;
 use crate::facts::Facts;
 use crate::privilege::{self, SessionAccount};
 use crate::processes::{Identity, ProcessEntry, kept_attributes};
-use crate::status::{SessionCounters, StatementKind};
+use crate::status::StatementKind;
 use crate::variables::definition::known;
 use crate::variables::{Setting, Variables};
 
@@ -139,8 +139,6 @@ pub struct LocalSession {
     pub(crate) routines: crate::routine::Routines,
     /// What it knows of its texts; away while one of them is looked up.
     templates: Option<Box<recognise::SessionTemplates>>,
-    /// What SHOW SESSION STATUS shows of it.
-    pub(crate) counts: SessionCounters,
 }
 
 impl std::fmt::Debug for LocalSession {
@@ -219,7 +217,6 @@ impl LocalSession {
             is_repeat: false,
             routines: crate::routine::Routines::default(),
             templates: Some(Box::default()),
-            counts: SessionCounters::default(),
             control: request.control,
             core,
         };
@@ -342,16 +339,15 @@ impl LocalSession {
         self.temporary.overlay(&self.core.catalog().load())
     }
 
-    /// Counts a statement of a kind, for the server and for the session.
+    /// Counts a statement of a kind.
     #[inline]
     pub(crate) fn count(&self, kind: StatementKind) {
-        self.core.counters.count(kind);
-        self.counts.count(kind);
+        self.process.counts.count(kind);
     }
 
     pub(crate) fn facts(&self) -> Facts {
         Facts {
-            counts: self.counts.all(),
+            counts: self.process.counts.values(),
             core: Arc::clone(&self.core),
             variables: self.variables.clone(),
             account: Some(Arc::clone(&self.account)),
@@ -480,7 +476,6 @@ impl LocalSession {
             statement_parameters,
             executing_named,
             follows_others,
-            counts,
         } = self;
         *variables = Variables::clone(&core.globals());
         variables.set(known::pseudo_thread_id(), Setting::Integer(i128::from(control.connection_id)));
@@ -500,7 +495,7 @@ impl LocalSession {
         *statement_parameters = Vec::new();
         *executing_named = false;
         *follows_others = false;
-        *counts = SessionCounters::default();
+        self.core.processes.reset_counts(&self.process);
         released
     }
 
@@ -547,6 +542,11 @@ impl Session for LocalSession {
         Cow::Owned(text)
     }
 
+    fn note_traffic(&mut self, received_bytes: u64, sent_bytes: u64) {
+        self.process.counts.bytes_received.add(received_bytes);
+        self.process.counts.bytes_sent.add(sent_bytes);
+    }
+
     fn query(&mut self, sql: &[u8], reply: &mut Reply<'_>) -> Outcome {
         self.run_text(sql, reply)
     }
@@ -560,8 +560,7 @@ impl Session for LocalSession {
     }
 
     fn send_long_data(&mut self, statement_id: u32, parameter: u16, data: &[u8]) {
-        self.core.counters.com_stmt_send_long_data.increment();
-        self.counts.com_stmt_send_long_data.increment();
+        self.process.counts.com_stmt_send_long_data.increment();
         let limits = self.long_data_limits();
         let folder = self.core.spill_folder();
         self.prepared.add_long_data(statement_id, parameter, data, limits, folder.as_ref());
@@ -572,8 +571,7 @@ impl Session for LocalSession {
     }
 
     fn reset_statement(&mut self, statement_id: u32, reply: &mut Reply<'_>) -> Outcome {
-        self.core.counters.com_stmt_reset.increment();
-        self.counts.com_stmt_reset.increment();
+        self.process.counts.com_stmt_reset.increment();
         self.prepared.reset(statement_id)?;
         self.send_ok(reply)
     }
@@ -608,8 +606,7 @@ impl Session for LocalSession {
     }
 
     fn close_statement(&mut self, statement_id: u32) {
-        self.core.counters.com_stmt_close.increment();
-        self.counts.com_stmt_close.increment();
+        self.process.counts.com_stmt_close.increment();
         self.prepared.close(statement_id, &self.core);
     }
 
@@ -626,14 +623,14 @@ impl Session for LocalSession {
 
     fn statistics(&mut self, reply: &mut Reply<'_>) -> Outcome {
         let uptime = self.core.env.clock.now().since(self.core.started).as_secs();
-        let counters = &self.core.counters;
-        let questions = counters.questions.get();
+        let counts = self.core.processes.count_sums();
+        let questions = counts.of("Questions");
         #[allow(clippy::cast_precision_loss, reason = "a rate for people")]
         let rate = questions as f64 / uptime.max(1) as f64;
         let text = format!(
             "Uptime: {uptime}  Threads: {}  Questions: {questions}  Slow queries: {}  Opens: 0  Flush tables: 1  Open tables: 0  Queries per second avg: {rate:.3}",
             self.core.processes.count(),
-            counters.slow_queries.get(),
+            counts.of("Slow_queries"),
         );
         reply.raw(text.as_bytes());
         Ok(())

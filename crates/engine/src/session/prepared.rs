@@ -467,8 +467,7 @@ impl LocalSession {
     pub(crate) fn prepare_statement(&mut self, sql: &[u8], reply: &mut Reply<'_>) -> Outcome {
         let sql = self.to_utf8(sql);
         let sql = &*sql;
-        self.core.counters.com_stmt_prepare.increment();
-        self.counts.com_stmt_prepare.increment();
+        self.process.counts.com_stmt_prepare.increment();
         let running = self.begin_statement(Activity::Prepare, sql);
         self.diagnostics.clear();
         let outcome = self.prepare_now(sql, reply);
@@ -543,8 +542,7 @@ impl LocalSession {
         reply: &mut Reply<'_>,
     ) -> Outcome {
         if !self.is_repeat {
-            self.core.counters.com_stmt_execute.increment();
-            self.counts.com_stmt_execute.increment();
+            self.process.counts.com_stmt_execute.increment();
         }
         let mut statement = self.prepared.take(request.statement_id, "mysqld_stmt_execute")?;
         let outcome = self.execute_taken(&mut statement, request, reply);
@@ -815,8 +813,7 @@ impl LocalSession {
 
     /// COM_STMT_FETCH.
     pub(crate) fn fetch_rows(&mut self, id: u32, row_count: u32, reply: &mut Reply<'_>) -> Outcome {
-        self.core.counters.com_stmt_fetch.increment();
-        self.counts.com_stmt_fetch.increment();
+        self.process.counts.com_stmt_fetch.increment();
         let status = self.status_flags();
         let results = self.settings.results_charset;
         let statement = self.prepared.find(id, "mysqld_stmt_fetch")?;
@@ -841,8 +838,7 @@ impl LocalSession {
         reply: &mut Reply<'_>,
     ) -> Outcome {
         self.count(StatementKind::PrepareSql);
-        self.core.counters.com_stmt_prepare.increment();
-        self.counts.com_stmt_prepare.increment();
+        self.process.counts.com_stmt_prepare.increment();
         let text: Vec<u8> = match from {
             PrepareSource::Text(text) => text.to_vec(),
             PrepareSource::UserVar(variable) => match self.user_variables.get(&variable.to_ascii_lowercase())
@@ -885,8 +881,7 @@ impl LocalSession {
     /// EXECUTE name USING @a, ...
     pub(crate) fn execute_named(&mut self, name: &str, using: &[&[u8]], reply: &mut Reply<'_>) -> Outcome {
         self.count(StatementKind::ExecuteSql);
-        self.core.counters.com_stmt_execute.increment();
-        self.counts.com_stmt_execute.increment();
+        self.process.counts.com_stmt_execute.increment();
         let Some((text, count)) = self.prepared.named.get(&name.to_lowercase()).cloned() else {
             return Err(unknown(name, "EXECUTE"));
         };

@@ -255,8 +255,9 @@ impl LocalSession {
         in_transaction: bool,
         reply: &mut Reply<'_>,
     ) -> Outcome {
+        self.process.counts.count_point();
         if in_transaction {
-            self.end_table_statement()?;
+            self.transaction.end_statement();
         }
         self.transaction.rows_examined = rows;
         self.found_rows = rows;

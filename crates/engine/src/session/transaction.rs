@@ -20,6 +20,7 @@
 
 use std::sync::Arc;
 
+use exec::StatusKind;
 use plan::physical::{PhysicalPlan, PlanKind, PlanTable};
 use service::error::{
     ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION, ER_SP_DOES_NOT_EXIST,
@@ -180,7 +181,7 @@ impl TransactionState {
     }
 
     /// A statement of an open transaction ends.
-    fn end_statement(&mut self) {
+    pub(super) fn end_statement(&mut self) {
         if self.isolation < Isolation::RepeatableRead || !self.keeps_view {
             self.view.park();
         }
@@ -271,6 +272,7 @@ impl LocalSession {
 
     /// Ends a statement that went well: an autocommit statement commits.
     pub(crate) fn end_table_statement(&mut self) -> Outcome {
+        self.process.counts.status.add(StatusKind::Commit, 1);
         if self.transaction.open {
             self.transaction.end_statement();
             return Ok(());
@@ -283,6 +285,7 @@ impl LocalSession {
     /// Ends a statement that failed: takes back what it did, and the whole transaction where MySQL does.
     pub(crate) fn fail_table_statement(&mut self, before: &Savepoint, error: &SqlError) -> Outcome {
         let whole = [service::error::ER_LOCK_DEADLOCK.number, service::error::ER_CHECKREAD.number];
+        self.process.counts.status.add(StatusKind::Rollback, 1);
         if !self.transaction.open || whole.contains(&error.number) {
             return self.rollback_transaction();
         }
@@ -423,8 +426,16 @@ impl LocalSession {
         self.send_ok(reply)
     }
 
+    /// Counts the end of a transaction that a client asks for, if it has read or written anything.
+    fn count_end(&self, kind: StatusKind) {
+        if self.process.transaction.read().began_micros != 0 {
+            self.process.counts.status.add(kind, 1);
+        }
+    }
+
     pub(super) fn commit(&mut self, completion: Completion, reply: &mut Reply<'_>) -> Outcome {
         self.count(StatementKind::Commit);
+        self.count_end(StatusKind::Commit);
         self.finish_with(completion, reply, Self::commit_transaction)
     }
 
@@ -449,6 +460,7 @@ impl LocalSession {
 
     pub(super) fn rollback(&mut self, completion: Completion, reply: &mut Reply<'_>) -> Outcome {
         self.count(StatementKind::Rollback);
+        self.count_end(StatusKind::Rollback);
         self.warn_of_temporary_tables();
         self.finish_with(completion, reply, Self::rollback_transaction)
     }
@@ -483,6 +495,7 @@ impl LocalSession {
         }
         // With autocommit and no transaction a savepoint ends with its own statement.
         if self.transaction.open {
+            self.process.counts.status.add(StatusKind::Savepoint, 1);
             let savepoint = self.transaction.store.savepoint();
             let savepoints = &mut self.transaction.savepoints;
             savepoints.retain(|(candidate, ..)| !candidate.eq_ignore_ascii_case(name));
@@ -504,6 +517,7 @@ impl LocalSession {
         let at = self.find_savepoint(name)?;
         self.warn_of_temporary_tables();
         self.transaction.savepoints.truncate(at + 1);
+        self.process.counts.status.add(StatusKind::SavepointRollback, 1);
         let (_, savepoint, metadata_mark) = &self.transaction.savepoints[at];
         self.transaction.store.rollback_to(savepoint).map_err(exec::store_error)?;
         // Who has locked rows keeps their tables as they are, wherever the rows are.

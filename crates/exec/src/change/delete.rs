@@ -11,6 +11,7 @@ use crate::error::row_error;
 use crate::expr::SqlResult;
 use crate::prepare::Programs;
 use crate::run::{Keep, KeepCursor, Source};
+use crate::status_counts::StatusKind;
 
 /// What of a DELETE does not depend on the execution.
 #[derive(Debug)]
@@ -111,7 +112,10 @@ fn each_locator(
 /// keeps it and the statement ignores that.
 fn delete_row(table: &Writer, ignore: bool, locator: &[u8], ctx: &mut ExecContext<'_>) -> SqlResult<bool> {
     match write(ctx, |transaction, context| table.delete(transaction, locator, context))? {
-        Ok(deleted) => Ok(deleted),
+        Ok(deleted) => {
+            ctx.status.add(StatusKind::Delete, u64::from(deleted));
+            Ok(deleted)
+        }
         Err(WriteError::ForeignKey(violation)) => {
             violated(violation, ignore, ctx.eval.warnings)?;
             Ok(false)

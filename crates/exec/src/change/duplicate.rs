@@ -18,6 +18,7 @@ use super::{check_violated, keep_duplicate, warn_duplicate, write};
 use crate::context::ExecContext;
 use crate::error::{internal, row_error, write_error};
 use crate::expr::SqlResult;
+use crate::status_counts::StatusKind;
 
 /// ON DUPLICATE KEY UPDATE, compiled. Expressions read the old row, the new row, the row of the query.
 #[derive(Debug)]
@@ -118,6 +119,7 @@ impl Insert<'_, '_> {
     fn replace(&mut self, duplicate: &DuplicateKey, ctx: &mut ExecContext<'_>) -> SqlResult<Option<bool>> {
         let table = std::sync::Arc::clone(&self.table);
         let definition = table.definition();
+        ctx.status.add(StatusKind::ReadKey, 1);
         let in_the_way = write(ctx, |transaction, context| {
             let mode = LockMode::Exclusive;
             let locked = table.lock_row(transaction, &duplicate.locator, mode, context.wait, |_| ())?;
@@ -136,6 +138,7 @@ impl Insert<'_, '_> {
             })?
             .map_err(|error| row_error(&table, &error))?;
             self.counts.deleted += u64::from(gone);
+            ctx.status.add(StatusKind::Delete, u64::from(gone));
             return Ok(None);
         }
         let last_unique = definition.indexes.iter().rposition(catalog::IndexDefinition::is_unique);
@@ -144,6 +147,7 @@ impl Insert<'_, '_> {
                 write(ctx, |transaction, context| table.delete(transaction, &duplicate.locator, context))?
                     .map_err(|error| row_error(&table, &error))?;
             self.counts.deleted += u64::from(gone);
+            ctx.status.add(StatusKind::Delete, u64::from(gone));
             return Ok(None);
         }
         let changes: Vec<(usize, Cell<'_>)> =
@@ -152,6 +156,7 @@ impl Insert<'_, '_> {
             table.update(transaction, &duplicate.locator, &changes, context)
         })?
         .map_err(|error| row_error(&table, &error))?;
+        ctx.status.add(StatusKind::Update, u64::from(updated != Updated::Absent));
         match updated {
             Updated::Changed => {
                 self.counts.deleted += 1;
@@ -231,6 +236,7 @@ impl Insert<'_, '_> {
             }
         }
         self.counts.touched += 1;
+        ctx.status.add(StatusKind::ReadKey, 1);
         let differs =
             |ordinal: usize, input: &Batch| input.columns[ordinal].cell(0) != old.columns[ordinal].cell(0);
         if !compiled.assigned.iter().any(|&ordinal| differs(ordinal, input)) {
@@ -266,6 +272,7 @@ impl Insert<'_, '_> {
             Ok(Updated::Changed) => {
                 self.counts.copied += 1;
                 self.counts.updated += 1;
+                ctx.status.add(StatusKind::Update, 1);
                 if let Some(numbers) = &mut self.numbers
                     && let Cell::Int(value) = input.columns[numbers.ordinal].cell(0)
                 {

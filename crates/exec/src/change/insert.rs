@@ -23,6 +23,7 @@ use crate::output::LargeTables;
 use crate::prepare::Programs;
 use crate::run::scan::local_table;
 use crate::run::{Keep, KeepCursor, RowQueries, Source};
+use crate::status_counts::StatusKind;
 
 /// Rows between two looks at KILL.
 const CHECK_ROWS: usize = 512;
@@ -631,6 +632,7 @@ impl<'p> Insert<'p, '_> {
             let (table, scratch) = (&self.table, &mut self.scratch);
             // Values are copied as the statement reads them.
             let reader = if scratch.has_long() && ctx.view.is_some() { Some(ctx.reader()?) } else { None };
+            ctx.status.add(StatusKind::Write, 1);
             let outcome = write(ctx, |transaction, context| {
                 let context = WriteContext { reader, ..context };
                 table.insert_with(transaction, &cells, context, scratch)

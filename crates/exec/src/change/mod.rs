@@ -106,6 +106,10 @@ pub(crate) fn compile(plan: &PhysicalPlan, programs: &mut Programs<'_>) -> SqlRe
 pub fn run_change(prepared: &Prepared, ctx: &mut ExecContext<'_>) -> SqlResult<Changed> {
     let plan = &**prepared.plan();
     crate::run::enter(plan, ctx);
+    // Of LOAD DATA the statement as a whole counts.
+    if ctx.change.file_line.is_none() {
+        prepared.count(ctx.status);
+    }
     let mut programs = prepared.programs();
     let outcome = match (&plan.kind, prepared.change()) {
         (PlanKind::Insert(insert), Some(Compiled::Insert(compiled))) => {

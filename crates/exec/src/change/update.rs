@@ -15,6 +15,7 @@ use crate::error::{internal, row_error, write_error};
 use crate::expr::SqlResult;
 use crate::prepare::Programs;
 use crate::run::{Keep, KeepCursor, RowKeys, Source, Unseen};
+use crate::status_counts::StatusKind;
 
 /// What of an UPDATE does not depend on the execution.
 #[derive(Debug)]
@@ -337,6 +338,7 @@ impl Target<'_> {
         let writer = &self.writer;
         match write(ctx, |transaction, context| writer.update(transaction, locator, &changes, context))? {
             Ok(Updated::Changed) => {
+                ctx.status.add(StatusKind::Update, 1);
                 if let Some(position) = compiled.numbered
                     && let Cell::Int(value) = input.columns[position].cell(0)
                     && value > 0

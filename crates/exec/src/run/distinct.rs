@@ -8,6 +8,7 @@ use types::{Batch, Column};
 use super::{Operator, RowKeys, Source, Unseen};
 use crate::context::ExecContext;
 use crate::expr::SqlResult;
+use crate::status_counts::StatusKind;
 
 pub(super) struct Distinct<'p> {
     input: Source<'p>,
@@ -30,6 +31,8 @@ impl Operator for Distinct<'_> {
     fn start(&mut self, ctx: &mut ExecContext<'_>) -> SqlResult<()> {
         self.unseen.reset();
         self.ended = false;
+        ctx.status.add(StatusKind::TmpTables, 1);
+        ctx.status.add(StatusKind::ReadRndNext, 1);
         self.input.start(ctx)
     }
 
@@ -45,6 +48,7 @@ impl Operator for Distinct<'_> {
             if planted::is(Plant::ForgetSeen) {
                 self.unseen.reset();
             }
+            ctx.status.add(StatusKind::Write, self.input.batch.row_count as u64);
             let columns: &[Column] = &self.input.batch.columns;
             rows.clear();
             for row in 0..self.input.batch.row_count {
@@ -57,6 +61,7 @@ impl Operator for Distinct<'_> {
             }
             if !rows.is_empty() {
                 out.gather_from(&self.input.batch, &rows);
+                ctx.status.add(StatusKind::ReadRndNext, rows.len() as u64);
                 return Ok(true);
             }
             ctx.check()?;
@@ -76,6 +81,7 @@ impl Operator for Distinct<'_> {
             }
             if !rows.is_empty() {
                 out.gather_from(&self.aside, &rows);
+                ctx.status.add(StatusKind::ReadRndNext, rows.len() as u64);
                 return Ok(true);
             }
             ctx.check()?;

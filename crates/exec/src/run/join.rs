@@ -22,6 +22,7 @@ use crate::context::ExecContext;
 use crate::error::{internal, row_error, store_error};
 use crate::expr::{Program, Scratch, SqlResult};
 use crate::prepare::Programs;
+use crate::status_counts::StatusKind;
 
 /// Most bytes that the pairs made at a time may take: with rows of 64 KiB and less always whole batches.
 const PAIR_BYTES_MAX: usize = 128 << 20;
@@ -275,6 +276,7 @@ impl LookupJoin<'_> {
                     if keys.is_empty() {
                         continue;
                     }
+                    ctx.status.add(StatusKind::ReadKey, keys.len() as u64);
                     let request = ScanRequest {
                         index: access.index,
                         ranges: std::mem::take(&mut keys),
@@ -316,6 +318,9 @@ impl LookupJoin<'_> {
                     break;
                 }
                 ctx.rows_examined += found.row_count as u64;
+                if !access.point {
+                    ctx.status.add(StatusKind::ReadNext, found.row_count as u64);
+                }
                 if let Some((scratch, program)) = &mut self.filter {
                     program.filter(scratch, &found, &mut ctx.eval, &mut selected)?;
                     if selected.len() < found.row_count {
@@ -380,6 +385,7 @@ impl LookupJoin<'_> {
             .get_unique_rows(index, &points, reader, zone, columns, right, &mut matched)
             .map_err(store_error)?;
         ctx.rows_examined += right.row_count as u64;
+        ctx.status.add(StatusKind::ReadKey, rows.len() as u64);
         self.points_max = next_count(self.points_max, right);
         self.pairs.left_rows.extend(matched.iter().map(|&number| rows[number as usize]));
         if let Some((scratch, program)) = &mut self.filter {

@@ -269,6 +269,7 @@ pub fn run_query(prepared: &Prepared, ctx: &mut ExecContext<'_>, sink: &mut dyn 
         return Err(internal("a change run as a query"));
     };
     enter(plan, ctx);
+    prepared.count(ctx.status);
     let mut source = Source::new(plan, root, &mut prepared.programs())?;
     source.start(ctx)?;
     let apart = Apart::of(plan, ctx)?;

@@ -17,6 +17,7 @@ use crate::context::ExecContext;
 use crate::error::coded;
 use crate::expr::SqlResult;
 use crate::key::append_row_key;
+use crate::status_counts::StatusKind;
 
 /// The rows of the last step of a recursive CTE.
 pub(super) struct WorkingTable {
@@ -218,6 +219,10 @@ impl<'p> Recursive<'p> {
                     super::scan::keep_rows(&mut source.batch, &rows);
                 }
             }
+            let rows = source.batch.row_count as u64;
+            ctx.status.add(StatusKind::Write, rows);
+            // Each row is read by the next step and as one of the result.
+            ctx.status.add(StatusKind::ReadRndNext, 2 * rows);
             if source.batch.row_count > 0 {
                 made.push(&source.batch, limit, ctx)?;
             }
@@ -241,6 +246,8 @@ impl Operator for Recursive<'_> {
             given.reset();
         }
         ctx.working[self.recursion] = Arc::default();
+        ctx.status.add(StatusKind::TmpTables, 1);
+        ctx.status.add(StatusKind::ReadRndNext, 1);
         self.seed.start(ctx)
     }
 

@@ -7,7 +7,7 @@ use catalog::{LockWait as CatalogWait, VirtualContext, VirtualScan};
 use plan::ExprKind;
 use plan::function::FunctionId;
 use plan::logical::TableIndex;
-use plan::physical::{PhysicalPlan, RangePlan, Scan};
+use plan::physical::{Access, PhysicalPlan, RangePlan, Scan};
 use store::{LockMode, LockWait, Locked};
 use table::{Columns, KeyBytesRange, ScanRequest, Table, TableScan};
 use types::vector::{BytesColumn, ColumnData};
@@ -21,6 +21,7 @@ use crate::error::{internal, row_error, store_error};
 use crate::expr::{Program, Scratch, SqlResult};
 use crate::key::{EqualParts, equal_parts, key_range};
 use crate::prepare::Programs;
+use crate::status_counts::{StatusCounts, StatusKind};
 
 /// The table of the store behind a plan's table.
 pub(crate) fn local_table(plan: &PhysicalPlan, table: TableIndex) -> SqlResult<Arc<Table>> {
@@ -58,6 +59,7 @@ pub(super) fn build<'p>(
         batch_rows: usize::MAX,
         filter,
         state: None,
+        rows_as: None,
         selected: Vec::new(),
         locators: BytesColumn::default(),
     }))
@@ -211,6 +213,33 @@ fn normalize(ranges: &mut Vec<KeyBytesRange>) {
     *ranges = kept;
 }
 
+/// Counts that a scan of these ranges begins, and answers as what its rows count: none where each range is a whole unique key.
+fn count_start(
+    table: &Table,
+    access: &Access,
+    ranges: &[KeyBytesRange],
+    status: &StatusCounts,
+) -> Option<StatusKind> {
+    let is_whole = access.ranges.is_none();
+    for range in ranges {
+        let from_end = match access.backward {
+            true => range.upper.is_none().then_some(StatusKind::ReadLast),
+            false => range.lower.is_empty().then_some(StatusKind::ReadFirst),
+        };
+        if let Some(kind) = from_end {
+            status.add(kind, 1);
+        }
+    }
+    status.add(StatusKind::ReadKey, ranges.len() as u64);
+    let in_own_order = access.index.is_none() || access.index == table.definition().clustered;
+    match access.backward {
+        _ if access.point => None,
+        true => Some(StatusKind::ReadPrev),
+        false if is_whole && in_own_order => Some(StatusKind::ReadRndNext),
+        false => Some(StatusKind::ReadNext),
+    }
+}
+
 struct TableScanOperator<'p> {
     table: Arc<Table>,
     scan: &'p Scan,
@@ -221,6 +250,8 @@ struct TableScanOperator<'p> {
     batch_rows: usize,
     filter: Option<(Scratch, Arc<Program>)>,
     state: Option<TableScan>,
+    /// As what rows read are counted.
+    rows_as: Option<StatusKind>,
     selected: Vec<u32>,
     locators: BytesColumn,
 }
@@ -240,6 +271,7 @@ impl Operator for TableScanOperator<'_> {
         let access = &self.scan.access;
         let mut ranges = Vec::new();
         self.ranges.keys(&self.table, access.index, 0, ctx, &mut ranges);
+        self.rows_as = count_start(&self.table, access, &ranges, ctx.status);
         let mut state = self.table.scan(ScanRequest {
             index: access.index,
             ranges,
@@ -292,9 +324,16 @@ impl Operator for TableScanOperator<'_> {
                 out.columns.push(column);
             }
             if !more {
+                // The end is read like a row.
+                if self.rows_as == Some(StatusKind::ReadRndNext) {
+                    ctx.status.add(StatusKind::ReadRndNext, 1);
+                }
                 return Ok(false);
             }
             ctx.rows_examined += out.row_count as u64;
+            if let Some(kind) = self.rows_as {
+                ctx.status.add(kind, out.row_count as u64);
+            }
             let Some((scratch, program)) = &mut self.filter else { return Ok(true) };
             program.filter(scratch, out, &mut ctx.eval, &mut self.selected)?;
             if self.selected.len() == out.row_count {
@@ -508,6 +547,7 @@ impl Operator for Fetch<'_> {
                     .map_err(store_error)?;
             }
             self.count = super::join::next_count(self.count, &self.fetched);
+            ctx.status.add(StatusKind::ReadRnd, self.matched.len() as u64);
             if self.matched.is_empty() {
                 continue;
             }

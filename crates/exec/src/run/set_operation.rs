@@ -15,6 +15,7 @@ use super::spill::{SpillReader, SpillRows};
 use super::{Operator, RowKeys, Source};
 use crate::context::ExecContext;
 use crate::expr::SqlResult;
+use crate::status_counts::StatusKind;
 
 pub(super) struct SetOperation<'p> {
     left: Source<'p>,
@@ -235,6 +236,8 @@ impl Operator for SetOperation<'_> {
         let limit = ctx.limits.temporary_bytes;
         if !std::mem::replace(&mut self.counted, true) {
             self.count_right(limit, ctx)?;
+            ctx.status.add(StatusKind::TmpTables, 1);
+            ctx.status.add(StatusKind::ReadRndNext, 1);
             self.left.start(ctx)?;
         }
         let mut key = Vec::new();
@@ -244,6 +247,8 @@ impl Operator for SetOperation<'_> {
                 self.left_ended = true;
                 break;
             }
+            ctx.status.add(StatusKind::Write, self.left.batch.row_count as u64);
+            ctx.status.add(StatusKind::ReadRndNext, self.left.batch.row_count as u64);
             let columns: &[Column] = &self.left.batch.columns;
             rows.clear();
             for row in 0..self.left.batch.row_count {

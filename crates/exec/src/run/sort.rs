@@ -16,6 +16,7 @@ use super::{Kept, Operator, RowLimit, Source};
 use crate::context::ExecContext;
 use crate::expr::SqlResult;
 use crate::prepare::Programs;
+use crate::status_counts::StatusKind;
 
 /// Rows up to which a LIMIT is answered with a heap instead of a whole sort.
 const HEAP_ROWS_MAX: u64 = 100_000;
@@ -115,6 +116,7 @@ impl<'p> Sort<'p> {
         if count == 0 {
             return Ok(());
         }
+        ctx.status.add(StatusKind::SortScan, 1);
         self.input.start(ctx)?;
         if self.keys.are_apart() {
             let wanted = usize::try_from(wanted).ok().filter(|&wanted| wanted as u64 <= HEAP_ROWS_MAX);
@@ -127,6 +129,7 @@ impl<'p> Sort<'p> {
     fn fill_apart(&mut self, ctx: &mut ExecContext<'_>, wanted: Option<usize>) -> SqlResult<()> {
         let limit = ctx.limits.sort_bytes;
         let mut least = wanted.map(Least::new);
+        let mut row_count = 0;
         let mut sorter = Sorter::new(&self.shapes);
         let mut key = Vec::new();
         let mut rows = Vec::new();
@@ -147,11 +150,13 @@ impl<'p> Sort<'p> {
             if !rows.is_empty() {
                 sorter.push_rows(&self.input.batch, limit, ctx)?;
             }
+            row_count += rows.len();
             // So many, or so large, that all had better be sorted.
             least = least.filter(|least| least.bytes() <= limit);
             ctx.check()?;
         }
         sorter.finish(limit, ctx)?;
+        ctx.status.add(StatusKind::SortRows, row_count.min(wanted.unwrap_or(usize::MAX)) as u64);
         self.refine = Some(Refine::new(sorter, &self.shapes));
         Ok(())
     }
@@ -178,6 +183,7 @@ impl<'p> Sort<'p> {
             if least.is_some() && rows.len() < self.input.batch.row_count {
                 super::scan::keep_rows(&mut self.input.batch, &rows);
             }
+            ctx.status.add(StatusKind::SortRows, self.input.batch.row_count as u64);
             self.sorter.push_rows(&self.input.batch, limit, ctx)?;
             ctx.check()?;
         }
@@ -237,6 +243,7 @@ impl<'p> Sort<'p> {
             }
             ctx.check()?;
         }
+        ctx.status.add(StatusKind::SortRows, heap.len() as u64);
         self.first = Some((kept, heap.into_sorted_vec().into_iter().map(|best| best.row).collect()));
         Ok(())
     }

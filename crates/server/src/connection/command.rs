@@ -155,6 +155,8 @@ impl Connection {
     ) -> Result<(), End> {
         self.borrow_output(scratch);
         let Some(session) = self.session.as_deref_mut() else { return Err(End::Aborted) };
+        let (received_bytes, sent_bytes) = self.io.take_traffic();
+        session.note_traffic(received_bytes, sent_bytes);
         let mut link = SocketLink::new(&mut self.io, &self.control, shared);
         let mut reply = Reply::new(&mut self.output, &mut link, self.capabilities, format);
         let _charged = env::memory::begin_command();

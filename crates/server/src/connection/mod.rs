@@ -804,19 +804,21 @@ impl Connection {
             shared.service.note(event);
         }
         self.io.close();
-        // A session that breaks while it ends must not take the worker with it.
-        let session = self.session.take();
-        let _ = catch_unwind(AssertUnwindSafe(|| drop(session)));
+        let (received_bytes, sent_bytes) = self.io.take_traffic();
+        match self.session.take() {
+            Some(mut session) => {
+                session.note_traffic(received_bytes, sent_bytes);
+                // A session that breaks while it ends must not take the worker with it.
+                let _ = catch_unwind(AssertUnwindSafe(|| drop(session)));
+            }
+            None => shared.service.note(ConnectionEvent::Traffic { received_bytes, sent_bytes }),
+        }
         self.pending = None;
         if std::mem::take(&mut self.has_place) {
             shared.leave_place();
         } else {
             shared.unauthenticated.remove(self.control.connection_id);
         }
-        shared.service.note(ConnectionEvent::Traffic {
-            received_bytes: self.io.received_bytes,
-            sent_bytes: self.io.sent_bytes,
-        });
         shared.service.note(ConnectionEvent::Closed);
     }
 }

@@ -24,6 +24,7 @@ use crate::context::ExecContext;
 use crate::expr::{Program, Scratch, SqlResult};
 use crate::key::append_key;
 use crate::prepare::Programs;
+use crate::status_counts::StatusKind;
 use state::{Shared, State};
 
 /// The row's group is on disk.
@@ -196,8 +197,10 @@ impl<'p> GroupBy<'p> {
         let mut key = Vec::new();
         let mut groups: Vec<u32> = Vec::new();
         let mut is_full = false;
+        let mut row_count = 0;
         while self.input.next(ctx)? {
             let rows = self.input.batch.row_count;
+            row_count += rows as u64;
             if let Some((scratch, program)) = &mut self.key_program {
                 program.eval(scratch, &self.input.batch, &mut ctx.eval, &mut self.keys)?;
             }
@@ -270,6 +273,14 @@ impl<'p> GroupBy<'p> {
             keep_values(&mut self.key_values, (&self.keys, 0, 0));
             self.table.plain.insert(hash, &[0]);
             self.group_count = 1;
+        }
+        if key_count > 0 {
+            let groups = self.group_count as u64;
+            ctx.status.add(StatusKind::TmpTables, 1);
+            ctx.status.add(StatusKind::ReadKey, row_count);
+            ctx.status.add(StatusKind::Write, groups);
+            ctx.status.add(StatusKind::Update, row_count.saturating_sub(groups));
+            ctx.status.add(StatusKind::ReadRndNext, groups + 1);
         }
         self.settle(limit, ctx)
     }
