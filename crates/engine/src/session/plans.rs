@@ -473,6 +473,7 @@ impl LocalSession {
                 .map_err(|error| self.denied_instead(&error).unwrap_or_else(|| plan_error(&error)))?;
             let options = plan::Options {
                 switches: self.settings.optimizer_switch.plan_switches(),
+                pads_chars: self.settings.sql_mode.has(SqlModes::PAD_CHAR_TO_FULL_LENGTH),
                 ..plan::Options::new(catalog)
             };
             let plan = plan::optimize(bound, &options);
@@ -504,7 +505,9 @@ impl LocalSession {
         if !cached.prepared.plan().output.is_empty() {
             let results = self.settings.results_charset;
             cached.columns = Some((results, Arc::new(cached.columns(results))));
-            cached.point = PointProgram::of(cached.prepared.plan(), results).map(|point| (results, point));
+            let pads = self.settings.sql_mode.has(SqlModes::PAD_CHAR_TO_FULL_LENGTH);
+            let point = if pads { None } else { PointProgram::of(cached.prepared.plan(), results) };
+            cached.point = point.map(|point| (results, point));
         }
         Ok(HeldPlan::new(Arc::new(cached)))
     }

@@ -14,6 +14,7 @@ use types::{Batch, Cell, CollationId, Column, DataType, TypeKind, Value};
 use super::values::{Storing, Target};
 use crate::error::coded;
 use crate::expr::{EvalContext, Program, Scratch, SqlResult};
+use crate::run::pad::{is_padded, pad, pads};
 
 /// An expression that makes a value of a column.
 #[derive(Debug)]
@@ -22,12 +23,27 @@ pub(super) struct Computed {
     pub(super) ordinal: usize,
     pub(super) program: Program,
     pub(super) data_type: DataType,
+    /// The CHAR columns it reads of its input, which PAD_CHAR_TO_FULL_LENGTH pads: positions and types.
+    chars: Box<[(usize, DataType)]>,
 }
 
 impl Computed {
     pub(super) fn new(ordinal: usize, expr: &Expr) -> SqlResult<Computed> {
         let program = Program::compile(std::slice::from_ref(expr))?;
-        Ok(Computed { ordinal, program, data_type: expr.data_type.clone() })
+        let mut chars = Vec::new();
+        add_chars_read(expr, &mut chars);
+        Ok(Computed { ordinal, program, data_type: expr.data_type.clone(), chars: chars.into() })
+    }
+
+    /// The input with its CHAR values as this expression reads them.
+    #[cold]
+    fn padded(&self, input: &Batch) -> Batch {
+        let mut padded = Batch::new(input.columns.iter().map(Column::physical));
+        padded.extend_from(input);
+        for (position, data_type) in &self.chars {
+            pad(&mut padded.columns[*position], data_type);
+        }
+        padded
     }
 }
 
@@ -54,6 +70,13 @@ impl Running {
         ctx: &mut EvalContext<'_>,
     ) -> SqlResult<Cell<'_>> {
         let warned = ctx.warnings.total();
+        let padded;
+        let input = if !computed.chars.is_empty() && pads(ctx.settings) {
+            padded = computed.padded(input);
+            &padded
+        } else {
+            input
+        };
         computed.program.eval(&mut self.scratch, input, ctx, &mut self.out)?;
         if ctx.warnings.total() != warned {
             // A constant is computed once, but its warning belongs to every row.
@@ -206,6 +229,16 @@ pub(super) fn reads_input(expr: &Expr) -> bool {
     let mut found = false;
     expr.each_child(&mut |child| found |= reads_input(child));
     found
+}
+
+/// Adds the CHAR columns that an expression reads of its input, with their types.
+fn add_chars_read(expr: &Expr, chars: &mut Vec<(usize, DataType)>) {
+    if let ExprKind::Input(position) = expr.kind
+        && is_padded(&expr.data_type)
+    {
+        chars.push((position as usize, expr.data_type.clone()));
+    }
+    expr.each_child(&mut |child| add_chars_read(child, chars));
 }
 
 /// A stored expression over the columns of its table: column `i` is `Input(i)`.

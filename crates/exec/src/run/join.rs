@@ -15,6 +15,7 @@ use types::vector::{BATCH_BYTES_TARGET, BytesColumn, ColumnData, batch_rows_max}
 use types::{Batch, Column, Physical};
 
 use super::kept::gather;
+use super::pad::{pad_columns, pads};
 use super::parts::Parts;
 use super::scan::{Ranges, check_visible, keep_rows, local_table, lock_now, lock_of, lock_wait};
 use super::{BoxOperator, Operator, Source};
@@ -321,6 +322,9 @@ impl LookupJoin<'_> {
                 if !access.point {
                     ctx.status.add(StatusKind::ReadNext, found.row_count as u64);
                 }
+                if pads(ctx.eval.settings) {
+                    pad_columns(self.table.definition(), &self.scan.columns, &mut found.columns);
+                }
                 if let Some((scratch, program)) = &mut self.filter {
                     program.filter(scratch, &found, &mut ctx.eval, &mut selected)?;
                     if selected.len() < found.row_count {
@@ -386,6 +390,9 @@ impl LookupJoin<'_> {
             .map_err(store_error)?;
         ctx.rows_examined += right.row_count as u64;
         ctx.status.add(StatusKind::ReadKey, rows.len() as u64);
+        if pads(ctx.eval.settings) {
+            pad_columns(self.table.definition(), &self.scan.columns, &mut right.columns);
+        }
         self.points_max = next_count(self.points_max, right);
         self.pairs.left_rows.extend(matched.iter().map(|&number| rows[number as usize]));
         if let Some((scratch, program)) = &mut self.filter {

@@ -9,6 +9,7 @@ mod join;
 mod keep;
 mod kept;
 mod loop_join;
+pub(crate) mod pad;
 mod partition;
 mod parts;
 mod recursive;

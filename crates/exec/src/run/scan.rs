@@ -14,6 +14,7 @@ use types::vector::{BytesColumn, ColumnData};
 use types::{Batch, Column};
 
 use super::kept::columns;
+use super::pad::{pad_columns, pads};
 use super::parts::Parts;
 use super::{BoxOperator, Operator, Source, no_input};
 use crate::context::ExecContext;
@@ -334,6 +335,9 @@ impl Operator for TableScanOperator<'_> {
             if let Some(kind) = self.rows_as {
                 ctx.status.add(kind, out.row_count as u64);
             }
+            if pads(ctx.eval.settings) {
+                pad_columns(self.table.definition(), &self.scan.columns, &mut out.columns);
+            }
             let Some((scratch, program)) = &mut self.filter else { return Ok(true) };
             program.filter(scratch, out, &mut ctx.eval, &mut self.selected)?;
             if self.selected.len() == out.row_count {
@@ -545,6 +549,9 @@ impl Operator for Fetch<'_> {
                 self.table
                     .get_rows(&part, reader, zone, columns, &mut self.fetched, &mut self.matched)
                     .map_err(store_error)?;
+            }
+            if pads(ctx.eval.settings) {
+                pad_columns(self.table.definition(), self.columns, &mut self.fetched.columns);
             }
             self.count = super::join::next_count(self.count, &self.fetched);
             ctx.status.add(StatusKind::ReadRnd, self.matched.len() as u64);

@@ -634,6 +634,10 @@ impl Builder<'_> {
             if !other.is_string() || column.data_type.collation != stored.collation {
                 return None;
             }
+            // Texts are read padded, and the spaces count.
+            if self.pads_chars && stored.kind == TypeKind::Char && stored.collation.is_no_pad() {
+                return None;
+            }
             // The key is the collation's: it says what `=` says.
             value.data_type.collation == stored.collation
         } else if integer(stored) {

@@ -32,6 +32,8 @@ const COLUMNS_PER_STEP: usize = 4096;
 pub struct Options {
     /// Logical passes.
     pub switches: Switches,
+    /// Values of CHAR columns are read padded (sql_mode PAD_CHAR_TO_FULL_LENGTH).
+    pub pads_chars: bool,
     /// Version of the catalog the statement was bound with.
     pub catalog_version: u64,
     /// Its foreign keys.
@@ -44,6 +46,7 @@ impl Options {
     pub fn new(catalog: &Catalog) -> Options {
         Options {
             switches: Switches::default(),
+            pads_chars: false,
             catalog_version: catalog.version,
             references: Arc::clone(catalog.references()),
         }
@@ -61,7 +64,7 @@ pub fn optimize(mut bound: Bound, options: &Options) -> PhysicalPlan {
 #[must_use]
 pub fn build(mut bound: Bound, options: &Options) -> PhysicalPlan {
     let mut kind = std::mem::replace(&mut bound.kind, BoundKind::Do(Box::new(Logical::OneRow)));
-    let mut builder = Builder::new(&bound, options.switches);
+    let mut builder = Builder::new(&bound, options);
     let kind = match &mut kind {
         BoundKind::Query(tree) => {
             let wanted: Vec<ColumnId> = bound.output.iter().map(|column| column.id).collect();
@@ -152,6 +155,8 @@ impl Needed {
 pub(crate) struct Builder<'b> {
     pub(crate) bound: &'b Bound,
     pub(crate) switches: Switches,
+    /// Keys over CHAR columns hold other texts than are read of them.
+    pads_chars: bool,
     /// Columns of enclosing queries, by slot.
     outer_slots: Vec<ColumnId>,
     node_count: u32,
@@ -162,10 +167,11 @@ pub(crate) struct Builder<'b> {
 const NO_POSITION: u32 = u32::MAX;
 
 impl<'b> Builder<'b> {
-    fn new(bound: &'b Bound, switches: Switches) -> Builder<'b> {
+    fn new(bound: &'b Bound, options: &Options) -> Builder<'b> {
         Builder {
             bound,
-            switches,
+            switches: options.switches,
+            pads_chars: options.pads_chars,
             outer_slots: Vec::new(),
             node_count: 0,
             positions: vec![NO_POSITION; bound.columns.len() + bound.tables.len()],

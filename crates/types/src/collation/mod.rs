@@ -97,6 +97,12 @@ impl CollationId {
         self.info().name
     }
 
+    /// Whether spaces at the end of a text count (NO PAD).
+    #[must_use]
+    pub fn is_no_pad(self) -> bool {
+        self.info().is_no_pad()
+    }
+
     /// The character set of its texts.
     #[must_use]
     pub fn charset(self) -> Charset {
