@@ -109,6 +109,10 @@ pub enum CallOption {
     /// A cast to a text as a column gets it that the value is stored into: BIT as a number, a DOUBLE with as many digits as there
     /// is room for.
     Stored,
+    /// A cast to a text without a length: nothing is cut or filled up.
+    Whole,
+    /// A cast to BINARY(n): filled up with zero bytes.
+    Filled,
     /// A cast to a DATE or DATETIME as a statement writes it: NULL for dates that the session's mode does not have.
     Checked,
     /// Unit of DATE_ADD, EXTRACT, TIMESTAMPDIFF.

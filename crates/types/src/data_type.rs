@@ -471,7 +471,7 @@ impl DataType {
                 self.length.saturating_mul(client_bytes_per_char)
             }
             // A TEXT's bytes can be so many characters of one byte, each as wide as the client's widest.
-            TypeKind::TinyText | TypeKind::Text | TypeKind::MediumText
+            TypeKind::TinyText | TypeKind::Text | TypeKind::MediumText | TypeKind::LongText
                 if self.collation != CollationId::BINARY =>
             {
                 self.length.saturating_mul(client_bytes_per_char)

@@ -6,7 +6,7 @@
 //!
 //! Invariant: a plan runs only while everything it was made for is the same ([`LocalSession::plan_is_current`]): the
 //! catalog's version, the settings that binding reads, the classes of the parameters, about how large the tables were. A prepared statement keeps
-//! `div_precision_increment` from when it was prepared, as in MySQL; who takes over another session's plan has the same
+//! what lengths and scales depend on (`div_precision_increment` and others) from when it was prepared, as in MySQL; who takes over another session's plan has the same
 //! ([`LocalSession::would_make`]).
 
 use std::hash::{BuildHasher, Hash, Hasher};
@@ -46,10 +46,9 @@ pub struct CachedPlan {
     catalog_version: u64,
     sql_mode: SqlModes,
     connection_collation: CollationId,
-    div_precision_increment: u8,
+    /// What lengths and scales of its results depend on ([`super::settings::Settings::shapes`]).
+    shapes: u64,
     optimizer_switch: OptimizerSwitch,
-    /// `lc_time_names`: how long names of days and months are.
-    locale: types::locale::LocaleId,
     parameter_classes: Vec<ParameterClass>,
     pub(super) columns: Option<(Option<Charset>, Arc<EncodedColumns>)>,
     pub(super) kind: StatementKind,
@@ -318,6 +317,7 @@ impl plan::bind::Session for BindSession<'_> {
             connection_collation: self.session.settings.connection_collation,
             div_precision_increment: self.session.settings.div_precision_increment,
             locale: self.session.settings.locale,
+            group_concat_bytes: self.session.settings.group_concat_bytes,
             no_unsigned_subtraction: self.session.settings.sql_mode.has(SqlModes::NO_UNSIGNED_SUBTRACTION),
         }
     }
@@ -485,9 +485,8 @@ impl LocalSession {
             catalog_version: catalog.version,
             sql_mode: self.settings.sql_mode,
             connection_collation: self.settings.connection_collation,
-            div_precision_increment: self.settings.div_precision_increment,
+            shapes: self.settings.shapes,
             optimizer_switch: self.settings.optimizer_switch,
-            locale: self.settings.locale,
             parameter_classes: values.iter().map(class_of).collect(),
             columns: None,
             kind: kind_of(statement),
@@ -583,9 +582,7 @@ impl LocalSession {
     /// Whether this session would have made such a plan now: beside what may change under a plan, what a prepared statement keeps from
     /// when it was prepared.
     pub(super) fn would_make(&self, plan: &CachedPlan, values: &[ValueRef<'_>]) -> bool {
-        plan.div_precision_increment == self.settings.div_precision_increment
-            && plan.locale == self.settings.locale
-            && self.plan_is_current(plan, values)
+        plan.shapes == self.settings.shapes && self.plan_is_current(plan, values)
     }
 
     /// Whether a cached plan may run now, with parameters of the types it was made for.
@@ -614,10 +611,8 @@ impl LocalSession {
         let mut hasher = foldhash::fast::FixedState::default().build_hasher();
         let settings = &self.settings;
         what.hash(&mut hasher);
-        (settings.sql_mode.0, settings.connection_collation, settings.div_precision_increment)
-            .hash(&mut hasher);
+        (settings.sql_mode.0, settings.connection_collation, settings.shapes).hash(&mut hasher);
         settings.optimizer_switch.hash(&mut hasher);
-        settings.locale.hash(&mut hasher);
         (self.database.as_deref(), settings.results_charset).hash(&mut hasher);
         values.iter().for_each(|value| class_of(value).hash(&mut hasher));
         hasher.finish()

@@ -406,8 +406,7 @@ impl LocalSession {
         let mut hasher = foldhash::fast::FixedState::default().build_hasher();
         hasher.write_u64(digested.hash);
         hasher.write_u32(digested.rows.map_or(0, |rows| rows.row_count));
-        hasher.write_u8(self.settings.div_precision_increment);
-        hasher.write_u8(self.settings.locale.number());
+        hasher.write_u64(self.settings.shapes);
         hasher.finish()
     }
 

@@ -94,6 +94,10 @@ pub struct Settings {
     pub div_precision_increment: u8,
     /// `lc_time_names`.
     pub locale: LocaleId,
+    /// `group_concat_max_len`, or as much of it as a length can say.
+    pub group_concat_bytes: u32,
+    /// The three above as one number: lengths and scales of results depend on them.
+    pub shapes: u64,
     /// `character_set_results`; `None` when it is NULL.
     pub results_charset: Option<Charset>,
     /// `time_zone`; SYSTEM is resolved.
@@ -141,6 +145,11 @@ impl Settings {
             reason = "clipped to the range of u64"
         )]
         let micros = |seconds: f64| (seconds * 1e6) as u64;
+        let locale = LocaleId::from_name(variables.text(known::lc_time_names())).unwrap_or_default();
+        let div_precision_increment =
+            u8::try_from(variables.unsigned(known::div_precision_increment())).unwrap_or(u8::MAX);
+        let group_concat_bytes =
+            u32::try_from(variables.unsigned(known::group_concat_max_len())).unwrap_or(u32::MAX);
         Self {
             // A stored value passed its check, so it parses.
             sql_mode: SqlModes::parse(variables.text(known::sql_mode())).unwrap_or_default(),
@@ -151,9 +160,12 @@ impl Settings {
             connection_collation: CollationId::from_name(variables.text(known::collation_connection()))
                 .unwrap_or(CollationId::UTF8MB4_0900_AI_CI),
             optimizer_switch: OptimizerSwitch::of(variables.get(known::optimizer_switch())),
-            locale: LocaleId::from_name(variables.text(known::lc_time_names())).unwrap_or_default(),
-            div_precision_increment: u8::try_from(variables.unsigned(known::div_precision_increment()))
-                .unwrap_or(u8::MAX),
+            locale,
+            div_precision_increment,
+            group_concat_bytes,
+            shapes: u64::from(locale.number()) << 40
+                | u64::from(div_precision_increment) << 32
+                | u64::from(group_concat_bytes),
             results_charset: match variables.get(known::character_set_results()) {
                 Setting::Null => None,
                 _ => Some(charset(known::character_set_results())),

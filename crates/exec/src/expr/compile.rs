@@ -540,6 +540,13 @@ impl Compiler {
             F::Cast if matches!(option, CallOption::Checked) => {
                 self.converted(&args[0], Target::Checked(result.clone()))?
             }
+            F::Cast if matches!(option, CallOption::Whole) => {
+                self.converted(&args[0], Target::Characters(result.collation))?
+            }
+            F::Cast if matches!(option, CallOption::Filled) => {
+                let filled = DataType::char(result.length, result.collation);
+                self.converted(&args[0], Target::Cast(filled))?
+            }
             F::Cast => self.converted(&args[0], Target::Cast(result.clone()))?,
             F::ConvertUsing => self.converted(&args[0], Target::Characters(result.collation))?,
             F::Collate => self.converted(&args[0], Target::Text(result.collation))?,

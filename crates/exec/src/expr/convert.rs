@@ -293,9 +293,9 @@ fn to_int(
     Ok(match (cell, from.kind) {
         (Cell::Int(packed), TypeKind::Date) => DateTime::unpack(packed).date_number(),
         (Cell::Int(packed), TypeKind::DateTime | TypeKind::Timestamp) => {
-            // Past the last second of the year 9999 the fraction is cut.
+            // Past the last second of the year 9999 the time of day is.
             let value = DateTime::unpack(packed);
-            rounded(value, 0, ctx).unwrap_or(value.truncate(0)).datetime_number()
+            rounded(value, 0, ctx).unwrap_or(value.date_part()).datetime_number()
         }
         (Cell::Int(micros), TypeKind::Time) => Time { micros: rounded_micros(micros, 0, ctx) }.number(),
         (Cell::Int(value), _) => value,
@@ -308,8 +308,8 @@ fn to_int(
             } else {
                 i128::MIN
             });
-            let _ = clipped; // Doubles are clipped without a word.
-            result
+            // Doubles are clipped without a word; MySQL takes a FLOAT that is too large for the least number.
+            if clipped && from.kind == TypeKind::Float { i64::MIN } else { result }
         }
         (Cell::Decimal(value), _) => {
             let whole = value.to_units(0).unwrap_or(if value.is_negative() { i128::MIN } else { i128::MAX });
@@ -470,6 +470,24 @@ fn to_date_parts(
         }
     }
     to_date(cell, from, query_dates(ctx), ctx)
+}
+
+/// A value that GREATEST or LEAST compares with dates.
+pub(super) fn date_beside(
+    cell: Cell<'_>,
+    from: &DataType,
+    ctx: &mut EvalContext<'_>,
+) -> SqlResult<Option<DateTime>> {
+    to_date_parts(cell, from, true, ctx)
+}
+
+/// A value that GREATEST or LEAST compares with dates with time of day.
+pub(super) fn datetime_beside(
+    cell: Cell<'_>,
+    from: &DataType,
+    ctx: &mut EvalContext<'_>,
+) -> SqlResult<Option<DateTime>> {
+    to_datetime(cell, from, query_dates(ctx), "datetime", ctx)
 }
 
 fn to_time(cell: Cell<'_>, from: &DataType, ctx: &mut EvalContext<'_>) -> SqlResult<Option<Time>> {
@@ -700,7 +718,7 @@ fn push_packed(value: Option<DateTime>, out: &mut Column) {
     }
 }
 
-fn push_text(cell: Cell<'_>, from: &DataType, collation: CollationId, out: &mut Column) {
+pub(super) fn push_text(cell: Cell<'_>, from: &DataType, collation: CollationId, out: &mut Column) {
     let to = collation.charset();
     let source =
         if from.is_string() || from.members.is_some() { from.collation.charset() } else { Charset::Utf8mb4 };

@@ -16,6 +16,9 @@ use crate::logical::{AggregateCall, SortKey};
 /// Bytes a value of BIT_AND, BIT_OR and BIT_XOR over byte strings may have.
 const BIT_AGGREGATE_BYTES_MAX: u32 = 511;
 
+/// Width of CAST to an integer: digits of any and a sign.
+const INTEGER_CAST_WIDTH: u32 = 21;
+
 impl<'a> Binder<'a> {
     /// Makes a call.
     pub(crate) fn call(&self, function: FunctionId, args: Vec<Expr>) -> PlanResult<Expr> {
@@ -170,7 +173,12 @@ impl<'a> Binder<'a> {
                 }
                 let operand = self.expr(&cast.expr)?;
                 let data_type = self.cast_type(&cast.to)?;
-                let option = if data_type.has_date() { CallOption::Checked } else { CallOption::None };
+                let option = match cast.to {
+                    CastType::Binary(None) | CastType::Char { length: None, .. } => CallOption::Whole,
+                    CastType::Binary(Some(_)) => CallOption::Filled,
+                    _ if data_type.has_date() => CallOption::Checked,
+                    _ => CallOption::None,
+                };
                 function::build_typed(FunctionId::Cast, vec![operand], data_type, option, &self.types)
             }
             Ast::ConvertUsing { expr, charset } => {
@@ -538,7 +546,7 @@ impl<'a> Binder<'a> {
             digits => Ok(digits.unwrap_or(0) as u8),
         };
         Ok(match *to {
-            CastType::Binary(Some(length)) => DataType::char(clip(length), CollationId::BINARY),
+            CastType::Binary(Some(length)) => DataType::varchar(clip(length), CollationId::BINARY),
             CastType::Binary(None) => DataType::varchar(u32::MAX, CollationId::BINARY),
             CastType::Char { length, charset, binary } => {
                 let mut collation = match charset {
@@ -551,8 +559,8 @@ impl<'a> Binder<'a> {
                 }
                 DataType::varchar(length.map_or(u32::MAX, clip), collation)
             }
-            CastType::Signed => DataType::BIGINT,
-            CastType::Unsigned => DataType::BIGINT_UNSIGNED,
+            CastType::Signed => DataType { length: INTEGER_CAST_WIDTH, ..DataType::BIGINT },
+            CastType::Unsigned => DataType { length: INTEGER_CAST_WIDTH, ..DataType::BIGINT_UNSIGNED },
             CastType::Date => DataType::DATE,
             CastType::Year => DataType { zerofill: false, ..DataType::YEAR },
             CastType::Time(digits) => DataType::time(fraction(digits)?),
@@ -649,7 +657,7 @@ impl<'a> Binder<'a> {
         let bound = self.expr(arg)?;
         let block = self.block();
         bound.each_column(&mut |id| block.free_columns.push(id));
-        Ok(bound)
+        self.call(FunctionId::AnyValue, vec![bound])
     }
 
     fn aggregate(&mut self, aggregate: &'a ast::Aggregate<'a>) -> PlanResult<Expr> {
@@ -674,7 +682,7 @@ impl<'a> Binder<'a> {
                 block.outer.truncate(*count);
             }
         }
-        let (data_type, nullable) = function::aggregate_type(aggregate.func, &args)?;
+        let (data_type, nullable) = function::aggregate_type(aggregate.func, &args, &self.types)?;
         let call = AggregateCall {
             function: aggregate.func.into(),
             distinct: aggregate.distinct,
@@ -754,7 +762,8 @@ impl<'a> Binder<'a> {
             }
             // ENUM and SET are texts to MIN and MAX, ordered by their collation.
             AggregateFunc::Min | AggregateFunc::Max if data_type.members.is_some() => {
-                let (data_type, _) = function::aggregate_type(function, std::slice::from_ref(&arg))?;
+                let (data_type, _) =
+                    function::aggregate_type(function, std::slice::from_ref(&arg), &self.types)?;
                 self.typed(FunctionId::Cast, arg, data_type)
             }
             AggregateFunc::BitAnd | AggregateFunc::BitOr | AggregateFunc::BitXor if is_bytes(data_type) => {

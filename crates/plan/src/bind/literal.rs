@@ -60,7 +60,15 @@ impl Binder<'_> {
                     TemporalKind::DateTime => DataType::datetime(fraction_digits(value)),
                 };
                 let text = Expr::literal(Value::string_literal(value, self.types.connection_collation));
-                function::build_typed(FunctionId::Cast, vec![text], data_type, CallOption::None, &self.types)?
+                let value = function::build_typed(
+                    FunctionId::Cast,
+                    vec![text],
+                    data_type,
+                    CallOption::None,
+                    &self.types,
+                )?;
+                // Checked above.
+                Expr { nullable: false, ..value }
             }
         })
     }

@@ -5,14 +5,15 @@
 use super::collate::{self, Purpose};
 use super::merge::infer_arms;
 use super::shape::{
-    INT_WIDTH, Numeric, UNKNOWN_CHARS, decimal, double_of, int, integer_digits, numeric, precision, scale,
-    string_type, text_chars, uint,
+    INT_WIDTH, Numeric, UNKNOWN_CHARS, Width, decimal, double_of, int, integer_digits, numeric, precision,
+    scale, string_type, text_chars, uint,
 };
 use super::{FunctionId, TypeContext};
 use crate::error::{PlanError, PlanResult};
 use crate::expr::{CallOption, Coercibility, Expr, ExprKind};
 use syntax::ast::{AggregateFunc, IntervalUnit};
 use types::data_type::{DECIMAL_SCALE_MAX, SCALE_NOT_FIXED};
+use types::temporal::parse::DateMode;
 use types::{CollationId, DataType, TypeKind, Value};
 
 /// What a call yields.
@@ -22,14 +23,24 @@ pub(super) struct Typed {
     pub(super) coercibility: Coercibility,
 }
 
-/// A temporal value as the DOUBLE that functions of numbers take it for.
-fn temporal_as_double(args: &mut [Expr]) {
-    let Some(of) = args.first_mut().filter(|of| of.data_type.is_temporal()) else { return };
+/// A temporal value as the DOUBLE that functions of numbers take it for; false if there is none.
+fn temporal_as_double(args: &mut [Expr]) -> bool {
+    let Some(of) = args.first_mut().filter(|of| of.data_type.is_temporal()) else { return false };
     let scale = of.data_type.scale;
     let length = DOUBLE_DIGITS + u32::from(scale);
     let double = DataType { scale, length, ..DataType::DOUBLE };
     *of = super::cast(std::mem::replace(of, Expr::null()), double);
+    true
 }
+
+/// Characters of a document as a text.
+const JSON_CHARS_MAX: u32 = u32::MAX / 4;
+
+/// `group_concat_max_len` from which on GROUP_CONCAT gives a LONGTEXT.
+const GROUP_CONCAT_VARCHAR_MAX: u32 = 512;
+
+/// Bytes of the weight of a number or temporal value.
+const WEIGHT_OF_NUMBER_BYTES: u32 = 8;
 
 /// Width of a DOUBLE without digits after the point.
 const DOUBLE_DIGITS: u32 = 17;
@@ -47,7 +58,26 @@ fn truth_of_document(arg: &mut Expr) {
 
 /// The type of a value that has been a column's.
 pub(super) fn computed(data_type: &DataType) -> DataType {
-    if data_type.kind == TypeKind::Year { DataType::COMPUTED_YEAR } else { data_type.clone() }
+    match data_type.kind {
+        TypeKind::Year => DataType::COMPUTED_YEAR,
+        // Room for as many of the widest characters as a column's text has bytes.
+        _ if data_type.is_text_or_blob() && !data_type.is_binary_string() => {
+            let bytes = data_type.collation.charset().max_bytes_per_char() as u32;
+            DataType { length: text_chars(data_type).saturating_mul(bytes), ..data_type.clone() }
+        }
+        _ => data_type.clone(),
+    }
+}
+
+/// As [`computed`], of a value that a function passes on: numbers are as wide as computed ones.
+fn passed_on(data_type: &DataType) -> DataType {
+    match data_type.kind {
+        TypeKind::Float | TypeKind::Double if data_type.scale == SCALE_NOT_FIXED => {
+            DataType { length: DataType::DOUBLE.length, ..data_type.clone() }
+        }
+        TypeKind::Decimal => DataType { unsigned: false, ..data_type.clone() },
+        _ => computed(data_type),
+    }
 }
 
 fn widest(args: &[Expr]) -> Numeric {
@@ -138,6 +168,28 @@ fn unit_has_micros(unit: IntervalUnit) -> bool {
     )
 }
 
+/// Fraction digits that GREATEST and LEAST show of a value beside a date or time; a text that is none has all.
+fn extreme_digits(expr: &Expr) -> u8 {
+    match literal_bytes(expr) {
+        Some(text) if types::temporal::parse::parse_datetime(text, DateMode::default()).is_err() => 6,
+        _ => fraction_digits(expr),
+    }
+}
+
+pub(super) fn extreme_digits_of(args: &[Expr]) -> u64 {
+    args.iter().map(|arg| u64::from(extreme_digits(arg))).max().unwrap_or(0)
+}
+
+/// Characters of a date or time with so many fraction digits.
+fn temporal_width(kind: TypeKind, digits: u8) -> Option<u32> {
+    Some(match kind {
+        TypeKind::Date => DataType::DATE.length,
+        TypeKind::Time => DataType::time(digits).length,
+        TypeKind::DateTime | TypeKind::Timestamp => DataType::datetime(digits).length,
+        _ => return None,
+    })
+}
+
 fn unit_has_time(unit: IntervalUnit) -> bool {
     use IntervalUnit as U;
     !matches!(unit, U::Day | U::Week | U::Month | U::Quarter | U::Year | U::YearMonth)
@@ -147,7 +199,11 @@ fn unit_has_time(unit: IntervalUnit) -> bool {
 ///
 /// # Errors
 /// 1235 for aggregates that do not run yet.
-pub fn aggregate_type(function: AggregateFunc, args: &[Expr]) -> PlanResult<(DataType, bool)> {
+pub fn aggregate_type(
+    function: AggregateFunc,
+    args: &[Expr],
+    context: &TypeContext,
+) -> PlanResult<(DataType, bool)> {
     use AggregateFunc as A;
     let first = || args.first().map_or(DataType::NULL, |arg| arg.data_type.clone());
     Ok(match function {
@@ -185,13 +241,24 @@ pub fn aggregate_type(function: AggregateFunc, args: &[Expr]) -> PlanResult<(Dat
         }
         A::StdPop | A::StdSamp | A::VarPop | A::VarSamp => (DataType::DOUBLE, true),
         A::GroupConcat => {
+            let own_collation = |data_type: &DataType| match data_type.kind {
+                TypeKind::Bit => Some(CollationId::BINARY),
+                TypeKind::Json => Some(CollationId::UTF8MB4_BIN),
+                _ => collate::is_text(data_type).then_some(data_type.collation),
+            };
             let collation = args
                 .iter()
-                .map(|arg| &arg.data_type)
-                .find(|data_type| collate::is_text(data_type))
-                .map_or(CollationId::UTF8MB4_0900_AI_CI, |data_type| data_type.collation);
-            let bytes = collation.charset().max_bytes_per_char() as u32;
-            (DataType { length: 16_384 * bytes, ..DataType::text(TypeKind::Text, collation) }, true)
+                .find_map(|arg| own_collation(&arg.data_type))
+                .unwrap_or(context.connection_collation);
+            let data_type = if context.group_concat_bytes <= GROUP_CONCAT_VARCHAR_MAX {
+                DataType::varchar(context.group_concat_bytes, collation)
+            } else {
+                // MySQL takes the bytes for characters, and those for characters once more.
+                let char_bytes = collation.charset().max_bytes_per_char() as u32;
+                let length = context.group_concat_bytes.saturating_mul(char_bytes * char_bytes);
+                DataType { length, ..DataType::text(TypeKind::LongText, collation) }
+            };
+            (data_type, true)
         }
         A::JsonArrayAgg | A::JsonObjectAgg => (DataType::JSON, true),
         A::StCollect => return Err(PlanError::not_supported("ST_COLLECT")),
@@ -277,13 +344,22 @@ pub(super) fn infer(
         coercibility: Coercibility::SystemConstant,
     };
     let chars_of = |args: &[Expr], index: usize| args.get(index).map_or(0, |arg| text_chars(&arg.data_type));
+    let bytes_of = |args: &[Expr], index: usize| {
+        args.get(index).map_or(0, |arg| u64::from(Width::of(&arg.data_type).chars_in(CollationId::BINARY)))
+    };
     let name = function.name();
-    // A text made from the texts among `range` of the arguments, so many characters long.
+    // A text made from the texts among the arguments, so many characters long.
     let build = |args: &mut [Expr], chars: u64| -> PlanResult<Typed> {
         let (collation, coercibility) = collate::aggregate(args, name, context, Purpose::Build)?;
-        let chars =
-            u32::try_from(chars).unwrap_or(u32::MAX).min(UNKNOWN_CHARS.max(chars.min(1 << 30) as u32));
+        let chars = u32::try_from(chars).unwrap_or(u32::MAX);
         Ok(Typed { data_type: string_type(chars, collation), nullable: true, coercibility })
+    };
+    // As above, of the widths of the arguments in the result's character set: characters, or bytes of a binary string.
+    let build_of = |args: &mut [Expr], chars: &dyn Fn(&[u64]) -> u64| -> PlanResult<Typed> {
+        let widths: Vec<Width> = args.iter().map(|arg| Width::of(&arg.data_type)).collect();
+        let (collation, coercibility) = collate::aggregate(args, name, context, Purpose::Build)?;
+        let widths: Vec<u64> = widths.iter().map(|width| u64::from(width.chars_in(collation))).collect();
+        Ok(Typed { data_type: limited(chars(&widths), collation), nullable: true, coercibility })
     };
     Ok(match function {
         F::Add | F::Sub | F::Mul => plain(arithmetic(function, args, context), any_nullable),
@@ -297,11 +373,12 @@ pub(super) fn infer(
             plain(DataType { unsigned, ..int((digits + u32::from(!unsigned)).min(INT_WIDTH)) }, true)
         }
         F::Neg => {
-            temporal_as_double(args);
+            let was_temporal = temporal_as_double(args);
             let of = &args[0].data_type;
             let data_type = match numeric(of) {
                 Numeric::Int => int(integer_digits(of) + 1),
                 Numeric::Decimal => DataType { unsigned: false, ..decimal(integer_digits(of), scale(of)) },
+                Numeric::Double if was_temporal => of.clone(),
                 Numeric::Double => double_of(args),
             };
             // -9223372036854775808 is written as a negated number too large for BIGINT.
@@ -365,7 +442,7 @@ pub(super) fn infer(
         }
         F::RegexpReplace => {
             check_regexp_charsets(&args[..3], name)?;
-            build(&mut args[..3], u64::from(UNKNOWN_CHARS / 4))?
+            build_of(&mut args[..3], &|_| u64::MAX)?
         }
         F::Cast | F::ConvertUsing | F::Collate => {
             return Err(PlanError::new(1105, "Unknown error"));
@@ -393,14 +470,36 @@ pub(super) fn infer(
             Typed { data_type, nullable: true, coercibility: first.coercibility }
         }
         F::Greatest | F::Least => {
-            // A temporal beside a text compares as a temporal but shows as text.
-            infer_arms(args, name, context)?
+            // A number or text beside a date is one to compare with, but the result is a text: no argument is converted.
+            let raw = args.iter().any(|arg| arg.data_type.has_date()).then(|| args.clone());
+            let digits = extreme_digits_of(args) as u8;
+            let width = args.iter().filter_map(|arg| temporal_width(arg.data_type.kind, digits)).max();
+            let typed = infer_arms(args, name, context)?;
+            let typed = match typed.data_type.kind {
+                // Documents compare as texts.
+                TypeKind::Json => {
+                    let text = json_text(JSON_CHARS_MAX);
+                    for arg in args.iter_mut() {
+                        *arg = super::cast(std::mem::replace(arg, Expr::null()), text.data_type.clone());
+                    }
+                    Typed { nullable: typed.nullable, ..text }
+                }
+                TypeKind::Char | TypeKind::VarChar if width.unwrap_or(0) > typed.data_type.length => {
+                    let collation = typed.data_type.collation;
+                    Typed { data_type: string_type(width.unwrap_or(0), collation), ..typed }
+                }
+                _ => typed,
+            };
+            if let Some(raw) = raw.filter(|_| typed.data_type.is_string()) {
+                *args = raw;
+            }
+            typed
         }
         F::Interval => plain(int(2), false),
         F::AnyValue => {
             let arg = &args[0];
             Typed {
-                data_type: computed(&arg.data_type),
+                data_type: passed_on(&arg.data_type),
                 nullable: arg.nullable,
                 coercibility: arg.coercibility,
             }
@@ -438,43 +537,42 @@ pub(super) fn infer(
         F::Char => binary(4 * args.len() as u32),
         F::Charset | F::Collation => system(64, true),
         F::Coercibility => plain(int(10), false),
-        F::Concat => {
-            let chars = args.iter().map(|arg| u64::from(text_chars(&arg.data_type))).sum();
-            build(args, chars)?
-        }
-        F::ConcatWs => {
-            let separators = u64::from(chars_of(args, 0)) * (args.len() as u64).saturating_sub(2);
-            let chars =
-                args[1..].iter().map(|arg| u64::from(text_chars(&arg.data_type))).sum::<u64>() + separators;
-            build(args, chars)?
-        }
+        F::Concat => build_of(args, &|widths| widths.iter().sum())?,
+        F::ConcatWs => build_of(args, &|widths| {
+            widths[1..].iter().sum::<u64>() + widths[0] * (widths.len() as u64).saturating_sub(2)
+        })?,
         F::Elt => {
             let chars = args[1..].iter().map(|arg| u64::from(text_chars(&arg.data_type))).max().unwrap_or(0);
             build(&mut args[1..], chars)?
         }
         F::MakeSet => {
-            let chars =
-                args[1..].iter().map(|arg| u64::from(text_chars(&arg.data_type)) + 1).sum::<u64>() - 1;
-            build(&mut args[1..], chars)?
+            build_of(&mut args[1..], &|widths| widths.iter().sum::<u64>() + widths.len() as u64 - 1)?
         }
         F::ExportSet => {
-            let longest = chars_of(args, 1).max(chars_of(args, 2));
-            let separator = if args.len() > 3 { chars_of(args, 3) } else { 1 };
             let end = args.len().min(4);
-            build(&mut args[1..end], u64::from(longest) * 64 + u64::from(separator) * 63)?
+            build_of(&mut args[1..end], &|widths| {
+                widths[0].max(widths[1]) * 64 + widths.get(2).copied().unwrap_or(1) * 63
+            })?
         }
         F::Format => fresh(chars_of(args, 0) + chars_of(args, 0) / 3 + 32),
-        F::FromBase64 => binary(chars_of(args, 0).saturating_mul(3)),
-        F::ToBase64 => fresh(chars_of(args, 0).saturating_mul(4).div_ceil(3).saturating_add(4)),
-        F::Hex => {
-            let bytes = if args[0].data_type.is_numeric() { 8 } else { args[0].data_type.bytes_max() };
-            fresh(u32::try_from(bytes * 2).unwrap_or(u32::MAX / 4))
+        F::FromBase64 => {
+            let bytes = bytes_of(args, 0) / 4 * 3 + bytes_of(args, 0) % 4 * 3 / 4;
+            Typed { data_type: limited(bytes, CollationId::BINARY), ..binary(0) }
         }
-        F::Unhex => binary(chars_of(args, 0).div_ceil(2).saturating_mul(4)),
+        F::ToBase64 => {
+            let digits = bytes_of(args, 0).div_ceil(3) * 4;
+            // A line break behind each 76 of them.
+            let chars = digits + digits.saturating_sub(1) / 76;
+            Typed { data_type: limited(chars, connection), ..fresh(0) }
+        }
+        F::Hex => {
+            let bytes = if args[0].data_type.is_numeric() { 8 } else { bytes_of(args, 0) };
+            fresh(u32::try_from(bytes * 2).unwrap_or(u32::MAX))
+        }
+        F::Unhex => binary(bytes_of(args, 0).div_ceil(2) as u32),
         F::Insert => {
-            let chars = u64::from(chars_of(args, 0)) + u64::from(chars_of(args, 3));
             let mut texts = vec![args[0].clone(), args[3].clone()];
-            let typed = build(&mut texts, chars)?;
+            let typed = build_of(&mut texts, &|widths| widths.iter().sum())?;
             args[3] = texts.swap_remove(1);
             args[0] = texts.swap_remove(0);
             typed
@@ -511,23 +609,13 @@ pub(super) fn infer(
             let chars = chars_of(args, 0);
             build(&mut args[..2], u64::from(chars))?
         }
-        F::Replace => {
-            let (whole, from, to) = (chars_of(args, 0), chars_of(args, 1), chars_of(args, 2));
-            let growth = if to > from { u64::from(whole) * u64::from(to - from) } else { 0 };
-            let constant_from = literal_bytes(&args[1]).is_some();
-            let chars = if constant_from {
-                u64::from(whole) + growth / u64::from(from.max(1))
-            } else {
-                u64::from(whole) + growth
-            };
-            build(args, chars)?
-        }
+        F::Replace => build_of(args, &|widths| match widths[2].saturating_sub(1) {
+            0 => widths[0],
+            growth => widths[0] * growth,
+        })?,
         F::Repeat => {
-            let chars = match constant(args.get(1)) {
-                Some(count) => u64::from(chars_of(args, 0)) * count.clamp(0, i64::from(i32::MAX)) as u64,
-                None => u64::from(UNKNOWN_CHARS),
-            };
-            build(&mut args[..1], chars)?
+            let count = constant(args.get(1)).map(|count| count.clamp(0, i64::from(i32::MAX)) as u64);
+            build_of(&mut args[..1], &|widths| count.map_or(u64::MAX, |count| widths[0] * count))?
         }
         F::Lpad | F::Rpad => {
             let chars = match constant(args.get(1)) {
@@ -544,22 +632,34 @@ pub(super) fn infer(
             Some(count) => count.clamp(0, i64::from(UNKNOWN_CHARS)) as u32,
             None => UNKNOWN_CHARS,
         }),
-        F::Quote => {
-            let chars = chars_of(args, 0);
-            build(args, u64::from(chars) * 2 + 2)?
-        }
+        F::Quote => build_of(args, &|widths| widths[0] * 2 + 2)?,
         F::Soundex => {
             let chars = chars_of(args, 0).max(4);
             build(args, u64::from(chars))?
         }
-        F::WeightString => binary(chars_of(args, 0).saturating_mul(64)),
+        F::WeightString => {
+            let of = &args[0].data_type;
+            let bytes = match of.kind {
+                _ if of.is_temporal() && matches!(args[0].kind, ExprKind::Column(_)) => 0,
+                TypeKind::Json => u32::MAX,
+                _ if collate::is_text(of) => of.collation.weight_bytes_max(text_chars(of)),
+                _ => text_chars(of),
+            };
+            binary(bytes.max(WEIGHT_OF_NUMBER_BYTES))
+        }
 
         F::Abs => {
-            temporal_as_double(args);
+            let was_temporal = temporal_as_double(args);
             let of = args[0].data_type.clone();
             let data_type = match numeric(&of) {
-                Numeric::Int => DataType { unsigned: of.unsigned, ..int(integer_digits(&of) + 1) },
-                Numeric::Decimal => decimal(integer_digits(&of), scale(&of)),
+                Numeric::Int => {
+                    let sign = u32::from(!of.unsigned);
+                    DataType { unsigned: of.unsigned, ..int(integer_digits(&of) + sign) }
+                }
+                Numeric::Decimal => {
+                    DataType { unsigned: of.unsigned, ..decimal(integer_digits(&of), scale(&of)) }
+                }
+                Numeric::Double if was_temporal => of,
                 Numeric::Double => double_of(args),
             };
             plain(data_type, any_nullable)
@@ -719,10 +819,11 @@ pub(super) fn infer(
         F::DateFormat | F::TimeFormat => {
             let chars = match literal_bytes(&args[1]) {
                 Some(format) => format_chars(format),
-                None => chars_of(args, 1).saturating_mul(10),
+                None => chars_of(args, 1).saturating_mul(10).min(UNKNOWN_CHARS),
             };
+            let format = &args[1].data_type;
             let collation =
-                if args[1].data_type.is_string() { args[1].data_type.collation } else { connection };
+                if format.is_string() && !format.is_binary_string() { format.collation } else { connection };
             Typed { data_type: string_type(chars, collation), ..fresh(chars) }
         }
         F::GetFormat => fresh(17),
@@ -732,8 +833,8 @@ pub(super) fn infer(
         },
         F::FromUnixtime => {
             if args.len() == 2 {
-                let chars =
-                    literal_bytes(&args[1]).map_or(chars_of(args, 1).saturating_mul(10), format_chars);
+                let chars = literal_bytes(&args[1])
+                    .map_or(chars_of(args, 1).saturating_mul(10).min(UNKNOWN_CHARS), format_chars);
                 fresh(chars)
             } else {
                 let digits = if args[0].data_type.is_string() { 6 } else { fraction_digits(&args[0]) };
@@ -786,7 +887,7 @@ pub(super) fn infer(
         }
         F::JsonQuote => json_text(chars_of(args, 0).saturating_mul(6).saturating_add(2)),
         F::JsonType => json_text(17),
-        F::JsonUnquote => json_text(chars_of(args, 0).min(UNKNOWN_CHARS)),
+        F::JsonUnquote => json_text(chars_of(args, 0)),
         F::JsonValue => json_text(512),
 
         F::BinToUuid | F::Uuid => system(36, true),
@@ -815,9 +916,16 @@ pub(super) fn infer(
         F::IsUsedLock | F::ReleaseAllLocks => plain(uint(INT_WIDTH), function == F::IsUsedLock),
         F::Database => system(64, true),
         F::User | F::CurrentUser => system(288, true),
-        F::CurrentRole => system(UNKNOWN_CHARS / 4096, true),
+        F::CurrentRole => system(16_384, true),
         F::Version | F::IcuVersion => system(if function == F::Version { 7 } else { 5 }, false),
     })
+}
+
+/// A text of at most so many characters, but of no more bytes than most functions say they give.
+fn limited(chars: u64, collation: CollationId) -> DataType {
+    let char_bytes = collation.charset().max_bytes_per_char() as u64;
+    let chars = chars.min(u64::from(UNKNOWN_CHARS) / char_bytes);
+    string_type(chars as u32, collation)
 }
 
 fn json_text(chars: u32) -> Typed {

@@ -3,7 +3,7 @@
 use super::TypeContext;
 use super::collate::{self, Purpose};
 use super::infer::{Typed, computed};
-use super::shape::{Numeric, decimal, integer_digits, numeric, scale, string_type, text_chars};
+use super::shape::{Numeric, Width, decimal, integer_digits, numeric, scale, string_type, text_chars};
 use crate::error::{PlanError, PlanResult};
 use crate::expr::{Coercibility, Expr, ExprKind};
 use types::data_type::SCALE_NOT_FIXED;
@@ -35,29 +35,6 @@ pub(super) fn infer_arms(arms: &mut [Expr], operation: &str, context: &TypeConte
         convert_arm(arm, &data_type);
     }
     Ok(Typed { data_type, nullable, coercibility })
-}
-
-/// Room that a value needs as text.
-struct Width {
-    chars: u32,
-    bytes: u32,
-}
-
-impl Width {
-    fn of(data_type: &DataType) -> Width {
-        let chars = text_chars(data_type);
-        let char_bytes = match data_type.kind {
-            TypeKind::Json => 4,
-            _ if collate::is_text(data_type) => data_type.collation.charset().max_bytes_per_char() as u32,
-            _ => 1,
-        };
-        Width { chars, bytes: chars.saturating_mul(char_bytes) }
-    }
-
-    /// Characters in a text of this collation: a text among bytes has room for its widest characters.
-    fn chars_in(&self, collation: CollationId) -> u32 {
-        if collation == CollationId::BINARY { self.bytes } else { self.chars }
-    }
 }
 
 /// Converts one arm to the common type where the physical values would differ.

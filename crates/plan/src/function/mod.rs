@@ -12,6 +12,7 @@
 //! - `Trim`, `LTrim`, `RTrim` take `(text [, remove])`, `Char(codes...)` its character set as the node's type,
 //!   `WeightString(text)` the length as [`CallOption::Number`] and `AS BINARY` as the text's type, `GetFormat(style)`
 //!   `DATE`, `TIME` or `DATETIME` as [`CallOption::Text`].
+//! - `Greatest` and `Least` beside dates take the fraction digits to show as [`CallOption::Number`].
 //! - `And` and `Or` take two or more arguments. `x NOT LIKE y` is `Not(Like(x, y))`, and so on.
 //! - NOW and its family take their fraction digits from the node's type; the literal argument is dropped.
 //!
@@ -43,6 +44,8 @@ pub struct TypeContext {
     pub div_precision_increment: u8,
     /// `lc_time_names`.
     pub locale: LocaleId,
+    /// `group_concat_max_len`, or as much of it as a length can say.
+    pub group_concat_bytes: u32,
     /// NO_UNSIGNED_SUBTRACTION.
     pub no_unsigned_subtraction: bool,
 }
@@ -53,6 +56,7 @@ impl Default for TypeContext {
             connection_collation: CollationId::UTF8MB4_0900_AI_CI,
             div_precision_increment: 4,
             locale: LocaleId::EN_US,
+            group_concat_bytes: 1024,
             no_unsigned_subtraction: false,
         }
     }
@@ -119,6 +123,10 @@ pub fn build(
             format!("Incorrect parameter count in the call to native function '{}'", function.name()),
         ));
     }
+    let option = match function {
+        FunctionId::Greatest | FunctionId::Least => CallOption::Number(infer::extreme_digits_of(&args)),
+        _ => option,
+    };
     let typed = infer::infer(function, &mut args, &option, context)?;
     Ok(Expr {
         kind: ExprKind::Call { function, args, option },
@@ -197,18 +205,21 @@ pub fn build_typed(
     let nullable = args.iter().any(|arg| arg.nullable) || data_type.is_temporal() || data_type.is_string();
     let data_type = match function {
         // Without a length the text is as long as its source.
-        FunctionId::Cast if data_type.is_string() && data_type.length == 0 => shape::string_type(
-            args.first().map_or(0, |arg| shape::text_chars(&arg.data_type)),
-            data_type.collation,
-        ),
-        FunctionId::ConvertUsing => shape::string_type(
-            args.first().map_or(0, |arg| shape::text_chars(&arg.data_type)),
-            data_type.collation,
-        ),
+        FunctionId::Cast if option == CallOption::Whole => whole_text(&args, data_type.collation),
+        FunctionId::ConvertUsing => whole_text(&args, data_type.collation),
+        FunctionId::Cast if data_type.kind == TypeKind::VarChar => {
+            shape::string_type(data_type.length, data_type.collation)
+        }
         FunctionId::Char => shape::string_type(4 * args.len() as u32, data_type.collation),
         _ => data_type,
     };
     Ok(Expr::new(ExprKind::Call { function, args, option }, data_type, nullable))
+}
+
+/// A text of this collation with room for the first argument.
+fn whole_text(args: &[Expr], collation: CollationId) -> DataType {
+    let chars = args.first().map_or(0, |arg| shape::Width::of(&arg.data_type).chars_in(collation));
+    shape::string_type(chars, collation)
 }
 
 /// `expr` converted to `data_type`; itself if it has that type already.

@@ -7,8 +7,8 @@ use crate::expr::Expr;
 
 /// Width MySQL gives an integer expression of unknown size: 20 digits and a sign.
 pub(super) const INT_WIDTH: u32 = 21;
-/// Characters of a string result of unknown length.
-pub(super) const UNKNOWN_CHARS: u32 = 67_108_864;
+/// Bytes of the longest text that most functions say they give, and characters of one of unknown length.
+pub(super) const UNKNOWN_CHARS: u32 = 16_777_216;
 
 pub(super) fn int(length: u32) -> DataType {
     DataType { length, ..DataType::BIGINT }
@@ -33,12 +33,37 @@ pub(super) fn string_type(chars: u32, collation: CollationId) -> DataType {
     }
 }
 
+/// Room that a value needs as text.
+pub(super) struct Width {
+    chars: u32,
+    bytes: u32,
+}
+
+impl Width {
+    pub(super) fn of(data_type: &DataType) -> Width {
+        let chars = text_chars(data_type);
+        let char_bytes = match data_type.kind {
+            TypeKind::Json => 4,
+            _ if super::collate::is_text(data_type) => {
+                data_type.collation.charset().max_bytes_per_char() as u32
+            }
+            _ => 1,
+        };
+        Width { chars, bytes: chars.saturating_mul(char_bytes) }
+    }
+
+    /// Characters in a text of this collation: a text among bytes has room for its widest characters.
+    pub(super) fn chars_in(&self, collation: CollationId) -> u32 {
+        if collation == CollationId::BINARY { self.bytes } else { self.chars }
+    }
+}
+
 /// Most characters a value has as text.
 pub(super) fn text_chars(data_type: &DataType) -> u32 {
     match data_type.kind {
         // Of a table's column each byte may be a character; a computed text has room for its widest characters.
         TypeKind::TinyText | TypeKind::Text | TypeKind::MediumText | TypeKind::LongText
-            if data_type.length < DataType::text(data_type.kind, data_type.collation).length =>
+            if data_type.length != DataType::text(data_type.kind, data_type.collation).length =>
         {
             data_type.length / data_type.collation.charset().max_bytes_per_char() as u32
         }

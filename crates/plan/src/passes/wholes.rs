@@ -31,6 +31,14 @@ struct Class {
     is_bound: bool,
 }
 
+/// The column whose value an expression gives as it is.
+fn carried(expr: &Expr) -> Option<ColumnId> {
+    match &expr.kind {
+        ExprKind::Call { function: FunctionId::AnyValue, args, .. } => carried(args.first()?),
+        _ => expr.as_column(),
+    }
+}
+
 struct Classes<'b> {
     bound: &'b Bound,
     parents: Vec<u32>,
@@ -173,7 +181,7 @@ impl<'b> Classes<'b> {
 
     /// A node makes `id` of an expression. `is_key`: it compares the values.
     fn made(&mut self, id: ColumnId, expr: &Expr, is_key: bool) {
-        match expr.as_column() {
+        match carried(expr) {
             Some(of) => {
                 self.join(of, id);
                 self.class(id).is_key |= is_key;

@@ -109,6 +109,24 @@ impl CollationId {
         self.info().charset
     }
 
+    /// Bytes of weights that MySQL says a text of so many characters may have.
+    #[must_use]
+    pub fn weight_bytes_max(self, chars: u32) -> u32 {
+        let info = self.info();
+        let char_bytes = info.charset.max_bytes_per_char() as u32;
+        let (per_char, between_levels) = match info.rules {
+            Rules::ByteTable(_) => (1, 0),
+            Rules::Bytes if char_bytes == 1 => (1, 0),
+            Rules::Bytes if info.is_no_pad() => (4 * char_bytes, 0),
+            // A code point: three bytes where there are those beyond 16 bits.
+            Rules::Bytes => ((char_bytes - 1) * char_bytes, 0),
+            Rules::General => (2 * char_bytes, 0),
+            Rules::Uca400 | Rules::Uca520 => (32 * char_bytes, 0),
+            Rules::Uca900 { levels } => (16 * char_bytes * levels as u32, 2 * (levels as u32 - 1)),
+        };
+        chars.saturating_mul(per_char).saturating_add(between_levels)
+    }
+
     /// Orders two texts.
     #[must_use]
     pub fn compare(self, a: &[u8], b: &[u8]) -> Ordering {

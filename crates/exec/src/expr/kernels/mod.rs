@@ -67,6 +67,11 @@ impl<'a> Row<'a, '_> {
         if self.is_unsigned(arg) { i128::from(value as u64) } else { i128::from(value) }
     }
 
+    /// An integer argument of which MySQL takes the lowest 32 bits.
+    pub(super) fn narrow(&self, arg: usize) -> i32 {
+        self.int(arg) as i32
+    }
+
     /// The tree of a JSON document, which may take several times its bytes.
     ///
     /// # Errors

@@ -2,12 +2,15 @@
 
 use super::super::compile::{Class, Recipe};
 use super::super::context::SqlResult;
+use super::super::convert;
 use super::super::program::{Kernel, Row};
-use plan::expr::Expr;
+use crate::error::internal;
+use plan::expr::{CallOption, Expr};
 use plan::function::FunctionId;
 use service::error::ER_DATA_OUT_OF_RANGE;
 use std::cmp::Ordering;
-use types::{Cell, DataType, Decimal, Physical, TypeKind};
+use types::temporal::DateTime;
+use types::{Cell, Column, DataType, Decimal, Physical, TypeKind};
 
 pub(super) fn recipe(function: FunctionId, args: &[Expr], result: &DataType) -> Option<Recipe> {
     use Class::{Any, Double, Int, Text};
@@ -144,11 +147,14 @@ pub(super) fn recipe(function: FunctionId, args: &[Expr], result: &DataType) -> 
         ),
         F::Rand => Some(Recipe { kernel: rand, classes: &[Int], null_propagates: false }),
         F::Greatest | F::Least => {
-            let temporal_beside_text = result.is_string()
-                && args.iter().any(|arg| arg.data_type.has_date())
-                && args.iter().any(|arg| arg.data_type.is_string());
-            let _ = temporal_beside_text; // Both print as ISO dates, whose text order is their order.
-            plain(extreme, &[Class::Result])
+            let is_of_dates = result.is_string() && args.iter().any(|arg| arg.data_type.has_date());
+            match result.kind {
+                _ if is_of_dates => plain(extreme_date, &[Any]),
+                // Nothing is cut or filled up.
+                _ if result.is_binary_string() => plain(extreme, &[Class::Bytes]),
+                _ if result.is_string() => plain(extreme, &[Text]),
+                _ => plain(extreme, &[Class::Result]),
+            }
         }
         F::Interval => Some(Recipe { kernel: interval, classes: &[Double], null_propagates: false }),
         F::Benchmark => plain(|r| r.put_int(0), &[Int, Any]),
@@ -352,15 +358,17 @@ fn rand(r: &mut Row<'_, '_>) -> SqlResult<()> {
     Ok(())
 }
 
+/// The number of the greatest or least of so many arguments: the last of the greatest, the first of the least.
+fn extreme_of(count: usize, greatest: bool, compare: impl Fn(usize, usize) -> Ordering) -> usize {
+    (1..count).fold(0, |best, i| {
+        let order = compare(i, best);
+        if if greatest { order.is_ge() } else { order.is_lt() } { i } else { best }
+    })
+}
+
 fn extreme(r: &mut Row<'_, '_>) -> SqlResult<()> {
     let greatest = r.call.name == "greatest";
-    let mut best = 0;
-    for i in 1..r.count() {
-        let order = compare(r, i, best);
-        if (greatest && order.is_gt()) || (!greatest && order.is_lt()) {
-            best = i;
-        }
-    }
+    let best = extreme_of(r.count(), greatest, |a, b| compare(r, a, b));
     match r.args[best].cell(r.row) {
         Cell::Decimal(value) => {
             let value = value.round(r.call.result.scale);
@@ -371,6 +379,56 @@ fn extreme(r: &mut Row<'_, '_>) -> SqlResult<()> {
             Ok(())
         }
     }
+}
+
+/// What MySQL shows for a value beside dates that is none: the bits of a date all set, later than any.
+const NO_DATE: &[u8] = b"16383-15-31";
+
+/// GREATEST and LEAST of dates beside numbers or texts: compared as dates, given as text.
+fn extreme_date(r: &mut Row<'_, '_>) -> SqlResult<()> {
+    let greatest = r.call.name == "greatest";
+    let has_time = r.call.types.iter().any(|of| matches!(of.kind, TypeKind::DateTime | TypeKind::Timestamp));
+    let mut best: Option<i64> = None;
+    for i in 0..r.count() {
+        let (cell, from) = (r.args[i].cell(r.row), &r.call.types[i]);
+        let packed = if has_time {
+            // What is no date is the zero date.
+            convert::datetime_beside(cell, from, r.ctx)?.map_or(0, DateTime::pack)
+        } else {
+            match convert::date_beside(cell, from, r.ctx)? {
+                Some(date) => date.date_part().pack(),
+                None if from.kind == TypeKind::Json => 0,
+                None => i64::MAX,
+            }
+        };
+        if best.is_none_or(|best| if greatest { packed > best } else { packed < best }) {
+            best = Some(packed);
+        }
+    }
+    match best {
+        Some(0) | None if has_time => extreme_text(r, greatest),
+        Some(i64::MAX) | None => r.put_bytes(NO_DATE),
+        Some(packed) => {
+            let value = DateTime::unpack(packed);
+            let CallOption::Number(digits) = r.call.option else {
+                return Err(internal("an extreme without its fraction digits"));
+            };
+            let digits = digits as u8;
+            r.put_with(|out| if has_time { value.write_datetime(digits, out) } else { value.write_date(out) })
+        }
+    }
+}
+
+/// The greatest or least of the arguments as texts.
+fn extreme_text(r: &mut Row<'_, '_>, greatest: bool) -> SqlResult<()> {
+    let collation = r.call.result.collation;
+    let mut texts = Column::new(Physical::Bytes);
+    for i in 0..r.count() {
+        convert::push_text(r.args[i].cell(r.row), &r.call.types[i], collation, &mut texts);
+    }
+    let texts = texts.bytes();
+    let best = extreme_of(r.count(), greatest, |a, b| collation.compare(texts.get(a), texts.get(b)));
+    r.put_bytes(texts.get(best))
 }
 
 fn compare(r: &Row<'_, '_>, a: usize, b: usize) -> Ordering {

@@ -236,7 +236,7 @@ fn next_char(text: &str, at: usize) -> usize {
 }
 
 fn occurrence(r: &Row<'_, '_>, arg: usize) -> usize {
-    if r.count() > arg { r.wide(arg).clamp(1, 1 << 30) as usize } else { 1 }
+    if r.count() > arg { r.narrow(arg).clamp(1, 1 << 30) as usize } else { 1 }
 }
 
 fn regexp_instr(r: &mut Row<'_, '_>) -> SqlResult<()> {

@@ -379,7 +379,7 @@ fn format_decimal(r: &mut Row<'_, '_>) -> SqlResult<()> {
     if r.is_null(0) || r.is_null(1) {
         return r.null();
     }
-    let digits = r.int(1).clamp(0, 30) as u8;
+    let digits = r.narrow(1).clamp(0, 30) as u8;
     let text = r.decimal(0).round(digits).to_string();
     put_grouped(r, &text)
 }
@@ -388,7 +388,7 @@ fn format_double(r: &mut Row<'_, '_>) -> SqlResult<()> {
     if r.is_null(0) || r.is_null(1) {
         return r.null();
     }
-    let digits = r.int(1).clamp(0, 30) as u8;
+    let digits = r.narrow(1).clamp(0, 30) as u8;
     let mut text = Vec::new();
     number::write_fixed(super::number::round_at(r.double(0), i64::from(digits), false), digits, &mut text);
     put_grouped(r, std::str::from_utf8(&text).unwrap_or(""))
