@@ -9,6 +9,7 @@
 
 use std::sync::Arc;
 
+use catalog::names_equal;
 use syntax::ast::{self, Limit, OrderItem, Query, QueryBody, Select, SelectItem, SetOp, TableRef};
 use types::DataType;
 
@@ -180,11 +181,13 @@ impl<'a> Binder<'a> {
             ast::GroupingKind::Cube => return Err(PlanError::not_supported("CUBE")),
         };
         let mut keys: Vec<(ColumnId, Expr)> = Vec::new();
+        let mut has_repeated = false;
         self.block().clause = "group statement";
         self.block().alias_rule = AliasRule::After;
         for item in select.group_by {
             let key = self.group_key(item, &items, &output)?;
             let is_repeated = keys.iter().any(|(_, other)| *other == key);
+            has_repeated |= is_repeated;
             // Each key of ROLLUP is a level, one that came before as well; what is above reads the first of them.
             if !is_repeated || rollup {
                 let own = key.as_column().filter(|id| !is_repeated && !self.block().outer.contains(id));
@@ -194,6 +197,9 @@ impl<'a> Binder<'a> {
                 };
                 keys.push((id, key));
             }
+        }
+        if rollup && has_repeated {
+            self.read_own_levels(select.group_by, &keys, &mut items, &mut output);
         }
         let key_columns: Vec<ColumnId> = keys.iter().map(|(id, _)| *id).collect();
         self.block().group_columns.extend(&key_columns);
@@ -372,6 +378,54 @@ impl<'a> Binder<'a> {
             column.flags = column_flags(definition, ordinal as usize);
         }
         column
+    }
+
+    /// WITH ROLLUP, where several keys are the same expression under different names: each select item reads the first key that
+    /// means an item of its name. What has no key of its name reads the first of those keys.
+    fn read_own_levels(
+        &mut self,
+        group_by: &[OrderItem<'_>],
+        keys: &[(ColumnId, Expr)],
+        items: &mut [(ColumnId, Expr)],
+        output: &mut [OutputColumn],
+    ) {
+        let selected: Vec<Expr> = output
+            .iter()
+            .map(|column| match items.iter().find(|(id, _)| *id == column.id) {
+                Some((_, expr)) => expr.clone(),
+                None => self.column_expr(column.id),
+            })
+            .collect();
+        let meant: Vec<Option<usize>> = group_by
+            .iter()
+            .zip(keys)
+            .map(|(item, (_, key))| match (position_of(&item.expr), &item.expr.kind) {
+                (Some(position), _) => position,
+                (None, ast::ExprKind::Column(name)) => {
+                    let name = utf8(name.name.text);
+                    let is_key = |at: &usize| selected[*at] == *key;
+                    let mut equal = (0..selected.len()).filter(is_key);
+                    equal.clone().find(|&at| names_equal(&output[at].name, &name)).or_else(|| equal.next())
+                }
+                (None, _) => selected.iter().position(|expr| expr == key),
+            })
+            .collect();
+        for at in 0..output.len() {
+            let is_own = |(number, (_, key)): &(usize, &(ColumnId, Expr))| {
+                *key == selected[at]
+                    && meant[*number].is_some_and(|other| names_equal(&output[other].name, &output[at].name))
+            };
+            let Some((_, (id, key))) = keys.iter().enumerate().find(is_own) else { continue };
+            let own = Expr { kind: ExprKind::Column(*id), ..key.clone() };
+            match items.iter_mut().find(|(item, _)| *item == output[at].id) {
+                Some((_, expr)) => *expr = own,
+                None => {
+                    output[at].id = *id;
+                    self.block().aliases[at].1 = own.clone();
+                    self.block().aliases[at].2 = own;
+                }
+            }
+        }
     }
 
     /// A key of GROUP BY: ordinal, column, alias or expression.
