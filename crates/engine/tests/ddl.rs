@@ -48,7 +48,12 @@ impl Session {
     fn run(&mut self, sql: &str) -> Result<Outcome, Box<SqlError>> {
         let arena = bumpalo::Bump::new();
         let parsed = syntax::parse(sql.as_bytes(), &arena, SqlMode::default()).map_err(|error| {
-            Box::new(SqlError { number: error.number, state: *b"42000", message: error.message.clone() })
+            Box::new(SqlError {
+                number: error.number,
+                state: *b"42000",
+                message: error.message.clone(),
+                earlier: Vec::new(),
+            })
         })?;
         self.warnings.clear();
         let mut context = Context {

@@ -28,6 +28,8 @@ pub struct PartlyBound {
     pub missing_table: Option<(String, String, Privileges)>,
     /// The column that is not there.
     pub missing_column: Option<String>,
+    /// What had been warned of.
+    pub warnings: Vec<PlanError>,
 }
 
 /// What binding returns; the error is boxed to keep results small.

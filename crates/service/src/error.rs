@@ -58,7 +58,7 @@ impl Code {
     #[cold]
     #[must_use]
     pub fn with(&self, arguments: &[&dyn Display]) -> Box<SqlError> {
-        Box::new(SqlError { number: self.number, state: self.state, message: self.message(arguments) })
+        self.saying(self.message(arguments))
     }
 
     /// The error whose message takes no argument.
@@ -72,7 +72,12 @@ impl Code {
     #[cold]
     #[must_use]
     pub fn saying(&self, message: impl Into<String>) -> Box<SqlError> {
-        Box::new(SqlError { number: self.number, state: self.state, message: message.into() })
+        Box::new(SqlError {
+            number: self.number,
+            state: self.state,
+            message: message.into(),
+            earlier: Vec::new(),
+        })
     }
 
     /// A warning with `arguments` put in its message.
@@ -148,6 +153,8 @@ pub struct SqlError {
     pub state: [u8; 5],
     /// Text for people, UTF-8.
     pub message: String,
+    /// Warnings from before the statement began to run, which stand before it in SHOW WARNINGS.
+    pub earlier: Vec<Diagnostic>,
 }
 
 impl SqlError {

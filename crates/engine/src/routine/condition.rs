@@ -119,6 +119,7 @@ impl LocalSession {
                 number: raised.number,
                 state: raised.state,
                 message: raised.message,
+                earlier: Vec::new(),
             }));
         }
         self.diagnostics.push(raised, self.settings.diagnostics);

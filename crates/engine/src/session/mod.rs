@@ -382,6 +382,9 @@ impl LocalSession {
     }
 
     pub(crate) fn push_error(&mut self, error: &SqlError) {
+        for warning in &error.earlier {
+            self.diagnostics.push(warning.clone(), self.settings.diagnostics);
+        }
         self.diagnostics.push(error.diagnostic(), self.settings.diagnostics);
         self.row_count = -1;
         if limits::closes_connection(error) {

@@ -276,10 +276,18 @@ fn kind_of(statement: &Statement<'_>) -> StatementKind {
 /// A planner's error as clients see it.
 #[cold]
 pub(crate) fn plan_error(error: &PlanError) -> Box<SqlError> {
-    match service::Code::by_number(error.number) {
+    let mut answer = match service::Code::by_number(error.number) {
         Some(code) => code.saying(error.message.clone()),
         None => ER_INTERNAL_ERROR.with(&[&error.message]),
+    };
+    for warning in error.bound.iter().flat_map(|bound| &bound.warnings) {
+        if let Some(code) = service::Code::by_number(warning.number) {
+            answer
+                .earlier
+                .push(service::error::Diagnostic { message: warning.message.clone(), ..code.warning(&[]) });
+        }
     }
+    answer
 }
 
 /// Whether two names are the same; nearly always they are one text in memory.

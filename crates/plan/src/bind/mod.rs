@@ -368,6 +368,7 @@ impl<'a> Binder<'a> {
             columns: self.needs.columns,
             missing_table: self.missing_table.into_inner(),
             missing_column: self.missing_column,
+            warnings: self.warnings,
         }
     }
 

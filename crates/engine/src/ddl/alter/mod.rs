@@ -271,7 +271,7 @@ fn tell_zero_date(error: Box<SqlError>, context: &mut Context<'_>) -> Result<()>
     if context.is_strict() {
         return Err(error);
     }
-    let SqlError { number, state, message } = *error;
+    let SqlError { number, state, message, .. } = *error;
     context.warnings.push(Diagnostic { level: Level::Warning, number, state, message });
     Ok(())
 }

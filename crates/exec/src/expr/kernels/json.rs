@@ -499,5 +499,6 @@ fn multiple_values() -> Box<service::SqlError> {
         number: 3967,
         state: *b"22034",
         message: "More than one value was found by 'json_value' on the specified path.".to_owned(),
+        earlier: Vec::new(),
     })
 }
