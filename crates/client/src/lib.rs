@@ -30,7 +30,6 @@
 //!
 //! Read next: [`Connection`], [`Answer`], `transport` (packets over a stream), `login` (who we are).
 
-mod answer;
 mod connection;
 mod error;
 mod login;
@@ -40,8 +39,7 @@ mod statement;
 mod stream;
 mod transport;
 
-pub use answer::{Answer, Summary};
-pub use connection::{Connection, LocalFile};
+pub use connection::{Answer, Connection, LocalFile, Summary};
 pub use error::{Error, ServerError};
 pub use options::{Address, Options, Tls};
 pub use row::{Cell, Column, Columns, Row};

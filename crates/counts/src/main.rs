@@ -18,6 +18,7 @@
 
 mod count;
 mod operations;
+mod processor;
 mod stored;
 mod valgrind;
 

@@ -15,7 +15,7 @@
 //! 3. No latch or mutex is held while a guard is made or dropped, because the hook may take locks and wait itself.
 //! 4. Who waits in `try_enter`'s guard or calls `pause` holds nothing that others wait for but locks of transactions and definitions.
 
-use crate::clock::Monotonic;
+use crate::monotonic::Monotonic;
 use std::cell::{Cell, RefCell};
 use std::marker::PhantomData;
 use std::rc::Rc;

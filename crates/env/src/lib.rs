@@ -39,8 +39,8 @@
 pub mod blocking;
 pub mod clock;
 pub mod disk;
-mod disk_real;
 pub mod memory;
+mod monotonic;
 pub mod overlay;
 pub mod random;
 pub mod simulated;

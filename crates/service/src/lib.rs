@@ -9,7 +9,6 @@
 
 mod control;
 pub mod error;
-mod error_table;
 mod reply;
 
 use std::borrow::Cow;

@@ -75,14 +75,13 @@ pub(crate) fn interrupted(offset: usize) -> Box<SyntaxError> {
 }
 
 #[cold]
-pub(crate) fn too_deep(offset: usize) -> Box<SyntaxError> {
+pub(crate) fn too_deep(offset: usize, levels: u32) -> Box<SyntaxError> {
     Box::new(SyntaxError {
         number: 1436,
         sqlstate: "HY000",
         message: format!(
-            "Thread stack overrun:  the statement nests deeper than {} levels.  Use fewer parentheses, subqueries or \
-             chained operators.",
-            crate::parser::NESTING_MAX
+            "Thread stack overrun:  the statement nests deeper than {levels} levels.  Use fewer parentheses, subqueries or \
+             chained operators."
         ),
         offset,
     })

@@ -1,38 +1,28 @@
 //! Data flows one way: the manifests are read and every other edge is refused.
 
+use toml::{Table, Value};
+
 use crate::{LAYERS, NOT_SHIPPED, root};
 
 fn line_of(name: &str) -> Option<usize> {
     LAYERS.iter().position(|line| line.contains(&name))
 }
 
-/// The names under the sections of a manifest for which `wanted` holds, written as a list or one section each.
-fn names_under(manifest: &str, wanted: impl Fn(&str) -> bool) -> Vec<String> {
-    let mut inside = false;
-    let mut names = Vec::new();
-    for line in manifest.lines() {
-        let line = line.trim();
-        if let Some(section) = line.strip_prefix('[').and_then(|line| line.strip_suffix(']')) {
-            inside = wanted(section);
-            if let Some((outer, name)) = section.rsplit_once('.').filter(|(outer, _)| wanted(outer)) {
-                assert!(!outer.is_empty());
-                names.push(name.to_owned());
-            }
-        } else if inside
-            && !line.starts_with('#')
-            && let Some((name, _)) = line.split_once(['.', ' ', '='])
-        {
-            names.push(name.to_owned());
-        }
-    }
-    names
+/// The dependencies in the tables of a manifest for which `wanted` holds, by the names of their packages: `rename = { package = "store" }`
+/// is the crate `store`.
+fn packages_under(manifest: &str, wanted: &[&str]) -> Vec<String> {
+    let manifest: Table = manifest.parse().unwrap_or_else(|error| panic!("{error}: {manifest}"));
+    let targets = manifest.get("target").and_then(Value::as_table).into_iter().flat_map(Table::values);
+    let places = targets.filter_map(Value::as_table).chain([&manifest]);
+    let tables = places.flat_map(|place| wanted.iter().filter_map(|name| place.get(*name)?.as_table()));
+    let named =
+        tables.flatten().map(|(name, how)| how.get("package").and_then(Value::as_str).unwrap_or(name));
+    named.map(str::to_owned).collect()
 }
 
 /// What a crate ships with: dependencies of its own, of one target, of its build script.
 fn dependencies(manifest: &str) -> Vec<String> {
-    names_under(manifest, |section| {
-        section == "dependencies" || section == "build-dependencies" || section.ends_with(".dependencies")
-    })
+    packages_under(manifest, &["dependencies", "build-dependencies"])
 }
 
 /// What is wrong with the edges of one crate.
@@ -92,6 +82,11 @@ fn an_edge_that_points_up_is_refused_however_it_is_written() {
     assert_eq!(refused("store", "[target.'cfg(unix)'.dependencies.table]\npath = \"..\"\n"), 1);
     assert_eq!(refused("store", "[dependencies]\nsim.workspace = true\n"), 1, "a test crate");
     assert_eq!(refused("store", "[dev-dependencies]\nsim.workspace = true\n"), 0, "tests may use anything");
+    assert_eq!(
+        refused("store", "[dependencies]\nrows = { package = \"table\", path = \"../table\" }\n"),
+        1,
+        "renamed"
+    );
     assert_eq!(refused("newcomer", "[dependencies]\n"), 1, "placed nowhere");
     assert_eq!(refused("sim", "[dependencies]\nserver.workspace = true\n"), 0, "not shipped");
 }
@@ -100,7 +95,7 @@ fn an_edge_that_points_up_is_refused_however_it_is_written() {
 fn every_dependency_is_used() {
     let mut wrong = Vec::new();
     for (name, manifest, text) in crates() {
-        let development = names_under(&manifest, |section| section == "dev-dependencies");
+        let development = packages_under(&manifest, &["dev-dependencies"]);
         for used in dependencies(&manifest).into_iter().chain(development) {
             let path = used.replace('-', "_");
             if ["::", ";", " as "].iter().all(|after| !text.contains(&format!("{path}{after}"))) {
@@ -123,17 +118,19 @@ fn every_crate_inherits_the_workspace() {
 #[test]
 fn architecture_draws_the_same_layers() {
     let text = std::fs::read_to_string(root().join("ARCHITECTURE.md")).unwrap();
-    for line in LAYERS {
-        let drawn = line.join("  ");
-        assert!(
-            text.lines().any(|candidate| candidate
-                .split_whitespace()
-                .collect::<Vec<_>>()
-                .join("  ")
-                .starts_with(&drawn)),
-            "ARCHITECTURE.md draws no line `{drawn}`"
-        );
-    }
+    let drawing =
+        text.split("```text\n").nth(1).and_then(|rest| rest.split("```").next()).expect("a drawing");
+    let drawn: Vec<Vec<&str>> = drawing
+        .lines()
+        .take_while(|line| !line.starts_with('('))
+        // Names stand two blanks apart, what they are further off.
+        .map(|line| line.split("   ").next().unwrap_or_default().split_whitespace().collect())
+        .collect();
+    let highest_first: Vec<Vec<&str>> = LAYERS.iter().rev().map(|line| line.to_vec()).collect();
+    assert_eq!(drawn, highest_first, "ARCHITECTURE.md draws other layers than tidy::LAYERS");
+    let tools = drawing.split('(').nth(1).and_then(|rest| rest.split(':').next()).expect("the tools");
+    let tools: Vec<&str> = tools.split(", ").map(str::trim).collect();
+    assert_eq!(tools, NOT_SHIPPED, "ARCHITECTURE.md names other tools than tidy::NOT_SHIPPED");
 }
 
 #[test]

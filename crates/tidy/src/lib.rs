@@ -1,7 +1,8 @@
 //! The repository checks its own shape.
 //!
 //! What a reader may rely on is checked by tests here, with messages that say what to do:
-//! 1. A crate uses only crates on lines below its own ([`LAYERS`]); data flows one way.
+//! 1. A crate uses only crates on lines below its own ([`LAYERS`]), and a module of a crate only modules on lines before its own
+//!    (`order.rs`): data flows one way.
 //! 2. Every crate inherits the workspace's lints, edition and licence, and uses every dependency it names.
 //! 3. Files, clocks, threads and randomness are reached through `env` alone ([`OUTSIDE_ENV_ALLOWED`] lists
 //!    the few edges that may not, each with its reason).
@@ -10,6 +11,10 @@
 
 #[cfg(test)]
 mod layers;
+#[cfg(test)]
+mod modules;
+#[cfg(test)]
+mod order;
 #[cfg(test)]
 mod sources;
 
@@ -54,6 +59,20 @@ pub const OUTSIDE_ENV_ALLOWED: &[(&str, &str)] = &[
 #[must_use]
 pub fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().expect("the checkout has a root")
+}
+
+/// The crates, by name.
+///
+/// # Panics
+/// If their folder cannot be read.
+#[must_use]
+pub fn crate_names() -> Vec<String> {
+    let folders = std::fs::read_dir(root().join("crates")).expect("the crates can be listed");
+    let mut names: Vec<String> = folders
+        .map(|entry| entry.expect("a folder entry can be read").file_name().to_string_lossy().into_owned())
+        .collect();
+    names.sort();
+    names
 }
 
 /// All `.rs` files below `crates/`, with their text.

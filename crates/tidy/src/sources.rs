@@ -1,34 +1,68 @@
 //! What source files must not hold.
 
-use crate::{NOT_SHIPPED, OUTSIDE_ENV_ALLOWED, rust_sources};
-
-/// The part of a file before its unit tests, which by habit stand last.
-fn shipped_part(text: &str) -> &str {
-    text.split("#[cfg(test)]").next().unwrap_or(text)
-}
+use crate::modules::of_crate;
+use crate::{NOT_SHIPPED, OUTSIDE_ENV_ALLOWED, crate_names, rust_sources};
 
 fn is_code(line: &str) -> bool {
     !line.trim_start().starts_with("//")
 }
 
+/// Paths that begin so reach the operating system, and those that end so, by whatever way their first names came here.
+const SYSTEM_PATHS: &[&[&str]] = &[
+    &["std", "fs"],
+    &["std", "net", "TcpStream"],
+    &["std", "net", "TcpListener"],
+    &["std", "process", "Command"],
+];
+const SYSTEM_CALLS: &[&[&str]] = &[
+    &["Instant", "now"],
+    &["SystemTime", "now"],
+    &["thread", "spawn"],
+    &["thread", "sleep"],
+    &["thread", "scope"],
+    &["thread", "Builder"],
+];
+
+/// What a path of shipped code reaches that belongs behind crate `env`.
+fn system_use(names: &[String]) -> Option<String> {
+    let begins = |path: &&&[&str]| names.len() >= path.len() && path.iter().zip(names).all(|(a, b)| a == b);
+    let holds = |path: &&&[&str]| {
+        names.windows(path.len()).any(|window| path.iter().zip(window).all(|(a, b)| a == b))
+    };
+    let found = SYSTEM_PATHS.iter().find(begins).or_else(|| SYSTEM_CALLS.iter().find(holds))?;
+    Some(found.join("::"))
+}
+
 #[test]
 fn files_clocks_and_threads_come_through_env() {
-    let forbidden =
-        ["std::fs::", "Instant::now", "SystemTime::now", "thread::spawn", "thread::sleep", "thread::Builder"];
     let mut wrong = Vec::new();
-    for (name, text) in rust_sources() {
-        if name.ends_with("tests.rs") || OUTSIDE_ENV_ALLOWED.iter().any(|(place, _)| name.contains(place)) {
-            continue;
-        }
-        for (number, line) in shipped_part(&text).lines().enumerate().filter(|(_, line)| is_code(line)) {
-            for word in forbidden {
-                if line.contains(word) {
-                    wrong.push(format!("{name}:{}: `{word}` belongs behind crate `env`", number + 1));
+    for name in crate_names() {
+        for module in of_crate(&name) {
+            if OUTSIDE_ENV_ALLOWED.iter().any(|(place, _)| module.file.contains(place)) {
+                continue;
+            }
+            for path in module.named_paths() {
+                if let Some(what) = system_use(&path.names) {
+                    wrong.push(format!("{}:{}: `{what}` belongs behind crate `env`", module.file, path.line));
                 }
             }
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn uses_of_the_system_are_seen_however_they_are_written() {
+    let seen = |text: &str| {
+        let mut found = Vec::new();
+        crate::modules::paths_in(text.parse().unwrap(), &mut found);
+        found.iter().filter(|path| system_use(&path.names).is_some()).count()
+    };
+    assert_eq!(seen("use std::fs;"), 1);
+    assert_eq!(seen("use std::{fs as files, io};"), 1);
+    assert_eq!(seen("fn f() { let now = std::time::Instant::now(); }"), 1);
+    assert_eq!(seen("fn f() { std::thread::Builder::new(); thread::sleep(x); }"), 2);
+    assert_eq!(seen("use std::time::{Duration, Instant}; fn f(at: Instant) {}"), 0);
 }
 
 #[test]

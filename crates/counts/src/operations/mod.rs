@@ -50,7 +50,7 @@ fn leave_free_blocks(store: &::store::Store) {
 
 /// Runs the operations of a layer; says first which features the processor has.
 pub(crate) fn count(layer: &str, counter: &mut Counter) {
-    println!("{}", crate::valgrind::features());
+    println!("{}", crate::processor::features());
     if let Some((name, count)) = LAYERS.iter().find(|(name, _)| *name == layer)
         && counter.wants(name)
     {

@@ -200,7 +200,7 @@ impl<'a> Parser<'a> {
         match self.failure {
             Failure::Syntax => error::syntax_error_at(self.sql, offset),
             Failure::SyntaxText(text) => error::syntax_error_text(text, self.sql, offset),
-            Failure::TooDeep => error::too_deep(offset),
+            Failure::TooDeep => error::too_deep(offset, NESTING_MAX),
             Failure::Interrupted => error::interrupted(offset),
             Failure::Other(number, sqlstate, message) => {
                 Box::new(SyntaxError { number, sqlstate, message: message.to_owned(), offset })

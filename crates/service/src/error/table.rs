@@ -2,7 +2,7 @@
 //! on, and two numbers of its files. The texts are what a 9.7 server sends, with printf-like places for arguments; see [`crate::error`] for how they are
 //! filled. Sorted by number.
 
-use crate::error::Code;
+use super::Code;
 
 macro_rules! table {
     ($($number:literal $name:ident $state:literal $message:literal;)*) => {

@@ -1,5 +1,7 @@
 //! One connection: commands out, answers in.
 
+mod answer;
+
 use std::fmt;
 use std::io::{self, Read};
 
@@ -8,7 +10,6 @@ use wire::command::Command;
 use wire::parameter::PARAMETER_COUNT_AVAILABLE;
 use wire::{Capabilities, StatusFlags};
 
-use crate::answer::{Answer, Summary};
 use crate::error::Error;
 use crate::login::{self, Agreement};
 use crate::options::Options;
@@ -16,6 +17,8 @@ use crate::row::{CellStarts, Columns, Row};
 use crate::statement::Statement;
 use crate::stream::Stream;
 use crate::transport::{OUTPUT_BYTES, Packet, Transport};
+
+pub use answer::{Answer, Summary};
 
 /// Opens a file the server asks for by LOAD DATA LOCAL INFILE. An error is told to the server as an empty file.
 pub type LocalFile = Box<dyn FnMut(&str) -> io::Result<Box<dyn Read>> + Send>;

@@ -7,9 +7,11 @@
 //! assert_eq!(ER_NO_DB_ERROR.bare().to_string(), "1046 (3D000): No database selected");
 //! ```
 
+mod table;
+
 use std::fmt::{self, Display, Write as _};
 
-pub use crate::error_table::*;
+pub use table::*;
 
 /// One line of the table: copy it, compare it by number, make errors and warnings of it.
 #[derive(Clone, Copy, Debug)]

@@ -1,6 +1,6 @@
 //! The operating system's files: pread, pwrite, fdatasync, flock.
 
-use crate::disk::{Create, Disk, File, FileOptions, Folder, FolderLock, check_name};
+use super::{Create, Disk, File, FileOptions, Folder, FolderLock, check_name};
 use rustix::fs::{Advice, FallocateFlags, FlockOperation};
 use rustix::io::{ReadWriteFlags, preadv2};
 use std::fs;

@@ -2,7 +2,7 @@
 
 use wire::StatusFlags;
 
-use crate::connection::{Connection, Phase};
+use super::{Connection, Phase};
 use crate::error::Error;
 use crate::row::{Columns, Row};
 

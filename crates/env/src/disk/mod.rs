@@ -11,12 +11,14 @@
 //! 4. After an error of `write_at` or `sync` nothing may be assumed of the bytes concerned, and repeating the sync proves
 //!    nothing: a kernel may have dropped the dirty pages that failed. The only safe answer is to stop and reopen.
 
+mod real;
+
 use std::fmt::Debug;
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
-pub use crate::disk_real::RealDisk;
+pub use real::RealDisk;
 
 /// The smallest unit that a crash leaves whole, either old or new. Devices today write 512 or 4,096 bytes at once.
 pub const SECTOR_BYTES: usize = 512;

@@ -1,0 +1,317 @@
+//! Inside a crate, too, data flows one way: the order of its top-level modules.
+//!
+//! A module uses modules on lines before its own, and none beside it. Modules of a `Cycle` use each other: each such line is a debt,
+//! and may only become shorter.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use crate::modules::{Module, of_crate, shown_by_root};
+
+/// A line of [`ORDER`].
+#[derive(Clone, Copy)]
+enum Line {
+    /// Modules that do not use each other.
+    Apart(&'static [&'static str]),
+    /// Modules that do.
+    Cycle(&'static [&'static str]),
+}
+use Line::{Apart, Cycle};
+
+impl Line {
+    fn modules(self) -> &'static [&'static str] {
+        match self {
+            Apart(modules) | Cycle(modules) => modules,
+        }
+    }
+}
+
+/// The top-level modules of each crate that has several, lowest first.
+const ORDER: &[(&str, &[Line])] = &[
+    (
+        "catalog",
+        &[
+            Apart(&["account", "name"]),
+            Apart(&["definition"]),
+            Cycle(&["references", "routine", "show_create", "snapshot", "source"]),
+        ],
+    ),
+    ("cli", &[Apart(&["check", "options", "signals"]), Apart(&["lab", "serve"]), Apart(&["local"])]),
+    (
+        "client",
+        &[
+            Apart(&["error", "row"]),
+            Apart(&["options", "statement"]),
+            Apart(&["stream"]),
+            Apart(&["transport"]),
+            Apart(&["login"]),
+            Apart(&["connection"]),
+        ],
+    ),
+    ("counts", &[Apart(&["count", "processor", "stored"]), Apart(&["operations"]), Apart(&["valgrind"])]),
+    (
+        "differential",
+        &[
+            Apart(&["collation", "random", "value"]),
+            Apart(&["schema", "server"]),
+            Apart(&["forms"]),
+            Apart(&["ast"]),
+            Apart(&["compare", "interpreter", "plain", "walk"]),
+            Apart(&["alone", "explained", "generate"]),
+            Apart(&["round"]),
+            Apart(&["bad_values", "minimise"]),
+        ],
+    ),
+    (
+        "engine",
+        &[
+            Apart(&[
+                "check",
+                "deadlines",
+                "failed_logins",
+                "metadata",
+                "privilege",
+                "user_locks",
+                "variables",
+            ]),
+            Cycle(&["error_log", "log"]),
+            Apart(&["panics"]),
+            Apart(&["status"]),
+            Cycle(&[
+                "core",
+                "ddl",
+                "facts",
+                "processes",
+                "read_lock",
+                "routine",
+                "session",
+                "system_schemas",
+            ]),
+            Apart(&["engine"]),
+        ],
+    ),
+    (
+        "env",
+        &[
+            Apart(&["disk", "memory", "monotonic", "random", "stack", "sys"]),
+            Apart(&["blocking", "overlay"]),
+            Apart(&["clock", "threads"]),
+            Apart(&["simulated"]),
+        ],
+    ),
+    (
+        "exec",
+        &[
+            Apart(&["error", "key"]),
+            Apart(&["expr"]),
+            Cycle(&["change", "context", "long_data", "output", "prepare", "run"]),
+        ],
+    ),
+    (
+        "lab",
+        &[
+            Apart(&["evidence", "interrupt", "stats"]),
+            Apart(&["analysis"]),
+            Cycle(&["data", "host", "knowledge", "load", "report", "scenario", "server", "verdict"]),
+            Apart(&["tap"]),
+            Apart(&["matrix"]),
+            Apart(&["bench"]),
+        ],
+    ),
+    (
+        "plan",
+        &[
+            Apart(&["progress"]),
+            Cycle(&["error", "expr", "function", "logical", "text"]),
+            Apart(&["rewrite"]),
+            Apart(&["bind"]),
+            Cycle(&["physical", "sizes"]),
+            Apart(&["explain", "row_accesses", "safe_updates"]),
+            Cycle(&["build", "passes"]),
+        ],
+    ),
+    (
+        "server",
+        &[
+            Apart(&["io", "placement", "secrets"]),
+            Apart(&["link"]),
+            Cycle(&["authenticate", "connection", "group", "password_checks"]),
+            Apart(&["logins", "watchdog"]),
+        ],
+    ),
+    ("service", &[Apart(&["error"]), Apart(&["reply"]), Apart(&["control"])]),
+    (
+        "sim",
+        &[
+            Apart(&["append", "inputs", "locks", "lying", "model", "plants", "turns"]),
+            Apart(&["bank", "crash", "flips", "waits"]),
+        ],
+    ),
+    (
+        "store",
+        &[
+            Apart(&["ids", "planted", "sync"]),
+            Apart(&["error", "wal"]),
+            Apart(&["pager"]),
+            Apart(&["btree"]),
+            Apart(&["oplog", "trees"]),
+            Cycle(&["gate", "lock", "mvcc", "read", "store", "txn", "upkeep"]),
+        ],
+    ),
+    (
+        "syntax",
+        &[
+            Apart(&["ast", "error", "keywords", "mode"]),
+            Apart(&["lexer", "print"]),
+            Apart(&["parser"]),
+            Apart(&["digest"]),
+        ],
+    ),
+    (
+        "table",
+        &[
+            Apart(&["encoding", "print", "value", "zone"]),
+            Cycle(&["codec", "part"]),
+            Apart(&["entry"]),
+            Cycle(&["metadata_deadlock", "metadata_lock"]),
+            Cycle(&[
+                "auto_increment",
+                "error",
+                "foreign_key",
+                "index_build",
+                "large",
+                "read",
+                "row_notes",
+                "statistics",
+                "table",
+                "write",
+            ]),
+            Apart(&["check", "describe", "dictionary"]),
+        ],
+    ),
+    (
+        "types",
+        &[
+            Apart(&["decimal", "locale", "planted"]),
+            Apart(&["number"]),
+            Cycle(&["charset", "collation"]),
+            Apart(&["data_type", "temporal"]),
+            Apart(&["json", "value", "vector"]),
+            Apart(&["convert"]),
+        ],
+    ),
+    (
+        "wire",
+        &[
+            Apart(&["codec", "flags", "float_text"]),
+            Apart(&["command", "handshake", "message", "packet", "row"]),
+            Apart(&["auth", "column", "compress", "parameter"]),
+            Apart(&["client"]),
+        ],
+    ),
+];
+
+/// What is wrong with the uses of a crate's modules, by its lines.
+fn violations(edges: &BTreeMap<String, BTreeMap<String, String>>, lines: &[Line]) -> Vec<String> {
+    let line_of = |module: &str| lines.iter().position(|line| line.modules().contains(&module));
+    let mut wrong = Vec::new();
+    for line in lines {
+        for gone in line.modules().iter().filter(|module| !edges.contains_key(**module)) {
+            wrong.push(format!("there is no module `{gone}`: take it out of tidy's ORDER"));
+        }
+    }
+    for (module, used) in edges {
+        let Some(own) = line_of(module) else {
+            wrong.push(format!("module `{module}` stands on no line of tidy's ORDER: place it"));
+            continue;
+        };
+        for (used, at) in used {
+            let Some(line) = line_of(used) else { continue };
+            if line > own || (line == own && matches!(lines[own], Apart(_))) {
+                wrong.push(format!(
+                    "{at}: `{module}` must not use `{used}`, which is not on a line before it"
+                ));
+            }
+        }
+    }
+    for line in lines {
+        let Cycle(members) = line else { continue };
+        for member in *members {
+            let uses =
+                edges.get(*member).is_some_and(|used| members.iter().any(|other| used.contains_key(*other)));
+            let is_used =
+                members.iter().any(|other| edges.get(*other).is_some_and(|used| used.contains_key(*member)));
+            if !(uses && is_used) {
+                wrong.push(format!(
+                    "`{member}` is in a cycle no more: give it a line of its own in tidy's ORDER"
+                ));
+            }
+        }
+    }
+    wrong
+}
+
+/// The top-level modules that each top-level module uses, with one line that says so.
+fn edges(modules: &[Module]) -> BTreeMap<String, BTreeMap<String, String>> {
+    let tops: BTreeSet<&str> = modules
+        .iter()
+        .filter(|module| module.path.len() == 1)
+        .map(|module| module.path[0].as_str())
+        .collect();
+    let mut shown = HashMap::new();
+    for root in modules.iter().filter(|module| module.path.is_empty()) {
+        shown.extend(shown_by_root(root));
+    }
+    let mut found: BTreeMap<String, BTreeMap<String, String>> =
+        tops.iter().map(|top| ((*top).to_owned(), BTreeMap::new())).collect();
+    for module in modules.iter().filter(|module| !module.path.is_empty()) {
+        for path in module.named_paths() {
+            let Some(names) = module.within_crate(&path) else { continue };
+            let Some(&first) = names.first() else { continue };
+            let used = shown.get(first).map_or(first, String::as_str);
+            if tops.contains(used) && used != module.path[0] {
+                let at = format!("{}:{}", module.file, path.line);
+                found.entry(module.path[0].clone()).or_default().entry(used.to_owned()).or_insert(at);
+            }
+        }
+    }
+    found
+}
+
+#[test]
+fn a_module_uses_modules_on_lines_before_its_own() {
+    let mut wrong = Vec::new();
+    for name in crate::crate_names() {
+        let edges = edges(&of_crate(&name));
+        match ORDER.iter().find(|(ordered, _)| *ordered == name) {
+            Some((_, lines)) => {
+                wrong.extend(
+                    violations(&edges, lines).into_iter().map(|what| format!("crate `{name}`: {what}")),
+                );
+            }
+            None if edges.len() > 1 => wrong.push(format!("crate `{name}` has no lines in tidy's ORDER")),
+            None => {}
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn a_use_that_points_up_is_refused() {
+    let edges = |uses: &[(&str, &[&str])]| {
+        let used =
+            |names: &[&str]| names.iter().map(|name| ((*name).to_owned(), "file:1".to_owned())).collect();
+        uses.iter().map(|(name, names)| ((*name).to_owned(), used(names))).collect::<BTreeMap<_, _>>()
+    };
+    let lines = [Apart(&["low", "beside"]), Cycle(&["one", "other"]), Apart(&["high"])];
+    let wrong = |low: &[&str], one: &[&str]| {
+        violations(
+            &edges(&[("low", low), ("beside", &[]), ("one", one), ("other", &["one"]), ("high", &["low"])]),
+            &lines,
+        )
+    };
+    assert_eq!(wrong(&[], &["other", "low"]), Vec::<String>::new());
+    assert_eq!(wrong(&["high"], &["other"]).len(), 1, "upwards");
+    assert_eq!(wrong(&["beside"], &["other"]).len(), 1, "on its own line");
+    assert_eq!(wrong(&[], &["low"]).len(), 2, "a cycle that is none any more");
+    assert_eq!(violations(&edges(&[("low", &[]), ("new", &[])]), &[Apart(&["low", "gone"])]).len(), 2);
+}
