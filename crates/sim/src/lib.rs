@@ -13,8 +13,8 @@
 //! duplicate checks with the newest commit, own writes with what was written, lock conflicts with who holds what.
 //!
 //! Other workloads: [`append`] looks for the circles that an isolation level forbids, [`bank`] does it all with tables,
-//! their indexes, large values and definitions, [`flips`] turns bits over in the files, and in [`waits`] sessions wait for each
-//! other's locks. Bugs planted on purpose (feature `planted-bugs`) show that each is caught:
+//! their indexes, large values and definitions, [`flips`] turns bits over in the files, in [`waits`] sessions wait for each
+//! other's locks, and in [`full`] recovery has to do with a full disk. Bugs planted on purpose (feature `planted-bugs`) show that each is caught:
 //! README.md.
 //!
 //! [`lying`] is a disk that skips some syncs and says yes; a test shows that the checks above notice.
@@ -29,6 +29,7 @@ pub mod append;
 pub mod bank;
 pub mod crash;
 pub mod flips;
+pub mod full;
 pub mod inputs;
 pub mod locks;
 pub mod lying;

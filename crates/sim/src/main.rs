@@ -1,7 +1,7 @@
 //! Runs stories of the simulation.
 //!
 //! ```text
-//! sim [--workload crash|append|bank|locks|flips|waits|all] [--seeds N] [--start S] [--threads T] [--rounds R] [--steps N]
+//! sim [--workload crash|append|bank|locks|flips|waits|full|all] [--seeds N] [--start S] [--threads T] [--rounds R] [--steps N]
 //!     [--skip-syncs PER_THOUSAND] [--forget-ranges 1] [--trace 1]
 //! sim --locks 1                              the same as --workload locks
 //! sim --plant NAME|all [--seeds N]          with the feature planted-bugs: at which seed each planted bug is caught
@@ -11,13 +11,13 @@
 
 use sim::crash::{Plot, Tally};
 use sim::locks::LockTally;
-use sim::{append, bank, crash, flips, locks, waits};
+use sim::{append, bank, crash, flips, full, locks, waits};
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex};
 use std::time::{Duration, Instant};
 
-const USAGE: &str = "usage: sim [--workload crash|append|bank|locks|flips|waits|all] [--seeds N] [--start S] [--threads T] [--rounds R] [--steps N] \
+const USAGE: &str = "usage: sim [--workload crash|append|bank|locks|flips|waits|full|all] [--seeds N] [--start S] [--threads T] [--rounds R] [--steps N] \
                      [--skip-syncs PER_THOUSAND] [--locks 1] [--forget-ranges 1] [--trace 1] [--plant NAME|all]";
 /// So many failures are told; then the rest is only counted.
 const TOLD_MAX: usize = 20;
@@ -32,16 +32,18 @@ enum Workload {
     Locks,
     Flips,
     Waits,
+    Full,
 }
 
 impl Workload {
-    const ALL: [Workload; 6] = [
+    const ALL: [Workload; 7] = [
         Workload::Crash,
         Workload::Append,
         Workload::Bank,
         Workload::Locks,
         Workload::Flips,
         Workload::Waits,
+        Workload::Full,
     ];
 
     fn name(self) -> &'static str {
@@ -52,6 +54,7 @@ impl Workload {
             Workload::Locks => "locks",
             Workload::Flips => "flips",
             Workload::Waits => "waits",
+            Workload::Full => "full",
         }
     }
 }
@@ -65,6 +68,7 @@ struct Totals {
     locks: LockTally,
     flips: flips::Tally,
     waits: waits::Tally,
+    full: full::Tally,
     failed: Vec<String>,
 }
 
@@ -128,6 +132,7 @@ fn story(
         Workload::Bank => bank::run(seed).map(|tally| locked().bank.add(&tally)),
         Workload::Flips => flips::run(seed, plot.trace).map(|tally| locked().flips.add(&tally)),
         Workload::Waits => waits::run(seed).map(|tally| locked().waits.add(&tally)),
+        Workload::Full => full::run(seed).map(|tally| locked().full.add(&tally)),
         Workload::Locks => locks::run(seed, forget_ranges).map(|tally| {
             let totals = &mut locked().locks;
             totals.commits += tally.commits;
@@ -272,6 +277,19 @@ fn run(workload: Workload, given: &Arguments) -> bool {
                 tally.unreadable,
                 tally.unhurt,
                 tally.lost_tails,
+            );
+        }
+        Workload::Full => {
+            let tally = totals.full;
+            println!(
+                "{} crashes, of which {} amid recovery, {} commits, {} of them large, {} large ones with a checkpoint amid; \
+                 {} refused for want of room",
+                tally.crashes,
+                tally.amid_recovery,
+                tally.commits,
+                tally.large,
+                tally.checkpointed,
+                tally.refused
             );
         }
         Workload::Waits => {

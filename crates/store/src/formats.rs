@@ -58,10 +58,11 @@ fn the_superblock_is_as_documented() {
         map_head: 106,
         undo_head: 107,
         undo_bytes: 108,
+        is_amid_commit: true,
     };
     let bytes = superblock.encode();
     assert_eq!(&bytes[..8], b"INVARDB\0");
-    says("data-file.md", &format!("format: {FORMAT}"));
+    says("data-file.md", &format!("format: {FORMAT} if recovery"));
     let names = [
         "checkpoint",
         "log position",

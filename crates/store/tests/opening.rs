@@ -62,7 +62,7 @@ fn a_folder_of_a_newer_program_is_refused_and_left_alone() {
     }
     let before = world.disk().content(Path::new(FOLDER), "data");
     let error = open(&world).unwrap_err();
-    assert!(matches!(error, OpenError::NewerFormat { found: 7, supported: 3 }), "{error}");
+    assert!(matches!(error, OpenError::NewerFormat { found: 7, supported: 4 }), "{error}");
     assert_eq!(world.disk().content(Path::new(FOLDER), "data"), before);
 }
 

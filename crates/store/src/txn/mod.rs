@@ -29,6 +29,7 @@ use crate::read::ScanRange;
 use crate::store::{Inner, ReadView, Store, log_failed, meta_root, meta_value};
 use crate::sync::atomic::Ordering;
 use crate::trees::{Tree, TreeState};
+use crate::upkeep::checkpoint::Repeated;
 use crate::upkeep::room::{LARGE, Purpose};
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -823,16 +824,18 @@ impl Transaction {
         self.commit_at(None)
     }
 
-    /// Ends a repeated transaction with the number it had.
-    pub(crate) fn commit_replayed(mut self, position: Csn) -> Result<(), StoreError> {
-        if self.work.id != TxnId(0) {
-            self.commit_at(Some(position))?;
+    /// Ends a repeated transaction, or a piece of it, with the number it had. What a checkpoint says of it changes with it.
+    pub(crate) fn commit_replayed(mut self, position: Csn, repeated: Repeated) -> Result<(), StoreError> {
+        if self.work.id == TxnId(0) {
+            self.inner().checkpointer.set_repeated(position, repeated);
+        } else {
+            self.commit_at(Some((position, repeated)))?;
         }
         self.store.inner.newest.store(position.0, Ordering::SeqCst);
         Ok(())
     }
 
-    fn commit_at(&mut self, replayed: Option<Csn>) -> Result<Option<CommitPosition>, StoreError> {
+    fn commit_at(&mut self, replayed: Option<(Csn, Repeated)>) -> Result<Option<CommitPosition>, StoreError> {
         if self.work.is_broken {
             self.roll_back()?;
             let why = "an earlier statement could not be taken back".into();
@@ -848,8 +851,9 @@ impl Transaction {
         let id = self.work.id;
         // Inside the gate, so that a checkpoint sees the transaction running or committed, nothing in between.
         let mut inside = inner.gate.enter();
-        let position = if let Some(position) = replayed {
+        let position = if let Some((position, repeated)) = replayed {
             inner.txns.commit(id, position);
+            inner.checkpointer.set_repeated(position, repeated);
             Some(position)
         } else if self.work.log.is_empty() {
             // Only locks: the new versions equal the old ones, so any number from theirs on will do.

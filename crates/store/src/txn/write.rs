@@ -86,7 +86,9 @@ impl Transaction {
         inner.check_writable()?;
         let removes = matches!(change, Change::Delete | Change::Lock(_));
         inner.check_space(if removes { Purpose::Remove } else { self.work.purpose })?;
-        inner.undo.make_room()?;
+        if !self.work.replays {
+            inner.undo.make_room()?; // Recovery does it between two of its transactions.
+        }
         if self.work.log.bytes_in_memory() > inner.options.txn_log_memory_bytes {
             inner.wait_for_log()?;
             self.work.move_log_out(inner)?;

@@ -50,6 +50,14 @@ const NOTHING_TO_UNDO: u64 = u64::MAX;
 /// Bytes of a list that a block holds besides the number of the next one.
 pub(crate) const CHAIN_BYTES: usize = BODY_BYTES - 8;
 
+/// What recovery has repeated of a commit.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Repeated {
+    Whole,
+    /// So many changes, from its first on.
+    Changes(u64),
+}
+
 #[derive(Debug)]
 pub(crate) struct Checkpointer {
     pub(super) file: Arc<dyn File>,
@@ -58,6 +66,8 @@ pub(crate) struct Checkpointer {
     position: AtomicU64,
     /// While recovery repeats the log: what is contained in the pages so far.
     replayed: AtomicU64,
+    /// Of the commit after that: changes that the pages contain, too.
+    replayed_changes: AtomicU64,
     /// While recovery takes back what the last checkpoint says: entries that it has taken back in the pages so far.
     undone: AtomicU64,
     /// When the last one ended or was given up, in nanoseconds of the clock.
@@ -129,6 +139,8 @@ pub(super) struct Cut {
     pub(super) records: Vec<(TreeId, i64)>,
     /// Recovery is at work: what is saved stays, and so many of its entries are taken back.
     pub(super) undone: Option<u64>,
+    /// Changes of the commit after `position` that recovery has repeated.
+    pub(super) replayed_changes: u64,
 }
 
 pub(super) fn write_failed(error: &std::io::Error) -> StoreError {
@@ -160,6 +172,7 @@ impl Checkpointer {
             state: Mutex::new(state),
             position: AtomicU64::new(position.0),
             replayed: AtomicU64::new(position.0),
+            replayed_changes: AtomicU64::new(0),
             undone: AtomicU64::new(NOTHING_TO_UNDO),
             ended: AtomicU64::new(0),
             is_full: AtomicBool::new(false),
@@ -201,6 +214,25 @@ impl Checkpointer {
     /// Recovery has repeated the log up to here.
     pub(crate) fn set_replayed(&self, position: Csn) {
         self.replayed.store(position.0, Ordering::SeqCst);
+        self.replayed_changes.store(0, Ordering::SeqCst);
+    }
+
+    /// Recovery has repeated a commit, or a piece of it. Inside the gate, with its end.
+    pub(crate) fn set_repeated(&self, position: Csn, repeated: Repeated) {
+        match repeated {
+            Repeated::Whole => self.set_replayed(position),
+            Repeated::Changes(changes) => self.set_replayed_changes(changes),
+        }
+    }
+
+    /// Recovery has repeated so many changes of the commit after that.
+    pub(crate) fn set_replayed_changes(&self, changes: u64) {
+        self.replayed_changes.store(changes, Ordering::SeqCst);
+    }
+
+    /// Changes of the first commit to repeat that the pages contain.
+    pub(crate) fn replayed_changes(&self) -> u64 {
+        self.replayed_changes.load(Ordering::SeqCst)
     }
 
     /// Recovery has taken back so many of the entries saved, `None` when it is through. Inside the gate, with the change.
@@ -468,6 +500,7 @@ impl Inner {
                 .values()
                 .map(|tree| (tree.id(), tree.state.records.load(Ordering::Relaxed)))
                 .collect(),
+            replayed_changes: self.checkpointer.replayed_changes(),
             undone: match self.checkpointer.undone.load(Ordering::SeqCst) {
                 NOTHING_TO_UNDO => None,
                 _ if planted::is(Plant::UndoOnce) => None,
@@ -504,6 +537,7 @@ impl Inner {
             map_head: directory.blocks[0],
             undo_head: undo.head.blocks[0],
             undo_bytes: undo.head.bytes,
+            is_amid_commit: cut.replayed_changes > 0,
         };
         let old = std::mem::replace(&mut state.directory_blocks, directory.blocks);
         state.free(&old);

@@ -4,14 +4,14 @@
 //!    damaged it may have been the newest: then what this one leads to must not have been written over since.
 //! 2. Transactions that ran at that checkpoint left changes in those pages; they are taken back by the undo saved with it.
 //!    A checkpoint that comes between says how far this has got: the pool may be smaller than what is taken back. Now the pages hold exactly the commits up to the checkpoint's position.
-//! 3. The log's later commits are repeated in order, each as a transaction of its own, so that a checkpoint may come between
-//!    (the pool may be smaller than what is repeated).
+//! 3. The log's later commits are repeated in order, each as a transaction of its own or several, so that a checkpoint may come between
+//!    (the pool may be smaller than what is repeated). It says how far this has got, also amid a commit.
 //!
 //! A new store is made in a file of another name, which gets its name when it is complete: `data` is never half made.
 
 use super::check::{Damage, check_files};
-use super::checkpoint::{CHAIN_BYTES, Checkpointer, MAP_PAGES, State, zero_block};
-use super::room::Room;
+use super::checkpoint::{CHAIN_BYTES, Checkpointer, MAP_PAGES, Repeated, State, zero_block};
+use super::room::{LARGE, Room};
 use super::superblock::{FORMAT, Found, Superblock, WRITTEN_BYTES};
 use super::undo_image::UndoImage;
 use super::undo_list::UndoList;
@@ -116,6 +116,9 @@ pub(crate) fn open(env: &Env, path: &Path, options: Options) -> Result<(Inner, O
     Ok((inner.map_err(|error| blame_superblock(error, damaged))?, damaged))
 }
 
+/// Changes that recovery repeats as one transaction, at most: fewer than a large one's.
+const PIECE_CHANGES: u64 = LARGE / 2;
+
 /// What a store is put together from.
 struct Parts<'e> {
     env: &'e Env,
@@ -179,6 +182,7 @@ fn at_checkpoint(parts: Parts<'_>, superblock: Superblock, damaged: Option<u32>)
         Checkpointer::new(Arc::clone(&file), state, superblock.position, options.log_capacity_bytes);
     let inner = Inner::new(env, options, pool, undo, checkpointer, superblock.next_txn, lock);
     inner.newest.store(superblock.position.0, Ordering::SeqCst);
+    inner.checkpointer.set_replayed_changes(undo_image.replayed_changes);
     inner.next_tree.store(superblock.next_tree.0, Ordering::SeqCst);
     let records =
         |tree: TreeId| undo_image.records.iter().find(|found| found.0 == tree).map_or(0, |found| found.1);
@@ -217,12 +221,12 @@ pub(crate) fn replay_log(store: &Store, path: &Path) -> Result<(), OpenError> {
                 None => continue,
             }
         }
-        let position = Csn(commit.position.0);
         repeat(store, &mut replay, &commit)?;
-        inner.checkpointer.set_replayed(position);
     }
     if !replay.make_ready(&inner.options.log).map_err(failed)? {
-        // The disk is full. A checkpoint has its room, and needs no segment before it.
+        // The disk is full. A checkpoint has its room, and needs no segment before it: nor parts without a commit.
+        replay.sync().map_err(failed)?;
+        inner.checkpointer.set_replayed(Csn(replay.skip_to_end().0));
         inner.checkpoint()?;
         let position = Lsn(inner.checkpointer.position().0);
         replay.retire_below(position, &inner.options.log).map_err(failed)?;
@@ -249,7 +253,7 @@ fn finish_new(store: &Store, folder: &Arc<dyn Folder>) -> Result<(), OpenError> 
     for id in TreeId::DICTIONARY.0..TreeId::FIRST_FREE.0 {
         txn.create_tree_as(TreeId(id)).map_err(written)?;
     }
-    txn.commit_replayed(Csn(Lsn::FIRST.0))?;
+    txn.commit_replayed(Csn(Lsn::FIRST.0), Repeated::Whole)?;
     Log::remove_files(&**folder).map_err(failed)?;
     let log = Log::create(&inner.env, Arc::clone(folder), &inner.options.log).map_err(failed)?;
     let _ = inner.log.set(log);
@@ -428,9 +432,13 @@ fn meta_records(inner: &Inner, meta: &Tree) -> Result<Vec<(Root, bool)>, StoreEr
     }
 }
 
-/// Does again what a commit says, a part at a time.
+/// Repeats what a commit says, a part at a time, in transactions of few changes each: nobody reads yet, and what is in the log is never
+/// taken back. One large transaction would need room for its undo, and would have no checkpoint made for it on a full disk. A checkpoint
+/// between two of them says how far this has got.
 fn repeat(store: &Store, replay: &mut Replay, commit: &CommitRecord) -> Result<(), OpenError> {
     let position = Csn(commit.position.0);
+    let checkpointer = &store.inner.checkpointer;
+    let contained = checkpointer.replayed_changes();
     let mut txn = Transaction::unlogged(store.clone());
     // What a part ends with in the middle of a change.
     let mut rest = Vec::new();
@@ -444,6 +452,18 @@ fn repeat(store: &Store, replay: &mut Replay, commit: &CommitRecord) -> Result<(
             if repeated > 4 && planted::is(Plant::ReplayHalf) {
                 continue;
             }
+            if repeated <= contained {
+                continue;
+            }
+            if txn.change_count() >= PIECE_CHANGES {
+                if checkpointer.replayed_changes() == 0 {
+                    // From here on a checkpoint counts on the rest of the commit.
+                    replay.sync().map_err(|error| OpenError::Store(log_failed(&error)))?;
+                }
+                let piece = std::mem::replace(&mut txn, Transaction::unlogged(store.clone()));
+                piece.commit_replayed(position, Repeated::Changes(repeated - 1))?;
+                give_undo_back(store)?;
+            }
             repeat_op(store, &mut txn, op, position)?;
         }
         let left = ops.left();
@@ -454,7 +474,25 @@ fn repeat(store: &Store, replay: &mut Replay, commit: &CommitRecord) -> Result<(
         }
         rest.drain(..rest.len() - left);
     }
-    txn.commit_replayed(position)?;
+    txn.commit_replayed(position, Repeated::Whole)?;
+    give_undo_back(store)?;
+    Ok(())
+}
+
+/// Purges what was deleted, if the file for undo has no room for the undo that this needs.
+fn give_undo_back(store: &Store) -> Result<(), OpenError> {
+    let is_full =
+        |error: &StoreError| matches!(error, StoreError::UndoFile { .. } | StoreError::DiskFull { .. });
+    while let Err(error) = store.inner.undo.make_room() {
+        match store.inner.purge_tick() {
+            Ok(true) if is_full(&error) => {}
+            // Each piece needs some at most, and the upkeep purges the rest.
+            Ok(false) if is_full(&error) => break,
+            Err(found) if is_full(&error) && is_full(&found) => break,
+            Ok(_) => return Err(error.into()),
+            Err(found) => return Err(found.into()),
+        }
+    }
     Ok(())
 }
 

@@ -14,7 +14,9 @@ use crate::pager::frame::PAGE_BYTES;
 
 const MAGIC: &[u8; 8] = b"INVARDB\0";
 /// Grows with every change of the file's layout that an older program would misread.
-pub(crate) const FORMAT: u32 = 3;
+pub(crate) const FORMAT: u32 = 4;
+/// What a file has unless recovery was amid a commit: a program that knows no later format reads it.
+const FORMAT_BETWEEN_COMMITS: u32 = 3;
 /// No program writes a format beyond this: a number that large is damage.
 const FORMAT_MAX: u32 = 1_000;
 const BYTES: usize = 72;
@@ -37,6 +39,8 @@ pub(crate) struct Superblock {
     /// First block of what has to be undone and of the trees' record counts.
     pub(crate) undo_head: u32,
     pub(crate) undo_bytes: u64,
+    /// The pages hold a part of the commit after `position`, too: what leads to the undo says how much.
+    pub(crate) is_amid_commit: bool,
 }
 
 /// What a place for a superblock holds.
@@ -57,7 +61,8 @@ impl Superblock {
     pub(crate) fn encode(&self) -> [u8; WRITTEN_BYTES] {
         let mut bytes = [0; WRITTEN_BYTES];
         bytes[..8].copy_from_slice(MAGIC);
-        bytes[8..12].copy_from_slice(&FORMAT.to_le_bytes());
+        let format = if self.is_amid_commit { FORMAT } else { FORMAT_BETWEEN_COMMITS };
+        bytes[8..12].copy_from_slice(&format.to_le_bytes());
         let words = [self.checkpoint, self.position.0, self.next_txn.0, self.next_tree.0, self.page_end];
         for (word, place) in words.iter().zip(bytes[16..].chunks_exact_mut(8)) {
             place.copy_from_slice(&word.to_le_bytes());
@@ -65,7 +70,7 @@ impl Superblock {
         bytes[56..60].copy_from_slice(&self.map_head.to_le_bytes());
         bytes[60..64].copy_from_slice(&self.undo_head.to_le_bytes());
         bytes[64..72].copy_from_slice(&self.undo_bytes.to_le_bytes());
-        bytes[BYTES..BYTES + 4].copy_from_slice(&FORMAT.to_le_bytes());
+        bytes[BYTES..BYTES + 4].copy_from_slice(&format.to_le_bytes());
         let crc = crc32c::crc32c(&bytes[16..BYTES]);
         bytes[12..16].copy_from_slice(&crc.to_le_bytes());
         bytes
@@ -95,6 +100,7 @@ impl Superblock {
             map_head: u32_at(56),
             undo_head: u32_at(60),
             undo_bytes: u64_at(64),
+            is_amid_commit: format >= FORMAT,
         })
     }
 }
@@ -109,6 +115,8 @@ mod tests {
         let bytes = superblock.encode();
         assert_eq!(Superblock::decode(&bytes), Found::Whole(superblock));
         assert_eq!(superblock.block(), 1);
+        let amid = Superblock { is_amid_commit: true, ..superblock };
+        assert_eq!(Superblock::decode(&amid.encode()), Found::Whole(amid));
         let mut torn = bytes;
         torn[50] ^= 1;
         assert_eq!(Superblock::decode(&torn), Found::Torn);

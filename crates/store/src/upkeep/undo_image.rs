@@ -4,7 +4,7 @@ use super::checkpoint::{CHAIN_BYTES, zero_block};
 use super::recover::{ChainDamage, chain_blocks, read_piece};
 use super::room::Purpose;
 use super::superblock::Superblock;
-use super::undo_list::{ALL_TRANSACTIONS, UNDO_MAGIC, UndoChain, UndoList};
+use super::undo_list::{ALL_TRANSACTIONS, UNDO_MAGIC, UNDO_MAGIC_4, UndoChain, UndoList};
 use crate::error::StoreError;
 use crate::ids::{TreeId, TxnId};
 use crate::mvcc::undo;
@@ -94,6 +94,8 @@ pub(super) struct UndoImage<'f> {
     wanted: Vec<Option<HashSet<TxnId>>>,
     /// Entries that were taken back before the checkpoint.
     undone: u64,
+    /// Changes of the commit after the checkpoint's position that the pages contain.
+    pub(super) replayed_changes: u64,
     file: &'f dyn File,
 }
 
@@ -103,14 +105,15 @@ impl<'f> UndoImage<'f> {
         let blocks = chain_blocks(file, Kind::Undo, superblock.undo_head)?;
         let mut head = Source::new(file, blocks.clone(), superblock.undo_bytes);
         let magic = head.u64()?;
+        let replayed_changes = if magic == UNDO_MAGIC_4 { head.u64()? } else { 0 };
         let mut records = Vec::new();
         for _ in 0..head.u32()? {
             records.push((TreeId(head.u64()?), head.u64()? as i64));
         }
         let (head_blocks, list, wanted) = (blocks, UndoList::default(), Vec::new());
-        let mut image = UndoImage { records, head_blocks, list, wanted, undone: 0, file };
+        let mut image = UndoImage { records, head_blocks, list, wanted, undone: 0, replayed_changes, file };
         match magic {
-            UNDO_MAGIC => image.find_chains(&mut head)?,
+            UNDO_MAGIC | UNDO_MAGIC_4 => image.find_chains(&mut head)?,
             UNDO_MAGIC_2 => {
                 // Head and chain were one, with a count of transactions between.
                 let counted = head.u32()?;

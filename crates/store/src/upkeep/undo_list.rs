@@ -36,6 +36,8 @@ use std::sync::Arc;
 
 /// How the head begins.
 pub(super) const UNDO_MAGIC: u64 = u64::from_le_bytes(*b"INVUNDO3");
+/// Behind it: how many changes of the commit after the checkpoint's position the pages contain.
+pub(super) const UNDO_MAGIC_4: u64 = u64::from_le_bytes(*b"INVUNDO4");
 /// In place of a count of transactions: all that the chain has.
 pub(super) const ALL_TRANSACTIONS: u32 = u32::MAX;
 
@@ -164,7 +166,10 @@ impl Inner {
             None => self.write_undo_chain(state, number, cut, &before, &mut added, &mut dropped).map(Some),
         };
         let head = list.and_then(|list| {
-            let mut bytes = UNDO_MAGIC.to_le_bytes().to_vec();
+            let mut bytes = match cut.replayed_changes {
+                0 => UNDO_MAGIC.to_le_bytes().to_vec(),
+                changes => [UNDO_MAGIC_4.to_le_bytes(), changes.to_le_bytes()].concat(),
+            };
             bytes.extend_from_slice(&(cut.records.len() as u32).to_le_bytes());
             for (tree, records) in &cut.records {
                 bytes.extend_from_slice(&tree.0.to_le_bytes());

@@ -216,14 +216,32 @@ impl Replay {
     /// If the end has not been reached: what is behind would be lost.
     pub fn into_log(self, options: &LogOptions) -> Result<Log, LogError> {
         assert!(self.ended, "a log is read to its end before it is appended to");
-        let (last, file) = self.files.last().expect("open found at least one file");
-        // What was read may so far be only in the system's cache; the new header will say that it is durable.
-        file.sync().map_err(|error| io_failed(format!("syncing {}", last.name()), error))?;
+        // The new header will say that what was read is durable.
+        self.sync()?;
+        let (last, _) = self.files.last().expect("open found at least one file");
         let salt_seed = salt_seed(&self.env)?;
         let segment_bytes = segment::clamp_segment_bytes(options.segment_bytes);
         let next = last.next(segment_bytes, self.chain_end, salt_seed);
         let segments = self.files.iter().map(|(segment, _)| *segment).collect();
         Log::start(self.folder, options, salt_seed, next, segments, self.spares, self.chains)
+    }
+
+    /// Behind every record, parts of transactions that did not commit too, and in the last segment: a checkpoint there needs none before
+    /// it. What is appended continues the chain there.
+    pub(crate) fn skip_to_end(&mut self) -> Lsn {
+        assert!(self.ended, "nothing that is to be repeated is skipped");
+        let (last, _) = self.files.last().expect("open found at least one file");
+        self.chain_end = self.chain_end.max(last.start);
+        Lsn(self.chain_end)
+    }
+
+    /// Makes what was read durable: so far it may be only in the system's cache.
+    ///
+    /// # Errors
+    /// `Io`.
+    pub(crate) fn sync(&self) -> Result<(), LogError> {
+        let (last, file) = self.files.last().expect("open found at least one file");
+        file.sync().map_err(|error| io_failed(format!("syncing {}", last.name()), error))
     }
 
     /// Makes the file that [`Replay::into_log`] needs. False if there is none and the disk has no room for one.
