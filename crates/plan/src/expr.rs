@@ -111,6 +111,12 @@ pub enum CallOption {
     Stored,
     /// A cast to a text without a length: nothing is cut or filled up.
     Whole,
+    /// A comparison by CASE, which converts no constant to the type of a column.
+    AsIs,
+    /// A cast of bytes to characters: error 3854 where they are none.
+    Characters,
+    /// A cast of a constant to the year that it is beside a YEAR column; a number that is no year stays what it is.
+    BesideYear,
     /// A cast to BINARY(n): filled up with zero bytes.
     Filled,
     /// A cast to a DATE or DATETIME as a statement writes it: NULL for dates that the session's mode does not have.

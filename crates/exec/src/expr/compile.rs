@@ -32,6 +32,8 @@ pub(super) enum Class {
     Bytes,
     /// UTF-8 text.
     Utf8,
+    /// UTF-8 text of a path or a member's name: no bytes.
+    JsonText,
     DateTime,
     /// As `DateTime`, but the zero date for what is none.
     DateTimeOrZero,
@@ -543,6 +545,12 @@ impl Compiler {
             F::Cast if matches!(option, CallOption::Whole) => {
                 self.converted(&args[0], Target::Characters(result.collation))?
             }
+            F::Cast if matches!(option, CallOption::Characters) => {
+                self.converted(&args[0], Target::ValidCharacters(result.collation))?
+            }
+            F::Cast if matches!(option, CallOption::BesideYear) => {
+                self.converted(&args[0], Target::BesideYear)?
+            }
             F::Cast if matches!(option, CallOption::Filled) => {
                 let filled = DataType::char(result.length, result.collation);
                 self.converted(&args[0], Target::Cast(filled))?
@@ -585,6 +593,7 @@ impl Compiler {
                 Class::Text => Some(Target::Text(text_collation)),
                 Class::Bytes => Some(Target::Text(CollationId::BINARY)),
                 Class::Utf8 => Some(Target::Text(CollationId::UTF8MB4_BIN)),
+                Class::JsonText => Some(Target::JsonText),
                 Class::DateTime => Some(Target::DateTime),
                 Class::DateTimeOrZero => Some(Target::DateTimeOrZero),
                 Class::Date => Some(Target::Date),

@@ -57,6 +57,12 @@ pub(super) enum Target {
         argument: usize,
         function: &'static str,
     },
+    /// UTF-8 text among documents: bytes are error 3144.
+    JsonText,
+    /// Characters of this collation that the bytes are: error 3854 if they are none.
+    ValidCharacters(CollationId),
+    /// The year that a constant is beside a YEAR column.
+    BesideYear,
     /// The text that a column of this type gets.
     Stored(DataType),
     /// CAST to this type.
@@ -77,13 +83,17 @@ impl Target {
             | Target::Listed(_)
             | Target::DateTimeOrZero
             | Target::ComparedTime
+            | Target::BesideYear
             | Target::Time => Physical::Int,
             Target::Double => Physical::Double,
             Target::Decimal => Physical::Decimal,
             Target::OfTextColumn(number) => number.physical(),
-            Target::Text(_) | Target::Characters(_) | Target::JsonValue | Target::JsonDocument { .. } => {
-                Physical::Bytes
-            }
+            Target::Text(_)
+            | Target::Characters(_)
+            | Target::ValidCharacters(_)
+            | Target::JsonText
+            | Target::JsonValue
+            | Target::JsonDocument { .. } => Physical::Bytes,
             Target::Cast(data_type) | Target::Stored(data_type) => data_type.physical(),
         }
     }
@@ -113,7 +123,10 @@ impl Target {
             | Target::ComparedText(_)
             | Target::Bound(_)
             | Target::Listed(_) => from.has_date(),
-            Target::Checked(_) => false,
+            Target::Checked(_) | Target::ValidCharacters(_) | Target::BesideYear => false,
+            Target::JsonText => {
+                from.is_string() && !from.is_binary_string() && from.collation.charset() == Charset::Utf8mb4
+            }
             Target::Time | Target::ComparedTime => from.kind == TypeKind::Time,
             Target::JsonValue | Target::JsonDocument { .. } => from.kind == TypeKind::Json,
             Target::Cast(to) | Target::Stored(to) => to == from,
@@ -701,6 +714,12 @@ pub(super) fn cell(
         Target::JsonDocument { argument, function } => {
             push_document(cell, from, (*argument, function), ctx, out)?;
         }
+        Target::JsonText => {
+            check_characters(from)?;
+            push_text(cell, from, CollationId::UTF8MB4_BIN, out);
+        }
+        Target::ValidCharacters(collation) => push_valid(cell, from, *collation, out)?,
+        Target::BesideYear => out.push_int(year_beside(cell, from, ctx)?),
         // The type has room for each of the values.
         Target::Stored(to) => drop(conv::store_text(cell, from, to, out)),
         Target::Cast(to) => cast(cell, from, to, ctx, out)?,
@@ -760,6 +779,56 @@ fn push_characters(
     push_text(cell, from, collation, out);
 }
 
+/// As [`push_text`]; bytes that are no characters are error 3854.
+fn push_valid(cell: Cell<'_>, from: &DataType, collation: CollationId, out: &mut Column) -> SqlResult<()> {
+    let charset = collation.charset();
+    let bytes = text_of(cell, from);
+    if charset.validate(&bytes).is_err() {
+        let mut shown = String::new();
+        for &byte in &bytes[..bytes.len().min(SHOWN_BYTES_MAX)] {
+            match byte {
+                b' '..=b'~' => shown.push(char::from(byte)),
+                _ => shown += &format!("\\x{byte:02X}"),
+            }
+        }
+        if bytes.len() > SHOWN_BYTES_MAX {
+            shown.push_str("...");
+        }
+        let error = service::error::ER_CANNOT_CONVERT_STRING;
+        return Err(error.with(&[&shown, &"binary", &charset.name()]));
+    }
+    out.push_bytes(&bytes);
+    Ok(())
+}
+
+/// 3144 for bytes among documents.
+fn check_characters(from: &DataType) -> SqlResult<()> {
+    if from.is_binary_string() || from.kind == TypeKind::Bit {
+        return Err(service::error::ER_INVALID_JSON_CHARSET.with(&[&"binary"]));
+    }
+    Ok(())
+}
+
+/// The year that a constant is beside a YEAR column: numbers of two digits are years of two centuries; what is no year stays.
+fn year_beside(cell: Cell<'_>, from: &DataType, ctx: &mut EvalContext<'_>) -> SqlResult<i64> {
+    let (number, is_zero_text) = match (cell, from.kind) {
+        (Cell::Int(packed), TypeKind::Date | TypeKind::DateTime | TypeKind::Timestamp) => {
+            return Ok(i64::from(DateTime::unpack(packed).year));
+        }
+        (Cell::Bytes(text), _) if !from.is_hex_literal() => {
+            let parsed = number::parse_double(text);
+            (parsed.value, parsed.consumed > 0 && parsed.value == 0.0)
+        }
+        _ => (to_double(cell, from, ctx)?, false),
+    };
+    Ok(match number.round() as i64 {
+        0 if is_zero_text => 2000,
+        year @ 1..=69 => 2000 + year,
+        year @ 70..=99 => 1900 + year,
+        year => year,
+    })
+}
+
 /// Bytes of an invalid text that a warning shows.
 const SHOWN_BYTES_MAX: usize = 6;
 
@@ -773,6 +842,7 @@ fn push_document(
     match cell {
         Cell::Bytes(document) if from.kind == TypeKind::Json => out.push_bytes(document),
         Cell::Bytes(text) => {
+            check_characters(from)?;
             let utf8 = as_utf8(text, from);
             match json::parse(&utf8, out.bytes_mut().tail()) {
                 Ok(()) => {
@@ -868,9 +938,6 @@ fn cast(
                         ]));
                     }
                 }
-            }
-            Cell::Bytes(_) if from.is_binary_string() => {
-                return Err(service::error::ER_INVALID_JSON_CHARSET.with(&[&"binary"]));
             }
             _ => {
                 conv::write_json_value(cell, from, out.bytes_mut().tail());

@@ -518,7 +518,7 @@ impl<'a> Binder<'a> {
             || !is_textual(&value)
             || !(is_document_or_date(&operand) || is_document_or_date(&value))
         {
-            return self.call(FunctionId::Eq, vec![operand, value]);
+            return self.call_with(FunctionId::Eq, vec![operand, value], CallOption::AsIs);
         }
         let connection = self.types.connection_collation;
         let mut sides = Vec::with_capacity(2);

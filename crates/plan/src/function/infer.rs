@@ -846,6 +846,17 @@ pub(super) fn infer(
             digits => plain(DataType::decimal(11 + u32::from(digits), digits), any_nullable),
         },
 
+        F::JsonSearch => {
+            // A column's collation decides, literals are looked for as they are.
+            let of = &args[2];
+            let is_own = of.coercibility <= Coercibility::Implicit
+                && collate::is_text(&of.data_type)
+                && of.data_type.collation.charset() == types::charset::Charset::Utf8mb4;
+            if !is_own {
+                collate::bring_to(&mut args[2], CollationId::UTF8MB4_BIN);
+            }
+            plain(DataType::JSON, true)
+        }
         F::JsonArray
         | F::JsonArrayAppend
         | F::JsonArrayInsert
@@ -857,7 +868,6 @@ pub(super) fn infer(
         | F::JsonObject
         | F::JsonRemove
         | F::JsonReplace
-        | F::JsonSearch
         | F::JsonSet => plain(DataType::JSON, true),
         F::JsonContains
         | F::JsonContainsPath

@@ -17,8 +17,9 @@
 //! - NOW and its family take their fraction digits from the node's type; the literal argument is dropped.
 //!
 //! Read next: `table` (the names), `infer` (the result types), `shape` (how wide a value may be), `merge` (the one type of
-//! several values), `collate` (which collation wins).
+//! several values), `beside` (what converts arguments first), `collate` (which collation wins).
 
+mod beside;
 mod collate;
 mod infer;
 mod merge;
@@ -127,6 +128,16 @@ pub fn build(
         FunctionId::Greatest | FunctionId::Least => CallOption::Number(infer::extreme_digits_of(&args)),
         _ => option,
     };
+    if beside::is_strcmp_of_temporal(function, &args) {
+        return compared(&args, context);
+    }
+    let option = match option {
+        CallOption::AsIs => CallOption::None,
+        option => {
+            beside::convert(function, &mut args, context);
+            option
+        }
+    };
     let typed = infer::infer(function, &mut args, &option, context)?;
     Ok(Expr {
         kind: ExprKind::Call { function, args, option },
@@ -134,6 +145,16 @@ pub fn build(
         nullable: typed.nullable,
         coercibility: typed.coercibility,
     })
+}
+
+/// STRCMP of what does not compare as text: -1, 0 or 1 by the comparisons.
+fn compared(args: &[Expr], context: &TypeContext) -> PlanResult<Expr> {
+    let mut whens = Vec::with_capacity(3);
+    for (function, value) in [(FunctionId::Eq, 0), (FunctionId::Lt, -1), (FunctionId::Gt, 1)] {
+        let condition = build(function, args.to_vec(), CallOption::None, context)?;
+        whens.push((condition, Expr::literal(types::Value::Int(value))));
+    }
+    case(whens, None, context)
 }
 
 /// A typed CASE: values of all arms in one type.

@@ -11,9 +11,10 @@ use service::error::{
     ER_INVALID_JSON_TEXT_IN_PARAM, ER_INVALID_TYPE_FOR_JSON, ER_JSON_BAD_ONE_OR_ALL_ARG,
     ER_JSON_DOCUMENT_NULL_KEY, ER_JSON_VACUOUS_PATH, ER_MISSING_JSON_VALUE,
 };
+use types::charset::Charset;
 use types::collation::LikePattern;
 use types::json::{self, Change, Json, Kind, Path, View};
-use types::{Cell, CollationId, DataType, TypeKind};
+use types::{Cell, CollationId, Column, DataType, Physical, TypeKind};
 
 /// Document, then path and value by turns.
 static ALTERNATE: [Class; 255] = {
@@ -21,7 +22,7 @@ static ALTERNATE: [Class; 255] = {
     classes[0] = Class::Document;
     let mut i = 1;
     while i < 255 {
-        classes[i] = Class::Utf8;
+        classes[i] = Class::JsonText;
         i += 2;
     }
     classes
@@ -32,14 +33,14 @@ static MEMBERS: [Class; 254] = {
     let mut classes = [Class::JsonValue; 254];
     let mut i = 0;
     while i < 254 {
-        classes[i] = Class::Utf8;
+        classes[i] = Class::JsonText;
         i += 2;
     }
     classes
 };
 
 pub(super) fn recipe(function: FunctionId, args: &[Expr]) -> Option<Recipe> {
-    use Class::{Any, Document, JsonValue, Utf8};
+    use Class::{Any, Document, JsonText, JsonValue, Utf8};
     use FunctionId as F;
     let plain =
         |kernel: Kernel, classes: &'static [Class]| Some(Recipe { kernel, classes, null_propagates: true });
@@ -48,7 +49,7 @@ pub(super) fn recipe(function: FunctionId, args: &[Expr]) -> Option<Recipe> {
     match function {
         F::JsonArray => nulls(array, &[JsonValue]),
         F::JsonObject if args.len() <= MEMBERS.len() => nulls(object, &MEMBERS),
-        F::JsonExtract => plain(extract, &[Document, Utf8]),
+        F::JsonExtract => plain(extract, &[Document, JsonText]),
         F::JsonUnquote => plain(unquote, &[Any]),
         F::JsonQuote => plain(
             |r| {
@@ -62,11 +63,11 @@ pub(super) fn recipe(function: FunctionId, args: &[Expr]) -> Option<Recipe> {
         F::JsonReplace if args.len() <= 255 => nulls(|r| change(r, Change::Replace), &ALTERNATE),
         F::JsonArrayAppend if args.len() <= 255 => nulls(|r| change(r, Change::ArrayAppend), &ALTERNATE),
         F::JsonArrayInsert if args.len() <= 255 => nulls(array_insert, &ALTERNATE),
-        F::JsonRemove => plain(remove, &[Document, Utf8]),
-        F::JsonContains => plain(contains, &[Document, Document, Utf8]),
-        F::JsonContainsPath => plain(contains_path, &[Document, Utf8]),
-        F::JsonKeys => plain(keys, &[Document, Utf8]),
-        F::JsonLength => plain(length, &[Document, Utf8]),
+        F::JsonRemove => plain(remove, &[Document, JsonText]),
+        F::JsonContains => plain(contains, &[Document, Document, JsonText]),
+        F::JsonContainsPath => plain(contains_path, &[Document, Utf8, JsonText]),
+        F::JsonKeys => plain(keys, &[Document, JsonText]),
+        F::JsonLength => plain(length, &[Document, JsonText]),
         F::JsonDepth => plain(|r| r.put_int(json::depth(View::new(r.bytes(0))) as i64), &[Document]),
         F::JsonType => plain(
             |r| {
@@ -114,8 +115,8 @@ pub(super) fn recipe(function: FunctionId, args: &[Expr]) -> Option<Recipe> {
             },
             &[Document],
         ),
-        F::JsonSearch => nulls(search, &[Document, Utf8]),
-        F::JsonValue => nulls(value, &[Document]),
+        F::JsonSearch => nulls(search, &[Document, Utf8, Utf8, Utf8, JsonText]),
+        F::JsonValue => nulls(value, &[Any]),
         F::JsonStorageSize => plain(|r| r.put_int(r.bytes(0).len() as i64), &[Document]),
         F::JsonStorageFree => plain(|r| r.put_int(0), &[Document]),
         _ => None,
@@ -222,6 +223,11 @@ fn unquote(r: &mut Row<'_, '_>) -> SqlResult<()> {
                 ER_INVALID_JSON_TEXT_IN_PARAM.with(&[&1, &"json_unquote", &error.message, &error.position])
             })?;
             document
+        }
+        cell if data_type.members.is_some() => {
+            let mut text = Vec::new();
+            convert::write_text(cell, data_type, &mut text);
+            return r.put_bytes(&text);
         }
         _ => return Err(ER_INVALID_TYPE_FOR_JSON.with(&[&1, &"json_unquote"])),
     };
@@ -394,7 +400,9 @@ fn search(r: &mut Row<'_, '_>) -> SqlResult<()> {
     } else {
         u32::from(b'\\')
     };
-    let pattern = LikePattern::new(CollationId::UTF8MB4_BIN, r.bytes(2), Some(escape));
+    let own = r.call.types[2].collation;
+    let collation = if own.charset() == Charset::Utf8mb4 { own } else { CollationId::UTF8MB4_BIN };
+    let pattern = LikePattern::new(collation, r.bytes(2), Some(escape));
     let mut matches = |text: &[u8]| pattern.matches(text);
     let mut found = Vec::new();
     let document = r.bytes(0);
@@ -428,8 +436,16 @@ fn value(r: &mut Row<'_, '_>) -> SqlResult<()> {
     let CallOption::JsonValue { path, on_empty, on_error } = &r.call.option else {
         return Err(crate::error::internal("JSON_VALUE without its path"));
     };
+    let mut document = Column::new(Physical::Bytes);
+    let target = Target::JsonDocument { argument: 1, function: r.call.name };
+    let read = convert::cell(r.args[0].cell(r.row), &r.call.types[0], &target, r.ctx, &mut document);
+    if let Err(error) = read {
+        // What is no document has its answer, what cannot be one is an error.
+        let is_text = error.is(ER_INVALID_JSON_TEXT_IN_PARAM);
+        return if is_text { answer(r, on_error, || error) } else { Err(error) };
+    }
+    let document = document.bytes().get(0);
     let mut paths = take_paths(r);
-    let document = r.bytes(0);
     let mut found = Vec::new();
     paths.get(path)?.each(document, &mut |view| {
         found.push(view);

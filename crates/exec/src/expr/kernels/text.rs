@@ -9,7 +9,8 @@ use plan::function::FunctionId;
 use service::error::ER_UNKNOWN_LOCALE;
 use types::charset::Charset;
 use types::locale::LocaleId;
-use types::{CollationId, DataType, TypeKind, number};
+use types::temporal::DateTime;
+use types::{Cell, CollationId, DataType, TypeKind, number};
 
 pub(super) fn recipe(function: FunctionId, args: &[Expr], result: &DataType) -> Option<Recipe> {
     use Class::{Any, Bytes, Double, Int, Text, Utf8};
@@ -18,13 +19,15 @@ pub(super) fn recipe(function: FunctionId, args: &[Expr], result: &DataType) -> 
         |kernel: Kernel, classes: &'static [Class]| Some(Recipe { kernel, classes, null_propagates: true });
     let nulls =
         |kernel: Kernel, classes: &'static [Class]| Some(Recipe { kernel, classes, null_propagates: false });
-    let numeric = args.first().is_some_and(|arg| arg.data_type.is_numeric());
+    let integer = args.first().is_some_and(|arg| arg.data_type.is_integer());
     match function {
         F::Ascii => plain(|r| r.put_int(i64::from(r.bytes(0).first().copied().unwrap_or(0))), &[Text]),
         F::BitLength => plain(|r| r.put_int(r.bytes(0).len() as i64 * 8), &[Text]),
         F::Length => plain(|r| r.put_int(r.bytes(0).len() as i64), &[Text]),
         F::CharLength => plain(char_length, &[Text]),
-        F::Bin | F::Oct => plain(radix, if numeric { &[Int] } else { &[Text] }),
+        F::Bin | F::Oct if integer => plain(radix, &[Int]),
+        F::Bin | F::Oct => plain(radix, &[Text]),
+        F::Conv if args.first().is_some_and(|arg| arg.data_type.kind == TypeKind::Bit) => plain(conv, &[Int]),
         F::Conv => plain(conv, &[Text, Int, Int]),
         F::Char => nulls(char, &[Int]),
         F::Charset => nulls(
@@ -140,7 +143,10 @@ pub(super) fn recipe(function: FunctionId, args: &[Expr], result: &DataType) -> 
         ),
         F::Substring => plain(substring, &[Text, Int, Int]),
         F::SubstringIndex => plain(substring_index, &[Text, Text, Int]),
-        F::WeightString => plain(weight_string, &[Text]),
+        F::WeightString => match args.first().map(|arg| &arg.data_type) {
+            Some(of) if !of.is_string() && of.kind != TypeKind::Json => plain(weight_of_number, &[Any]),
+            _ => plain(weight_string, &[Text]),
+        },
         F::BitCount => {
             if args.first().is_some_and(|arg| arg.data_type.is_binary_string()) {
                 plain(
@@ -216,11 +222,11 @@ fn digits_in(mut value: u64, base: u64, out: &mut Vec<u8>) {
 
 fn radix(r: &mut Row<'_, '_>) -> SqlResult<()> {
     let base = if r.call.name == "bin" { 2 } else { 8 };
-    if !r.call.types[0].is_numeric() && r.bytes(0).is_empty() {
+    let is_integer = r.call.types[0].is_integer();
+    if !is_integer && r.bytes(0).is_empty() {
         return r.null();
     }
-    let value =
-        if r.call.types[0].is_numeric() { r.int(0) as u64 } else { conv_value(r.bytes(0), 10) as u64 };
+    let value = if is_integer { r.int(0) as u64 } else { conv_value(r.bytes(0), 10) as u64 };
     r.put_with(|out| digits_in(value, base, out))
 }
 
@@ -245,10 +251,11 @@ fn conv_value(text: &[u8], base: u32) -> i128 {
 fn conv(r: &mut Row<'_, '_>) -> SqlResult<()> {
     let (from, to) = (r.int(1), r.int(2));
     let valid = |base: i64| (2..=36).contains(&base.unsigned_abs());
-    if !valid(from) || !valid(to) || r.bytes(0).is_empty() {
+    let is_bit = r.call.types[0].kind == TypeKind::Bit;
+    if !valid(from) || !valid(to) || !is_bit && r.bytes(0).is_empty() {
         return r.null();
     }
-    let value = conv_value(r.bytes(0), from.unsigned_abs() as u32);
+    let value = if is_bit { r.wide(0) } else { conv_value(r.bytes(0), from.unsigned_abs() as u32) };
     let bits = if value < 0 { value.max(i128::from(i64::MIN)) as i64 as u64 } else { value as u64 };
     r.put_with(|out| {
         if to < 0 && (bits as i64) < 0 {
@@ -832,12 +839,39 @@ fn substring_index(r: &mut Row<'_, '_>) -> SqlResult<()> {
     r.put_bytes(part)
 }
 
+/// The weight of an integer, a date or a time: eight bytes in the order of the values. Other numbers have none.
+fn weight_of_number(r: &mut Row<'_, '_>) -> SqlResult<()> {
+    /// The sign's bit, turned over.
+    const SIGN: u64 = 1 << 63;
+    /// What a TIME of no length is packed to.
+    const TIME_ZERO: i64 = 0x8000_0000_0000;
+    let of = &r.call.types[0];
+    let weight = match (r.args[0].cell(r.row), of.kind) {
+        (Cell::Int(packed), TypeKind::Date) => {
+            let date = DateTime::unpack(packed);
+            u64::from(date.year) << 9 | u64::from(date.month) << 5 | u64::from(date.day) | SIGN
+        }
+        (Cell::Int(packed), TypeKind::DateTime | TypeKind::Timestamp) => packed as u64 | SIGN,
+        (Cell::Int(micros), TypeKind::Time) => {
+            let (seconds, rest) = (micros.abs() / 1_000_000, micros.abs() % 1_000_000);
+            let clock = (seconds / 3600) << 12 | (seconds / 60 % 60) << 6 | (seconds % 60);
+            let packed = clock << 24 | rest;
+            (if micros < 0 { TIME_ZERO - packed - 1 } else { TIME_ZERO + packed }) as u64 | SIGN
+        }
+        (Cell::Int(value), _) if of.members.is_some() || !of.unsigned => value as u64 ^ SIGN,
+        (Cell::Int(value), _) => value as u64,
+        _ => return r.null(),
+    };
+    r.put_bytes(&weight.to_be_bytes())
+}
+
 fn weight_string(r: &mut Row<'_, '_>) -> SqlResult<()> {
     let data_type = &r.call.types[0];
-    if !data_type.is_string() && data_type.members.is_none() {
-        return r.null();
-    }
-    let collation = text_collation_of_argument(data_type);
+    let collation = if data_type.kind == TypeKind::Json {
+        CollationId::UTF8MB4_BIN
+    } else {
+        text_collation_of_argument(data_type)
+    };
     let text = r.bytes(0);
     let length = match r.call.option {
         CallOption::Number(length) => Some(length as usize),

@@ -1,0 +1,109 @@
+//! Arguments that MySQL converts to what stands beside them before it looks at the call.
+
+use super::{FunctionId, TypeContext, collate};
+use crate::expr::{CallOption, Coercibility, Expr, ExprKind};
+use types::{CollationId, DataType, TypeKind};
+
+/// Which argument a function searches or changes, and which ones it brings to that one's character set.
+fn texts_of(function: FunctionId) -> Option<(usize, &'static [usize])> {
+    use FunctionId as F;
+    Some(match function {
+        F::Instr | F::SubstringIndex | F::Trim | F::LTrim | F::RTrim => (0, &[1]),
+        F::Locate => (1, &[0]),
+        F::Replace => (0, &[1, 2]),
+        F::Insert => (0, &[3]),
+        F::Lpad | F::Rpad => (0, &[2]),
+        F::Quote => (usize::MAX, &[0]),
+        _ => return None,
+    })
+}
+
+fn is_bytes(data_type: &DataType) -> bool {
+    data_type.is_binary_string() || data_type.kind == TypeKind::Bit
+}
+
+fn wrap(arg: &mut Expr, option: CallOption, data_type: DataType, coercibility: Coercibility) {
+    let inner = std::mem::replace(arg, Expr::null());
+    let nullable = inner.nullable;
+    let kind = ExprKind::Call { function: FunctionId::Cast, args: vec![inner], option };
+    *arg = Expr { kind, data_type, nullable, coercibility };
+}
+
+/// Bytes that are searched for in characters, or put among them, become such characters; error 3854 where they are none.
+fn bytes_beside_characters(function: FunctionId, args: &mut [Expr], context: &TypeContext) {
+    let Some((subject, others)) = texts_of(function) else { return };
+    let collation = match args.get(subject).map(|subject| &subject.data_type) {
+        Some(subject) if is_bytes(subject) || subject.kind == TypeKind::Null => return,
+        Some(subject) if subject.kind == TypeKind::Json => CollationId::UTF8MB4_BIN,
+        Some(subject) if collate::is_text(subject) => subject.collation,
+        _ => context.connection_collation,
+    };
+    for &other in others {
+        if let Some(arg) = args.get_mut(other).filter(|arg| is_bytes(&arg.data_type)) {
+            let chars = arg.data_type.bytes_max().min(u64::from(u32::MAX)) as u32;
+            let data_type = super::shape::string_type(chars, collation);
+            wrap(arg, CallOption::Characters, data_type, Coercibility::Literal);
+        }
+    }
+}
+
+/// A constant beside a YEAR column is a year as that column would store it: 1 is 2001.
+fn constants_beside_years(function: FunctionId, args: &mut [Expr]) {
+    use FunctionId as F;
+    let pairs: &[(usize, usize)] = match function {
+        F::Eq | F::NullSafeEq | F::Ne | F::Lt | F::Le | F::Gt | F::Ge | F::Strcmp => &[(0, 1), (1, 0)],
+        F::NullIf => &[(0, 1)],
+        F::Between => &[(0, 1), (0, 2)],
+        _ => return,
+    };
+    for &(column, constant) in pairs {
+        // A year that is computed is not padded with zeros.
+        let is_year = |expr: &Expr| {
+            let of = &expr.data_type;
+            matches!(expr.kind, ExprKind::Column(_)) && of.kind == TypeKind::Year && of.zerofill
+        };
+        // A date that is a parameter stays a date.
+        let has_year = |expr: &Expr| match expr.data_type.kind {
+            TypeKind::Null | TypeKind::Json | TypeKind::Time | TypeKind::Year => false,
+            _ => !expr.data_type.has_date() || !matches!(expr.kind, ExprKind::Param(_)),
+        };
+        if is_year(&args[column]) && args[constant].is_constant() && has_year(&args[constant]) {
+            wrap(&mut args[constant], CallOption::BesideYear, DataType::BIGINT, Coercibility::Numeric);
+        }
+    }
+}
+
+/// FIELD compares dates, times and documents among texts as texts.
+fn texts_of_field(args: &mut [Expr], context: &TypeContext) {
+    if args.iter().any(|arg| arg.data_type.is_numeric()) {
+        return;
+    }
+    for arg in args {
+        let collation = match arg.data_type.kind {
+            TypeKind::Json => CollationId::UTF8MB4_BIN,
+            _ if arg.data_type.is_temporal() => context.connection_collation,
+            _ => continue,
+        };
+        let data_type = super::whole_text(std::slice::from_ref(arg), collation);
+        wrap(arg, CallOption::Whole, data_type, Coercibility::Numeric);
+    }
+}
+
+/// Converts the arguments of a call that others determine.
+pub(super) fn convert(function: FunctionId, args: &mut [Expr], context: &TypeContext) {
+    bytes_beside_characters(function, args, context);
+    constants_beside_years(function, args);
+    if function == FunctionId::Field {
+        texts_of_field(args, context);
+    }
+}
+
+/// STRCMP of a date, time or year and a constant compares such, not texts.
+pub(super) fn is_strcmp_of_temporal(function: FunctionId, args: &[Expr]) -> bool {
+    let is_column = |expr: &Expr| {
+        matches!(expr.kind, ExprKind::Column(_))
+            && (expr.data_type.is_temporal() || expr.data_type.kind == TypeKind::Year)
+    };
+    function == FunctionId::Strcmp
+        && (is_column(&args[0]) && args[1].is_constant() || is_column(&args[1]) && args[0].is_constant())
+}
