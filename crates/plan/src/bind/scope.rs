@@ -18,8 +18,10 @@ pub(crate) enum AliasRule {
     Never,
     /// Columns first, then aliases (GROUP BY).
     After,
-    /// Aliases first, then columns (ORDER BY).
+    /// Aliases first, then columns (a name that is a whole key of ORDER BY).
     Before,
+    /// Columns first, then aliases (inside an expression of ORDER BY).
+    Within,
     /// As `Before`, and columns only if selected or grouped (HAVING).
     Having,
 }
@@ -200,9 +202,12 @@ impl Binder<'_> {
             ))
         };
         // A subquery sees the items of the lists around it, those that are bound already; above the projection as columns.
-        let above = matches!(block.alias_rule, AliasRule::Before | AliasRule::Having);
+        let above = matches!(block.alias_rule, AliasRule::Before | AliasRule::Within | AliasRule::Having);
         let mut alias_found = None;
-        if (block.alias_rule != AliasRule::Never || !is_innermost) && name.table.is_none() {
+        // Items of one name may differ where the name is a column's.
+        let is_column = || block.tables.iter().any(|table| table.find(&column).is_some());
+        let is_passed = block.alias_rule == AliasRule::Within && is_innermost && is_column();
+        if !is_passed && (block.alias_rule != AliasRule::Never || !is_innermost) && name.table.is_none() {
             let inlined = !above || block.in_aggregate;
             let shown = block.alias_rule == AliasRule::After && is_innermost;
             alias_found = Self::find_alias(block, &column, inlined && !shown, &ambiguous)?.cloned();
@@ -210,7 +215,7 @@ impl Binder<'_> {
         let alias_first = match block.alias_rule {
             AliasRule::Having => true,
             AliasRule::Before => is_innermost,
-            AliasRule::Never | AliasRule::After => false,
+            AliasRule::Never | AliasRule::After | AliasRule::Within => false,
         };
         // An aggregate's argument is a column of FROM before it is an alias.
         if let Some(expr) = &alias_found

@@ -508,7 +508,14 @@ impl<'a> Binder<'a> {
 
     /// A key of ORDER BY that is no position: what equals a select item is that item.
     fn order_item(&mut self, expr: &'a ast::Expr<'a>) -> PlanResult<Expr> {
-        let bound = self.expr(expr)?;
+        let is_name = matches!(expr.kind, ast::ExprKind::Column(_));
+        let rule = self.block().alias_rule;
+        if !is_name && rule == AliasRule::Before {
+            self.block().alias_rule = AliasRule::Within;
+        }
+        let bound = self.expr(expr);
+        self.block().alias_rule = rule;
+        let bound = bound?;
         if bound.as_column().is_some() {
             return Ok(bound);
         }
