@@ -378,9 +378,38 @@ impl Generator {
                 select.having = Some(Expr::Call { form, arguments: vec![left, right] });
             }
         }
+        if self.random.chance(20) {
+            self.bare_keys(&mut select, &mut columns);
+        }
         self.modifiers(&mut select);
         self.scopes.pop();
         (select, columns)
+    }
+
+    /// Writes keys of GROUP BY that are columns by their bare names, which are names of select items as well. Where several
+    /// tables have a column of that name, the item is the key itself; else the name means the column, whatever the item is.
+    fn bare_keys(&mut self, select: &mut Select, columns: &mut [Visible]) {
+        let relations = self.scopes.last().cloned().unwrap_or_default();
+        for key in &mut select.group {
+            let Expr::Column { name, .. } = &*key else { continue };
+            let name = name.clone();
+            if columns.iter().any(|column| column.name == name) {
+                continue;
+            }
+            let tables = relations
+                .iter()
+                .filter(|relation| relation.columns.iter().any(|column| column.name == name))
+                .count();
+            let is_fit = |item: &Item| tables == 1 || item.expr == *key;
+            let fit: Vec<usize> = (0..columns.len()).filter(|at| is_fit(&select.items[*at])).collect();
+            if fit.is_empty() || !self.random.chance(70) {
+                continue;
+            }
+            let at = *self.random.pick(&fit);
+            columns[at].name.clone_from(&name);
+            select.items[at].alias = Some(name.clone());
+            *key = Expr::Column { relation: String::new(), name };
+        }
     }
 
     /// An aggregate with one right answer.
@@ -649,6 +678,11 @@ impl Generator {
         Some((Expr::Scalar(Box::new(query)), info))
     }
 
+    /// What IN, ANY and ALL look into: a query, rather often a set operation.
+    fn members(&mut self, shape: Shape) -> Query {
+        if self.random.chance(25) { self.set_operation(shape).0 } else { self.shaped(shape).0 }
+    }
+
     /// EXISTS, IN, ANY, ALL.
     pub(super) fn subquery_condition(&mut self) -> Expr {
         self.budget = self.budget.saturating_sub(1);
@@ -664,7 +698,7 @@ impl Generator {
                 let families: Vec<Family> = (0..count).map(|_| self.some_family()).collect();
                 let mut left: Vec<Expr> = families.iter().map(|family| self.expr(*family, 0).0).collect();
                 let shape = Shape { columns: Some(count), family: Some(families[0]), ..ANY };
-                let mut query = self.shaped(shape).0;
+                let mut query = self.members(shape);
                 query.limit = None; // IN with LIMIT is refused.
                 let left = if count == 1 { left.remove(0) } else { Expr::Row(left) };
                 Expr::InQuery { left: Box::new(left), query: Box::new(query), is_negated }
@@ -673,7 +707,7 @@ impl Generator {
                 let family = self.some_family();
                 let left = Box::new(self.expr(family, 0).0);
                 let shape = Shape { columns: Some(1), family: Some(family), ..ANY };
-                let mut query = self.shaped(shape).0;
+                let mut query = self.members(shape);
                 query.limit = None;
                 let operator = *self.random.pick(&["=", "<>", "<", "<=", ">", ">="]);
                 Expr::Quantified { left, operator, is_all: is_negated, query: Box::new(query) }
