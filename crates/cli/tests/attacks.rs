@@ -851,6 +851,56 @@ fn reads_of_variables_cursors_and_procedures_end_with_their_time() {
     server.stop();
 }
 
+/// A SELECT's time begins before it is planned.
+#[test]
+fn planning_ends_with_the_time_of_its_statement() {
+    let server = server(LIMIT_BYTES);
+    let mut root = server.root();
+    let copies = list(1_000, " UNION ALL ", |_| "SELECT x FROM c".into());
+    let conditions = list(2_000, " OR ", |at| format!("{at} = 1"));
+    let sql = format!("WITH c AS (SELECT 1 x FROM t WHERE {conditions}) SELECT COUNT(*) FROM ({copies}) u");
+    root.run(b"USE d").expect("a database");
+    root.run(b"SET max_execution_time = 20").expect("set");
+    let began = Instant::now();
+    let error = root.run(sql.as_bytes()).expect_err("it takes seconds to plan");
+    assert_eq!(error.number(), Some(3024), "{error}");
+    assert!(began.elapsed() < Duration::from_millis(500), "{:?}", began.elapsed());
+    // It is no time of PREPARE, nor of what is no SELECT.
+    root.run(b"SELECT COUNT(*) FROM t").expect("the next statement has its own time");
+    root.run(b"DO SLEEP(0.05)").expect("only a SELECT has a time");
+    server.stop();
+}
+
+/// One row of thousands of large values, killed amid: it is not computed to its end.
+#[test]
+fn a_row_of_many_large_values_can_be_killed() {
+    let server = server(LIMIT_BYTES);
+    let mut root = server.root();
+    root.run(b"SET GLOBAL statement_memory_limit = 8000000000").expect("set");
+    root.run(b"SET GLOBAL global_statement_memory_limit = 16000000000").expect("set");
+    let mut victim = server.root();
+    let mut answer = victim.query(b"SELECT CONNECTION_ID()").expect("its number");
+    assert!(answer.next_result().expect("a result"));
+    let row = answer.next_row().expect("a row").expect("a row");
+    let mut id = Vec::new();
+    row.cell(0).write_text(&row.columns().get(0), &mut id);
+    answer.finish().expect("the rest");
+    let values = list(2_000, ", ", |at| format!("REPEAT(CONCAT(id, {at}), 300000)"));
+    let statement = std::thread::spawn(move || {
+        let sql = format!("SELECT {values} FROM d.t WHERE id = 1");
+        (victim.run(sql.as_bytes()).map(drop), Instant::now())
+    });
+    std::thread::sleep(Duration::from_millis(200));
+    let killed = Instant::now();
+    root.run(format!("KILL QUERY {}", String::from_utf8(id).expect("digits")).as_bytes()).expect("killed");
+    let (outcome, ended) = statement.join().expect("it ends");
+    let error = outcome.expect_err("it was killed");
+    assert_eq!(error.number(), Some(1317), "{error}");
+    let took = ended.saturating_duration_since(killed);
+    assert!(took < Duration::from_millis(500), "{took:?}");
+    server.stop();
+}
+
 /// Nothing stays charged for what is gone: packets that were executed, variables set again, limits that were asked for and refused.
 #[test]
 fn nothing_stays_charged_when_sessions_rest() {

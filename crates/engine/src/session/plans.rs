@@ -11,6 +11,7 @@
 
 use std::hash::{BuildHasher, Hash, Hasher};
 use std::sync::Arc;
+use std::time::Duration;
 
 use catalog::Catalog;
 use env::memory::Held;
@@ -108,11 +109,18 @@ pub struct HeldPlan {
     allowed: Option<Arc<SessionAccount>>,
     /// The plan, if it is this session's alone.
     held: Held,
+    /// Of the time that the statement it was made for has, what planning took.
+    planning_time: Duration,
 }
 
 impl HeldPlan {
     pub(super) fn new(plan: Arc<CachedPlan>) -> HeldPlan {
-        HeldPlan { plan, allowed: None, held: Held::default() }
+        HeldPlan { plan, allowed: None, held: Held::default(), planning_time: Duration::ZERO }
+    }
+
+    /// What planning took of the time limit of the statement that is executed now: nothing at the next execution.
+    pub(super) fn take_planning_time(&mut self) -> Duration {
+        std::mem::take(&mut self.planning_time)
     }
 
     /// The session keeps it for statements to come: a plan that no other has is charged to it.
@@ -476,6 +484,16 @@ impl LocalSession {
         bind: &BindSession<'_>,
     ) -> Result<HeldPlan, Box<SqlError>> {
         let bytes_before = env::memory::command_bytes().0;
+        // A SELECT's time begins before it is planned, unless it is only prepared.
+        let kind = kind_of(statement);
+        let max_execution_ms = hinted_time(statement, text);
+        let deadline = match bind.parameters {
+            Some(_) => {
+                self.time_limit(kind, max_execution_ms).map(|limit| self.begin_deadline(limit)).transpose()?
+            }
+            None => None,
+        };
+        let began = deadline.is_some().then(|| self.core.env.clock.now());
         let planned = plan::progress::stoppable(|| {
             let bound = plan::bind::bind(statement, text, catalog, bind)
                 .map_err(|error| self.denied_instead(&error).unwrap_or_else(|| plan_error(&error)))?;
@@ -487,7 +505,11 @@ impl LocalSession {
             let plan = plan::optimize(bound, &options);
             Prepared::new(Arc::new(plan))
         });
-        let prepared = planned.unwrap_or_else(|why| Err(super::limits::stopped(why, &self.control)))?;
+        let planned = planned.unwrap_or_else(|why| Err(super::limits::stopped(why, &self.control)));
+        let prepared = match deadline {
+            None => planned,
+            Some(deadline) => deadline.end(planned),
+        }?;
         let mut cached = CachedPlan {
             prepared,
             catalog_version: catalog.version,
@@ -497,12 +519,12 @@ impl LocalSession {
             optimizer_switch: self.settings.optimizer_switch,
             parameter_classes: values.iter().map(class_of).collect(),
             columns: None,
-            kind: kind_of(statement),
+            kind,
             database: self.database.clone(),
             reusable: false,
             reads_system_tables: false,
             point: None,
-            max_execution_ms: hinted_time(statement, text),
+            max_execution_ms,
             bytes: env::memory::command_bytes().0.saturating_sub(bytes_before),
         };
         let plan = cached.prepared.plan();
@@ -516,7 +538,9 @@ impl LocalSession {
             let point = if pads { None } else { PointProgram::of(cached.prepared.plan(), results) };
             cached.point = point.map(|point| (results, point));
         }
-        Ok(HeldPlan::new(Arc::new(cached)))
+        let mut held = HeldPlan::new(Arc::new(cached));
+        held.planning_time = began.map_or(Duration::ZERO, |began| self.core.env.clock.now().since(began));
+        Ok(held)
     }
 
     /// Plans a statement for PREPARE, parameters unknown; `None` for statements without a plan.

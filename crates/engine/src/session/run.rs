@@ -113,33 +113,33 @@ impl LocalSession {
         wants_cursor: bool,
         reply: &mut Reply<'_>,
     ) -> Result<Option<Cursor>, Box<SqlError>> {
-        let limit_ms = self.time_limit_ms(plan);
-        if limit_ms == 0 {
+        let Some(limit) = self.time_limit(plan.kind, plan.max_execution_ms) else {
             return self.run_unlimited(plan, values, wants_cursor, reply);
-        }
-        let deadline = self.begin_deadline(limit_ms)?;
+        };
+        let deadline = self.begin_deadline(limit.saturating_sub(plan.take_planning_time()))?;
         deadline.end(self.run_unlimited(plan, values, wants_cursor, reply))
     }
 
-    /// How long a SELECT may take, in milliseconds; 0 for any time. In a routine each has its own time, those of INTO and of cursors too.
+    /// How long a SELECT may take, with the milliseconds of its hint. In a routine each has its own time, those of INTO and of cursors too.
     #[inline]
-    fn time_limit_ms(&self, plan: &CachedPlan) -> u64 {
-        if plan.kind != StatementKind::Select {
-            return 0;
+    pub(super) fn time_limit(&self, kind: StatementKind, hinted_ms: Option<u64>) -> Option<Duration> {
+        if kind != StatementKind::Select {
+            return None;
         }
-        plan.max_execution_ms.unwrap_or(self.settings.max_execution_ms)
+        match hinted_ms.unwrap_or(self.settings.max_execution_ms) {
+            0 => None,
+            limit_ms => Some(Duration::from_millis(limit_ms)),
+        }
     }
 
-    fn begin_deadline(&self, limit_ms: u64) -> Result<Deadline, Box<SqlError>> {
-        self.core.deadlines.begin(&self.core.env, &self.control, Duration::from_millis(limit_ms))
+    pub(super) fn begin_deadline(&self, limit: Duration) -> Result<Deadline, Box<SqlError>> {
+        self.core.deadlines.begin(&self.core.env, &self.control, limit)
     }
 
     /// The deadline of a SELECT that has one.
     pub(crate) fn deadline_of(&self, plan: &CachedPlan) -> Result<Option<Deadline>, Box<SqlError>> {
-        match self.time_limit_ms(plan) {
-            0 => Ok(None),
-            limit_ms => self.begin_deadline(limit_ms).map(Some),
-        }
+        let limit = self.time_limit(plan.kind, plan.max_execution_ms);
+        limit.map(|limit| self.begin_deadline(limit)).transpose()
     }
 
     fn run_unlimited(

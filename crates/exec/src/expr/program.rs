@@ -277,8 +277,9 @@ impl Program {
         let count = rows.len();
         for (node, out) in self.nodes.iter().zip(out) {
             let operand = node.eval(input, &mut Run { scratch, ctx }, rows)?;
-            if self.is_wide && env::memory::exceeded().is_some() {
-                ctx.session.check_killed()?; // Hundreds of columns, none of them long by itself.
+            if self.is_wide {
+                // Thousands of columns, perhaps of megabytes each: one row may take seconds.
+                ctx.session.check_killed()?;
             }
             if operand.is_constant() {
                 out.reset(operand.column().physical());
