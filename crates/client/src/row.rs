@@ -2,7 +2,7 @@
 
 use wire::client::{binary_cells, text_cells};
 use wire::parameter::ParameterValue;
-use wire::row::{DateTimeFields, TimeFields};
+use wire::row::TimeFields;
 use wire::{ColumnDefinition, ColumnFlags, ColumnType, Malformed};
 
 /// One column of a result.
@@ -285,15 +285,6 @@ impl<'a> Cell<'a> {
             ParameterValue::Float(value) => Some(f64::from(value)),
             ParameterValue::Double(value) => Some(value),
             _ => self.as_str()?.parse().ok(),
-        }
-    }
-
-    /// The date, if a prepared statement sent one.
-    #[must_use]
-    pub fn as_datetime(self) -> Option<DateTimeFields> {
-        match self.0 {
-            ParameterValue::Date(fields) | ParameterValue::DateTime(fields) => Some(fields),
-            _ => None,
         }
     }
 

@@ -272,15 +272,6 @@ impl Engine {
         by_name(name.as_bytes()).map(|id| self.core.globals().get(id).shown())
     }
 
-    /// Tells the variables what the sockets became.
-    pub fn set_endpoints(&self, port: u16, socket: &str, bind_address: &str) {
-        self.core.change_globals(|globals| {
-            globals.set(known::port(), Setting::Integer(i128::from(port)));
-            globals.set(known::socket(), Setting::text(socket));
-            globals.set(known::bind_address(), Setting::text(bind_address));
-        });
-    }
-
     /// Ends cleanly: the next start needs no recovery.
     ///
     /// # Errors

@@ -164,16 +164,6 @@ pub fn on_column(account: &Account, schema: &str, table: &str, column: &str, wan
     )
 }
 
-/// Whether the account has `wanted` on any column of a table.
-#[must_use]
-pub fn on_any_column(account: &Account, schema: &str, table: &str, wanted: Privileges) -> bool {
-    account
-        .tables
-        .iter()
-        .filter(|granted| *granted.schema == *schema && *granted.table == *table)
-        .any(|granted| granted.columns.iter().any(|entry| entry.privileges.intersects(wanted)))
-}
-
 /// What the account may do with any single column of a table, all columns together.
 #[must_use]
 pub fn on_columns(account: &Account, schema: &str, table: &str) -> Privileges {
@@ -265,33 +255,6 @@ pub fn require_column(
         return Ok(());
     }
     Err(column_denied(account, table, column, wanted))
-}
-
-/// Refuses unless the account has `wanted` on the table or on each of `columns`, where a statement names none (`*`,
-/// INSERT without a list).
-///
-/// # Errors
-/// 1143 if it lacks the first column, 1142 if it lacks a later one.
-pub fn require_all_columns<'c>(
-    account: &SessionAccount,
-    schema: &str,
-    table: &str,
-    columns: impl Iterator<Item = &'c str>,
-    wanted: Privileges,
-) -> Result<(), Box<SqlError>> {
-    if on_table(account, schema, table).contains(wanted) {
-        return Ok(());
-    }
-    for (position, column) in columns.enumerate() {
-        if !on_column(account, schema, table, column, wanted) {
-            return Err(if position == 0 {
-                column_denied(account, table, column, wanted)
-            } else {
-                table_denied(account, table, wanted)
-            });
-        }
-    }
-    Ok(())
 }
 
 /// Refuses with 1044 unless the account has `wanted` on the schema.

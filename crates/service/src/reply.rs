@@ -285,12 +285,6 @@ impl<'a> Reply<'a> {
         if self.packets.len() >= BUFFER_BYTES_HIGH { self.send() } else { Ok(()) }
     }
 
-    /// Forgets the row begun last, for an operator that finds out late that it is none.
-    #[inline]
-    pub fn abandon_row(&mut self) {
-        self.packets.abandon();
-    }
-
     /// Ends a result with rows.
     ///
     /// # Errors

@@ -202,19 +202,6 @@ impl Table {
         self.fetch(ReadFrom::View(reader), reference, out)
     }
 
-    /// The same for a row that the transaction has locked or written.
-    ///
-    /// # Errors
-    /// As [`Table::fetch_large`].
-    pub fn fetch_large_current(
-        &self,
-        transaction: &Transaction,
-        reference: LargeReference,
-        out: &mut Vec<u8>,
-    ) -> Result<(), StoreError> {
-        self.fetch(ReadFrom::Current(transaction), reference, out)
-    }
-
     /// Appends a piece of the value that `reference` names: `bytes` from `offset` on, or what is left of it. The first piece
     /// counts as the reading of the value.
     ///

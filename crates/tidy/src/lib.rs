@@ -7,7 +7,8 @@
 //! 3. Files, clocks, threads and randomness are reached through `env` alone ([`OUTSIDE_ENV_ALLOWED`] lists
 //!    the few edges that may not, each with its reason).
 //! 4. No leftover scaffolding (`todo!`, `dbg!`) in shipped code.
-//! 5. `docs/limits.md` names limits that the code has, and each limit that a crate shows to others.
+//! 5. What is public is used (`public.rs`).
+//! 6. `docs/limits.md` names limits that the code has, and each limit that a crate shows to others.
 
 #[cfg(test)]
 mod layers;
@@ -15,6 +16,8 @@ mod layers;
 mod modules;
 #[cfg(test)]
 mod order;
+#[cfg(test)]
+mod public;
 #[cfg(test)]
 mod sources;
 

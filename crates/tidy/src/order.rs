@@ -76,6 +76,7 @@ const ORDER: &[(&str, &[Line])] = &[
             Cycle(&["error_log", "log"]),
             Apart(&["panics"]),
             Apart(&["status"]),
+            Apart(&["session_counts"]),
             Cycle(&[
                 "core",
                 "ddl",
@@ -101,7 +102,7 @@ const ORDER: &[(&str, &[Line])] = &[
     (
         "exec",
         &[
-            Apart(&["error", "key"]),
+            Apart(&["error", "key", "status_counts"]),
             Apart(&["expr"]),
             Cycle(&["change", "context", "long_data", "output", "prepare", "run"]),
         ],
@@ -143,7 +144,7 @@ const ORDER: &[(&str, &[Line])] = &[
         "sim",
         &[
             Apart(&["append", "inputs", "locks", "lying", "model", "plants", "turns"]),
-            Apart(&["bank", "crash", "flips", "waits"]),
+            Apart(&["bank", "crash", "flips", "full", "waits"]),
         ],
     ),
     (

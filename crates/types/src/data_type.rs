@@ -14,8 +14,6 @@ pub const SCALE_NOT_FIXED: u8 = 31;
 pub const DECIMAL_PRECISION_MAX: u32 = 65;
 /// Most digits of a DECIMAL after the point.
 pub const DECIMAL_SCALE_MAX: u8 = 30;
-/// Digits `/` adds to the scale of its dividend: the default of `div_precision_increment`.
-pub const DIV_PRECISION_INCREMENT: u8 = 4;
 /// Most digits of a fraction of a second.
 pub const FRACTION_DIGITS_MAX: u8 = 6;
 /// Most characters of a CHAR.

@@ -183,18 +183,6 @@ pub fn set_binary_null(out: &mut [u8], bitmap: usize, index: usize) {
     out[bitmap + (index + 2) / 8] |= 1 << ((index + 2) % 8);
 }
 
-/// TINYINT of either sign.
-#[inline]
-pub fn put_binary_i8(out: &mut Vec<u8>, value: i8) {
-    out.push(value as u8);
-}
-
-/// SMALLINT or YEAR.
-#[inline]
-pub fn put_binary_i16(out: &mut Vec<u8>, value: i16) {
-    out.extend_from_slice(&value.to_le_bytes());
-}
-
 /// MEDIUMINT or INT.
 #[inline]
 pub fn put_binary_i32(out: &mut Vec<u8>, value: i32) {

@@ -320,25 +320,6 @@ impl Connection {
         self.command(Command::ResetConnection)
     }
 
-    /// Switches several statements per query on or off.
-    ///
-    /// # Errors
-    /// The server's or the connection's.
-    pub fn set_multi_statements(&mut self, on: bool) -> Result<Summary, Error> {
-        self.ask(Command::SetOption { option: u16::from(!on) }, false)?;
-        // Answered by an EOF packet, or OK.
-        let result = (|| {
-            let packet = self.transport.receive().inspect_err(|_| self.is_broken = true)?;
-            let payload = self.transport.payload(&packet);
-            match payload.first() {
-                Some(&(wire::message::EOF_HEADER | wire::message::OK_HEADER)) => Ok(()),
-                _ => Err(wire::message::ReceivedError::decode(payload)?.into()),
-            }
-        })();
-        self.phase = Phase::Idle;
-        self.broken_by(result).map(|()| self.summary)
-    }
-
     /// The server's line about itself.
     ///
     /// # Errors

@@ -1,6 +1,6 @@
 //! What expressions may ask of the statement and session that run them.
 
-use service::error::{Code, Diagnostic, Level, SqlError};
+use service::error::{Code, Diagnostic, SqlError};
 use std::fmt::Display;
 use types::locale::LocaleId;
 use types::temporal::parse::DateMode;
@@ -252,12 +252,6 @@ impl Warnings {
     pub fn clear(&mut self) {
         self.entries.clear();
         self.total = 0;
-    }
-
-    /// The worst level among the entries.
-    #[must_use]
-    pub fn has_error(&self) -> bool {
-        self.entries.iter().any(|entry| entry.level == Level::Error)
     }
 }
 

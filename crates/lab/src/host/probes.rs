@@ -43,29 +43,6 @@ const FLOOR_CALLS: u64 = 2_000;
 /// Timing that seems to take longer is not believed: something else was in the way.
 const FLOOR_NS_MAX: f64 = 4_000.0;
 
-/// Functions worth counting, by the question they answer: pattern and what a call means.
-pub const CATALOGUE: &[(&str, &str)] = &[
-    ("btr_copy_externally_stored_field", "a value outside of its row was read"),
-    ("row_search_mvcc", "a row was looked for in the engine"),
-    ("row_search_for_mysql", "a row was looked for in the engine (5.6)"),
-    ("Item_param::query_val_str", "a parameter was written as text, for a log"),
-    ("Prepared_statement::insert_params", "a statement's text was rebuilt with its parameters"),
-    ("String::mem_realloc", "a string grew"),
-    ("String::replace", "a part of a string was replaced"),
-    ("find_field_in_table", "a column's name was looked for in a table"),
-    ("MVCC::clone_oldest_view", "purge looked for the oldest view (5.7 and later)"),
-    ("read_view_purge_open", "purge looked for the oldest view (5.6)"),
-    ("MVCC::view_open", "a view was opened"),
-    ("rec_init_offsets", "the offsets of a record were computed"),
-    ("mtr_t::commit", "a small change was written to the redo log's buffer"),
-    ("MDL_context::acquire_lock", "a metadata lock was taken"),
-    ("filesort", "a sort"),
-    ("btr_cur_search_to_nth_level", "a descent in a tree"),
-    ("buf_page_get_gen", "a page was looked for"),
-    ("fil_flush", "a file was synced"),
-    ("MYSQL_BIN_LOG::sync_binlog_file", "the binary log was synced"),
-];
-
 /// Why nothing was counted: a sentence for people.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct NotCounted(pub String);

@@ -243,15 +243,6 @@ impl Running {
         }
     }
 
-    /// Waits for its end.
-    ///
-    /// # Errors
-    /// As [`ToolError`] lists.
-    pub fn wait_to_end(mut self, limit: Duration) -> Result<ToolOutput, ToolError> {
-        let status = self.wait(limit)?;
-        self.finish(status)
-    }
-
     /// Asks it to stop, as Ctrl-C does, and returns what it said. That it says it was interrupted is no failure.
     ///
     /// # Errors

@@ -68,13 +68,6 @@ pub fn prepare_session(
     Ok(refused)
 }
 
-/// What stands behind the last parenthesis of every CREATE TABLE of the lab.
-#[must_use]
-pub fn table_clause() -> String {
-    // 5.6 with the Antelope file format takes DYNAMIC with a warning and makes COMPACT: `needs_global` says what it needs.
-    format!("ENGINE=InnoDB ROW_FORMAT=DYNAMIC DEFAULT CHARACTER SET utf8mb4 COLLATE {COLLATION}")
-}
-
 /// Global variables without which [`table_clause`] does not mean the same here: name, value, why.
 #[must_use]
 pub fn needs_global(server: &UnderTest) -> Vec<(&'static str, &'static str, &'static str)> {

@@ -244,61 +244,6 @@ impl Footprint {
     }
 }
 
-/// What a counter tells of, for people and for blame: layer, and what one more of it means.
-#[must_use]
-pub fn meaning(name: &str) -> Option<(&'static str, &'static str)> {
-    const MEANINGS: &[(&str, &str, &str)] = &[
-        ("Handler_read_rnd_next", "sql", "a row of a full scan"),
-        ("Handler_read_rnd", "sql", "a row fetched by its position after a sort"),
-        ("Handler_read_key", "sql", "a lookup in an index"),
-        ("Handler_read_next", "sql", "a step along an index"),
-        ("Handler_read_prev", "sql", "a step back along an index"),
-        ("Handler_read_first", "sql", "an index read from its start"),
-        ("Handler_write", "sql", "a row written, temporary tables included"),
-        ("Handler_update", "sql", "a row changed"),
-        ("Handler_delete", "sql", "a row removed"),
-        ("Handler_commit", "sql", "a commit inside the server"),
-        ("Handler_prepare", "sql", "a first phase of commit: binary log and engine together"),
-        ("Select_scan", "sql", "a first table scanned in full"),
-        ("Select_full_join", "sql", "a joined table scanned in full"),
-        ("Select_range", "sql", "a range of an index"),
-        ("Sort_rows", "sql", "a row sorted"),
-        ("Sort_scan", "sql", "a sort over a scan"),
-        ("Sort_merge_passes", "sql", "a sort that went to disk"),
-        ("Created_tmp_tables", "sql", "a temporary table"),
-        ("Created_tmp_disk_tables", "sql", "a temporary table on disk"),
-        ("Opened_tables", "sql", "a table opened: its cache is too small"),
-        ("Com_stmt_prepare", "protocol", "a statement prepared"),
-        ("Com_stmt_execute", "protocol", "a prepared statement run"),
-        ("Com_stmt_close", "protocol", "a prepared statement closed"),
-        ("Com_stmt_reprepare", "protocol", "a prepared statement prepared again by the server"),
-        ("Questions", "protocol", "a command of a client"),
-        ("Bytes_received", "protocol", "a byte from clients"),
-        ("Bytes_sent", "protocol", "a byte to clients"),
-        ("Connections", "protocol", "a try to connect"),
-        ("Innodb_rows_read", "engine", "a row read"),
-        ("Innodb_rows_inserted", "engine", "a row inserted"),
-        ("Innodb_rows_updated", "engine", "a row changed"),
-        ("Innodb_rows_deleted", "engine", "a row removed"),
-        ("Innodb_buffer_pool_read_requests", "engine", "a page looked at"),
-        ("Innodb_buffer_pool_reads", "engine", "a page that had to come from disk"),
-        ("Innodb_buffer_pool_wait_free", "engine", "a wait for a free page"),
-        ("Innodb_row_lock_waits", "engine", "a wait for a row lock"),
-        ("Innodb_row_lock_time", "engine", "a millisecond waited for row locks"),
-        ("Innodb_log_write_requests", "engine", "a change written to the redo log"),
-        ("Innodb_log_waits", "engine", "a wait for room in the log buffer"),
-        ("Innodb_os_log_written", "engine", "a byte of redo log"),
-        ("Innodb_os_log_fsyncs", "engine", "a sync of the redo log"),
-        ("Innodb_data_fsyncs", "engine", "a sync"),
-        ("Innodb_pages_written", "engine", "a page written"),
-        ("Innodb_pages_read", "engine", "a page read"),
-        ("Binlog_cache_disk_use", "engine", "a transaction too large for the binary log's cache"),
-        ("Table_locks_waited", "sql", "a wait for a table lock"),
-        ("Slow_queries", "sql", "a statement for the slow log"),
-    ];
-    MEANINGS.iter().find(|(known, ..)| *known == name).map(|(_, layer, what)| (*layer, *what))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

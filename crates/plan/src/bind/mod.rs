@@ -174,22 +174,6 @@ pub fn bind_over_table(
     Ok(bound)
 }
 
-/// As [`bind_over_table`], from the canonical text kept in a definition.
-///
-/// # Errors
-/// MySQL's.
-pub fn bind_text_over_table(
-    text: &str,
-    table: &Arc<TableEntry>,
-    catalog: &Catalog,
-    session: &dyn Session,
-) -> PlanResult<Expr> {
-    let arena = bumpalo::Bump::new();
-    let parsed = syntax::parse_expr(text.as_bytes(), &arena, syntax::SqlMode::default())
-        .map_err(|error| PlanError::new(error.number, error.message.clone()))?;
-    bind_over_table(&parsed, text.as_bytes(), table, catalog, session)
-}
-
 /// Binds an expression without tables: a SET value, a LIMIT, KILL's number.
 ///
 /// # Errors

@@ -153,10 +153,4 @@ impl Issue {
         };
         Report { severity, number, message }
     }
-
-    /// Wrong in every mode: the statement fails even where warnings would do.
-    #[must_use]
-    pub fn is_fatal(&self) -> bool {
-        matches!(self.kind, IssueKind::Json { .. } | IssueKind::JsonDepth | IssueKind::JsonCharset)
-    }
 }

@@ -15,7 +15,7 @@ mod text;
 
 use crate::charset::Charset;
 use crate::collation::CollationId;
-use crate::data_type::{DataType, Physical, TypeKind};
+use crate::data_type::{DataType, TypeKind};
 use crate::value::Value;
 use crate::vector::{Cell, Column};
 pub use copied::store_copied;
@@ -98,38 +98,4 @@ pub fn store_value(
 ) -> Option<Issue> {
     let (from, column) = value_column(value);
     store(column.cell(0), &from, to, options, out)
-}
-
-/// Stores a whole column: appends its rows to `out` and calls `issue` for each row (from 0) that has one. Columns of
-/// one type are copied without a look at their values.
-pub fn store_column(
-    source: &Column,
-    from: &DataType,
-    to: &DataType,
-    options: &StoreOptions<'_>,
-    out: &mut Column,
-    issue: &mut dyn FnMut(usize, Issue),
-) {
-    let fits = from.kind == to.kind
-        && from.unsigned == to.unsigned
-        && from.members == to.members
-        && match to.physical() {
-            Physical::Bytes => {
-                to.kind == TypeKind::Json
-                    || (from.collation.charset() == to.collation.charset()
-                        && from.length <= to.length
-                        && to.kind != TypeKind::Char)
-            }
-            _ => from.scale == to.scale && (to.kind != TypeKind::Decimal || from.length <= to.length),
-        };
-    // Dates are always looked at: the mode may refuse what another column holds.
-    if fits && !to.has_date() {
-        out.extend_from(source);
-        return;
-    }
-    for row in 0..source.len() {
-        if let Some(found) = store(source.cell(row), from, to, options, out) {
-            issue(row, found);
-        }
-    }
 }

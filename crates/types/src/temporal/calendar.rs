@@ -111,12 +111,6 @@ impl DateTime {
         self.day_number() - day_number(self.year, 1, 1) + 1
     }
 
-    /// A real day of the calendar: no zero part, the day exists in the month.
-    #[must_use]
-    pub const fn is_calendar_date(self) -> bool {
-        self.month >= 1 && self.day >= 1 && self.day <= days_in_month(self.year, self.month)
-    }
-
     /// Microseconds since the start of day 0; differences between two are exact lengths of time.
     #[must_use]
     pub const fn linear_micros(self) -> i64 {

@@ -27,9 +27,6 @@ pub const TIMESTAMP_MICROS_MAX: i64 = (i32::MAX as i64) * MICROS_PER_SECOND + 99
 /// Smallest TIMESTAMP that is not the zero date: 1970-01-01 00:00:01 UTC.
 pub const TIMESTAMP_MICROS_MIN: i64 = MICROS_PER_SECOND;
 
-/// The value of a TIMESTAMP that is `0000-00-00 00:00:00`.
-pub const TIMESTAMP_ZERO: i64 = 0;
-
 /// Most microseconds FROM_UNIXTIME and UNIX_TIMESTAMP handle: 3001-01-18 23:59:59.999999 UTC.
 pub const UNIX_TIME_MICROS_MAX: i64 = 32_536_771_199 * MICROS_PER_SECOND + 999_999;
 
