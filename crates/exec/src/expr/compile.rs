@@ -189,6 +189,20 @@ fn compare_class(a: &Expr, b: &Expr) -> CompareClass {
     }
 }
 
+/// As [`compare_class`], of an item of a list of several classes: a text beside a date compares as text, and what may be a time
+/// beside a time as such.
+fn class_in_mixed_list(value: &Expr, item: &Expr) -> CompareClass {
+    let (of_value, of_item) = (&value.data_type, &item.data_type);
+    if is_text(of_value) && of_item.has_date() {
+        return CompareClass::Text(of_value.collation);
+    }
+    let has_time = is_text(of_item) || of_item.has_date() && of_item.kind != TypeKind::Date;
+    if of_value.kind == TypeKind::Time && has_time {
+        return CompareClass::Time;
+    }
+    compare_class(value, item)
+}
+
 impl Compiler {
     pub(super) fn slot_count(&self) -> usize {
         self.slots
@@ -362,7 +376,16 @@ impl Compiler {
     }
 
     pub(super) fn comparison(&mut self, op: CompareOp, left: &Expr, right: &Expr) -> SqlResult<Comparison> {
-        let class = compare_class(left, right);
+        self.comparison_in(compare_class(left, right), op, left, right)
+    }
+
+    fn comparison_in(
+        &mut self,
+        class: CompareClass,
+        op: CompareOp,
+        left: &Expr,
+        right: &Expr,
+    ) -> SqlResult<Comparison> {
         Ok(Comparison {
             op,
             how: Self::how(class, left, right),
@@ -382,7 +405,12 @@ impl Compiler {
             // Each item in its own class: a chain of comparisons.
             let mut any = Vec::with_capacity(list.len());
             for item in list {
-                any.push(Node::Compare(Box::new(self.comparison(CompareOp::Eq, value, item)?)));
+                let class = class_in_mixed_list(value, item);
+                let mut comparison = self.comparison_in(class, CompareOp::Eq, value, item)?;
+                if class == CompareClass::Time && is_text(&item.data_type) {
+                    comparison.right = self.converted(item, Target::ListedTime)?;
+                }
+                any.push(Node::Compare(Box::new(comparison)));
             }
             return Ok(Node::Or(any));
         }

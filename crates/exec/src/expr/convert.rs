@@ -48,6 +48,8 @@ pub(super) enum Target {
     Listed(&'static str),
     /// Microseconds of a constant that is compared with a TIME: zero if it is none.
     ComparedTime,
+    /// Microseconds of a text of a list that is compared with a TIME: equal to none if it is none.
+    ListedTime,
     /// Microseconds.
     Time,
     /// A document: a JSON value as it is, text as a JSON string, numbers as numbers.
@@ -84,6 +86,7 @@ impl Target {
             | Target::DateTimeOrZero
             | Target::ComparedTime
             | Target::BesideYear
+            | Target::ListedTime
             | Target::Time => Physical::Int,
             Target::Double => Physical::Double,
             Target::Decimal => Physical::Decimal,
@@ -123,7 +126,9 @@ impl Target {
             | Target::ComparedText(_)
             | Target::Bound(_)
             | Target::Listed(_) => from.has_date(),
-            Target::Checked(_) | Target::ValidCharacters(_) | Target::BesideYear => false,
+            Target::Checked(_) | Target::ValidCharacters(_) | Target::BesideYear | Target::ListedTime => {
+                false
+            }
             Target::JsonText => {
                 from.is_string() && !from.is_binary_string() && from.collation.charset() == Charset::Utf8mb4
             }
@@ -701,6 +706,9 @@ pub(super) fn cell(
             }
             cast(cell, from, to, ctx, out)?;
         }
+        Target::ListedTime => {
+            out.push_int(to_time(cell, from, ctx)?.map_or(NO_DATE, |time| time.micros));
+        }
         Target::Time => match to_time(cell, from, ctx)? {
             Some(time) => out.push_int(time.micros),
             None => out.push_null(),
@@ -727,7 +735,7 @@ pub(super) fn cell(
     Ok(())
 }
 
-/// What no date is packed to.
+/// What no date is packed to, and no time.
 const NO_DATE: i64 = i64::MIN;
 
 fn push_packed(value: Option<DateTime>, out: &mut Column) {

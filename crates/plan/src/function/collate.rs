@@ -177,8 +177,9 @@ pub(super) fn aggregate(
         })?;
     }
     if purpose == Purpose::Compare && winner.coercibility == Coercibility::NoCollation && args.len() > 1 {
-        let texts: Vec<Claim> =
-            claims.iter().copied().filter(|claim| claim.coercibility < Coercibility::Numeric).collect();
+        // Of a list the numbers are told too.
+        let is_told = |claim: &Claim| claims.len() > 2 || claim.coercibility < Coercibility::Numeric;
+        let texts: Vec<Claim> = claims.iter().copied().filter(is_told).collect();
         return Err(illegal_mix(&texts, operation));
     }
     let collation =

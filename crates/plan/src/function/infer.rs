@@ -517,12 +517,19 @@ pub(super) fn infer(
         F::BitLength | F::CharLength | F::Length | F::Crc32 => {
             plain(if function == F::Crc32 { uint(10) } else { int(11) }, any_nullable)
         }
-        F::Instr | F::FindInSet => {
+        F::FindInSet => {
             collate::aggregate(args, name, context, Purpose::Compare)?;
             plain(int(11), any_nullable)
         }
-        F::Locate => {
+        F::Instr | F::Locate => {
+            let (subject, needle) = if function == F::Instr { (0, 1) } else { (1, 0) };
+            let own = args[subject].data_type.clone();
             collate::aggregate(&mut args[..2], name, context, Purpose::Compare)?;
+            // The collation of what is searched decides, whatever the other one's strength.
+            if collate::is_text(&own) && !own.is_binary_string() {
+                collate::bring_to(&mut args[subject], own.collation);
+                collate::bring_to(&mut args[needle], own.collation);
+            }
             plain(int(11), any_nullable)
         }
         F::Field => {

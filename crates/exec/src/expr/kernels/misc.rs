@@ -404,11 +404,16 @@ fn random_bytes(r: &mut Row<'_, '_>) -> SqlResult<()> {
 /// INET_ATON also reads short forms: `127.1` is 127.0.0.1.
 fn inet_aton(r: &mut Row<'_, '_>) -> SqlResult<()> {
     let mut parts: Vec<u64> = Vec::new();
+    if r.bytes(0).last().is_none_or(|&byte| byte == b'.') {
+        return wrong(r, "string");
+    }
     for part in r.bytes(0).split(|&byte| byte == b'.') {
-        let number = std::str::from_utf8(part).ok().filter(|text| !text.is_empty() && text.len() <= 3);
-        match number.and_then(|text| text.parse::<u8>().ok()) {
-            Some(number) => parts.push(u64::from(number)),
-            None => return wrong(r, "string"),
+        // Zeros may stand before a number, and it may be left out.
+        let digits = &part[part.iter().take_while(|&&byte| byte == b'0').count()..];
+        let number = std::str::from_utf8(digits).ok().filter(|_| digits.iter().all(u8::is_ascii_digit));
+        match number.map(|text| if text.is_empty() { Ok(0) } else { text.parse::<u8>() }) {
+            Some(Ok(number)) => parts.push(u64::from(number)),
+            _ => return wrong(r, "string"),
         }
     }
     if parts.len() > 4 {

@@ -381,8 +381,9 @@ fn period_months(r: &Row<'_, '_>, arg: usize) -> SqlResult<i64> {
 }
 
 fn period_add(r: &mut Row<'_, '_>) -> SqlResult<()> {
-    let months = period_months(r, 0)?.saturating_add(r.int(1));
-    r.put_int(if months < 0 { 0 } else { (months / 12).saturating_mul(100).saturating_add(months % 12 + 1) })
+    // MySQL computes without a sign and without a limit.
+    let months = (period_months(r, 0)? as u64).wrapping_add(r.int(1) as u64);
+    r.put_int((months / 12).wrapping_mul(100).wrapping_add(months % 12 + 1) as i64)
 }
 
 fn unit(r: &Row<'_, '_>) -> IntervalUnit {
