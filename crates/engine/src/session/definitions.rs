@@ -170,7 +170,7 @@ impl LocalSession {
     ) -> Outcome {
         let owned = std::mem::take(&mut self.statement_parameters);
         let values: Vec<ValueRef<'_>> = owned.iter().map(ValueRef::from).collect();
-        let planned = self.plan_statement(&Statement::Query(query), sql, &values)?;
+        let planned = self.plan_definition(&Statement::Query(query), sql, &values)?;
         self.require_plan_privileges(&planned)?;
         let plan = planned.prepared.plan();
         let selected: Vec<ddl::SelectedColumn> = plan

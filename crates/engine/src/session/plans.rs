@@ -25,7 +25,7 @@ use service::error::{
 use syntax::ast::{Into, QueryBody, Statement, VarScope};
 use types::charset::Charset;
 use types::collation::CollationId;
-use types::data_type::FRACTION_DIGITS_MAX;
+use types::data_type::{DECIMAL_PRECISION_MAX, DECIMAL_SCALE_MAX, FRACTION_DIGITS_MAX};
 use types::{DataType, TypeKind, Value, ValueRef};
 use wire::EncodedColumns;
 
@@ -313,6 +313,15 @@ struct BindSession<'a> {
     parameters: Option<&'a [ValueRef<'a>]>,
     /// The literals that are the parameters.
     literals: Option<&'a syntax::Digested<'a>>,
+    /// The statement is a query or changes rows, and defines no table.
+    runs_query: bool,
+}
+
+impl BindSession<'_> {
+    /// The parameters are a prepared statement's: neither literals of a text nor variables of a stored program.
+    fn has_client_parameters(&self) -> bool {
+        self.literals.is_none() && self.parameters.is_some_and(|values| !values.is_empty())
+    }
 }
 
 impl plan::bind::Session for BindSession<'_> {
@@ -335,6 +344,7 @@ impl plan::bind::Session for BindSession<'_> {
             locale: self.session.settings.locale,
             group_concat_bytes: self.session.settings.group_concat_bytes,
             no_unsigned_subtraction: self.session.settings.sql_mode.has(SqlModes::NO_UNSIGNED_SUBTRACTION),
+            fixes_parameters: self.runs_query && self.has_client_parameters(),
         }
     }
 
@@ -350,10 +360,13 @@ impl plan::bind::Session for BindSession<'_> {
     fn parameter_type(&self, ordinal: u32) -> Option<DataType> {
         let value = self.parameters?.get(ordinal as usize)?;
         let data_type = plan::expr::literal_type(*value);
-        // The plan serves later values too: a time has all digits of its fraction.
+        // The plan serves later values too: a time and a decimal have all digits of their fraction.
         Some(match data_type.kind {
             TypeKind::DateTime => DataType::datetime(FRACTION_DIGITS_MAX),
             TypeKind::Time => DataType::time(FRACTION_DIGITS_MAX),
+            TypeKind::Decimal if self.has_client_parameters() => {
+                DataType::decimal(DECIMAL_PRECISION_MAX, DECIMAL_SCALE_MAX)
+            }
             _ => data_type,
         })
     }
@@ -460,7 +473,23 @@ impl LocalSession {
         values: &[ValueRef<'_>],
         literals: &syntax::Digested<'_>,
     ) -> Result<HeldPlan, Box<SqlError>> {
-        let bind = BindSession { session: self, parameters: Some(values), literals: Some(literals) };
+        let bind = BindSession {
+            session: self,
+            parameters: Some(values),
+            literals: Some(literals),
+            runs_query: true,
+        };
+        self.plan_bound(statement, text, values, &self.catalog(), &bind)
+    }
+
+    /// Plans the query that a table's columns are defined by: its parameters have the types of their values.
+    pub(super) fn plan_definition(
+        &self,
+        statement: &Statement<'_>,
+        text: &[u8],
+        values: &[ValueRef<'_>],
+    ) -> Result<HeldPlan, Box<SqlError>> {
+        let bind = BindSession { session: self, parameters: Some(values), literals: None, runs_query: false };
         self.plan_bound(statement, text, values, &self.catalog(), &bind)
     }
 
@@ -471,7 +500,7 @@ impl LocalSession {
         values: Option<&[ValueRef<'_>]>,
         catalog: &Arc<Catalog>,
     ) -> Result<HeldPlan, Box<SqlError>> {
-        let bind = BindSession { session: self, parameters: values, literals: None };
+        let bind = BindSession { session: self, parameters: values, literals: None, runs_query: true };
         self.plan_bound(statement, text, values.unwrap_or_default(), catalog, &bind)
     }
 

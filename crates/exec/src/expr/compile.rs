@@ -81,7 +81,8 @@ fn is_fixed(expr: &Expr) -> bool {
     expr.is_constant() && !expr.any(&mut |node| matches!(node.kind, ExprKind::Outer(_)))
 }
 
-/// The number may be a date; what is no literal may be anything.
+/// The number may be a date; what is no literal may be anything. 0 is compared as a number: it equals the zero date, whatever the
+/// session's mode says of it.
 fn may_be_date(number: &Expr) -> bool {
     let whole = match number.as_literal() {
         Some(Value::Int(value)) => *value,
@@ -90,7 +91,7 @@ fn may_be_date(number: &Expr) -> bool {
         Some(Value::Double(value)) => *value as i64,
         _ => return true,
     };
-    types::temporal::parse::datetime_from_number(whole, DateMode::default()).is_ok()
+    whole != 0 && types::temporal::parse::datetime_from_number(whole, DateMode::default()).is_ok()
 }
 
 /// The class two values are compared in, before anything is compiled.
@@ -416,11 +417,7 @@ impl Compiler {
         }
         let mut items = Vec::with_capacity(list.len());
         for item in list {
-            let side = if list.len() > 1 {
-                self.side_of_dates(item, value, first, Target::Listed)?
-            } else {
-                self.side(item, value, first)?
-            };
+            let side = self.side_of_dates(item, value, first, Target::Listed)?;
             items.push((Self::how(first, value, item), side));
         }
         let constant = list.iter().all(Expr::is_constant) && list.len() > 2;
@@ -524,7 +521,10 @@ impl Compiler {
             F::Between => {
                 // One class for all three, the widest.
                 let (low, high) = (compare_class(&args[0], &args[1]), compare_class(&args[0], &args[2]));
-                let class = between_class(low, high);
+                let class = match between_class(low, high) {
+                    CompareClass::Json => between_documents(args),
+                    class => class,
+                };
                 let comparison = |this: &mut Self, op, bound: &Expr| -> SqlResult<Comparison> {
                     Ok(Comparison {
                         op,
@@ -667,6 +667,17 @@ fn between_class(a: CompareClass, b: CompareClass) -> CompareClass {
         (C::Text(_), C::Int | C::Decimal) | (C::Int | C::Decimal, C::Text(_)) => C::Double,
         (C::Decimal, _) | (_, C::Decimal) => C::Decimal,
         _ => a,
+    }
+}
+
+/// BETWEEN with a document among its operands, which is a text there, or a number beside one.
+fn between_documents(args: &[Expr]) -> CompareClass {
+    if args.iter().any(|arg| arg.data_type.is_temporal()) {
+        CompareClass::Json
+    } else if args.iter().any(|arg| arg.data_type.is_numeric()) {
+        CompareClass::Double
+    } else {
+        CompareClass::Text(CollationId::UTF8MB4_BIN)
     }
 }
 

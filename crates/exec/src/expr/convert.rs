@@ -7,6 +7,7 @@ use crate::error::internal;
 use service::error::{ER_DATA_TOO_LONG, ER_TRUNCATED_WRONG_VALUE, ER_WARN_DATA_OUT_OF_RANGE, ER_WRONG_VALUE};
 use types::charset::{Charset, convert_lossy};
 use types::convert as conv;
+use types::data_type::DECIMAL_SCALE_MAX;
 use types::temporal::parse::{self, DateMode};
 use types::temporal::{DateTime, MICROS_PER_DAY, Time};
 use types::{
@@ -1063,13 +1064,27 @@ pub(super) fn value_column(
     if data_type.kind == TypeKind::Null {
         out.push_null();
     } else if same_class && !(from.is_string() && from.collation.charset() != data_type.collation.charset()) {
-        out.push_cell(source.cell(0));
+        match source.cell(0) {
+            Cell::Decimal(value) => out.push_decimal(at_scale(value, data_type)),
+            cell => out.push_cell(cell),
+        }
     } else if data_type.is_string() {
         push_text(source.cell(0), &from, data_type.collation, &mut out);
+    } else if data_type.kind == TypeKind::Decimal && data_type.scale > DECIMAL_SCALE_MAX {
+        out.push_decimal(to_decimal(source.cell(0), &from, ctx)?);
     } else {
         cell(source.cell(0), &from, &Target::Cast(data_type.clone()), ctx, &mut out)?;
     }
     Ok(out)
+}
+
+/// The value with the digits of its type's fraction; as it is if it has no room for them, or if its type fixes no scale.
+fn at_scale(value: &Decimal, data_type: &DataType) -> Decimal {
+    if data_type.scale <= DECIMAL_SCALE_MAX && value.scale() < data_type.scale {
+        value.fit(data_type.length, data_type.scale).map_or(*value, |(fitting, _)| fitting)
+    } else {
+        *value
+    }
 }
 
 /// A value as a column with the type it has by itself; `None` for NULL.

@@ -518,7 +518,7 @@ impl<'a> Binder<'a> {
     ) -> PlanResult<Logical> {
         if let Some(condition) = where_ {
             self.block().clause = "where clause";
-            let conditions = self.condition(condition)?;
+            let conditions = self.where_condition(condition)?;
             source = Logical::Filter { input: Box::new(source), conditions };
         }
         self.block().clause = "order clause";

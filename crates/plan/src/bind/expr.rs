@@ -5,6 +5,7 @@ use std::sync::Arc;
 use syntax::ast::{
     self, AggregateFunc, BinaryOp, CastType, CompareOp, ExprKind as Ast, IsTest, JsonOn, Query, UnaryOp,
 };
+use types::data_type::FRACTION_DIGITS_MAX;
 use types::{CollationId, DataType, TypeKind, Value};
 
 use super::{Binder, utf8};
@@ -45,8 +46,52 @@ impl<'a> Binder<'a> {
     pub(crate) fn condition(&mut self, expr: &'a ast::Expr<'a>) -> PlanResult<Vec<Expr>> {
         let mut conditions = Vec::new();
         let bound = self.expr(expr)?;
-        crate::rewrite::conjuncts(self.truth(bound)?, &mut conditions);
+        let mut bound = self.truth(bound)?;
+        // The number in a text is asked for, with a warning where there is none.
+        if bound.data_type.is_string() {
+            bound = self.call(FunctionId::IsTrue, vec![bound])?;
+        }
+        crate::rewrite::conjuncts(bound, &mut conditions);
         Ok(conditions)
+    }
+
+    /// A condition of WHERE.
+    pub(crate) fn where_condition(&mut self, expr: &'a ast::Expr<'a>) -> PlanResult<Vec<Expr>> {
+        let mut conditions = self.condition(expr)?;
+        conditions.iter_mut().try_for_each(|condition| self.find_zero_dates(condition))?;
+        Ok(conditions)
+    }
+
+    /// `date IS NULL`, a condition of WHERE, finds zero dates in a column that is NOT NULL.
+    fn find_zero_dates(&mut self, condition: &mut Expr) -> PlanResult<()> {
+        let ExprKind::Call { function: FunctionId::IsNull | FunctionId::IsNullFunction, args, .. } =
+            &condition.kind
+        else {
+            return Ok(());
+        };
+        let Some((id, (table, ordinal))) = args[0].as_column().and_then(|id| {
+            let info = &self.columns[id.0 as usize];
+            Some((id, info.origin?))
+        }) else {
+            return Ok(());
+        };
+        let column = &self.tables[table.0 as usize].entry.definition.columns[ordinal as usize];
+        // A column of a derived table is none of its table's here.
+        let is_direct = self.blocks.iter().any(|block| block.shows(table));
+        if column.nullable
+            || !matches!(column.data_type.kind, TypeKind::Date | TypeKind::DateTime)
+            || !is_direct
+        {
+            return Ok(());
+        }
+        let zero = Expr::literal(Value::Int(0));
+        let is_zero = self.call(FunctionId::Eq, vec![args[0].clone(), zero])?;
+        *condition = if self.columns[id.0 as usize].nullable {
+            self.call(FunctionId::Or, vec![condition.clone(), is_zero])?
+        } else {
+            is_zero
+        };
+        Ok(())
     }
 
     /// An operand of which the truth is asked: JSON is compared with the JSON integer 0 (3986), unlike in IF and CASE.
@@ -509,15 +554,29 @@ impl<'a> Binder<'a> {
         function::case(whens, otherwise, &self.types)
     }
 
-    /// `CASE operand WHEN value`: unlike `=`, it compares what is no number as text, documents and dates too.
+    /// `CASE operand WHEN value`: unlike `=`, it takes no notice of the signs of integers, compares documents as texts, and
+    /// dates as texts where the operand is one; a text that is no date equals none.
     fn case_equal(&mut self, operand: Expr, value: Expr) -> PlanResult<Expr> {
-        let is_textual = |expr: &Expr| !expr.data_type.is_numeric() && expr.data_type.kind != TypeKind::Null;
-        let is_document_or_date =
-            |expr: &Expr| expr.data_type.is_temporal() || expr.data_type.kind == TypeKind::Json;
-        if !is_textual(&operand)
-            || !is_textual(&value)
-            || !(is_document_or_date(&operand) || is_document_or_date(&value))
-        {
+        let (of, other) = (&operand.data_type, &value.data_type);
+        if of.is_integer() && other.is_integer() && of.unsigned != other.unsigned {
+            let signed = |expr: Expr| {
+                if expr.data_type.unsigned { function::cast(expr, DataType::BIGINT) } else { expr }
+            };
+            return self.call(FunctionId::Eq, vec![signed(operand), signed(value)]);
+        }
+        let is_textual = |data_type: &DataType| !data_type.is_numeric() && data_type.kind != TypeKind::Null;
+        if !is_textual(of) || !is_textual(other) {
+            return self.call_with(FunctionId::Eq, vec![operand, value], CallOption::AsIs);
+        }
+        let is_document = of.kind == TypeKind::Json || other.kind == TypeKind::Json;
+        if !is_document && of.kind == TypeKind::Time && (other.has_date() || other.is_string()) {
+            let value = self.typed(FunctionId::Cast, value, DataType::time(FRACTION_DIGITS_MAX))?;
+            return self.call_with(FunctionId::Eq, vec![operand, value], CallOption::AsIs);
+        }
+        if !is_document && of.has_date() && !other.is_temporal() {
+            return function::in_list(operand, vec![value], &self.types);
+        }
+        if !is_document && (of.is_temporal() || !other.is_temporal()) {
             return self.call_with(FunctionId::Eq, vec![operand, value], CallOption::AsIs);
         }
         let connection = self.types.connection_collation;
@@ -742,7 +801,10 @@ impl<'a> Binder<'a> {
     }
 
     /// The argument as the aggregate computes with it: sums of texts and times are sums of doubles.
-    fn aggregate_arg(&self, function: AggregateFunc, arg: Expr) -> PlanResult<Expr> {
+    fn aggregate_arg(&self, function: AggregateFunc, mut arg: Expr) -> PlanResult<Expr> {
+        if matches!(function, AggregateFunc::Sum | AggregateFunc::Avg) {
+            function::fix_double(std::slice::from_mut(&mut arg), &self.types);
+        }
         let data_type = &arg.data_type;
         let is_bytes = |data_type: &DataType| data_type.is_binary_string() && !data_type.is_hex_literal();
         match function {
@@ -792,6 +854,9 @@ impl<'a> Binder<'a> {
         for arg in &mut args {
             let bound = std::mem::replace(arg, Expr::null());
             *arg = self.aggregate_arg(aggregate.func, bound)?;
+            if aggregate.func == AggregateFunc::GroupConcat {
+                function::keep_own_scale(arg);
+            }
         }
         let mut order_by = Vec::new();
         for item in aggregate.order_by {

@@ -4,16 +4,17 @@ use std::sync::Arc;
 
 use catalog::NameMap;
 use syntax::ast::{
-    Ident, IndexHintKind, IndexHintScope, Join, JoinCondition, JoinKind as AstJoin, Query, TableFactor,
-    TableRef,
+    Ident, IndexHintKind, IndexHintScope, Join, JoinCondition, JoinKind as AstJoin, Query, QueryBody,
+    TableFactor, TableRef,
 };
+use types::TypeKind;
 
 use super::scope::{Block, ScopeColumns, ScopeTable};
 use super::{Binder, JOIN_TABLES_MAX, NamedColumns, VisibleCte, utf8};
 use crate::error::{PlanError, PlanResult};
-use crate::expr::{ColumnId, Expr};
+use crate::expr::{CallOption, ColumnId, Expr, ExprKind};
 use crate::function::FunctionId;
-use crate::logical::{JoinKind, Logical, OutputColumn, TableIndex};
+use crate::logical::{ColumnInfo, JoinKind, Logical, OutputColumn, TableIndex};
 
 /// References to common table expressions beyond the first of each, in a whole statement: each of them is bound by itself, and those inside
 /// of it again, so that a short text may name thousands (MySQL's limit).
@@ -168,7 +169,8 @@ impl<'a> Binder<'a> {
     ) -> PlanResult<(Logical, Vec<(u32, u32)>)> {
         self.check_alias(alias, None)?;
         let before = self.tables.len();
-        let bound = self.query_in(query, true)?;
+        let mut bound = self.query_in(query, true)?;
+        self.store_rows(query, &mut bound.plan);
         self.derived_tables.extend((before..self.tables.len()).map(|index| TableIndex(index as u32)));
         let columns = rename(&bound.output, names)?;
         self.show_derived(alias, columns)?;
@@ -271,9 +273,19 @@ impl<'a> Binder<'a> {
         if recursive && super::select::mentions_table(query, self.ctes[position].name) {
             return self.recursive_cte(position, query, names);
         }
-        let bound = self.query_in(query, true)?;
+        let mut bound = self.query_in(query, true)?;
+        self.store_rows(query, &mut bound.plan);
         let columns = rename(&bound.output, names)?;
         Ok((bound.plan, columns))
+    }
+
+    /// Gives the columns of a query in FROM, which was bound last, the values they have in MySQL's temporary table, if it needs
+    /// one: hex literals are bytes there and decimals have the scale of their column.
+    fn store_rows(&mut self, query: &Query<'_>, plan: &mut Logical) {
+        let has_aggregates = self.last_block.as_ref().is_some_and(|block| !block.aggregates.is_empty());
+        if !is_merged(query, has_aggregates) {
+            store_values(plan, &mut self.columns);
+        }
     }
 
     fn join(&mut self, join: &'a Join<'a>) -> PlanResult<(Logical, Vec<(u32, u32)>)> {
@@ -416,6 +428,47 @@ impl<'a> Binder<'a> {
         let mut block = Block::new("field list");
         block.skips_parent = derived;
         block
+    }
+}
+
+/// Whether MySQL makes such a query in FROM part of the query around it; others fill a temporary table first.
+fn is_merged(query: &Query<'_>, has_aggregates: bool) -> bool {
+    match query.body {
+        QueryBody::Select(select) => {
+            !select.from.is_empty()
+                && !select.options.distinct
+                && select.group_by.is_empty()
+                && select.having.is_none()
+                && query.limit.is_none()
+                && !has_aggregates
+        }
+        QueryBody::Nested(query) => is_merged(query, has_aggregates),
+        _ => false,
+    }
+}
+
+fn store_values(plan: &mut Logical, columns: &mut [ColumnInfo]) {
+    match plan {
+        Logical::Limit { input, .. }
+        | Logical::Sort { input, .. }
+        | Logical::Filter { input, .. }
+        | Logical::Distinct { input, .. } => store_values(input, columns),
+        Logical::Project { items, .. } => {
+            for (id, item) in items {
+                let mut data_type = item.data_type.clone();
+                if data_type.is_hex_literal() {
+                    data_type.unsigned = false;
+                } else if data_type.kind != TypeKind::Decimal {
+                    continue;
+                }
+                columns[id.0 as usize].data_type = data_type.clone();
+                let args = vec![std::mem::replace(item, Expr::null())];
+                let (nullable, coercibility) = (args[0].nullable, args[0].coercibility);
+                let kind = ExprKind::Call { function: FunctionId::AnyValue, args, option: CallOption::None };
+                *item = Expr { kind, data_type, nullable, coercibility };
+            }
+        }
+        _ => {}
     }
 }
 

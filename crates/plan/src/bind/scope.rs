@@ -134,6 +134,15 @@ impl Block {
     }
 }
 
+impl Block {
+    /// Whether this table of the catalog stands in FROM by itself.
+    pub(crate) fn shows(&self, table: TableIndex) -> bool {
+        self.tables
+            .iter()
+            .any(|shown| matches!(shown.columns, ScopeColumns::Base { table: other, .. } if other == table))
+    }
+}
+
 /// What a lookup in one block gave.
 enum Found {
     Nothing,

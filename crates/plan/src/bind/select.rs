@@ -160,7 +160,7 @@ impl<'a> Binder<'a> {
         let mut conditions = Vec::new();
         if let Some(condition) = select.where_ {
             self.block().clause = "where clause";
-            conditions = self.condition(condition)?;
+            conditions = self.where_condition(condition)?;
             tree = Logical::Filter { input: Box::new(tree), conditions: conditions.clone() };
         }
 

@@ -17,12 +17,15 @@
 //! - NOW and its family take their fraction digits from the node's type; the literal argument is dropped.
 //!
 //! Read next: `table` (the names), `infer` (the result types), `shape` (how wide a value may be), `merge` (the one type of
-//! several values), `beside` (what converts arguments first), `collate` (which collation wins).
+//! several values), `parameter` (types that parameters take from their place), `beside` (what converts arguments first),
+//! `collate` (which collation wins).
 
 mod beside;
 mod collate;
 mod infer;
 mod merge;
+mod own_scale;
+mod parameter;
 mod shape;
 mod table;
 
@@ -34,6 +37,8 @@ use types::{CollationId, DataType, TypeKind};
 
 pub use infer::{aggregate_type, summed_temporal};
 pub use merge::common_type;
+pub(crate) use own_scale::keep_own_scale;
+pub(crate) use parameter::fix_double;
 pub use table::{ALL, FunctionId, Stability};
 
 /// What types depend on beside the arguments.
@@ -49,6 +54,8 @@ pub struct TypeContext {
     pub group_concat_bytes: u32,
     /// NO_UNSIGNED_SUBTRACTION.
     pub no_unsigned_subtraction: bool,
+    /// Parameters are those of a prepared statement: functions and what stands beside them fix their types.
+    pub fixes_parameters: bool,
 }
 
 impl Default for TypeContext {
@@ -59,6 +66,7 @@ impl Default for TypeContext {
             locale: LocaleId::EN_US,
             group_concat_bytes: 1024,
             no_unsigned_subtraction: false,
+            fixes_parameters: false,
         }
     }
 }
@@ -124,6 +132,7 @@ pub fn build(
             format!("Incorrect parameter count in the call to native function '{}'", function.name()),
         ));
     }
+    parameter::fix(function, &mut args, context);
     let option = match function {
         FunctionId::Greatest | FunctionId::Least => CallOption::Number(infer::extreme_digits_of(&args)),
         _ => option,
@@ -139,6 +148,10 @@ pub fn build(
         }
     };
     let typed = infer::infer(function, &mut args, &option, context)?;
+    let shows_values = typed.data_type.is_string() || typed.data_type.kind == TypeKind::Json;
+    if shows_values || matches!(function, FunctionId::Length | FunctionId::CharLength | FunctionId::NullIf) {
+        args.iter_mut().for_each(keep_own_scale);
+    }
     Ok(Expr {
         kind: ExprKind::Call { function, args, option },
         data_type: typed.data_type,
@@ -174,6 +187,7 @@ pub fn case(
     }
     let has_else = otherwise.is_some();
     values.extend(otherwise);
+    parameter::fix_beside(&mut values, context);
     let typed = merge::infer_arms(&mut values, "case", context)?;
     let otherwise = if has_else { values.pop().map(Box::new) } else { None };
     let nullable = typed.nullable || !has_else;
@@ -234,6 +248,9 @@ pub fn build_typed(
         FunctionId::Char => shape::string_type(4 * args.len() as u32, data_type.collation),
         _ => data_type,
     };
+    if data_type.is_string() {
+        args.iter_mut().for_each(keep_own_scale);
+    }
     Ok(Expr::new(ExprKind::Call { function, args, option }, data_type, nullable))
 }
 

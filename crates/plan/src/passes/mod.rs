@@ -8,6 +8,8 @@
 //! | `pushdown` | conditions move to the rows they are about, through projections, joins, groups and unions |
 //! | `parts` | a large column that is asked only for its length, its beginning or whether it is NULL gives that part; one that is only carried, told apart and given to the client is read when it is sent |
 //!
+//! After them `own_scale` takes casts away from decimals that are only shown.
+//!
 //! They run in this order, each over every tree of the statement. Constant parts of expressions are computed once per
 //! execution by the compiled program, so there is no folding here beyond conditions that are plainly TRUE or FALSE.
 //! Unneeded columns are pruned when the physical plan is built.
@@ -15,6 +17,7 @@
 //! `tests/passes/*.script` show each pass's input and output for many queries.
 
 mod apply;
+mod own_scale;
 mod parts;
 mod pushdown;
 mod semijoin;
@@ -135,6 +138,9 @@ pub fn run(bound: &mut Bound, switches: Switches) {
         if pass != Pass::Parts || parts::has_large_columns(bound) {
             pass.run(bound, switches);
         }
+    }
+    if let BoundKind::Query(tree) = &mut bound.kind {
+        own_scale::run(tree);
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::expr::{ColumnId, Expr, ExprKind};
 use crate::function::FunctionId;
-use crate::logical::{Bound, JoinKind, Logical};
+use crate::logical::{AggregateCall, Bound, JoinKind, Logical};
 use crate::rewrite::{conjuncts, is_repeatable, substitute};
 
 use super::take;
@@ -105,6 +105,9 @@ fn push(bound: &mut Bound, tree: Logical, mut conditions: Vec<Expr>, outer_to_in
                 })
                 .collect();
             let input = push(bound, *input, down, outer_to_inner);
+            if rollup && matches!(input, Logical::Empty { .. }) {
+                return filter(total_of_nothing(bound, input, keys, calls), here);
+            }
             filter(Logical::Aggregate { input: Box::new(input), keys, calls, rollup }, here)
         }
         Logical::Distinct { input, columns } => {
@@ -158,6 +161,27 @@ fn push(bound: &mut Bound, tree: Logical, mut conditions: Vec<Expr>, outer_to_in
         }
         leaf => filter(leaf, conditions),
     }
+}
+
+/// GROUP BY ... WITH ROLLUP under a condition that is never true: the row of the total, whose keys are not those of a level but
+/// what they are for a row of NULLs, as in MySQL.
+fn total_of_nothing(
+    bound: &Bound,
+    input: Logical,
+    keys: Vec<(ColumnId, Expr)>,
+    calls: Vec<(ColumnId, AggregateCall)>,
+) -> Logical {
+    let columns = input.output(&bound.tables);
+    let null = |id: ColumnId| {
+        let data_type = bound.columns[id.0 as usize].data_type.clone();
+        columns.contains(&id).then(|| Expr { data_type, ..Expr::null() })
+    };
+    let mut items = keys;
+    for (_, key) in &mut items {
+        substitute(key, &null);
+    }
+    let total = Logical::Aggregate { input: Box::new(input), keys: Vec::new(), calls, rollup: false };
+    Logical::Project { input: Box::new(total), items }
 }
 
 /// Worth computing twice: once in the condition, once in the projection.

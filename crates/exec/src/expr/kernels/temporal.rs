@@ -182,7 +182,6 @@ pub(super) fn recipe(
                 let number = r.int(0);
                 match calendar::date_of_day(number) {
                     Some(date) => r.put_int(date.pack()),
-                    _ if !r.ctx.settings.date_mode().no_zero_date => r.put_int(DateTime::ZERO.pack()),
                     _ => {
                         r.ctx.warnings.push(service::Diagnostic {
                             level: service::Level::Warning,

@@ -1,0 +1,45 @@
+//! Decimals that a choice gives as they are.
+//!
+//! IF and CASE have one DECIMAL type, to whose scale each arm is cast. In MySQL the chosen value gets that scale where it is
+//! computed with or stored; where it is shown or becomes a text it is still the arm's own.
+
+use super::FunctionId;
+use super::shape::integer_digits;
+use crate::expr::{CallOption, Expr, ExprKind};
+use types::data_type::SCALE_NOT_FIXED;
+use types::{DataType, TypeKind};
+
+/// Takes the casts to a common scale away from the decimal that is shown or becomes a text.
+pub(crate) fn keep_own_scale(expr: &mut Expr) {
+    let is_decimal = expr.data_type.kind == TypeKind::Decimal;
+    let is_text = expr.data_type.is_string();
+    match &mut expr.kind {
+        ExprKind::Param(_) if is_decimal => expr.data_type.scale = SCALE_NOT_FIXED,
+        ExprKind::Case { whens, otherwise } if is_decimal => {
+            let values = whens.iter_mut().map(|(_, then)| then).chain(otherwise.as_deref_mut());
+            values.for_each(uncast);
+        }
+        ExprKind::Call { function: FunctionId::If, args, .. } if is_decimal => {
+            args[1..].iter_mut().for_each(uncast);
+        }
+        ExprKind::Call { function: FunctionId::Cast, args, option: CallOption::None } if is_text => {
+            args.iter_mut().for_each(keep_own_scale);
+        }
+        _ => {}
+    }
+}
+
+fn uncast(arm: &mut Expr) {
+    let is_decimal = arm.data_type.kind == TypeKind::Decimal;
+    if let ExprKind::Call { function: FunctionId::Cast, args, option: CallOption::None } = &mut arm.kind
+        && is_decimal
+    {
+        let of = &args[0].data_type;
+        if of.kind == TypeKind::Decimal {
+            *arm = args.swap_remove(0);
+        } else if of.is_integer() {
+            arm.data_type = DataType::decimal(integer_digits(of), 0);
+        }
+    }
+    keep_own_scale(arm);
+}
