@@ -121,11 +121,15 @@ fn definition_of<'a>(column: &ResultColumn<'a>, results: Option<Charset>) -> Col
         _ => (types::collation::CollationId::BINARY, 1),
     };
     let mut flags = column.flags | data_type.protocol_flags();
+    if column.source == OutputSource::Expression {
+        // A table keeps the value apart from its row, a computed one lies nowhere.
+        flags &= !column_flag::BLOB;
+    }
     if !column.nullable {
         flags |= column_flag::NOT_NULL;
     }
     if data_type.kind == TypeKind::Null
-        || (column.source != OutputSource::Column && is_number(data_type.kind))
+        || (column.source == OutputSource::Expression && is_number(data_type.kind))
     {
         // Numbers sort and compare as bytes do, says the protocol's flag; of a table's columns it does not.
         flags |= column_flag::BINARY;
@@ -157,10 +161,12 @@ fn definition_of<'a>(column: &ResultColumn<'a>, results: Option<Charset>) -> Col
 
 /// The type as the protocol names it: computed texts by their size, those of columns all as BLOB.
 fn protocol_type(column: &ResultColumn<'_>) -> u8 {
+    const MEDIUM_TEXT_BYTES_MAX: u32 = 0xff_ffff;
+    let is_computed = column.source == OutputSource::Expression;
     match column.data_type.kind {
-        TypeKind::TinyText if column.source == OutputSource::Expression => 249,
-        TypeKind::MediumText if column.source == OutputSource::Expression => 250,
-        TypeKind::LongText if column.source == OutputSource::Expression => 251,
+        // What MAX and its like make of a column of this kind is larger.
+        TypeKind::MediumText if is_computed && column.data_type.length <= MEDIUM_TEXT_BYTES_MAX => 250,
+        TypeKind::LongText if is_computed => 251,
         _ => column.data_type.protocol_type(),
     }
 }
@@ -183,6 +189,7 @@ fn is_number(kind: TypeKind) -> bool {
             | TypeKind::Float
             | TypeKind::Double
             | TypeKind::Decimal
+            | TypeKind::Year
     )
 }
 

@@ -12,10 +12,19 @@ use super::{Binder, utf8};
 use crate::error::{PlanError, PlanResult};
 use crate::expr::{CallOption, Coercibility, Expr, ExprKind, JsonAnswer, Subquery, SubqueryKind};
 use crate::function::{self, FunctionId};
-use crate::logical::{AggregateCall, SortKey};
+use crate::logical::{AggregateCall, Logical, SortKey};
 
 /// Bytes a value of BIT_AND, BIT_OR and BIT_XOR over byte strings may have.
 const BIT_AGGREGATE_BYTES_MAX: u32 = 511;
+
+/// A query without FROM that always has its row: MySQL takes it for its value.
+fn is_one_row(plan: &Logical) -> bool {
+    match plan {
+        Logical::OneRow => true,
+        Logical::Project { input, .. } | Logical::Sort { input, .. } => is_one_row(input),
+        _ => false,
+    }
+}
 
 /// Width of CAST to an integer: digits of any and a sign.
 const INTEGER_CAST_WIDTH: u32 = 21;
@@ -202,9 +211,10 @@ impl<'a> Binder<'a> {
             Ast::Subquery(query) => {
                 let (plan, columns, outer) = self.subquery(query)?;
                 let [column] = columns[..] else { return Err(operand_columns(1)) };
-                let Expr { data_type, coercibility, .. } = self.column_expr(column);
+                let Expr { data_type, coercibility, nullable, .. } = self.column_expr(column);
+                let nullable = nullable || !is_one_row(&plan);
                 let subquery = Subquery { kind: SubqueryKind::Scalar, plan, columns, outer };
-                let value = Expr::new(ExprKind::Subquery(Box::new(subquery)), data_type, true);
+                let value = Expr::new(ExprKind::Subquery(Box::new(subquery)), data_type, nullable);
                 Ok(Expr { coercibility, ..value })
             }
             Ast::Row(_) => Err(operand_columns(1)),
@@ -333,7 +343,7 @@ impl<'a> Binder<'a> {
         if let (UnaryOp::Neg, Ast::Literal(ast::Literal::Number(kind, text))) = (op, &operand.kind)
             && self.session.literal_parameter(operand.span.start).is_none()
         {
-            return Ok(Expr::literal(super::literal::number(*kind, text, true)?));
+            return super::literal::number_literal(*kind, text, true);
         }
         let operand = self.expr(operand)?;
         match op {
@@ -499,7 +509,7 @@ impl<'a> Binder<'a> {
     fn subquery(
         &mut self,
         query: &'a Query<'a>,
-    ) -> PlanResult<(crate::logical::Logical, Vec<crate::ColumnId>, Vec<crate::ColumnId>)> {
+    ) -> PlanResult<(Logical, Vec<crate::ColumnId>, Vec<crate::ColumnId>)> {
         self.subqueries += 1;
         if self.subqueries > super::SUBQUERIES_MAX {
             return Err(PlanError::new(

@@ -14,7 +14,7 @@ use super::{Binder, JOIN_TABLES_MAX, NamedColumns, VisibleCte, utf8};
 use crate::error::{PlanError, PlanResult};
 use crate::expr::{CallOption, ColumnId, Expr, ExprKind};
 use crate::function::FunctionId;
-use crate::logical::{ColumnInfo, JoinKind, Logical, OutputColumn, TableIndex};
+use crate::logical::{ColumnInfo, JoinKind, Logical, OutputColumn, OutputSource, TableIndex};
 
 /// References to common table expressions beyond the first of each, in a whole statement: each of them is bound by itself, and those inside
 /// of it again, so that a short text may name thousands (MySQL's limit).
@@ -170,11 +170,39 @@ impl<'a> Binder<'a> {
         self.check_alias(alias, None)?;
         let before = self.tables.len();
         let mut bound = self.query_in(query, true)?;
+        self.keep_unless_merged(query, &mut bound);
         self.store_rows(query, &mut bound.plan);
         self.derived_tables.extend((before..self.tables.len()).map(|index| TableIndex(index as u32)));
         let columns = rename(&bound.output, names)?;
         self.show_derived(alias, columns)?;
         Ok((bound.plan, self.shown_last()))
+    }
+
+    /// A derived table that MySQL does not merge into the query around it is a temporary table.
+    fn keep_unless_merged(&mut self, query: &Query<'_>, bound: &mut super::select::BoundQuery) {
+        let is_merged = match &query.body {
+            syntax::ast::QueryBody::Select(select) => {
+                query.limit.is_none()
+                    && !select.from.is_empty()
+                    && !select.options.distinct
+                    && select.having.is_none()
+                    && self.last_block.as_ref().is_some_and(|block| {
+                        let is_merged =
+                            |item: &Expr| !item.has_subquery() && crate::rewrite::is_repeatable(item);
+                        !block.is_grouped && block.aliases.iter().all(|(.., item)| is_merged(item))
+                    })
+            }
+            _ => false,
+        };
+        if matches!(query.body, syntax::ast::QueryBody::Values(_)) {
+            // As the rows of a UNION are.
+            for column in &mut bound.output {
+                column.source = OutputSource::SetOperation;
+            }
+        }
+        if !is_merged {
+            self.keep_derived(&mut bound.output);
+        }
     }
 
     /// Shows named columns as a table of the current block.
@@ -230,6 +258,7 @@ impl<'a> Binder<'a> {
                 let info = self.columns[id.0 as usize].clone();
                 let id = self.new_column(&name, info.data_type, true);
                 self.columns[id.0 as usize].coercibility = info.coercibility;
+                self.kept_columns.insert(id);
                 fresh.push((name.clone(), id));
             }
             let ids = fresh.iter().map(|(_, id)| *id).collect();
@@ -274,6 +303,7 @@ impl<'a> Binder<'a> {
             return self.recursive_cte(position, query, names);
         }
         let mut bound = self.query_in(query, true)?;
+        self.keep_unless_merged(query, &mut bound);
         self.store_rows(query, &mut bound.plan);
         let columns = rename(&bound.output, names)?;
         Ok((bound.plan, columns))

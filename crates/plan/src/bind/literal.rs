@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use syntax::ast::{Literal, NumberKind, TemporalKind};
 use types::charset::Charset;
 use types::temporal::parse::{DateMode, parse_datetime, parse_time};
-use types::{CollationId, DataType, Decimal, Value};
+use types::{CollationId, DataType, Decimal, TypeKind, Value};
 
 use super::{Binder, utf8};
 use crate::error::{PlanError, PlanResult};
@@ -25,7 +25,7 @@ impl Binder<'_> {
             Literal::Null => Expr::null(),
             Literal::True => Expr::bool(true),
             Literal::False => Expr::bool(false),
-            Literal::Number(kind, text) => Expr::literal(number(kind, text, false)?),
+            Literal::Number(kind, text) => number_literal(kind, text, false)?,
             Literal::String { value, charset } => Expr::literal(match charset {
                 Some(name) => {
                     let sent = self.as_sent(value);
@@ -175,6 +175,25 @@ fn wrong_temporal(kind: TemporalKind, text: &[u8]) -> Box<PlanError> {
 fn fraction_digits(text: &[u8]) -> u8 {
     let digits = text.rsplit(|&byte| byte == b'.').next().filter(|tail| tail.len() < text.len());
     digits.map_or(0, |tail| tail.iter().take_while(|byte| byte.is_ascii_digit()).count().min(6) as u8)
+}
+
+/// A number as written: leading zeros count in its width.
+pub(crate) fn number_literal(kind: NumberKind, text: &[u8], negative: bool) -> PlanResult<Expr> {
+    let mut literal = Expr::literal(number(kind, text, negative)?);
+    let has_zero_first = text.len() > 1 && text[0] == b'0';
+    let data_type = &mut literal.data_type;
+    match data_type.kind {
+        TypeKind::BigInt if has_zero_first => {
+            data_type.length = text.len() as u32 + u32::from(!data_type.unsigned);
+        }
+        // `0.5` has a digit before the point, `.5` has none.
+        TypeKind::Decimal if has_zero_first && data_type.length == u32::from(data_type.scale) => {
+            *data_type = DataType::decimal(data_type.length + 1, data_type.scale);
+        }
+        TypeKind::Double if !negative => data_type.length = text.len() as u32,
+        _ => {}
+    }
+    Ok(literal)
 }
 
 /// The value of a number as written.

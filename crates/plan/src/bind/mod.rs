@@ -16,6 +16,7 @@ mod literal;
 mod scope;
 mod select;
 mod set_op;
+mod temporary;
 
 use std::sync::Arc;
 
@@ -251,6 +252,8 @@ pub(crate) struct Binder<'a> {
     last_block: Option<Block>,
     /// Tables read inside of derived tables, whose rows are found before a change begins.
     derived_tables: Vec<TableIndex>,
+    /// Columns of derived tables that MySQL keeps in temporary tables.
+    kept_columns: std::collections::HashSet<ColumnId>,
 }
 
 impl<'a> Binder<'a> {
@@ -287,6 +290,7 @@ impl<'a> Binder<'a> {
             row_queries: Vec::new(),
             last_block: None,
             derived_tables: Vec::new(),
+            kept_columns: std::collections::HashSet::new(),
         }
     }
 

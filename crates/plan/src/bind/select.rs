@@ -233,6 +233,17 @@ impl<'a> Binder<'a> {
                 ),
             ));
         }
+        let steps = super::temporary::Steps {
+            rows: &tree,
+            conditions: &conditions,
+            keys: &keys,
+            rollup,
+            distinct: select.options.distinct,
+            is_buffered: select.options.buffer_result,
+            sort: &sort,
+            items: &items,
+        };
+        self.describe(&steps, &mut output);
         if aggregated {
             self.block().is_grouped = true;
             let group = super::group::Group { keys, rollup, grouped, conditions: &conditions };
@@ -367,7 +378,10 @@ impl<'a> Binder<'a> {
         });
         if let Some(table) = scope_alias {
             column.table = table.alias.clone();
-            column.source = OutputSource::Column;
+            let is_merged = info.origin.is_none() && !self.kept_columns.contains(&id);
+            if !is_merged {
+                column.source = OutputSource::Column;
+            }
         }
         if let Some((table, ordinal)) = info.origin {
             let table = &self.tables[table.0 as usize];
@@ -376,6 +390,9 @@ impl<'a> Binder<'a> {
             column.schema = definition.schema.clone();
             column.original_name = info.name.clone();
             column.flags = column_flags(definition, ordinal as usize);
+            if self.kept_columns.contains(&id) {
+                super::temporary::keep(&mut column, false);
+            }
         }
         column
     }
@@ -712,6 +729,9 @@ fn column_flags(definition: &catalog::TableDefinition, ordinal: usize) -> u16 {
     let column = &definition.columns[ordinal];
     let mut flags = 0;
     for index in &definition.indexes {
+        if index.parts.iter().any(|part| part.column == ordinal) {
+            flags |= flag::PART_KEY;
+        }
         if index.is_primary() && index.parts.iter().any(|part| part.column == ordinal) {
             flags |= flag::PRIMARY_KEY;
         } else if index.parts.first().is_some_and(|part| part.column == ordinal) {
@@ -721,9 +741,6 @@ fn column_flags(definition: &catalog::TableDefinition, ordinal: usize) -> u16 {
                 flag::MULTIPLE_KEY
             };
         }
-    }
-    if flags & flag::PRIMARY_KEY != 0 {
-        flags &= !flag::MULTIPLE_KEY;
     }
     if column.auto_increment {
         flags |= flag::AUTO_INCREMENT;

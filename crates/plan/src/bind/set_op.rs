@@ -57,7 +57,11 @@ impl<'a> Binder<'a> {
         for (left, right) in left.output.iter().zip(&right.output) {
             let exprs = [self.column_expr(left.id), self.column_expr(right.id)];
             let data_type = function::common_type(&[&exprs[0], &exprs[1]], &self.types)?;
-            let nullable = exprs.iter().any(|expr| expr.nullable);
+            let nullable = match op {
+                SetOp::Union => exprs.iter().any(|expr| expr.nullable),
+                SetOp::Except => exprs[0].nullable,
+                SetOp::Intersect => exprs.iter().all(|expr| expr.nullable),
+            };
             let coercibility = exprs.iter().map(|expr| expr.coercibility).min();
             for (side, expr) in exprs.into_iter().enumerate() {
                 if same_shape(&expr.data_type, &data_type) {
@@ -183,12 +187,18 @@ impl<'a> Binder<'a> {
                 ),
             ));
         }
-        let seed = self.body(left, true)?;
+        let mut seed = self.body(left, true)?;
+        for column in &mut seed.output {
+            // As the rows of a UNION are.
+            column.source = OutputSource::SetOperation;
+        }
+        self.keep_derived(&mut seed.output);
         let named = super::from::rename(&seed.output, names)?;
         let mut columns = Vec::new();
         for (column, (name, _)) in seed.output.iter().zip(&named) {
             let id = self.new_column(name, column.data_type.clone(), true);
             self.columns[id.0 as usize].coercibility = self.columns[column.id.0 as usize].coercibility;
+            self.kept_columns.insert(id);
             columns.push((name.clone(), id));
         }
         let recursion = self.recursion_count;

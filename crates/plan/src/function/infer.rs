@@ -234,7 +234,6 @@ pub fn aggregate_type(
             let argument = first();
             let data_type = match argument.kind {
                 TypeKind::Enum | TypeKind::Set => DataType::char(argument.length, argument.collation),
-                TypeKind::Null => DataType::varchar(0, CollationId::BINARY),
                 _ => computed(&argument),
             };
             (data_type, true)
@@ -459,11 +458,16 @@ pub(super) fn infer(
             Typed { nullable: all_nullable, ..typed }
         }
         F::NullIf => {
+            // The comparison's collation is not that of the value.
+            let collation = args[0].data_type.collation;
             compare_strings(args, name, context)?;
             let first = &args[0];
             let data_type = match first.data_type.kind {
-                TypeKind::Enum | TypeKind::Set => {
-                    string_type(text_chars(&first.data_type), first.data_type.collation)
+                TypeKind::Enum | TypeKind::Set => DataType::char(text_chars(&first.data_type), collation),
+                _ if first.data_type.is_string()
+                    && collation.charset() == first.data_type.collation.charset() =>
+                {
+                    DataType { collation, ..computed(&first.data_type) }
                 }
                 _ => computed(&first.data_type),
             };

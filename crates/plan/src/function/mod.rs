@@ -237,7 +237,10 @@ pub fn build_typed(
     if function == FunctionId::Collate && args.len() == 1 {
         return collate(args.swap_remove(0), data_type.collation, context);
     }
-    let nullable = args.iter().any(|arg| arg.nullable) || data_type.is_temporal() || data_type.is_string();
+    let nullable = args.iter().any(|arg| arg.nullable)
+        || data_type.is_temporal()
+        || data_type.is_string()
+        || data_type.kind == TypeKind::Json;
     let data_type = match function {
         // Without a length the text is as long as its source.
         FunctionId::Cast if option == CallOption::Whole => whole_text(&args, data_type.collation),
