@@ -181,7 +181,7 @@ impl<'a> Binder<'a> {
     /// A derived table that MySQL does not merge into the query around it is a temporary table.
     fn keep_unless_merged(&mut self, query: &Query<'_>, bound: &mut super::select::BoundQuery) {
         let is_merged = match &query.body {
-            syntax::ast::QueryBody::Select(select) => {
+            QueryBody::Select(select) => {
                 query.limit.is_none()
                     && !select.from.is_empty()
                     && !select.options.distinct
@@ -194,7 +194,7 @@ impl<'a> Binder<'a> {
             }
             _ => false,
         };
-        if matches!(query.body, syntax::ast::QueryBody::Values(_)) {
+        if matches!(query.body, QueryBody::Values(_)) {
             // As the rows of a UNION are.
             for column in &mut bound.output {
                 column.source = OutputSource::SetOperation;
