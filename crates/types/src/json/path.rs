@@ -221,15 +221,21 @@ fn index(text: &[u8], at: &mut usize) -> Result<Index, PathError> {
 /// Walks the legs; false: the caller has enough.
 fn walk<'a>(view: View<'a>, legs: &[Leg], found: &mut dyn FnMut(View<'a>) -> bool) -> bool {
     use super::Kind;
+    let is_array = view.kind() == Kind::Array;
+    let mut legs = legs;
+    // What is no array counts as an array of itself: a path may have any number of such legs, which take no stack.
+    while let (false, [Leg::Cell(index), rest @ ..]) = (is_array, legs) {
+        if index.resolve(1) != Some(0) {
+            return true;
+        }
+        legs = rest;
+    }
     let Some((leg, rest)) = legs.split_first() else {
         return found(view);
     };
-    let is_array = view.kind() == Kind::Array;
     match leg {
         Leg::Member(key) => view.get(key).is_none_or(|value| walk(value, rest, found)),
         Leg::AnyMember => view.members().all(|(_, value)| walk(value, rest, found)),
-        // What is no array counts as an array of itself.
-        Leg::Cell(index) if !is_array => index.resolve(1) != Some(0) || walk(view, rest, found),
         Leg::Cell(index) => match index.resolve(view.len()).and_then(|index| view.element(index)) {
             Some(element) => walk(element, rest, found),
             None => true,

@@ -67,6 +67,12 @@ fn extract(text: &str, path: &str) -> Vec<String> {
 }
 
 #[test]
+fn a_path_of_many_legs_takes_no_stack() {
+    assert_eq!(extract("7", &format!("${}", "[0]".repeat(300_000))), ["7"]);
+    assert!(extract("7", &format!("${}[1]", "[0]".repeat(300_000))).is_empty());
+}
+
+#[test]
 fn paths_find_values() {
     let text = "{\"a\": [1, {\"b\": 2}, [3, 4]], \"x y\": 5}";
     for (path, found) in [
