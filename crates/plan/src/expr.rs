@@ -25,8 +25,8 @@ pub struct Expr {
     pub data_type: DataType,
     /// Whether the value may be NULL.
     pub nullable: bool,
-    /// How strongly the collation of a string holds against others: MySQL's coercibility, 0 (explicit COLLATE) to 6
-    /// (NULL). Manual: "Collation Coercibility in Expressions".
+    /// How strongly the collation of a string holds against others: MySQL's coercibility, 0 (explicit COLLATE) to 7
+    /// (undecided). Manual: "Collation Coercibility in Expressions".
     pub coercibility: Coercibility,
 }
 
@@ -35,8 +35,6 @@ pub struct Expr {
 pub enum Coercibility {
     /// 0: an explicit COLLATE.
     Explicit = 0,
-    /// 1: a concatenation of strings with different collations.
-    NoCollation = 1,
     /// 2: a column.
     Implicit = 2,
     /// 3: a system constant, `USER()` and its like.
@@ -47,6 +45,8 @@ pub enum Coercibility {
     Numeric = 5,
     /// 6: NULL.
     Ignorable = 6,
+    /// 7: a string made of strings with different collations, none of which wins.
+    NoCollation = 7,
 }
 
 /// The kinds of bound expressions.
@@ -121,6 +121,8 @@ pub enum CallOption {
     Filled,
     /// A cast to a DATE or DATETIME as a statement writes it: NULL for dates that the session's mode does not have.
     Checked,
+    /// A conversion to another character set that the statement does not write: 3854 for what the set does not hold.
+    Lossless,
     /// Unit of DATE_ADD, EXTRACT, TIMESTAMPDIFF.
     Unit(IntervalUnit),
     /// A text: the path of `->`, a character set, a style, JSON_VALUE's clauses in source form.

@@ -584,6 +584,9 @@ impl Compiler {
                 self.converted(&args[0], Target::Cast(filled))?
             }
             F::Cast => self.converted(&args[0], Target::Cast(result.clone()))?,
+            F::ConvertUsing if matches!(option, CallOption::Lossless) => {
+                self.converted(&args[0], Target::Lossless(result.collation))?
+            }
             F::ConvertUsing => self.converted(&args[0], Target::Characters(result.collation))?,
             F::Collate => self.converted(&args[0], Target::Text(result.collation))?,
             _ => {

@@ -1,11 +1,13 @@
 //! Conversions between classes, a column at a time: what MySQL does implicitly and what CAST does.
 
+use std::borrow::Cow;
+
 use super::context::{EvalContext, SqlResult, sql_mode};
 use super::program::Run;
 use super::vector::Operand;
 use crate::error::internal;
 use service::error::{ER_DATA_TOO_LONG, ER_TRUNCATED_WRONG_VALUE, ER_WARN_DATA_OUT_OF_RANGE, ER_WRONG_VALUE};
-use types::charset::{Charset, convert_lossy};
+use types::charset::{Charset, convert_lossy, convert_strict};
 use types::convert as conv;
 use types::data_type::DECIMAL_SCALE_MAX;
 use types::temporal::parse::{self, DateMode};
@@ -25,6 +27,8 @@ pub(super) enum Target {
     OfTextColumn(Box<Target>),
     /// Text in the character set of this collation.
     Text(CollationId),
+    /// As above; what the character set does not hold is error 3854.
+    Lossless(CollationId),
     /// Text as CONVERT gives it: NULL for bytes that are none.
     Characters(CollationId),
     /// Packed fields.
@@ -93,6 +97,7 @@ impl Target {
             Target::Decimal => Physical::Decimal,
             Target::OfTextColumn(number) => number.physical(),
             Target::Text(_)
+            | Target::Lossless(_)
             | Target::Characters(_)
             | Target::ValidCharacters(_)
             | Target::JsonText
@@ -116,7 +121,7 @@ impl Target {
                         || *to == CollationId::BINARY)
             }
             // Bytes may be no characters.
-            Target::Characters(to) => {
+            Target::Characters(to) | Target::Lossless(to) => {
                 from.is_string() && (from.collation.charset() == to.charset() || *to == CollationId::BINARY)
             }
             Target::DateTime
@@ -151,9 +156,17 @@ pub(super) fn eval<'b>(
     let mut out = run.scratch.pool.take(to.physical());
     let constant = operand.is_constant() && count > 0;
     let rows = if constant { 1 } else { count };
+    // A type that is none of a document's is refused whatever the value is.
+    let refused = match to {
+        Target::JsonDocument { argument, function } if !may_be_document(from) => Some((argument, function)),
+        _ => None,
+    };
     {
         let view = operand.view();
         for row in 0..rows {
+            if let Some((argument, function)) = refused {
+                return Err(service::error::ER_INVALID_TYPE_FOR_JSON.with(&[argument, function]));
+            }
             if from.kind == TypeKind::Null || view.is_null(row) {
                 out.push_null();
             } else {
@@ -163,6 +176,12 @@ pub(super) fn eval<'b>(
     }
     run.scratch.pool.give(operand);
     Ok(if constant { Operand::owned_constant(out) } else { Operand::owned(out) })
+}
+
+fn may_be_document(data_type: &DataType) -> bool {
+    data_type.is_string()
+        || data_type.members.is_some()
+        || matches!(data_type.kind, TypeKind::Json | TypeKind::Null)
 }
 
 /// A value with fewer digits of its fraction: rounded, or cut if the session says so. `None` past the year 9999.
@@ -616,6 +635,7 @@ pub(super) fn cell(
             }
         }
         Target::Text(collation) => push_text(cell, from, *collation, out),
+        Target::Lossless(collation) => push_lossless(cell, from, *collation, out)?,
         Target::Characters(collation) => push_characters(cell, from, *collation, ctx, out),
         Target::ComparedDate(name) => {
             let mode = query_dates(ctx);
@@ -764,6 +784,23 @@ pub(super) fn push_text(cell: Cell<'_>, from: &DataType, collation: CollationId,
     out.nulls.push(false);
 }
 
+/// As [`push_text`]; a character that the set does not hold is error 3854.
+fn push_lossless(cell: Cell<'_>, from: &DataType, collation: CollationId, out: &mut Column) -> SqlResult<()> {
+    let (source, to) = (from.collation.charset(), collation.charset());
+    let text = match cell {
+        Cell::Bytes(text) if from.is_string() => Cow::Borrowed(text),
+        _ => Cow::Owned(text_of(cell, from)),
+    };
+    if convert_strict(source, &text, to, out.bytes_mut().tail()).is_err() {
+        let shown = types::convert::escaped(&text);
+        let shown = String::from_utf8_lossy(&shown);
+        return Err(service::error::ER_CANNOT_CONVERT_STRING.with(&[&shown, &source.name(), &to.name()]));
+    }
+    out.bytes_mut().finish();
+    out.nulls.push(false);
+    Ok(())
+}
+
 /// As [`push_text`]; bytes that are no characters of the text's character set are NULL, with warning 1300.
 fn push_characters(
     cell: Cell<'_>,
@@ -877,7 +914,7 @@ fn push_document(
 }
 
 /// A text as UTF-8.
-pub(super) fn as_utf8<'t>(text: &'t [u8], from: &DataType) -> std::borrow::Cow<'t, [u8]> {
+pub(super) fn as_utf8<'t>(text: &'t [u8], from: &DataType) -> Cow<'t, [u8]> {
     let charset = from.collation.charset();
     if charset.needs_conversion() && !text.is_ascii() {
         let mut out = Vec::with_capacity(text.len() * 2);

@@ -11,7 +11,7 @@ use types::{CollationId, DataType, TypeKind, Value};
 use super::{Binder, utf8};
 use crate::error::{PlanError, PlanResult};
 use crate::expr::{CallOption, Coercibility, Expr, ExprKind, JsonAnswer, Subquery, SubqueryKind};
-use crate::function::{self, FunctionId};
+use crate::function::{self, FunctionId, Typed};
 use crate::logical::{AggregateCall, Logical, SortKey};
 
 /// Bytes a value of BIT_AND, BIT_OR and BIT_XOR over byte strings may have.
@@ -488,8 +488,13 @@ impl<'a> Binder<'a> {
             let left = self.row(expr)?;
             let mut choices = Vec::with_capacity(list.len());
             for item in list {
-                let right = self.row(item)?;
-                choices.push(self.compare_rows(CompareOp::Eq, left.clone(), right)?);
+                let (mut left, mut right) = (left.clone(), self.row(item)?);
+                if list.len() > 1 {
+                    for (left, right) in left.iter_mut().zip(&mut right) {
+                        function::follow_left(left, right, &self.types)?;
+                    }
+                }
+                choices.push(self.compare_rows(CompareOp::Eq, left, right)?);
             }
             let call =
                 if choices.len() == 1 { choices.swap_remove(0) } else { self.call(FunctionId::Or, choices)? };
@@ -552,21 +557,30 @@ impl<'a> Binder<'a> {
 
     fn case(&mut self, case: &'a ast::Case<'a>) -> PlanResult<Expr> {
         let operand = case.operand.as_ref().map(|operand| self.expr(operand)).transpose()?;
-        let mut whens = Vec::with_capacity(case.whens.len());
+        let mut compared: Vec<Expr> = operand.into_iter().collect();
+        let has_operand = !compared.is_empty();
+        let mut values = Vec::with_capacity(case.whens.len());
         for (when, then) in case.whens {
-            let mut condition = self.expr(when)?;
-            if let Some(operand) = &operand {
-                condition = self.case_equal(operand.clone(), condition)?;
-            }
-            whens.push((condition, self.expr(then)?));
+            compared.push(self.expr(when)?);
+            values.push(self.expr(then)?);
         }
+        if has_operand {
+            let collation = function::case_collation(&mut compared, &self.types)?;
+            let mut compared_with = compared.drain(..);
+            if let Some(operand) = compared_with.next() {
+                compared = compared_with
+                    .map(|value| self.case_equal(operand.clone(), value, collation))
+                    .collect::<PlanResult<Vec<_>>>()?;
+            }
+        }
+        let whens = compared.into_iter().zip(values).collect();
         let otherwise = case.otherwise.as_ref().map(|otherwise| self.expr(otherwise)).transpose()?;
         function::case(whens, otherwise, &self.types)
     }
 
     /// `CASE operand WHEN value`: unlike `=`, it takes no notice of the signs of integers, compares documents as texts, and
     /// dates as texts where the operand is one; a text that is no date equals none.
-    fn case_equal(&mut self, operand: Expr, value: Expr) -> PlanResult<Expr> {
+    fn case_equal(&mut self, operand: Expr, value: Expr, collation: Option<CollationId>) -> PlanResult<Expr> {
         let (of, other) = (&operand.data_type, &value.data_type);
         if of.is_integer() && other.is_integer() && of.unsigned != other.unsigned {
             let signed = |expr: Expr| {
@@ -589,18 +603,14 @@ impl<'a> Binder<'a> {
         if !is_document && (of.is_temporal() || !other.is_temporal()) {
             return self.call_with(FunctionId::Eq, vec![operand, value], CallOption::AsIs);
         }
-        let connection = self.types.connection_collation;
-        let mut sides = Vec::with_capacity(2);
-        for side in [operand, value] {
-            let collation = match side.data_type.kind {
-                TypeKind::Json => CollationId::UTF8MB4_BIN,
-                _ if side.data_type.is_temporal() => connection,
-                _ => {
-                    sides.push(side);
-                    continue;
-                }
-            };
-            sides.push(self.typed(FunctionId::Cast, side, DataType::varchar(u32::MAX, collation))?);
+        let is_document_or_date =
+            |expr: &Expr| expr.data_type.is_temporal() || expr.data_type.kind == TypeKind::Json;
+        let mut sides = vec![operand, value];
+        if let Some(collation) = collation {
+            for side in sides.iter_mut().filter(|side| is_document_or_date(side)) {
+                let of = std::mem::replace(side, Expr::null());
+                *side = self.typed(FunctionId::Cast, of, DataType::varchar(u32::MAX, collation))?;
+            }
         }
         self.call(FunctionId::Eq, sides)
     }
@@ -743,7 +753,7 @@ impl<'a> Binder<'a> {
         let bound = self.aggregate_args(aggregate);
         self.aggregate_nesting -= 1;
         self.block().in_aggregate = false;
-        let (args, order_by) = bound?;
+        let (mut args, order_by) = bound?;
         let home = self.aggregate_home(args.iter().chain(order_by.iter().map(|key| &key.expr)))?;
         if home != innermost {
             // What its argument reads is no concern of the blocks inside: these read its result.
@@ -751,7 +761,8 @@ impl<'a> Binder<'a> {
                 block.outer.truncate(*count);
             }
         }
-        let (data_type, nullable) = function::aggregate_type(aggregate.func, &args, &self.types)?;
+        let Typed { data_type, nullable, coercibility } =
+            function::aggregate_type(aggregate.func, &mut args, &self.types)?;
         let call = AggregateCall {
             function: aggregate.func.into(),
             distinct: aggregate.distinct,
@@ -766,13 +777,14 @@ impl<'a> Binder<'a> {
             Some(id) => id,
             None => {
                 let name = aggregate_name(aggregate.func).into();
-                let id = self.new_column(&name, data_type.clone(), nullable);
+                let id = self.new_column(&name, data_type, nullable);
+                self.columns[id.0 as usize].coercibility = Some(coercibility);
                 self.blocks[home].aggregates.push((id, call));
                 id
             }
         };
         self.add_outer(home, id);
-        Ok(Expr::column(id, data_type, nullable))
+        Ok(self.column_expr(id))
     }
 
     /// The block whose rows an aggregate sums up: the outermost one around it that takes aggregates here and does not lie
@@ -834,8 +846,9 @@ impl<'a> Binder<'a> {
             }
             // ENUM and SET are texts to MIN and MAX, ordered by their collation.
             AggregateFunc::Min | AggregateFunc::Max if data_type.members.is_some() => {
-                let (data_type, _) =
-                    function::aggregate_type(function, std::slice::from_ref(&arg), &self.types)?;
+                let mut args = [arg];
+                let Typed { data_type, .. } = function::aggregate_type(function, &mut args, &self.types)?;
+                let [arg] = args;
                 self.typed(FunctionId::Cast, arg, data_type)
             }
             AggregateFunc::BitAnd | AggregateFunc::BitOr | AggregateFunc::BitXor if is_bytes(data_type) => {
@@ -889,9 +902,24 @@ impl<'a> Binder<'a> {
 
     fn json_value(&mut self, call: &'a ast::JsonValue<'a>) -> PlanResult<Expr> {
         let doc = self.expr(&call.doc)?;
+        let of = &doc.data_type;
+        let may_be_document = of.is_string()
+            || of.members.is_some()
+            || matches!(of.kind, TypeKind::Json | TypeKind::Null)
+            || matches!(doc.kind, ExprKind::Param(_));
+        if !may_be_document {
+            return Err(PlanError::new(
+                3146,
+                "Invalid data type for JSON data in argument 1 to function json_value; a JSON string or JSON type is \
+                 required.",
+            ));
+        }
         let data_type = match &call.returning {
+            Some(to @ CastType::Char { charset: None, .. }) => {
+                DataType { collation: CollationId::UTF8MB4_0900_BIN, ..self.cast_type(to)? }
+            }
             Some(to) => self.cast_type(to)?,
-            None => DataType::varchar(512, self.charset_collation(b"utf8mb4")?),
+            None => DataType::varchar(512, CollationId::UTF8MB4_0900_BIN),
         };
         let answer = |binder: &mut Self, on: &Option<JsonOn<'a>>| -> PlanResult<JsonAnswer> {
             Ok(match on {

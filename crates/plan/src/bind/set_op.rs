@@ -56,17 +56,20 @@ impl<'a> Binder<'a> {
         let mut sides: [Vec<ColumnId>; 2] = [Vec::new(), Vec::new()];
         for (left, right) in left.output.iter().zip(&right.output) {
             let exprs = [self.column_expr(left.id), self.column_expr(right.id)];
-            let data_type = function::common_type(&[&exprs[0], &exprs[1]], &self.types)?;
+            let (data_type, coercibility) = function::common_type(&[&exprs[0], &exprs[1]], &self.types)?;
             let nullable = match op {
                 SetOp::Union => exprs.iter().any(|expr| expr.nullable),
                 SetOp::Except => exprs[0].nullable,
                 SetOp::Intersect => exprs.iter().all(|expr| expr.nullable),
             };
-            let coercibility = exprs.iter().map(|expr| expr.coercibility).min();
             for (side, expr) in exprs.into_iter().enumerate() {
                 if same_shape(&expr.data_type, &data_type) {
                     sides[side].push(expr.as_column().unwrap_or(left.id));
                 } else {
+                    let mut expr = expr;
+                    if data_type.is_string() {
+                        function::convert_to_set(&mut expr, data_type.collation)?;
+                    }
                     let cast = stored(expr, &data_type);
                     let id = self.new_column(&left.name, data_type.clone(), nullable);
                     casts[side].push((id, cast));
@@ -74,7 +77,7 @@ impl<'a> Binder<'a> {
                 }
             }
             let id = self.new_column(&left.name, data_type.clone(), nullable);
-            self.columns[id.0 as usize].coercibility = coercibility;
+            self.columns[id.0 as usize].coercibility = Some(coercibility);
             let column = plain_output(id, left.name.clone(), data_type, nullable);
             output.push(OutputColumn { source: OutputSource::SetOperation, ..column });
         }
@@ -137,7 +140,7 @@ impl<'a> Binder<'a> {
         let mut output = Vec::new();
         for position in 0..values.column_count as usize {
             let cells: Vec<&Expr> = rows.iter().map(|row| &row[position]).collect();
-            let data_type = function::common_type(&cells, &self.types)?;
+            let (data_type, _) = function::common_type(&cells, &self.types)?;
             let nullable = cells.iter().any(|cell| cell.nullable);
             for row in &mut rows {
                 if !same_shape(&row[position].data_type, &data_type) {

@@ -1,13 +1,14 @@
 //! Which collation an operation on several strings uses, and bringing its arguments to it.
 //!
-//! Rules: MySQL manual, "Collation Coercibility in Expressions". The lower coercibility wins; at equal strength a
-//! `_bin` collation beats others of its character set, `binary` beats characters, Unicode beats other character
-//! sets, and what is pure ASCII fits everywhere. What is left over is an "illegal mix".
+//! Rules: MySQL manual, "Collation Coercibility in Expressions". Only the arguments of the strongest coercibility decide. Among
+//! those a `_bin` collation beats others of its character set, `binary` beats characters, Unicode beats other character
+//! sets, and any set beats `ascii`. What is left over is an "illegal mix". Two collations of one character set of which none is
+//! `_bin` leave it open which one holds ([`Coercibility::NoCollation`], the weakest of all).
 
 use super::{FunctionId, TypeContext};
 use crate::error::{PlanError, PlanResult};
 use crate::expr::{CallOption, Coercibility, Expr, ExprKind};
-use types::charset::{Charset, convert_lossy};
+use types::charset::{Charset, convert_strict};
 use types::{CollationId, DataType, TypeKind, Value};
 
 /// What the collation is wanted for.
@@ -23,7 +24,6 @@ pub(super) enum Purpose {
 struct Claim {
     collation: CollationId,
     coercibility: Coercibility,
-    ascii: bool,
 }
 
 fn is_unicode(charset: Charset) -> bool {
@@ -35,106 +35,80 @@ pub(super) fn is_text(data_type: &DataType) -> bool {
     data_type.is_string() || data_type.members.is_some()
 }
 
-fn claim(expr: &Expr, context: &TypeContext) -> Claim {
-    if expr.data_type.kind == TypeKind::Null {
-        return Claim { collation: CollationId::BINARY, coercibility: Coercibility::Ignorable, ascii: true };
-    }
-    if expr.data_type.kind == TypeKind::Json {
-        return Claim {
-            collation: CollationId::UTF8MB4_BIN,
-            coercibility: Coercibility::Implicit,
-            ascii: false,
-        };
-    }
-    if expr.data_type.kind == TypeKind::Bit {
-        return Claim { collation: CollationId::BINARY, coercibility: Coercibility::Implicit, ascii: false };
-    }
-    if !is_text(&expr.data_type) {
-        return Claim {
-            collation: context.connection_collation,
-            coercibility: Coercibility::Numeric,
-            ascii: true,
-        };
-    }
-    let ascii = expr.data_type.collation.charset() == Charset::Ascii
-        || matches!(&expr.kind, ExprKind::Literal(Value::Bytes { bytes, .. }) if bytes.is_ascii());
-    Claim { collation: expr.data_type.collation, coercibility: expr.coercibility, ascii }
+/// A value that MySQL compares as a string with others of these: texts, temporals, documents, NULL.
+fn is_string_result(data_type: &DataType) -> bool {
+    is_text(data_type)
+        || data_type.is_temporal() && data_type.kind != TypeKind::Year
+        || matches!(data_type.kind, TypeKind::Json | TypeKind::Null)
 }
 
-/// Does a text of `right` fit into the character set of `left` without loss, so that left may win?
-fn is_superset(left: Claim, right: Claim) -> bool {
-    let (from, to) = (right.collation.charset(), left.collation.charset());
-    let stronger = left.coercibility < right.coercibility;
-    let equal = left.coercibility == right.coercibility;
-    if is_unicode(to)
-        && (stronger
-            || (equal && (!is_unicode(from) || (to == Charset::Utf8mb4 && from == Charset::Utf8mb3))))
-    {
-        return true;
-    }
-    right.ascii && (stronger || (equal && !left.ascii))
+fn claim(expr: &Expr) -> Claim {
+    let (collation, coercibility) = match expr.data_type.kind {
+        TypeKind::Null => (CollationId::BINARY, Coercibility::Ignorable),
+        TypeKind::Json => (CollationId::UTF8MB4_BIN, Coercibility::Implicit),
+        TypeKind::Bit => (CollationId::BINARY, Coercibility::Implicit),
+        _ if is_text(&expr.data_type) => (expr.data_type.collation, expr.coercibility),
+        // What messages show of a number.
+        _ => (CollationId::LATIN1_SWEDISH_CI, Coercibility::Numeric),
+    };
+    Claim { collation, coercibility }
 }
 
-/// The winner of two claims, or `None` for an illegal mix.
+/// Does every text of `right` fit into the character set of `left`?
+fn is_superset(left: Charset, right: Charset) -> bool {
+    match right {
+        Charset::Ascii => left != Charset::Ascii,
+        Charset::Utf8mb3 => left == Charset::Utf8mb4,
+        _ => is_unicode(left) && !is_unicode(right),
+    }
+}
+
+/// The winner of two claims of the same strength, or `None` for an illegal mix.
 fn merge(left: Claim, right: Claim) -> Option<Claim> {
-    let ascii = left.ascii && right.ascii;
-    let won = |winner: Claim| Some(Claim { ascii, ..winner });
-    if left.coercibility == Coercibility::Ignorable {
-        return Some(right);
+    if left.collation == right.collation {
+        return Some(left);
     }
-    if right.coercibility == Coercibility::Ignorable || left.collation == right.collation {
-        let coercibility = left.coercibility.min(right.coercibility);
-        return won(Claim { coercibility, ..left });
+    match left.coercibility {
+        Coercibility::Explicit => return None,
+        // Nothing has been decided so far.
+        Coercibility::NoCollation => return Some(right),
+        _ => {}
     }
     let (left_set, right_set) = (left.collation.charset(), right.collation.charset());
     if left_set != right_set {
         return if left_set == Charset::Binary {
-            won(if left.coercibility <= right.coercibility { left } else { right })
+            Some(left)
         } else if right_set == Charset::Binary {
-            won(if right.coercibility <= left.coercibility { right } else { left })
-        } else if is_superset(left, right) {
-            won(left)
-        } else if is_superset(right, left) {
-            won(right)
-        } else if left.coercibility < right.coercibility && right.coercibility >= Coercibility::SystemConstant
-        {
-            won(left)
-        } else if right.coercibility < left.coercibility && left.coercibility >= Coercibility::SystemConstant
-        {
-            won(right)
+            Some(right)
+        } else if is_superset(left_set, right_set) {
+            Some(left)
+        } else if is_superset(right_set, left_set) {
+            Some(right)
         } else {
             None
         };
     }
-    if left.coercibility < right.coercibility {
-        return won(left);
-    }
-    if right.coercibility < left.coercibility {
-        return won(right);
-    }
-    if left.coercibility == Coercibility::Explicit {
-        return None;
-    }
-    let bin = left_set.bin_collation();
     let is_bin = |collation: CollationId| collation.name().ends_with("_bin");
-    if is_bin(left.collation) {
-        won(left)
-    } else if is_bin(right.collation) {
-        won(right)
-    } else {
-        won(Claim { collation: bin, coercibility: Coercibility::NoCollation, ascii })
+    match (is_bin(left.collation), is_bin(right.collation)) {
+        // utf8mb4_bin pads, utf8mb4_0900_bin does not.
+        (true, true) => None,
+        (true, false) => Some(left),
+        (false, true) => Some(right),
+        (false, false) => {
+            Some(Claim { collation: left_set.bin_collation(), coercibility: Coercibility::NoCollation })
+        }
     }
 }
 
 fn coercibility_name(coercibility: Coercibility) -> &'static str {
     match coercibility {
         Coercibility::Explicit => "EXPLICIT",
-        Coercibility::NoCollation => "NONE",
         Coercibility::Implicit => "IMPLICIT",
         Coercibility::SystemConstant => "SYSCONST",
         Coercibility::Literal => "COERCIBLE",
         Coercibility::Numeric => "NUMERIC",
         Coercibility::Ignorable => "IGNORABLE",
+        Coercibility::NoCollation => "NONE",
     }
 }
 
@@ -160,6 +134,22 @@ fn illegal_mix(claims: &[Claim], operation: &str) -> Box<PlanError> {
     }
 }
 
+/// The collation that `args` agree on, and how strongly.
+fn agree(args: &[Expr], operation: &str, purpose: Purpose) -> PlanResult<Claim> {
+    let claims: Vec<Claim> = args.iter().map(claim).collect();
+    let strongest = claims.iter().map(|claim| claim.coercibility).min();
+    let mut strong = claims.iter().copied().filter(|claim| Some(claim.coercibility) == strongest);
+    let first = strong
+        .next()
+        .unwrap_or(Claim { collation: CollationId::BINARY, coercibility: Coercibility::Ignorable });
+    match strong.try_fold(first, merge) {
+        Some(winner) if purpose == Purpose::Build || winner.coercibility != Coercibility::NoCollation => {
+            Ok(winner)
+        }
+        _ => Err(illegal_mix(&claims, operation)),
+    }
+}
+
 /// Finds the common collation of `args` and brings every text argument to it: a literal is rewritten, another
 /// character set is converted, another collation is overruled by a `Collate` node.
 pub(super) fn aggregate(
@@ -168,63 +158,141 @@ pub(super) fn aggregate(
     context: &TypeContext,
     purpose: Purpose,
 ) -> PlanResult<(CollationId, Coercibility)> {
-    let claims: Vec<Claim> = args.iter().map(|arg| claim(arg, context)).collect();
-    let mut winner =
-        Claim { collation: context.connection_collation, coercibility: Coercibility::Ignorable, ascii: true };
-    for (i, &next) in claims.iter().enumerate() {
-        winner = merge(winner, next).ok_or_else(|| {
-            illegal_mix(&claims[..if claims.len() <= 3 { claims.len() } else { i.max(3) + 1 }], operation)
-        })?;
+    let mut winner = agree(args, operation, purpose)?;
+    if winner.coercibility == Coercibility::Numeric {
+        // Numbers become text of the connection.
+        winner = Claim { collation: context.connection_collation, coercibility: Coercibility::Literal };
     }
-    if purpose == Purpose::Compare && winner.coercibility == Coercibility::NoCollation && args.len() > 1 {
-        // Of a list the numbers are told too.
-        let is_told = |claim: &Claim| claims.len() > 2 || claim.coercibility < Coercibility::Numeric;
-        let texts: Vec<Claim> = claims.iter().copied().filter(is_told).collect();
-        return Err(illegal_mix(&texts, operation));
-    }
-    let collation =
-        if winner.coercibility == Coercibility::Ignorable { CollationId::BINARY } else { winner.collation };
     for arg in args.iter_mut() {
-        bring_to(arg, collation);
+        bring_to(arg, winner.collation)?;
     }
-    Ok((collation, winner.coercibility))
+    Ok((winner.collation, winner.coercibility))
+}
+
+/// Brings the texts among `args` to the collation of the argument `leader`, which alone decides. Bytes have to be characters of
+/// it.
+pub(super) fn follow(
+    args: &mut [&mut Expr],
+    leader: usize,
+    context: &TypeContext,
+) -> PlanResult<(CollationId, Coercibility)> {
+    let claim = claim(args[leader]);
+    let (collation, coercibility) = match claim.coercibility {
+        Coercibility::Numeric => (context.connection_collation, Coercibility::Literal),
+        coercibility => (claim.collation, coercibility),
+    };
+    for arg in args.iter_mut() {
+        let is_bytes = is_text(&arg.data_type) && arg.data_type.collation == CollationId::BINARY;
+        if is_bytes && collation != CollationId::BINARY {
+            **arg = through(std::mem::replace(*arg, Expr::null()), FunctionId::ConvertUsing, collation);
+        } else {
+            bring_to(arg, collation)?;
+        }
+    }
+    Ok((collation, coercibility))
+}
+
+/// Of two operands of one collation the left one has to have decided for it.
+///
+/// # Errors
+/// 1267: it has not.
+pub(super) fn check_left(args: &[Expr], operation: &str) -> PlanResult<()> {
+    if let [left, right] = args {
+        let claims = [claim(left), claim(right)];
+        if claims[0].collation == claims[1].collation && claims[0].coercibility == Coercibility::NoCollation {
+            return Err(illegal_mix(&claims, operation));
+        }
+    }
+    Ok(())
+}
+
+/// Brings the arguments of a comparison to a common collation, if they compare as strings.
+pub(super) fn compare(args: &mut [Expr], operation: &str, context: &TypeContext) -> PlanResult<()> {
+    if !args.iter().all(|arg| is_string_result(&arg.data_type)) {
+        return Ok(());
+    }
+    check_left(args, operation)?;
+    let is_other = |arg: &Expr| !is_text(&arg.data_type) && arg.data_type.kind != TypeKind::Null;
+    if args.iter().any(is_other) {
+        // Temporals and documents are compared as such.
+        agree(args, operation, Purpose::Compare)?;
+    } else if args.iter().filter(|arg| is_text(&arg.data_type)).count() >= 2 {
+        aggregate(args, operation, context, Purpose::Compare)?;
+    }
+    Ok(())
+}
+
+/// The collation in which the first of `args` is compared with each of the others, if with any of them as a string. The texts
+/// among all are brought to it.
+pub(super) fn compare_first(
+    args: &mut [Expr],
+    operation: &str,
+    context: &TypeContext,
+) -> PlanResult<Option<CollationId>> {
+    let mut kinds = args.iter().map(|arg| is_string_result(&arg.data_type));
+    if kinds.next() == Some(true) && kinds.any(|is_string| is_string) {
+        return Ok(Some(aggregate(args, operation, context, Purpose::Compare)?.0));
+    }
+    Ok(None)
 }
 
 /// Makes a text argument one of `collation`.
-pub(super) fn bring_to(arg: &mut Expr, collation: CollationId) {
+///
+/// # Errors
+/// 3854: a literal that its character set does not hold.
+pub(super) fn bring_to(arg: &mut Expr, collation: CollationId) -> PlanResult<()> {
     if !is_text(&arg.data_type) || arg.data_type.collation == collation {
-        return;
+        return Ok(());
     }
     let from = arg.data_type.collation.charset();
     let to = collation.charset();
     if let ExprKind::Literal(Value::Bytes { bytes, collation: tag }) = &mut arg.kind {
         if from != to && from != Charset::Binary && to != Charset::Binary {
             let mut converted = Vec::with_capacity(bytes.len());
-            convert_lossy(from, bytes, to, &mut converted);
+            if convert_strict(from, bytes, to, &mut converted).is_err() {
+                return Err(not_convertible(bytes, from, to));
+            }
             *bytes = converted;
         }
         *tag = collation;
         arg.data_type.collation = collation;
-        return;
+        return Ok(());
     }
     // Bytes are taken as they are where `binary` meets characters.
-    let function = if from == to || from == Charset::Binary || to == Charset::Binary {
-        FunctionId::Collate
+    let is_conversion = from != to && from != Charset::Binary && to != Charset::Binary;
+    let function = if is_conversion { FunctionId::ConvertUsing } else { FunctionId::Collate };
+    *arg = through(std::mem::replace(arg, Expr::null()), function, collation);
+    Ok(())
+}
+
+/// A text given another collation by this function.
+fn through(inner: Expr, function: FunctionId, collation: CollationId) -> Expr {
+    let data_type = if inner.data_type.is_string() {
+        DataType { collation, ..inner.data_type.clone() }
     } else {
-        FunctionId::ConvertUsing
+        super::shape::string_type(inner.data_type.length, collation)
     };
-    let data_type = if arg.data_type.is_string() {
-        DataType { collation, ..arg.data_type.clone() }
-    } else {
-        super::shape::string_type(arg.data_type.length, collation)
-    };
-    let inner = std::mem::replace(arg, Expr::null());
-    *arg = Expr {
+    let option = if function == FunctionId::ConvertUsing { CallOption::Lossless } else { CallOption::None };
+    Expr {
         nullable: inner.nullable,
         coercibility: inner.coercibility,
-        kind: ExprKind::Call { function, args: vec![inner], option: CallOption::None },
+        kind: ExprKind::Call { function, args: vec![inner], option },
         data_type,
-    };
+    }
+}
+
+#[cold]
+fn not_convertible(bytes: &[u8], from: Charset, to: Charset) -> Box<PlanError> {
+    let shown = types::convert::escaped(bytes);
+    PlanError::new(
+        3854,
+        format!(
+            "Cannot convert string '{}' from {} to {}",
+            String::from_utf8_lossy(&shown),
+            from.name(),
+            to.name()
+        ),
+    )
 }
 
 pub(super) fn explicit(expr: Expr, collation: CollationId, context: &TypeContext) -> PlanResult<Expr> {

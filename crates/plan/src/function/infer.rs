@@ -8,7 +8,7 @@ use super::shape::{
     INT_WIDTH, Numeric, UNKNOWN_CHARS, Width, decimal, double_of, int, integer_digits, numeric, precision,
     scale, string_type, text_chars, uint,
 };
-use super::{FunctionId, TypeContext};
+use super::{FunctionId, TypeContext, aggregate_name};
 use crate::error::{PlanError, PlanResult};
 use crate::expr::{CallOption, Coercibility, Expr, ExprKind};
 use syntax::ast::{AggregateFunc, IntervalUnit};
@@ -17,10 +17,13 @@ use types::temporal::parse::DateMode;
 use types::{CollationId, DataType, TypeKind, Value};
 
 /// What a call yields.
-pub(super) struct Typed {
-    pub(super) data_type: DataType,
-    pub(super) nullable: bool,
-    pub(super) coercibility: Coercibility,
+pub struct Typed {
+    /// MySQL's type of the value.
+    pub data_type: DataType,
+    /// Whether the value may be NULL.
+    pub nullable: bool,
+    /// How strongly its collation holds.
+    pub coercibility: Coercibility,
 }
 
 /// A temporal value as the DOUBLE that functions of numbers take it for; false if there is none.
@@ -195,60 +198,64 @@ fn unit_has_time(unit: IntervalUnit) -> bool {
     !matches!(unit, U::Day | U::Week | U::Month | U::Quarter | U::Year | U::YearMonth)
 }
 
-/// The type of an aggregate function's result, and whether it may be NULL.
+/// The type of an aggregate function's result. The texts of GROUP_CONCAT are brought to one collation.
 ///
 /// # Errors
-/// 1235 for aggregates that do not run yet.
+/// 1235 for aggregates that do not run yet; 1267, 1270, 1271: collations that cannot be mixed; 3854: a literal that another
+/// argument's character set does not hold.
 pub fn aggregate_type(
     function: AggregateFunc,
-    args: &[Expr],
+    args: &mut [Expr],
     context: &TypeContext,
-) -> PlanResult<(DataType, bool)> {
+) -> PlanResult<Typed> {
     use AggregateFunc as A;
     let first = || args.first().map_or(DataType::NULL, |arg| arg.data_type.clone());
+    let number = |data_type: DataType, nullable: bool| Typed {
+        data_type,
+        nullable,
+        coercibility: Coercibility::Numeric,
+    };
     Ok(match function {
-        A::CountStar | A::Count => (int(INT_WIDTH), false),
+        A::CountStar | A::Count => number(int(INT_WIDTH), false),
         A::BitAnd | A::BitOr | A::BitXor => {
             let argument = first();
             if argument.is_binary_string() && !argument.is_hex_literal() {
-                (DataType::varchar(argument.length, CollationId::BINARY), false)
+                let data_type = DataType::varchar(argument.length, CollationId::BINARY);
+                Typed { data_type, nullable: false, coercibility: Coercibility::Literal }
             } else {
-                (uint(INT_WIDTH), false)
+                number(uint(INT_WIDTH), false)
             }
         }
         A::Sum => {
             let argument = first();
             match numeric(&argument) {
-                Numeric::Double => (DataType::DOUBLE, true),
-                _ => (decimal(integer_digits(&argument) + 22, scale(&argument)), true),
+                Numeric::Double => number(DataType::DOUBLE, true),
+                _ => number(decimal(integer_digits(&argument) + 22, scale(&argument)), true),
             }
         }
         A::Avg => {
             let argument = first();
             match numeric(&argument) {
-                Numeric::Double => (DataType::DOUBLE, true),
-                _ => (decimal(integer_digits(&argument), scale(&argument) + 4), true),
+                Numeric::Double => number(DataType::DOUBLE, true),
+                _ => number(decimal(integer_digits(&argument), scale(&argument) + 4), true),
             }
         }
         A::Min | A::Max => {
             let argument = first();
+            let coercibility = args.first().map_or(Coercibility::Ignorable, |arg| arg.coercibility);
+            if coercibility == Coercibility::NoCollation {
+                collate::compare(&mut [args[0].clone(), args[0].clone()], aggregate_name(function), context)?;
+            }
             let data_type = match argument.kind {
                 TypeKind::Enum | TypeKind::Set => DataType::char(argument.length, argument.collation),
                 _ => computed(&argument),
             };
-            (data_type, true)
+            Typed { data_type, nullable: true, coercibility }
         }
-        A::StdPop | A::StdSamp | A::VarPop | A::VarSamp => (DataType::DOUBLE, true),
+        A::StdPop | A::StdSamp | A::VarPop | A::VarSamp => number(DataType::DOUBLE, true),
         A::GroupConcat => {
-            let own_collation = |data_type: &DataType| match data_type.kind {
-                TypeKind::Bit => Some(CollationId::BINARY),
-                TypeKind::Json => Some(CollationId::UTF8MB4_BIN),
-                _ => collate::is_text(data_type).then_some(data_type.collation),
-            };
-            let collation = args
-                .iter()
-                .find_map(|arg| own_collation(&arg.data_type))
-                .unwrap_or(context.connection_collation);
+            let (collation, coercibility) =
+                collate::aggregate(args, aggregate_name(function), context, Purpose::Build)?;
             let data_type = if context.group_concat_bytes <= GROUP_CONCAT_VARCHAR_MAX {
                 DataType::varchar(context.group_concat_bytes, collation)
             } else {
@@ -257,9 +264,9 @@ pub fn aggregate_type(
                 let length = context.group_concat_bytes.saturating_mul(char_bytes * char_bytes);
                 DataType { length, ..DataType::text(TypeKind::LongText, collation) }
             };
-            (data_type, true)
+            Typed { data_type, nullable: true, coercibility }
         }
-        A::JsonArrayAgg | A::JsonObjectAgg => (DataType::JSON, true),
+        A::JsonArrayAgg | A::JsonObjectAgg => number(DataType::JSON, true),
         A::StCollect => return Err(PlanError::not_supported("ST_COLLECT")),
     })
 }
@@ -268,11 +275,6 @@ pub fn aggregate_type(
 #[must_use]
 pub fn summed_temporal(data_type: &DataType) -> DataType {
     decimal(integer_digits(data_type), scale(data_type))
-}
-
-/// 3064: a function of JSON texts got something else.
-fn no_json_type(argument: usize, name: &str) -> Box<PlanError> {
-    PlanError::new(3064, format!("Incorrect type for argument {argument} in function {name}."))
 }
 
 /// 3995: a pattern does not search bytes for text or text for bytes.
@@ -299,19 +301,6 @@ fn check_regexp_charsets(args: &[Expr], name: &str) -> PlanResult<()> {
     }
 }
 
-/// Brings the arguments of a comparison to a common collation, if they compare as strings.
-fn compare_strings(args: &mut [Expr], operation: &str, context: &TypeContext) -> PlanResult<()> {
-    let texts = args.iter().filter(|arg| collate::is_text(&arg.data_type)).count();
-    let others = args
-        .iter()
-        .filter(|arg| !collate::is_text(&arg.data_type) && arg.data_type.kind != TypeKind::Null)
-        .count();
-    if texts >= 2 && others == 0 {
-        collate::aggregate(args, operation, context, Purpose::Compare)?;
-    }
-    Ok(())
-}
-
 pub(super) fn infer(
     function: FunctionId,
     args: &mut Vec<Expr>,
@@ -335,7 +324,7 @@ pub(super) fn infer(
     let binary = |bytes: u32| Typed {
         data_type: string_type(bytes, CollationId::BINARY),
         nullable: true,
-        coercibility: Coercibility::Implicit,
+        coercibility: Coercibility::Literal,
     };
     let system = |chars: u32, nullable: bool| Typed {
         data_type: DataType::varchar(chars, CollationId::UTF8MB3_GENERAL_CI),
@@ -352,6 +341,24 @@ pub(super) fn infer(
         let (collation, coercibility) = collate::aggregate(args, name, context, Purpose::Build)?;
         let chars = u32::try_from(chars).unwrap_or(u32::MAX);
         Ok(Typed { data_type: string_type(chars, collation), nullable: true, coercibility })
+    };
+    // Texts that take over the collation of the first of `positions`.
+    let follow = |args: &mut [Expr], positions: &[usize]| {
+        let leader = positions.iter().filter(|&&position| position < positions[0]).count();
+        let mut texts: Vec<&mut Expr> = args
+            .iter_mut()
+            .enumerate()
+            .filter(|(position, _)| positions.contains(position))
+            .map(|(_, arg)| arg)
+            .collect();
+        collate::follow(&mut texts, leader, context)
+    };
+    // As `build_of`, where the first of `positions` decides.
+    let led = |args: &mut [Expr], positions: &[usize], chars: &dyn Fn(&[u64]) -> u64| -> PlanResult<Typed> {
+        let widths: Vec<Width> = args.iter().map(|arg| Width::of(&arg.data_type)).collect();
+        let (collation, coercibility) = follow(args, positions)?;
+        let widths: Vec<u64> = widths.iter().map(|width| u64::from(width.chars_in(collation))).collect();
+        Ok(Typed { data_type: limited(chars(&widths), collation), nullable: true, coercibility })
     };
     // As above, of the widths of the arguments in the result's character set: characters, or bytes of a binary string.
     let build_of = |args: &mut [Expr], chars: &dyn Fn(&[u64]) -> u64| -> PlanResult<Typed> {
@@ -400,15 +407,15 @@ pub(super) fn infer(
             }
         }
         F::Eq | F::Ne | F::Lt | F::Le | F::Gt | F::Ge => {
-            compare_strings(args, name, context)?;
+            collate::compare(args, name, context)?;
             plain(DataType::BOOL, any_nullable)
         }
         F::NullSafeEq => {
-            compare_strings(args, name, context)?;
+            collate::compare(args, name, context)?;
             plain(DataType::BOOL, false)
         }
         F::Between => {
-            compare_strings(args, "between", context)?;
+            collate::compare(args, "between", context)?;
             plain(DataType::BOOL, any_nullable)
         }
         F::And | F::Or | F::Xor | F::Not => {
@@ -436,12 +443,16 @@ pub(super) fn infer(
         }
         F::RegexpSubstr => {
             check_regexp_charsets(&args[..2], name)?;
+            collate::aggregate(&mut args[..2], name, context, Purpose::Compare)?;
             let chars = chars_of(args, 0);
             build(&mut args[..2], u64::from(chars))?
         }
         F::RegexpReplace => {
             check_regexp_charsets(&args[..3], name)?;
-            build_of(&mut args[..3], &|_| u64::MAX)?
+            let (collation, coercibility) =
+                collate::aggregate(&mut args[..2], name, context, Purpose::Compare)?;
+            collate::bring_to(&mut args[2], collation)?;
+            Typed { data_type: limited(u64::MAX, collation), nullable: true, coercibility }
         }
         F::Cast | F::ConvertUsing | F::Collate => {
             return Err(PlanError::new(1105, "Unknown error"));
@@ -459,19 +470,16 @@ pub(super) fn infer(
         }
         F::NullIf => {
             // The comparison's collation is not that of the value.
-            let collation = args[0].data_type.collation;
-            compare_strings(args, name, context)?;
             let first = &args[0];
             let data_type = match first.data_type.kind {
-                TypeKind::Enum | TypeKind::Set => DataType::char(text_chars(&first.data_type), collation),
-                _ if first.data_type.is_string()
-                    && collation.charset() == first.data_type.collation.charset() =>
-                {
-                    DataType { collation, ..computed(&first.data_type) }
+                TypeKind::Enum | TypeKind::Set => {
+                    DataType::char(text_chars(&first.data_type), first.data_type.collation)
                 }
                 _ => computed(&first.data_type),
             };
-            Typed { data_type, nullable: true, coercibility: first.coercibility }
+            let coercibility = first.coercibility;
+            collate::compare(args, name, context)?;
+            Typed { data_type, nullable: true, coercibility }
         }
         F::Greatest | F::Least => {
             // A number or text beside a date is one to compare with, but the result is a text: no argument is converted.
@@ -525,22 +533,26 @@ pub(super) fn infer(
             collate::aggregate(args, name, context, Purpose::Compare)?;
             plain(int(11), any_nullable)
         }
-        F::Instr | F::Locate => {
-            let (subject, needle) = if function == F::Instr { (0, 1) } else { (1, 0) };
-            let own = args[subject].data_type.clone();
-            collate::aggregate(&mut args[..2], name, context, Purpose::Compare)?;
-            // The collation of what is searched decides, whatever the other one's strength.
-            if collate::is_text(&own) && !own.is_binary_string() {
-                collate::bring_to(&mut args[subject], own.collation);
-                collate::bring_to(&mut args[needle], own.collation);
-            }
+        // The text that is searched decides.
+        F::Instr => {
+            follow(args, &[0, 1])?;
+            plain(int(11), any_nullable)
+        }
+        F::Locate => {
+            follow(args, &[1, 0])?;
             plain(int(11), any_nullable)
         }
         F::Field => {
-            compare_strings(args, name, context)?;
+            let is_text =
+                |arg: &Expr| collate::is_text(&arg.data_type) || arg.data_type.kind == TypeKind::Null;
+            if args.iter().all(is_text) {
+                let all: Vec<usize> = (0..args.len()).collect();
+                follow(args, &all)?;
+            }
             plain(int(11), false)
         }
         F::Strcmp => {
+            collate::check_left(args, name)?;
             collate::aggregate(args, name, context, Purpose::Compare)?;
             plain(int(2), any_nullable)
         }
@@ -581,13 +593,7 @@ pub(super) fn infer(
             fresh(u32::try_from(bytes * 2).unwrap_or(u32::MAX))
         }
         F::Unhex => binary(bytes_of(args, 0).div_ceil(2) as u32),
-        F::Insert => {
-            let mut texts = vec![args[0].clone(), args[3].clone()];
-            let typed = build_of(&mut texts, &|widths| widths.iter().sum())?;
-            args[3] = texts.swap_remove(1);
-            args[0] = texts.swap_remove(0);
-            typed
-        }
+        F::Insert => led(args, &[0, 3], &|widths| widths[0] + widths[3])?,
         F::Left | F::Right => {
             let most =
                 constant(args.get(1)).map_or(u32::MAX, |count| count.clamp(0, i64::from(u32::MAX)) as u32);
@@ -612,15 +618,13 @@ pub(super) fn infer(
             let chars = chars_of(args, 0);
             build(&mut args[..1], u64::from(chars))?
         }
-        F::Trim | F::LTrim | F::RTrim => {
+        F::Trim | F::LTrim | F::RTrim | F::SubstringIndex => {
+            // No longer than the first, which may be beyond what other texts are limited to.
             let chars = chars_of(args, 0);
-            build(args, u64::from(chars))?
+            let (collation, coercibility) = follow(args, &[0, 1])?;
+            Typed { data_type: string_type(chars, collation), nullable: true, coercibility }
         }
-        F::SubstringIndex => {
-            let chars = chars_of(args, 0);
-            build(&mut args[..2], u64::from(chars))?
-        }
-        F::Replace => build_of(args, &|widths| match widths[2].saturating_sub(1) {
+        F::Replace => led(args, &[0, 1, 2], &|widths| match widths[2].saturating_sub(1) {
             0 => widths[0],
             growth => widths[0] * growth,
         })?,
@@ -633,11 +637,7 @@ pub(super) fn infer(
                 Some(count @ 0..) => count.min(i64::from(UNKNOWN_CHARS)) as u64,
                 _ => u64::from(UNKNOWN_CHARS),
             };
-            let mut texts = vec![args[0].clone(), args[2].clone()];
-            let typed = build(&mut texts, chars)?;
-            args[2] = texts.swap_remove(1);
-            args[0] = texts.swap_remove(0);
-            typed
+            led(args, &[0, 2], &|_| chars)?
         }
         F::Space => fresh(match constant(args.first()) {
             Some(count) => count.clamp(0, i64::from(UNKNOWN_CHARS)) as u32,
@@ -832,10 +832,7 @@ pub(super) fn infer(
                 Some(format) => format_chars(format),
                 None => chars_of(args, 1).saturating_mul(10).min(UNKNOWN_CHARS),
             };
-            let format = &args[1].data_type;
-            let collation =
-                if format.is_string() && !format.is_binary_string() { format.collation } else { connection };
-            Typed { data_type: string_type(chars, collation), ..fresh(chars) }
+            Typed { coercibility: args[1].coercibility, ..fresh(chars) }
         }
         F::GetFormat => fresh(17),
         F::StrToDate => match literal_bytes(&args[1]) {
@@ -846,7 +843,7 @@ pub(super) fn infer(
             if args.len() == 2 {
                 let chars = literal_bytes(&args[1])
                     .map_or(chars_of(args, 1).saturating_mul(10).min(UNKNOWN_CHARS), format_chars);
-                fresh(chars)
+                Typed { coercibility: args[1].coercibility, ..fresh(chars) }
             } else {
                 let digits = if args[0].data_type.is_string() { 6 } else { fraction_digits(&args[0]) };
                 plain(DataType::datetime(digits), true)
@@ -864,7 +861,7 @@ pub(super) fn infer(
                 && collate::is_text(&of.data_type)
                 && of.data_type.collation.charset() == types::charset::Charset::Utf8mb4;
             if !is_own {
-                collate::bring_to(&mut args[2], CollationId::UTF8MB4_BIN);
+                collate::bring_to(&mut args[2], CollationId::UTF8MB4_BIN)?;
             }
             plain(DataType::JSON, true)
         }
@@ -889,29 +886,12 @@ pub(super) fn infer(
         | F::JsonStorageFree
         | F::JsonStorageSize => plain(int(INT_WIDTH), true),
         F::JsonPretty => json_text(UNKNOWN_CHARS),
-        F::JsonQuote if !collate::is_text(&args[0].data_type) && args[0].data_type.kind != TypeKind::Null => {
-            return Err(no_json_type(1, name));
-        }
-        F::JsonUnquote
-            if !collate::is_text(&args[0].data_type)
-                && !matches!(args[0].data_type.kind, TypeKind::Null | TypeKind::Json) =>
-        {
-            return Err(no_json_type(1, name));
-        }
-        F::JsonQuote | F::JsonUnquote
-            if args[0].data_type.is_binary_string() && !args[0].data_type.is_hex_literal() =>
-        {
-            return Err(PlanError::new(
-                3144,
-                "Cannot create a JSON value from a string with CHARACTER SET 'binary'.",
-            ));
-        }
         F::JsonQuote => json_text(chars_of(args, 0).saturating_mul(6).saturating_add(2)),
         F::JsonType => json_text(17),
         F::JsonUnquote => json_text(chars_of(args, 0)),
         F::JsonValue => json_text(512),
 
-        F::BinToUuid | F::Uuid => system(36, true),
+        F::BinToUuid | F::Uuid => Typed { coercibility: Coercibility::Literal, ..system(36, true) },
         F::UuidToBin | F::Inet6Aton => binary(16),
         F::IsUuid => plain(DataType::BOOL, true),
         F::Compress => binary(chars_of(args, 0).saturating_mul(4).saturating_add(12)),
@@ -953,7 +933,7 @@ fn json_text(chars: u32) -> Typed {
     Typed {
         data_type: string_type(chars, CollationId::UTF8MB4_BIN),
         nullable: true,
-        coercibility: Coercibility::Implicit,
+        coercibility: Coercibility::Literal,
     }
 }
 

@@ -172,16 +172,18 @@ pub(super) fn merge_all<'t>(types: impl Iterator<Item = &'t DataType>) -> DataTy
     types.fold(DataType::NULL, |merged, next| merge(&merged, next))
 }
 
-/// The common type of several values (UNION, VALUES rows): the binder converts each to it.
+/// The common type of several values (UNION, VALUES rows), and how strongly its collation holds: the binder converts each to
+/// it.
 ///
 /// # Errors
-/// 1267, 1271: collations that cannot be mixed.
-pub fn common_type(exprs: &[&Expr], context: &TypeContext) -> PlanResult<DataType> {
+/// 1267, 1271: collations that cannot be mixed; 3854: a literal that another value's character set does not hold.
+pub fn common_type(exprs: &[&Expr], context: &TypeContext) -> PlanResult<(DataType, Coercibility)> {
     let mut copies: Vec<Expr> = exprs.iter().map(|expr| (*expr).clone()).collect();
     let typed = infer_arms(&mut copies, "UNION", context)?;
     if typed.coercibility == Coercibility::NoCollation && copies.len() > 1 {
         return Err(PlanError::new(1271, "Illegal mix of collations for operation 'UNION'"));
     }
     // The rows of a set operation are those of a table.
-    Ok(if typed.data_type.kind == TypeKind::Year { DataType::YEAR } else { typed.data_type })
+    let data_type = if typed.data_type.kind == TypeKind::Year { DataType::YEAR } else { typed.data_type };
+    Ok((data_type, typed.coercibility))
 }

@@ -30,12 +30,13 @@ mod shape;
 mod table;
 
 use crate::error::{PlanError, PlanResult};
-use crate::expr::{CallOption, Expr, ExprKind};
+use crate::expr::{CallOption, Coercibility, Expr, ExprKind};
 use syntax::ast::AggregateFunc;
+use types::charset::Charset;
 use types::locale::LocaleId;
 use types::{CollationId, DataType, TypeKind};
 
-pub use infer::{aggregate_type, summed_temporal};
+pub use infer::{Typed, aggregate_type, summed_temporal};
 pub use merge::common_type;
 pub(crate) use own_scale::keep_own_scale;
 pub(crate) use parameter::fix_double;
@@ -199,6 +200,38 @@ pub fn case(
     })
 }
 
+/// Brings the texts of two elements of rows to the collation of the left one: `(a, b) IN ((c, d), ...)` compares in it.
+///
+/// # Errors
+/// 3854: a literal that the left text's character set does not hold.
+pub fn follow_left(left: &mut Expr, right: &mut Expr, context: &TypeContext) -> PlanResult<()> {
+    if collate::is_text(&left.data_type) && collate::is_text(&right.data_type) {
+        collate::follow(&mut [left, right], 0, context)?;
+    }
+    Ok(())
+}
+
+/// Converts a text of another character set to that of the rows of a set operation.
+///
+/// # Errors
+/// 3854: a literal that the character set does not hold.
+pub fn convert_to_set(expr: &mut Expr, collation: CollationId) -> PlanResult<()> {
+    let (from, to) = (expr.data_type.collation.charset(), collation.charset());
+    if from != to && from != Charset::Binary && to != Charset::Binary {
+        collate::bring_to(expr, collation)?;
+    }
+    Ok(())
+}
+
+/// The collation in which `CASE` compares its operand, the first of `args`, with each WHEN, if it compares texts.
+/// The texts are brought to it.
+///
+/// # Errors
+/// As [`build`].
+pub fn case_collation(args: &mut [Expr], context: &TypeContext) -> PlanResult<Option<CollationId>> {
+    collate::compare_first(args, "case", context)
+}
+
 /// A typed `expr IN (list)`.
 ///
 /// # Errors
@@ -207,15 +240,9 @@ pub fn in_list(expr: Expr, list: Vec<Expr>, context: &TypeContext) -> PlanResult
     let mut all = Vec::with_capacity(list.len() + 1);
     all.push(expr);
     all.extend(list);
-    // A BIT is a number here, not bytes.
-    let is_bit = |expr: &Expr| expr.data_type.kind == TypeKind::Bit;
-    if all.iter().any(is_bit) {
-        let (at, mut others): (Vec<usize>, Vec<Expr>) =
-            all.iter().cloned().enumerate().filter(|(_, expr)| !is_bit(expr)).unzip();
-        collate::aggregate(&mut others, "IN", context, collate::Purpose::Compare)?;
-        at.into_iter().zip(others).for_each(|(at, expr)| all[at] = expr);
-    } else {
-        collate::aggregate(&mut all, "IN", context, collate::Purpose::Compare)?;
+    // Beside documents each item is compared by itself.
+    if !all.iter().any(|expr| expr.data_type.kind == TypeKind::Json) {
+        collate::compare_first(&mut all, " IN ", context)?;
     }
     let nullable = all.iter().any(|expr| expr.nullable);
     let list = all.split_off(1);
@@ -254,7 +281,11 @@ pub fn build_typed(
     if data_type.is_string() {
         args.iter_mut().for_each(keep_own_scale);
     }
-    Ok(Expr::new(ExprKind::Call { function, args, option }, data_type, nullable))
+    let mut call = Expr::new(ExprKind::Call { function, args, option }, data_type, nullable);
+    if matches!(function, FunctionId::Char | FunctionId::JsonValue) && call.data_type.is_string() {
+        call.coercibility = Coercibility::Literal;
+    }
+    Ok(call)
 }
 
 /// A text of this collation with room for the first argument.
@@ -269,11 +300,7 @@ pub fn cast(expr: Expr, data_type: DataType) -> Expr {
     if expr.data_type == data_type {
         return expr;
     }
-    let coercibility = if data_type.is_string() {
-        crate::expr::Coercibility::Implicit
-    } else {
-        crate::expr::Coercibility::Numeric
-    };
+    let coercibility = if data_type.is_string() { Coercibility::Implicit } else { Coercibility::Numeric };
     // A text may be no date, JSON or number of the wanted form.
     let nullable =
         expr.nullable || data_type.is_temporal() || data_type.is_string() || data_type.kind == TypeKind::Year;

@@ -25,7 +25,7 @@ use number::{store_bit, store_decimal, store_double, store_integer, store_year};
 pub use show::{cell_value, json_value, value_column, write_json_value, write_text};
 use temporal::{store_datetime, store_time};
 use text::store_json;
-pub use text::store_text;
+pub use text::{escaped, store_text};
 
 /// Smallest and largest value of an integer kind.
 #[must_use]

@@ -36,8 +36,9 @@ pub(super) fn store_json(cell: Cell<'_>, from: &DataType, out: &mut Column) -> O
     Issue::new(problem)
 }
 
-/// Bytes that are no characters, as error 1366 shows them: `\xFF`, at most six and then dots.
-pub(super) fn escaped(bytes: &[u8]) -> Vec<u8> {
+/// Bytes that are no characters, as errors 1366 and 3854 show them: `\xFF`, at most six and then dots.
+#[must_use]
+pub fn escaped(bytes: &[u8]) -> Vec<u8> {
     const HEX: &[u8; 16] = b"0123456789ABCDEF";
     let mut out = Vec::new();
     for &byte in bytes.iter().take(6) {

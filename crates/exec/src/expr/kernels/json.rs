@@ -7,9 +7,9 @@ use super::super::program::{Kernel, Row};
 use plan::expr::{CallOption, Expr, JsonAnswer};
 use plan::function::FunctionId;
 use service::error::{
-    ER_INVALID_JSON_PATH, ER_INVALID_JSON_PATH_ARRAY_CELL, ER_INVALID_JSON_PATH_WILDCARD,
-    ER_INVALID_JSON_TEXT_IN_PARAM, ER_INVALID_TYPE_FOR_JSON, ER_JSON_BAD_ONE_OR_ALL_ARG,
-    ER_JSON_DOCUMENT_NULL_KEY, ER_JSON_VACUOUS_PATH, ER_MISSING_JSON_VALUE,
+    ER_INCORRECT_TYPE, ER_INVALID_JSON_CHARSET, ER_INVALID_JSON_PATH, ER_INVALID_JSON_PATH_ARRAY_CELL,
+    ER_INVALID_JSON_PATH_WILDCARD, ER_INVALID_JSON_TEXT_IN_PARAM, ER_INVALID_TYPE_FOR_JSON,
+    ER_JSON_BAD_ONE_OR_ALL_ARG, ER_JSON_DOCUMENT_NULL_KEY, ER_JSON_VACUOUS_PATH, ER_MISSING_JSON_VALUE,
 };
 use types::charset::Charset;
 use types::collation::LikePattern;
@@ -50,6 +50,12 @@ pub(super) fn recipe(function: FunctionId, args: &[Expr]) -> Option<Recipe> {
         F::JsonArray => nulls(array, &[JsonValue]),
         F::JsonObject if args.len() <= MEMBERS.len() => nulls(object, &MEMBERS),
         F::JsonExtract => plain(extract, &[Document, JsonText]),
+        F::JsonQuote | F::JsonUnquote if args.first().is_some_and(|arg| !is_quotable(function, arg)) => {
+            plain(|r| Err(ER_INCORRECT_TYPE.with(&[&1, &r.call.name])), &[Any])
+        }
+        F::JsonQuote | F::JsonUnquote if args.first().is_some_and(|arg| is_bytes(&arg.data_type)) => {
+            plain(|_| Err(ER_INVALID_JSON_CHARSET.with(&[&"binary"])), &[Any])
+        }
         F::JsonUnquote => plain(unquote, &[Any]),
         F::JsonQuote => plain(
             |r| {
@@ -203,6 +209,19 @@ fn extract(r: &mut Row<'_, '_>) -> SqlResult<()> {
     }
     *r.state = Some(paths);
     if found.is_empty() { r.null() } else { put_tree(r, &Json::Array(found)) }
+}
+
+/// Whether a function that adds or takes away quotes does so with this value, whose type is known before any row is.
+fn is_quotable(function: FunctionId, arg: &Expr) -> bool {
+    let of = &arg.data_type;
+    of.is_string()
+        || of.members.is_some()
+        || of.kind == TypeKind::Null
+        || of.kind == TypeKind::Json && function == FunctionId::JsonUnquote
+}
+
+fn is_bytes(data_type: &DataType) -> bool {
+    data_type.is_binary_string() && !data_type.is_hex_literal()
 }
 
 fn unquote(r: &mut Row<'_, '_>) -> SqlResult<()> {

@@ -4,7 +4,7 @@ use super::super::compile::{Class, Recipe};
 use super::super::context::SqlResult;
 use super::super::program::{Kernel, Row};
 use super::put;
-use plan::expr::{CallOption, Expr};
+use plan::expr::{CallOption, Expr, ExprKind};
 use plan::function::FunctionId;
 use service::error::ER_UNKNOWN_LOCALE;
 use types::charset::Charset;
@@ -30,26 +30,23 @@ pub(super) fn recipe(function: FunctionId, args: &[Expr], result: &DataType) -> 
         F::Conv if args.first().is_some_and(|arg| arg.data_type.kind == TypeKind::Bit) => plain(conv, &[Int]),
         F::Conv => plain(conv, &[Text, Int, Int]),
         F::Char => nulls(char, &[Int]),
-        F::Charset => nulls(
-            |r| {
-                let name = stated_collation(&r.call.types[0]).charset().name();
-                r.put_bytes(name.as_bytes())
-            },
-            &[Any],
-        ),
-        F::Collation => nulls(
-            |r| {
-                let name = stated_collation(&r.call.types[0]).name();
-                r.put_bytes(name.as_bytes())
-            },
-            &[Any],
-        ),
+        // A JSON column has another one than what is computed has.
+        F::Charset if is_json_column(args) => {
+            nulls(|r| r.put_bytes(Charset::Binary.name().as_bytes()), &[Any])
+        }
+        F::Collation if is_json_column(args) => {
+            nulls(|r| r.put_bytes(CollationId::BINARY.name().as_bytes()), &[Any])
+        }
+        F::Charset => {
+            nulls(|r| r.put_bytes(collation_of(&r.call.types[0]).charset().name().as_bytes()), &[Any])
+        }
+        F::Collation => nulls(|r| r.put_bytes(collation_of(&r.call.types[0]).name().as_bytes()), &[Any]),
         F::Coercibility => {
             // A property of the expression, known here.
             let is_column = |arg: &Expr| matches!(arg.data_type.kind, TypeKind::Json | TypeKind::Bit);
             let strength =
                 args.first().map_or(6, |arg| if is_column(arg) { 2 } else { arg.coercibility as i64 });
-            const KERNELS: [Kernel; 7] = [
+            const KERNELS: [Kernel; 8] = [
                 |r| r.put_int(0),
                 |r| r.put_int(1),
                 |r| r.put_int(2),
@@ -57,8 +54,9 @@ pub(super) fn recipe(function: FunctionId, args: &[Expr], result: &DataType) -> 
                 |r| r.put_int(4),
                 |r| r.put_int(5),
                 |r| r.put_int(6),
+                |r| r.put_int(7),
             ];
-            nulls(KERNELS[strength.clamp(0, 6) as usize], &[Any])
+            nulls(KERNELS[strength.clamp(0, 7) as usize], &[Any])
         }
         F::Concat => plain(concat, &[Text]),
         F::ConcatWs => nulls(concat_ws, &[Text]),
@@ -171,8 +169,10 @@ pub(super) fn recipe(function: FunctionId, args: &[Expr], result: &DataType) -> 
 }
 
 /// The collation that a value is said to have: documents compare as utf8mb4_bin and are said to be bytes.
-fn stated_collation(data_type: &DataType) -> CollationId {
-    if data_type.kind == TypeKind::Json { CollationId::BINARY } else { collation_of(data_type) }
+fn is_json_column(args: &[Expr]) -> bool {
+    args.first().is_some_and(|arg| {
+        arg.data_type.kind == TypeKind::Json && matches!(arg.kind, ExprKind::Input(_) | ExprKind::Outer(_))
+    })
 }
 
 fn collation_of(data_type: &DataType) -> CollationId {
