@@ -122,7 +122,10 @@ impl Binder<'_> {
         for column in output {
             let computed = matches!(column.data_type.kind, TypeKind::BigInt);
             keep(column, computed);
-            self.columns[column.id.0 as usize].data_type = column.data_type.clone();
+            // A YEAR that is computed compares as a number, whatever the description says.
+            if column.data_type.kind != TypeKind::Year {
+                self.columns[column.id.0 as usize].data_type = column.data_type.clone();
+            }
             self.kept_columns.insert(column.id);
         }
     }
