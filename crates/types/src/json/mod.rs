@@ -24,7 +24,7 @@ mod value;
 pub use change::{
     ArrayInsertError, Change, array_insert, change, contains, depth, merge_patch, merge_preserve, overlaps,
 };
-pub use path::{Leg, Path, PathError, search_paths};
+pub use path::{Leg, Path, PathError, Stopped, search_paths};
 pub use print::{print, print_pretty, write_quoted};
 pub use text::{DEPTH_MAX, ParseError, parse, parse_tree};
 pub use value::{

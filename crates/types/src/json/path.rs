@@ -1,5 +1,10 @@
 //! JSON paths: `$.a."b c"[0][last-1][1 to 3].*[*]**.c`.
+//!
+//! Invariant: a path may have as many legs as its text has room for, so that going along it takes no stack.
 
+use std::collections::HashSet;
+
+use super::Kind;
 use super::value::View;
 
 /// A step of a path. Array positions from the end are written `last`, `last-1`, ...
@@ -153,7 +158,8 @@ impl Path {
                 Some(b'*') if text.get(at + 1) == Some(&b'*') => {
                     at += 2;
                     legs.push(Leg::Descendants);
-                    if at == text.len() {
+                    // Something follows, and no third `*`.
+                    if matches!(text.get(at), None | Some(b'*')) {
                         return Err(PathError { position: at });
                     }
                 }
@@ -169,22 +175,106 @@ impl Path {
         self.legs.iter().any(|leg| !matches!(leg, Leg::Member(_) | Leg::Cell(_)))
     }
 
-    /// Calls `found` with every value the path names, in document order; stops when it gives false.
-    pub fn each<'a>(&self, document: &'a [u8], found: &mut dyn FnMut(View<'a>) -> bool) {
-        walk(View::new(document), &self.legs, found);
+    /// Calls `found` with every value the path names, each once, in document order; ends when it gives false.
+    ///
+    /// # Errors
+    /// The computation has to end ([`env::blocking::must_stop`]): not all values were found.
+    pub fn each<'a>(
+        &self,
+        document: &'a [u8],
+        found: &mut dyn FnMut(View<'a>) -> bool,
+    ) -> Result<(), Stopped> {
+        let mut seen = self.legs.contains(&Leg::Descendants).then(HashSet::new);
+        let mut left = vec![(View::new(document), 0)];
+        let mut steps = 0_u32;
+        while let Some((view, leg)) = left.pop() {
+            steps = steps.wrapping_add(1);
+            if steps.is_multiple_of(STEPS_PER_LOOK) && env::blocking::must_stop() {
+                return Err(Stopped);
+            }
+            // Behind `**` one value may be reached in several ways, whose number grows with each `**`.
+            let mut is_new = |view: View<'_>, leg: usize| {
+                seen.as_mut().is_none_or(|seen| seen.insert((view.place(), leg)))
+            };
+            if leg < self.legs.len() && !is_new(view, leg) {
+                continue;
+            }
+            let Some(end) = self.step(view, leg, &mut left) else { continue };
+            if is_new(end, self.legs.len()) && !found(end) {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Goes from a value along the legs from `leg` on, to the value at their end. Where the way parts, what is to be done goes to the
+    /// end of `left`, the first last.
+    fn step<'a>(
+        &self,
+        mut view: View<'a>,
+        leg: usize,
+        left: &mut Vec<(View<'a>, usize)>,
+    ) -> Option<View<'a>> {
+        let is_array = |view: View<'_>| view.kind() == Kind::Array;
+        for (at, leg) in self.legs.iter().enumerate().skip(leg) {
+            let first = left.len();
+            let next = match leg {
+                Leg::Member(key) => view.get(key),
+                // What is no array counts as an array of itself.
+                Leg::Cell(index) if !is_array(view) => (index.resolve(1) == Some(0)).then_some(view),
+                Leg::Cell(index) => index.resolve(view.len()).and_then(|index| view.element(index)),
+                Leg::Range(from, to) => {
+                    let length = if is_array(view) { view.len() } else { 1 };
+                    let from = from.resolve(length).unwrap_or(0);
+                    let to = to.resolve(length).map_or(0, |to| (to + 1).min(length));
+                    if is_array(view) {
+                        left.extend((from..to).filter_map(|index| Some((view.element(index)?, at + 1))));
+                        None
+                    } else {
+                        (from < to).then_some(view)
+                    }
+                }
+                Leg::AnyMember => {
+                    left.extend(view.members().map(|(_, value)| (value, at + 1)));
+                    None
+                }
+                Leg::AnyCell => {
+                    left.extend(view.elements().map(|element| (element, at + 1)));
+                    None
+                }
+                Leg::Descendants => {
+                    left.push((view, at + 1));
+                    left.extend(view.elements().map(|element| (element, at)));
+                    left.extend(view.members().map(|(_, value)| (value, at)));
+                    None
+                }
+            };
+            left[first..].reverse();
+            view = next?;
+        }
+        Some(view)
     }
 
     /// The first value the path names.
-    #[must_use]
-    pub fn first<'a>(&self, document: &'a [u8]) -> Option<View<'a>> {
+    ///
+    /// # Errors
+    /// As [`Path::each`].
+    pub fn first<'a>(&self, document: &'a [u8]) -> Result<Option<View<'a>>, Stopped> {
         let mut first = None;
         self.each(document, &mut |view| {
             first = Some(view);
             false
-        });
-        first
+        })?;
+        Ok(first)
     }
 }
+
+/// A computation has ended before its end, as it was asked to.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Stopped;
+
+/// So many values a path goes through before it looks whether it has to end.
+const STEPS_PER_LOOK: u32 = 1024;
 
 fn index(text: &[u8], at: &mut usize) -> Result<Index, PathError> {
     let number = |at: &mut usize| -> Result<usize, PathError> {
@@ -218,59 +308,6 @@ fn index(text: &[u8], at: &mut usize) -> Result<Index, PathError> {
     Ok(Index { offset: number(at)?, from_end: false })
 }
 
-/// Walks the legs; false: the caller has enough.
-fn walk<'a>(view: View<'a>, legs: &[Leg], found: &mut dyn FnMut(View<'a>) -> bool) -> bool {
-    use super::Kind;
-    let is_array = view.kind() == Kind::Array;
-    let mut legs = legs;
-    // What is no array counts as an array of itself: a path may have any number of such legs, which take no stack.
-    while let (false, [Leg::Cell(index), rest @ ..]) = (is_array, legs) {
-        if index.resolve(1) != Some(0) {
-            return true;
-        }
-        legs = rest;
-    }
-    let Some((leg, rest)) = legs.split_first() else {
-        return found(view);
-    };
-    match leg {
-        Leg::Member(key) => view.get(key).is_none_or(|value| walk(value, rest, found)),
-        Leg::AnyMember => view.members().all(|(_, value)| walk(value, rest, found)),
-        Leg::Cell(index) => match index.resolve(view.len()).and_then(|index| view.element(index)) {
-            Some(element) => walk(element, rest, found),
-            None => true,
-        },
-        Leg::Range(first, last) => {
-            let length = if is_array { view.len() } else { 1 };
-            let from = first.resolve(length).unwrap_or(0);
-            let to = match last.resolve(length) {
-                Some(to) => to.min(length.saturating_sub(1)),
-                None => return true,
-            };
-            for index in from..=to {
-                if index >= length {
-                    break;
-                }
-                let element = if is_array { view.element(index) } else { Some(view) };
-                if let Some(element) = element
-                    && !walk(element, rest, found)
-                {
-                    return false;
-                }
-            }
-            true
-        }
-        Leg::AnyCell => view.elements().all(|element| walk(element, rest, found)),
-        Leg::Descendants => {
-            if !walk(view, rest, found) {
-                return false;
-            }
-            view.elements().all(|element| walk(element, legs, found))
-                && view.members().all(|(_, value)| walk(value, legs, found))
-        }
-    }
-}
-
 /// The paths, from the root, of all strings below `view` that `matches` accepts, as JSON_SEARCH shows them. Stops
 /// after the first if `one`.
 pub fn search_paths(
@@ -280,14 +317,11 @@ pub fn search_paths(
     matches: &mut dyn FnMut(&[u8]) -> bool,
     found: &mut Vec<Vec<u8>>,
 ) {
-    use super::Kind;
     if one && !found.is_empty() {
         return;
     }
     match view.kind() {
-        Kind::String if matches(view.string()) && !found.iter().any(|path| path == prefix) => {
-            found.push(prefix.to_vec());
-        }
+        Kind::String if matches(view.string()) => found.push(prefix.to_vec()),
         Kind::Array => {
             for (i, element) in view.elements().enumerate() {
                 let mut path = prefix.to_vec();

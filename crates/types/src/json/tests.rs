@@ -57,12 +57,15 @@ fn errors_say_what_and_where() {
 fn extract(text: &str, path: &str) -> Vec<String> {
     let document = document(text);
     let mut found = Vec::new();
-    Path::parse(path.as_bytes()).unwrap().each(&document, &mut |view| {
-        let mut bytes = Vec::new();
-        view.copy_to(&mut bytes);
-        found.push(printed(&bytes));
-        true
-    });
+    Path::parse(path.as_bytes())
+        .unwrap()
+        .each(&document, &mut |view| {
+            let mut bytes = Vec::new();
+            view.copy_to(&mut bytes);
+            found.push(printed(&bytes));
+            true
+        })
+        .unwrap();
     found
 }
 
@@ -70,6 +73,21 @@ fn extract(text: &str, path: &str) -> Vec<String> {
 fn a_path_of_many_legs_takes_no_stack() {
     assert_eq!(extract("7", &format!("${}", "[0]".repeat(300_000))), ["7"]);
     assert!(extract("7", &format!("${}[1]", "[0]".repeat(300_000))).is_empty());
+    assert_eq!(extract("7", &format!("${}", "[0 to 0]".repeat(300_000))), ["7"]);
+    assert_eq!(extract("{}", &format!("${}", "**[0]".repeat(100_000))), ["{}"]);
+    // A value that can be reached in 2^90 ways is found once.
+    let nested = format!("{}1{}", "[".repeat(90), "]".repeat(90));
+    assert_eq!(extract(&nested, &format!("${}", "**[0]".repeat(90))).len(), 1);
+}
+
+#[test]
+fn each_value_is_found_once() {
+    assert_eq!(extract("[1]", "$**[0]"), ["1"]);
+    assert_eq!(extract("[[1, 2], [3]]", "$**[0]"), ["[1, 2]", "1", "2", "3"]);
+    assert_eq!(extract("[[1, 2], [3]]", "$[*]**[0]"), ["1", "2", "3"]);
+    assert_eq!(extract("[[[1]]]", "$**[0]**[0]"), ["[1]", "1"]);
+    assert_eq!(extract("{\"a\": {\"a\": {\"a\": 1}}}", "$**.a**.a"), ["{\"a\": 1}", "1"]);
+    assert_eq!(extract("1", "$** **[0]"), ["1"]);
 }
 
 #[test]
@@ -89,7 +107,7 @@ fn paths_find_values() {
     ] {
         assert_eq!(extract(text, path), found, "{path}");
     }
-    for bad in ["a", "$.", "$[", "$.a[x]", "$**", "$.1a"] {
+    for bad in ["a", "$.", "$[", "$.a[x]", "$**", "$****[0]", "$***[0]", "$.1a"] {
         assert!(Path::parse(bad.as_bytes()).is_err(), "{bad}");
     }
 }

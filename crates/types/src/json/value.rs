@@ -229,6 +229,11 @@ impl<'a> View<'a> {
         View { bytes: document }
     }
 
+    /// Where its bytes begin in memory: each value of a document has a place of its own.
+    pub(super) fn place(self) -> usize {
+        self.bytes.as_ptr().addr()
+    }
+
     /// What it is.
     #[must_use]
     pub fn kind(self) -> Kind {

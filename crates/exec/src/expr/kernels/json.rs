@@ -1,5 +1,7 @@
 //! JSON functions.
 
+use std::collections::HashSet;
+
 use super::super::compile::{Class, Recipe};
 use super::super::context::SqlResult;
 use super::super::convert::{self, Target, as_utf8};
@@ -13,7 +15,7 @@ use service::error::{
 };
 use types::charset::Charset;
 use types::collation::LikePattern;
-use types::json::{self, Change, Json, Kind, Path, View};
+use types::json::{self, Change, Json, Kind, Path, Stopped, View};
 use types::{Cell, CollationId, Column, DataType, Physical, TypeKind};
 
 /// Document, then path and value by turns.
@@ -187,11 +189,22 @@ fn object(r: &mut Row<'_, '_>) -> SqlResult<()> {
     put_tree(r, &Json::object(members))
 }
 
+/// What was found along a path, unless the search had to end before.
+fn whole<T>(r: &mut Row<'_, '_>, found: Result<T, Stopped>) -> SqlResult<T> {
+    match found {
+        Ok(found) => Ok(found),
+        Err(Stopped) => {
+            r.ctx.session.check_killed()?;
+            Err(service::error::ER_QUERY_INTERRUPTED.bare())
+        }
+    }
+}
+
 fn extract(r: &mut Row<'_, '_>) -> SqlResult<()> {
     let mut paths = take_paths(r);
     let document = r.bytes(0);
     if r.count() == 2 && !paths.get(r.bytes(1))?.has_wildcard() {
-        let found = paths.get(r.bytes(1))?.first(document);
+        let found = whole(r, paths.get(r.bytes(1))?.first(document))?;
         let result = match found {
             Some(view) => put_view(r, view),
             None => r.null(),
@@ -202,10 +215,11 @@ fn extract(r: &mut Row<'_, '_>) -> SqlResult<()> {
     // Several paths or a wildcard: an array of all that is found.
     let mut found = Vec::new();
     for i in 1..r.count() {
-        paths.get(r.bytes(i))?.each(document, &mut |view| {
+        let searched = paths.get(r.bytes(i))?.each(document, &mut |view| {
             found.push(view.tree());
             true
         });
+        whole(r, searched)?;
     }
     *r.state = Some(paths);
     if found.is_empty() { r.null() } else { put_tree(r, &Json::Array(found)) }
@@ -303,7 +317,7 @@ fn part<'a>(r: &mut Row<'a, '_>, path: usize) -> SqlResult<Option<View<'a>>> {
         return Ok(Some(View::new(document)));
     }
     let mut paths = take_paths(r);
-    let found = paths.plain(r.bytes(path))?.first(document);
+    let found = whole(r, paths.plain(r.bytes(path))?.first(document))?;
     *r.state = Some(paths);
     Ok(found)
 }
@@ -336,7 +350,7 @@ fn contains_path(r: &mut Row<'_, '_>) -> SqlResult<()> {
     let document = r.bytes(0);
     let mut result = all;
     for i in 2..r.count() {
-        let found = paths.get(r.bytes(i))?.first(document).is_some();
+        let found = whole(r, paths.get(r.bytes(i))?.first(document))?.is_some();
         if found != all {
             result = found;
             break;
@@ -429,14 +443,20 @@ fn search(r: &mut Row<'_, '_>) -> SqlResult<()> {
         json::search_paths(View::new(document), b"$", !all, &mut matches, &mut found);
     } else {
         let mut paths = take_paths(r);
+        let mut seen = HashSet::new();
         for i in 4..r.count() {
             let text = r.bytes(i);
             let path = paths.get(text)?;
             if path.has_wildcard() {
                 return Err(service::error::ER_NOT_SUPPORTED_YET.with(&[&"JSON_SEARCH with a wildcard path"]));
             }
-            if let Some(view) = path.first(document) {
-                json::search_paths(view, text.trim_ascii(), !all, &mut matches, &mut found);
+            if let Some(view) = whole(r, path.first(document))? {
+                let mut below = Vec::new();
+                json::search_paths(view, text.trim_ascii(), !all, &mut matches, &mut below);
+                found.extend(below.into_iter().filter(|path| seen.insert(path.clone())));
+            }
+            if !all && !found.is_empty() {
+                break;
             }
         }
         *r.state = Some(paths);
@@ -466,10 +486,11 @@ fn value(r: &mut Row<'_, '_>) -> SqlResult<()> {
     let document = document.bytes().get(0);
     let mut paths = take_paths(r);
     let mut found = Vec::new();
-    paths.get(path)?.each(document, &mut |view| {
+    let searched = paths.get(path)?.each(document, &mut |view| {
         found.push(view);
         found.len() < 2
     });
+    whole(r, searched)?;
     *r.state = Some(paths);
     match found.as_slice() {
         [] => answer(r, on_empty, || ER_MISSING_JSON_VALUE.with(&[&"json_value"])),
