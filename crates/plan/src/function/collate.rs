@@ -16,6 +16,8 @@ use types::{CollationId, DataType, TypeKind, Value};
 pub(super) enum Purpose {
     /// To compare: an undecided mix is an error.
     Compare,
+    /// To compare one operand with each of the others (IN, BETWEEN, CASE): what two of them leave undecided no third one decides.
+    CompareEach,
     /// To build a string: an undecided mix inside one character set gives its `_bin` collation, undecided.
     Build,
 }
@@ -142,7 +144,14 @@ fn agree(args: &[Expr], operation: &str, purpose: Purpose) -> PlanResult<Claim> 
     let first = strong
         .next()
         .unwrap_or(Claim { collation: CollationId::BINARY, coercibility: Coercibility::Ignorable });
-    match strong.try_fold(first, merge) {
+    let is_undecided = |claim: &Claim| claim.coercibility == Coercibility::NoCollation;
+    let joined = strong.try_fold(first, |left, right| {
+        if purpose == Purpose::CompareEach && is_undecided(&left) && !is_undecided(&right) {
+            return None;
+        }
+        merge(left, right)
+    });
+    match joined {
         Some(winner) if purpose == Purpose::Build || winner.coercibility != Coercibility::NoCollation => {
             Ok(winner)
         }
@@ -215,9 +224,9 @@ pub(super) fn compare(args: &mut [Expr], operation: &str, context: &TypeContext)
     let is_other = |arg: &Expr| !is_text(&arg.data_type) && arg.data_type.kind != TypeKind::Null;
     if args.iter().any(is_other) {
         // Temporals and documents are compared as such.
-        agree(args, operation, Purpose::Compare)?;
+        agree(args, operation, Purpose::CompareEach)?;
     } else if args.iter().filter(|arg| is_text(&arg.data_type)).count() >= 2 {
-        aggregate(args, operation, context, Purpose::Compare)?;
+        aggregate(args, operation, context, Purpose::CompareEach)?;
     }
     Ok(())
 }
@@ -231,7 +240,7 @@ pub(super) fn compare_first(
 ) -> PlanResult<Option<CollationId>> {
     let mut kinds = args.iter().map(|arg| is_string_result(&arg.data_type));
     if kinds.next() == Some(true) && kinds.any(|is_string| is_string) {
-        return Ok(Some(aggregate(args, operation, context, Purpose::Compare)?.0));
+        return Ok(Some(aggregate(args, operation, context, Purpose::CompareEach)?.0));
     }
     Ok(None)
 }
