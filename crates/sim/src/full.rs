@@ -45,7 +45,7 @@ type Rows = BTreeMap<Vec<u8>, Vec<u8>>;
 
 const TREE: TreeId = TreeId(TreeId::DICTIONARY.0 + 1);
 const LIVES: u32 = 4;
-/// A transaction of so many changes has no checkpoint made for it on a full disk.
+/// Minimum number of changes of a transaction for which no checkpoint is made on a full disk.
 const LARGE: usize = 128;
 
 fn path() -> &'static Path {
@@ -103,7 +103,7 @@ impl Life<'_> {
         done.map_or_else(|error| self.allow(&error), |()| Ok(true))
     }
 
-    /// A transaction of so many changes. False: the power failed.
+    /// Runs a transaction with `changes` changes. False: the power failed.
     fn change(&mut self, tree: &Tree, changes: usize, deletes_per_thousand: u64) -> Result<bool, String> {
         let mut rows = self.newest();
         let mut txn = self.store.begin();

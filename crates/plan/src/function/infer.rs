@@ -183,7 +183,7 @@ pub(super) fn extreme_digits_of(args: &[Expr]) -> u64 {
     args.iter().map(|arg| u64::from(extreme_digits(arg))).max().unwrap_or(0)
 }
 
-/// Characters of a date or time with so many fraction digits.
+/// Characters of a date or time with this number of fraction digits.
 fn temporal_width(kind: TypeKind, digits: u8) -> Option<u32> {
     Some(match kind {
         TypeKind::Date => DataType::DATE.length,
@@ -336,7 +336,7 @@ pub(super) fn infer(
         args.get(index).map_or(0, |arg| u64::from(Width::of(&arg.data_type).chars_in(CollationId::BINARY)))
     };
     let name = function.name();
-    // A text made from the texts among the arguments, so many characters long.
+    // A text made from the texts among the arguments, with this length in characters.
     let build = |args: &mut [Expr], chars: u64| -> PlanResult<Typed> {
         let (collation, coercibility) = collate::aggregate(args, name, context, Purpose::Build)?;
         let chars = u32::try_from(chars).unwrap_or(u32::MAX);
@@ -922,7 +922,7 @@ pub(super) fn infer(
     })
 }
 
-/// A text of at most so many characters, but of no more bytes than most functions say they give.
+/// A text of at most this number of characters, but of no more bytes than most functions say they give.
 fn limited(chars: u64, collation: CollationId) -> DataType {
     let char_bytes = collation.charset().max_bytes_per_char() as u64;
     let chars = chars.min(u64::from(UNKNOWN_CHARS) / char_bytes);

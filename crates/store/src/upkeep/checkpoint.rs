@@ -54,7 +54,7 @@ pub(crate) const CHAIN_BYTES: usize = BODY_BYTES - 8;
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Repeated {
     Whole,
-    /// So many changes, from its first on.
+    /// Number of its changes, counted from the first one.
     Changes(u64),
 }
 
@@ -225,7 +225,7 @@ impl Checkpointer {
         }
     }
 
-    /// Recovery has repeated so many changes of the commit after that.
+    /// Number of changes that recovery has repeated of the commit that follows.
     pub(crate) fn set_replayed_changes(&self, changes: u64) {
         self.replayed_changes.store(changes, Ordering::SeqCst);
     }

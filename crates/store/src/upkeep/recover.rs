@@ -433,7 +433,7 @@ fn meta_records(inner: &Inner, meta: &Tree) -> Result<Vec<(Root, bool)>, StoreEr
 }
 
 /// Repeats what a commit says, a part at a time, in transactions of few changes each: nobody reads yet, and what is in the log is never
-/// taken back. One large transaction would need room for its undo, and would have no checkpoint made for it on a full disk. A checkpoint
+/// rolled back. One large transaction would need room for its undo, and would have no checkpoint made for it on a full disk. A checkpoint
 /// between two of them says how far this has got.
 fn repeat(store: &Store, replay: &mut Replay, commit: &CommitRecord) -> Result<(), OpenError> {
     let position = Csn(commit.position.0);

@@ -109,7 +109,7 @@ impl CollationId {
         self.info().charset
     }
 
-    /// Bytes of weights that MySQL says a text of so many characters may have.
+    /// Maximum bytes of weights that MySQL reports for a text of this number of characters.
     #[must_use]
     pub fn weight_bytes_max(self, chars: u32) -> u32 {
         let info = self.info();

@@ -273,7 +273,7 @@ impl Path {
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Stopped;
 
-/// So many values a path goes through before it looks whether it has to end.
+/// Number of values visited along a path between two checks whether the statement has to end.
 const STEPS_PER_LOOK: u32 = 1024;
 
 fn index(text: &[u8], at: &mut usize) -> Result<Index, PathError> {

@@ -358,7 +358,7 @@ fn rand(r: &mut Row<'_, '_>) -> SqlResult<()> {
     Ok(())
 }
 
-/// The number of the greatest or least of so many arguments: the last of the greatest, the first of the least.
+/// The number of the greatest or least of `count` arguments: the last of the greatest, the first of the least.
 fn extreme_of(count: usize, greatest: bool, compare: impl Fn(usize, usize) -> Ordering) -> usize {
     (1..count).fold(0, |best, i| {
         let order = compare(i, best);
