@@ -1176,15 +1176,28 @@ const fn key(head: u64, len: usize) -> usize {
     (mixed >> 52) as usize
 }
 
-/// The first eight bytes with letters made upper case; other bytes change too, which only costs a comparison.
+const UPPER_CASE: u64 = 0xdfdf_dfdf_dfdf_dfdf;
+
+/// The first eight bytes with letters made upper case, read as words of memory that overlap; other bytes change too, which only costs
+/// a comparison.
+#[inline]
 const fn head_of(word: &[u8]) -> u64 {
-    let mut head = 0u64;
-    let mut i = 0;
-    while i < 8 && i < word.len() {
-        head |= ((word[i] & 0xdf) as u64) << (8 * i);
-        i += 1;
+    if let Some(chunk) = word.first_chunk::<8>() {
+        return u64::from_le_bytes(*chunk) & UPPER_CASE;
     }
-    head
+    let bytes = match (word.first_chunk::<4>(), word.last_chunk::<4>()) {
+        (Some(first), Some(last)) => {
+            let (first, last) = (u32::from_le_bytes(*first) as u64, u32::from_le_bytes(*last) as u64);
+            first | last << (8 * (word.len() - 4))
+        }
+        _ => match *word {
+            [one] => one as u64,
+            [one, two] => u16::from_le_bytes([one, two]) as u64,
+            [one, two, three] => u32::from_le_bytes([one, two, three, 0]) as u64,
+            _ => 0,
+        },
+    };
+    bytes & UPPER_CASE
 }
 
 /// Slot to index in `WORDS` plus one; 0 is free.
@@ -1214,29 +1227,6 @@ static HEADS: [u64; WORDS.len()] = {
     heads
 };
 
-const UPPER_CASE: u64 = 0xdfdf_dfdf_dfdf_dfdf;
-
-/// [`head_of`] in a few steps: reads that overlap instead of a loop.
-#[inline]
-fn head_at_once(word: &[u8]) -> u64 {
-    if let Some(chunk) = word.first_chunk::<8>() {
-        return u64::from_le_bytes(*chunk) & UPPER_CASE;
-    }
-    let bytes = match (word.first_chunk::<4>(), word.last_chunk::<4>()) {
-        (Some(first), Some(last)) => {
-            let (first, last) = (u64::from(u32::from_le_bytes(*first)), u64::from(u32::from_le_bytes(*last)));
-            first | last << (8 * (word.len() - 4))
-        }
-        _ => match *word {
-            [one] => u64::from(one),
-            [one, two] => u64::from(u16::from_le_bytes([one, two])),
-            [one, two, three] => u64::from(u32::from_le_bytes([one, two, three, 0])),
-            _ => 0,
-        },
-    };
-    bytes & UPPER_CASE
-}
-
 /// Whether a name is a word of the list, whose head and length it has: the head tells all of eight bytes, as no two bytes of names in
 /// ASCII become the same when letters become upper case, but for a letter's two cases.
 #[inline]
@@ -1253,7 +1243,7 @@ pub(crate) fn lookup(word: &[u8], before_paren: bool) -> Option<T> {
     if word.len() > WORD_BYTES_MAX || word.len() < 2 {
         return None;
     }
-    let head = head_at_once(word);
+    let head = head_of(word);
     let mut slot = key(head, word.len());
     loop {
         let found = TABLE[slot];
