@@ -1,7 +1,7 @@
 //! One story: interleaved transactions, failures, a crash, what survived; a few rounds of it.
 
 use crate::lying::lie;
-use crate::model::{Changes, History, Rows, State, TreeNumber};
+use crate::model::{Changes, History, Rows, State, TreeNumber, stored_rows};
 use env::Env;
 use env::random::Rng;
 use env::simulated::{Faults, SimWorld};
@@ -481,18 +481,7 @@ impl Life<'_> {
 
     fn read_all(&self, store: &Store, id: TreeId) -> Step<Rows> {
         let tree = self.excuse(store.tree(id))?;
-        let view = store.read_view();
-        let mut scan = store.scan(&tree, &ScanRange::all());
-        let mut rows = Rows::new();
-        loop {
-            let more = scan.next_batch(view.reader(), |key, value| {
-                rows.insert(key.to_vec(), value.to_vec());
-                ControlFlow::Continue(())
-            });
-            if !self.excuse(more)? {
-                return Ok(rows);
-            }
-        }
+        self.excuse(stored_rows(store, &tree, &store.read_view()))
     }
 
     fn step(&mut self, store: &Store, open: &mut Vec<Open>, views: &mut Vec<(ReadView, Rc<State>)>) -> Step {

@@ -17,16 +17,15 @@
 //! of the log up to its checkpoint. [`Tally::lost_tails`] counts that.
 
 use crate::crash::{Halt, Step, wrong};
-use crate::model::{Changes, History, Rows, State, TreeNumber};
+use crate::model::{Changes, History, Rows, State, TreeNumber, stored_rows};
 use env::random::Rng;
 use env::simulated::{Faults, SimWorld};
-use std::ops::ControlFlow;
 use std::path::Path;
 use std::rc::Rc;
 use store::wal::LogOptions;
 use store::{
-    FileReport, LockWait, OpenError, Options, PAGE_BYTES, ReadView, ScanRange, Store, StoreError,
-    Transaction, TreeId, WriteError, check_files,
+    FileReport, LockWait, OpenError, Options, PAGE_BYTES, ReadView, Store, StoreError, Transaction, TreeId,
+    WriteError, check_files,
 };
 
 const FOLDER: &str = "/data";
@@ -464,19 +463,7 @@ impl Story {
         self.tally.reads += 1;
         let tree = store.tree(TreeId(number));
         let Some(tree) = self.met(Some(number), tree)? else { return Ok(None) };
-        let mut scan = store.scan(&tree, &ScanRange::all());
-        let mut rows = Rows::new();
-        loop {
-            let more = scan.next_batch(view.reader(), |key, value| {
-                rows.insert(key.to_vec(), value.to_vec());
-                ControlFlow::Continue(())
-            });
-            match self.met(Some(number), more)? {
-                None => return Ok(None),
-                Some(false) => return Ok(Some(rows)),
-                Some(true) => {}
-            }
-        }
+        self.met(Some(number), stored_rows(store, &tree, view))
     }
 
     fn step(&mut self, store: &Store, long: &mut Vec<Long>, views: &mut Vec<View>) -> Step {

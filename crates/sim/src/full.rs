@@ -6,11 +6,11 @@
 
 use env::random::Rng;
 use env::simulated::{Faults, SimWorld};
-use std::collections::BTreeMap;
-use std::ops::ControlFlow;
 use std::path::Path;
 use store::wal::LogOptions;
-use store::{LockWait, Options, ScanRange, Store, StoreError, Transaction, Tree, TreeId, WriteError};
+use store::{LockWait, Options, Store, StoreError, Transaction, Tree, TreeId, WriteError};
+
+use crate::model::{Rows, stored_rows};
 
 /// What a story went through.
 #[derive(Clone, Copy, Debug, Default)]
@@ -40,8 +40,6 @@ impl Tally {
         self.refused += other.refused;
     }
 }
-
-type Rows = BTreeMap<Vec<u8>, Vec<u8>>;
 
 const TREE: TreeId = TreeId(TreeId::DICTIONARY.0 + 1);
 const LIVES: u32 = 4;
@@ -182,20 +180,8 @@ impl Life<'_> {
 }
 
 /// All rows of the tree.
-fn read_all(store: &Store) -> Result<Rows, String> {
-    let tree = store.tree(TREE).map_err(|error| error.to_string())?;
-    let view = store.read_view();
-    let mut scan = store.scan(&tree, &ScanRange::all());
-    let mut rows = Rows::new();
-    loop {
-        let more = scan.next_batch(view.reader(), |key, value| {
-            rows.insert(key.to_vec(), value.to_vec());
-            ControlFlow::Continue(())
-        });
-        if !more.map_err(|error| error.to_string())? {
-            return Ok(rows);
-        }
-    }
+fn read_all(store: &Store) -> Result<Rows, StoreError> {
+    stored_rows(store, &store.tree(TREE)?, &store.read_view())
 }
 
 /// Runs the story of a seed.
@@ -262,7 +248,7 @@ fn story(seed: u64, tally: &mut Tally) -> Result<(), String> {
             life += 1;
             continue;
         }
-        let found = found?;
+        let found = found.map_err(|error| error.to_string())?;
         if !states.contains(&found) {
             return Err(format!(
                 "life {life}: {} rows are there, which is none of {} states",
@@ -341,5 +327,5 @@ fn story(seed: u64, tally: &mut Tally) -> Result<(), String> {
 }
 
 fn states_are_empty(states: &[Rows]) -> bool {
-    states.first().is_none_or(BTreeMap::is_empty)
+    states.first().is_none_or(Rows::is_empty)
 }

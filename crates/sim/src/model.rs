@@ -1,12 +1,32 @@
 //! What the store should hold: plain maps, one state per commit.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::ControlFlow;
 use std::rc::Rc;
+
+use store::{ReadView, ScanRange, Store, StoreError, Tree};
 
 /// A tree's number, as the store names it.
 pub type TreeNumber = u64;
 /// A tree's records.
 pub type Rows = BTreeMap<Vec<u8>, Vec<u8>>;
+
+/// What the store has of a tree in a snapshot.
+///
+/// # Errors
+/// The store's.
+pub fn stored_rows(store: &Store, tree: &Tree, view: &ReadView) -> Result<Rows, StoreError> {
+    let mut scan = store.scan(tree, &ScanRange::all());
+    let mut rows = Rows::new();
+    let mut has_more = true;
+    while has_more {
+        has_more = scan.next_batch(view.reader(), |key, value| {
+            rows.insert(key.to_vec(), value.to_vec());
+            ControlFlow::Continue(())
+        })?;
+    }
+    Ok(rows)
+}
 
 /// Everything committed at one point.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
