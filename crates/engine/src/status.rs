@@ -2,75 +2,63 @@
 
 use metrics::{Counter, Gauge};
 
-/// Kinds of statements that have a `Com_` counter.
-macro_rules! statement_kinds {
-    ($($name:ident $text:literal),* $(,)?) => {
-        /// A kind of statement, for `Com_...`.
-        #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-        #[allow(missing_docs, reason = "MySQL's own words")]
-        pub enum StatementKind { $($name),* }
-
-        impl StatementKind {
-            /// All kinds with the name of their counter.
-            pub const ALL: &'static [(Self, &'static str)] = &[$((Self::$name, $text)),*];
-        }
-    };
-}
-
-statement_kinds! {
-    AlterDb "Com_alter_db",
-    AlterProcedure "Com_alter_procedure",
-    AlterTable "Com_alter_table",
-    AlterUser "Com_alter_user",
-    Analyze "Com_analyze",
-    Begin "Com_begin",
-    ChangeDb "Com_change_db",
-    CallProcedure "Com_call_procedure",
-    Check "Com_check",
-    Commit "Com_commit",
-    CreateDb "Com_create_db",
-    CreateIndex "Com_create_index",
-    CreateProcedure "Com_create_procedure",
-    CreateTable "Com_create_table",
-    CreateUser "Com_create_user",
-    DeallocSql "Com_dealloc_sql",
-    Delete "Com_delete",
-    DeleteMulti "Com_delete_multi",
-    Do "Com_do",
-    DropDb "Com_drop_db",
-    DropIndex "Com_drop_index",
-    DropProcedure "Com_drop_procedure",
-    DropTable "Com_drop_table",
-    DropUser "Com_drop_user",
-    ExecuteSql "Com_execute_sql",
-    ExplainOther "Com_explain_other",
-    Flush "Com_flush",
-    GetDiagnostics "Com_get_diagnostics",
-    Grant "Com_grant",
-    Insert "Com_insert",
-    InsertSelect "Com_insert_select",
-    Kill "Com_kill",
-    Load "Com_load",
-    LockTables "Com_lock_tables",
-    Optimize "Com_optimize",
-    PrepareSql "Com_prepare_sql",
-    ReleaseSavepoint "Com_release_savepoint",
-    RenameTable "Com_rename_table",
-    Replace "Com_replace",
-    ReplaceSelect "Com_replace_select",
-    Resignal "Com_resignal",
-    Revoke "Com_revoke",
-    Rollback "Com_rollback",
-    RollbackToSavepoint "Com_rollback_to_savepoint",
-    Savepoint "Com_savepoint",
-    Select "Com_select",
-    SetOption "Com_set_option",
-    Show "Com_show",
-    Signal "Com_signal",
-    Truncate "Com_truncate",
-    UnlockTables "Com_unlock_tables",
-    Update "Com_update",
-    UpdateMulti "Com_update_multi",
+metrics::counter_kinds! {
+    /// A kind of statement, for `Com_...`.
+    StatementKind {
+        AlterDb "Com_alter_db",
+        AlterProcedure "Com_alter_procedure",
+        AlterTable "Com_alter_table",
+        AlterUser "Com_alter_user",
+        Analyze "Com_analyze",
+        Begin "Com_begin",
+        ChangeDb "Com_change_db",
+        CallProcedure "Com_call_procedure",
+        Check "Com_check",
+        Commit "Com_commit",
+        CreateDb "Com_create_db",
+        CreateIndex "Com_create_index",
+        CreateProcedure "Com_create_procedure",
+        CreateTable "Com_create_table",
+        CreateUser "Com_create_user",
+        DeallocSql "Com_dealloc_sql",
+        Delete "Com_delete",
+        DeleteMulti "Com_delete_multi",
+        Do "Com_do",
+        DropDb "Com_drop_db",
+        DropIndex "Com_drop_index",
+        DropProcedure "Com_drop_procedure",
+        DropTable "Com_drop_table",
+        DropUser "Com_drop_user",
+        ExecuteSql "Com_execute_sql",
+        ExplainOther "Com_explain_other",
+        Flush "Com_flush",
+        GetDiagnostics "Com_get_diagnostics",
+        Grant "Com_grant",
+        Insert "Com_insert",
+        InsertSelect "Com_insert_select",
+        Kill "Com_kill",
+        Load "Com_load",
+        LockTables "Com_lock_tables",
+        Optimize "Com_optimize",
+        PrepareSql "Com_prepare_sql",
+        ReleaseSavepoint "Com_release_savepoint",
+        RenameTable "Com_rename_table",
+        Replace "Com_replace",
+        ReplaceSelect "Com_replace_select",
+        Resignal "Com_resignal",
+        Revoke "Com_revoke",
+        Rollback "Com_rollback",
+        RollbackToSavepoint "Com_rollback_to_savepoint",
+        Savepoint "Com_savepoint",
+        Select "Com_select",
+        SetOption "Com_set_option",
+        Show "Com_show",
+        Signal "Com_signal",
+        Truncate "Com_truncate",
+        UnlockTables "Com_unlock_tables",
+        Update "Com_update",
+        UpdateMulti "Com_update_multi",
+    }
 }
 
 /// The server's counters, beside those that its sessions count ([`session_counts`](crate::session_counts)).

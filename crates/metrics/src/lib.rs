@@ -9,6 +9,22 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 /// Stripes a counter is spread over. More threads than this share stripes, which stays correct.
 pub const STRIPES: usize = 8;
 
+/// An enum of what is counted, with MySQL's name of each counter in `ALL`, in the order of the enum.
+#[macro_export]
+macro_rules! counter_kinds {
+    ($(#[$about:meta])* $name:ident { $($kind:ident $text:literal),* $(,)? }) => {
+        $(#[$about])*
+        #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+        #[allow(missing_docs, reason = "MySQL's own words")]
+        pub enum $name { $($kind),* }
+
+        impl $name {
+            /// All kinds with the name of their counter.
+            pub const ALL: &'static [(Self, &'static str)] = &[$((Self::$kind, $text)),*];
+        }
+    };
+}
+
 #[repr(align(64))]
 #[derive(Debug, Default)]
 struct Stripe(AtomicU64);

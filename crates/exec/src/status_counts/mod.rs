@@ -8,45 +8,34 @@ pub(crate) mod plan_counts;
 
 use metrics::OwnedCounter;
 
-macro_rules! status_kinds {
-    ($($name:ident $text:literal),* $(,)?) => {
-        /// What is counted, under MySQL's names.
-        #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-        #[allow(missing_docs, reason = "MySQL's own words")]
-        pub enum StatusKind { $($name),* }
-
-        impl StatusKind {
-            /// All kinds with the name of their counter.
-            pub const ALL: &'static [(Self, &'static str)] = &[$((Self::$name, $text)),*];
-        }
-    };
-}
-
-status_kinds! {
-    TmpTables "Created_tmp_tables",
-    Commit "Handler_commit",
-    Delete "Handler_delete",
-    ExternalLock "Handler_external_lock",
-    ReadFirst "Handler_read_first",
-    ReadKey "Handler_read_key",
-    ReadLast "Handler_read_last",
-    ReadNext "Handler_read_next",
-    ReadPrev "Handler_read_prev",
-    ReadRnd "Handler_read_rnd",
-    ReadRndNext "Handler_read_rnd_next",
-    Rollback "Handler_rollback",
-    Savepoint "Handler_savepoint",
-    SavepointRollback "Handler_savepoint_rollback",
-    Update "Handler_update",
-    Write "Handler_write",
-    SelectFullJoin "Select_full_join",
-    SelectFullRangeJoin "Select_full_range_join",
-    SelectRange "Select_range",
-    SelectRangeCheck "Select_range_check",
-    SelectScan "Select_scan",
-    SortRange "Sort_range",
-    SortRows "Sort_rows",
-    SortScan "Sort_scan",
+metrics::counter_kinds! {
+    /// What is counted, under MySQL's names.
+    StatusKind {
+        TmpTables "Created_tmp_tables",
+        Commit "Handler_commit",
+        Delete "Handler_delete",
+        ExternalLock "Handler_external_lock",
+        ReadFirst "Handler_read_first",
+        ReadKey "Handler_read_key",
+        ReadLast "Handler_read_last",
+        ReadNext "Handler_read_next",
+        ReadPrev "Handler_read_prev",
+        ReadRnd "Handler_read_rnd",
+        ReadRndNext "Handler_read_rnd_next",
+        Rollback "Handler_rollback",
+        Savepoint "Handler_savepoint",
+        SavepointRollback "Handler_savepoint_rollback",
+        Update "Handler_update",
+        Write "Handler_write",
+        SelectFullJoin "Select_full_join",
+        SelectFullRangeJoin "Select_full_range_join",
+        SelectRange "Select_range",
+        SelectRangeCheck "Select_range_check",
+        SelectScan "Select_scan",
+        SortRange "Sort_range",
+        SortRows "Sort_rows",
+        SortScan "Sort_scan",
+    }
 }
 
 /// Counters of one session by [`StatusKind`].
