@@ -47,14 +47,8 @@ impl Session {
 
     fn run(&mut self, sql: &str) -> Result<Outcome, Box<SqlError>> {
         let arena = bumpalo::Bump::new();
-        let parsed = syntax::parse(sql.as_bytes(), &arena, SqlMode::default()).map_err(|error| {
-            Box::new(SqlError {
-                number: error.number,
-                state: *b"42000",
-                message: error.message.clone(),
-                earlier: Vec::new(),
-            })
-        })?;
+        let parsed = syntax::parse(sql.as_bytes(), &arena, SqlMode::default())
+            .map_err(|error| SqlError::new(error.number, *b"42000", error.message.clone()))?;
         self.warnings.clear();
         let mut context = Context {
             definitions: &self.definitions,

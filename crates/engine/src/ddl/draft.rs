@@ -1008,7 +1008,7 @@ pub(super) fn check_name_is_free(catalog: &Catalog, table: &TableDefinition, nam
 /// An error that the table of MySQL's numbers leaves out.
 #[cold]
 fn unlisted(number: u16, message: String) -> Box<SqlError> {
-    Box::new(SqlError { number, state: *b"HY000", message, earlier: Vec::new() })
+    SqlError::new(number, *b"HY000", message)
 }
 
 /// The first word of a column's type as written, by which BOOL differs from TINYINT(1) and NCHAR from CHAR.

@@ -115,12 +115,7 @@ impl LocalSession {
         }
         self.diagnostics.expect(details);
         if raised.level == Level::Error {
-            return Err(Box::new(SqlError {
-                number: raised.number,
-                state: raised.state,
-                message: raised.message,
-                earlier: Vec::new(),
-            }));
+            return Err(SqlError::new(raised.number, raised.state, raised.message));
         }
         self.diagnostics.push(raised, self.settings.diagnostics);
         Ok(())

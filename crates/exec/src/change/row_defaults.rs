@@ -86,12 +86,7 @@ fn check_functions(expr: &Expr) -> SqlResult<()> {
     };
     if calls(&|function| !function.is_deterministic() || matches!(function, F::User | F::CurrentUser)) {
         let text = "Statement is unsafe because it uses a system function that may return a different value on the replica.";
-        return Err(Box::new(SqlError {
-            number: 1674,
-            state: *b"HY000",
-            message: text.into(),
-            earlier: Vec::new(),
-        }));
+        return Err(SqlError::new(1674, *b"HY000", text));
     }
     let asks = |function: FunctionId| {
         matches!(function, F::ConnectionId | F::CurrentRole | F::Database | F::FoundRows | F::RowCount)

@@ -54,7 +54,7 @@ fn failed(error: &io::Error, file: &SpillPath) -> Box<SqlError> {
     };
     let (code, verb) = if file.reading { (2, "reading") } else { (3, "writing") };
     let message = format!("Error {verb} file '{}' (OS errno {number} - {text})", file.path);
-    Box::new(SqlError { number: code, state: *b"HY000", message, earlier: Vec::new() })
+    SqlError::new(code, *b"HY000", message)
 }
 
 /// Removes what a process that was killed between making a spill file and taking its name away left in `folder`.

@@ -74,12 +74,7 @@ impl Code {
     #[cold]
     #[must_use]
     pub fn saying(&self, message: impl Into<String>) -> Box<SqlError> {
-        Box::new(SqlError {
-            number: self.number,
-            state: self.state,
-            message: message.into(),
-            earlier: Vec::new(),
-        })
+        SqlError::new(self.number, self.state, message)
     }
 
     /// A warning with `arguments` put in its message.
@@ -160,6 +155,13 @@ pub struct SqlError {
 }
 
 impl SqlError {
+    /// An error, without warnings before it.
+    #[cold]
+    #[must_use]
+    pub fn new(number: u16, state: [u8; 5], message: impl Into<String>) -> Box<SqlError> {
+        Box::new(SqlError { number, state, message: message.into(), earlier: Vec::new() })
+    }
+
     /// Whether this is the error of `code`, whatever its message.
     #[must_use]
     pub fn is(&self, code: Code) -> bool {

@@ -522,12 +522,7 @@ impl<'a> Converter<'a> {
                 let report = issue.report(self.strict, &self.table.name, &definition.name, row);
                 if report.severity == Severity::Error {
                     let state = e::Code::by_number(report.number).map_or(*b"HY000", |code| code.state);
-                    return Err(Box::new(SqlError {
-                        number: report.number,
-                        state,
-                        message: report.message,
-                        earlier: Vec::new(),
-                    }));
+                    return Err(SqlError::new(report.number, state, report.message));
                 }
                 let level = if report.severity == Severity::Note { Level::Note } else { Level::Warning };
                 warnings.push(Diagnostic {

@@ -551,10 +551,9 @@ fn answer(
 
 #[cold]
 fn multiple_values() -> Box<service::SqlError> {
-    Box::new(service::SqlError {
-        number: 3967,
-        state: *b"22034",
-        message: "More than one value was found by 'json_value' on the specified path.".to_owned(),
-        earlier: Vec::new(),
-    })
+    service::SqlError::new(
+        3967,
+        *b"22034",
+        "More than one value was found by 'json_value' on the specified path.",
+    )
 }
