@@ -171,37 +171,42 @@ impl<'a> Binder<'a> {
         let before = self.tables.len();
         let mut bound = self.query_in(query, true)?;
         self.keep_unless_merged(query, &mut bound);
-        self.store_rows(query, &mut bound.plan);
         self.derived_tables.extend((before..self.tables.len()).map(|index| TableIndex(index as u32)));
         let columns = rename(&bound.output, names)?;
         self.show_derived(alias, columns)?;
         Ok((bound.plan, self.shown_last()))
     }
 
-    /// A derived table that MySQL does not merge into the query around it is a temporary table.
+    /// A query in FROM, which was bound last, as MySQL gives its rows: those of one that it does not merge into the query around it are
+    /// in a temporary table.
     fn keep_unless_merged(&mut self, query: &Query<'_>, bound: &mut super::select::BoundQuery) {
-        let is_merged = match &query.body {
-            QueryBody::Select(select) => {
-                query.limit.is_none()
-                    && !select.from.is_empty()
-                    && !select.options.distinct
-                    && select.having.is_none()
-                    && self.last_block.as_ref().is_some_and(|block| {
-                        let is_merged =
-                            |item: &Expr| !item.has_subquery() && crate::rewrite::is_repeatable(item);
-                        !block.is_grouped && block.aliases.iter().all(|(.., item)| is_merged(item))
-                    })
-            }
-            _ => false,
-        };
         if matches!(query.body, QueryBody::Values(_)) {
             // As the rows of a UNION are.
             for column in &mut bound.output {
                 column.source = OutputSource::SetOperation;
             }
         }
-        if !is_merged {
+        if !self.is_merged(query) {
             self.keep_derived(&mut bound.output);
+            store_values(&mut bound.plan, &mut self.columns);
+        }
+    }
+
+    /// Whether MySQL makes the query in FROM that was bound last part of the query around it.
+    fn is_merged(&self, query: &Query<'_>) -> bool {
+        let is_mergeable = |item: &Expr| !item.has_subquery() && crate::rewrite::is_repeatable(item);
+        match query.body {
+            QueryBody::Select(select) => {
+                query.limit.is_none()
+                    && !select.from.is_empty()
+                    && !select.options.distinct
+                    && select.having.is_none()
+                    && self.last_block.as_ref().is_some_and(|block| {
+                        !block.is_grouped && block.aliases.iter().all(|(.., item)| is_mergeable(item))
+                    })
+            }
+            QueryBody::Nested(query) => self.is_merged(query),
+            _ => false,
         }
     }
 
@@ -304,18 +309,8 @@ impl<'a> Binder<'a> {
         }
         let mut bound = self.query_in(query, true)?;
         self.keep_unless_merged(query, &mut bound);
-        self.store_rows(query, &mut bound.plan);
         let columns = rename(&bound.output, names)?;
         Ok((bound.plan, columns))
-    }
-
-    /// Gives the columns of a query in FROM, which was bound last, the values they have in MySQL's temporary table, if it needs
-    /// one: hex literals are bytes there and decimals have the scale of their column.
-    fn store_rows(&mut self, query: &Query<'_>, plan: &mut Logical) {
-        let has_aggregates = self.last_block.as_ref().is_some_and(|block| !block.aggregates.is_empty());
-        if !is_merged(query, has_aggregates) {
-            store_values(plan, &mut self.columns);
-        }
     }
 
     fn join(&mut self, join: &'a Join<'a>) -> PlanResult<(Logical, Vec<(u32, u32)>)> {
@@ -461,22 +456,8 @@ impl<'a> Binder<'a> {
     }
 }
 
-/// Whether MySQL makes such a query in FROM part of the query around it; others fill a temporary table first.
-fn is_merged(query: &Query<'_>, has_aggregates: bool) -> bool {
-    match query.body {
-        QueryBody::Select(select) => {
-            !select.from.is_empty()
-                && !select.options.distinct
-                && select.group_by.is_empty()
-                && select.having.is_none()
-                && query.limit.is_none()
-                && !has_aggregates
-        }
-        QueryBody::Nested(query) => is_merged(query, has_aggregates),
-        _ => false,
-    }
-}
-
+/// Gives the columns of a query the values they have in MySQL's temporary table: hex literals are bytes there and decimals have the
+/// scale of their column.
 fn store_values(plan: &mut Logical, columns: &mut [ColumnInfo]) {
     match plan {
         Logical::Limit { input, .. }
