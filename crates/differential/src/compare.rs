@@ -35,6 +35,10 @@ pub struct Difference {
     pub errors: (Option<u16>, Option<u16>),
     /// Both answers, as a person reads them.
     pub text: String,
+    /// The left server's answer; none for warnings.
+    pub left: Option<Answer>,
+    /// The statement that read the content of a table, if that differs.
+    pub content_of: Option<String>,
 }
 
 impl Difference {
@@ -70,8 +74,10 @@ pub fn compare(
     statement: &Statement,
     lenience: Lenience,
 ) -> Option<Difference> {
-    let difference =
-        |kind: Kind, text: String| Some(Difference { kind, errors: (left.error(), right.error()), text });
+    let difference = |kind: Kind, text: String| {
+        let errors = (left.error(), right.error());
+        Some(Difference { kind, errors, text, left: Some(left.clone()), content_of: None })
+    };
     let both = |kind: Kind| difference(kind, format!("left:  {}\nright: {}", left.show(12), right.show(12)));
     match (left, right) {
         (Answer::Broken(_), _) => both(Kind::Crash),
@@ -164,5 +170,7 @@ pub fn compare_warnings(left: &[String], right: &[String], lenience: Lenience) -
         kind: Kind::Warnings,
         errors: (None, None),
         text: format!("left:  {}\nright: {}", show(left), show(right)),
+        left: None,
+        content_of: None,
     })
 }

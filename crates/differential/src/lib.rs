@@ -2,13 +2,14 @@
 //!
 //! ```text
 //! seed -> generate (tables, queries, changes) -> ast -> round: both servers answer -> compare
-//!                                                         a difference -> explained? -> minimise -> a script to run by hand
+//!                                                         a difference -> explained? -> does the oracle contradict itself? -> minimise
 //! ```
 //!
 //! Invariants:
 //! 1. A seed gives the same statements on every machine as long as the servers answer alike.
 //! 2. What is generated has one right answer; see [`generate`].
-//! 3. A difference is reported unless `explained.txt` names its pattern with the reason.
+//! 3. A difference is reported unless `explained.txt` names its pattern with the reason, or [`oracle`] finds that the right server
+//!    contradicts itself; both are counted.
 //!
 //! Without another server: [`alone`] compares a server with itself under other plans, and with a naive [`interpreter`].
 //!
@@ -26,6 +27,7 @@ pub mod forms;
 pub mod generate;
 pub mod interpreter;
 pub mod minimise;
+pub mod oracle;
 pub mod plain;
 pub mod random;
 pub mod round;

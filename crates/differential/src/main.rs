@@ -11,6 +11,7 @@ use differential::compare::Lenience;
 use differential::explained;
 use differential::generate::Settings;
 use differential::minimise::{minimise, script_text};
+use differential::oracle::Oracle;
 use differential::round::Pair;
 
 const USAGE: &str = "\
@@ -108,12 +109,15 @@ fn run(arguments: &Arguments) -> Result<bool, String> {
     };
     let mut pair = connect(database)?;
     let mut cutter = if arguments.is_minimising { Some(connect(&format!("{database}_cut"))?) } else { None };
+    let mut oracle = Oracle::connect(right, &format!("{database}_again"))
+        .map_err(|error| format!("cannot connect: {error}"))?;
     let entries = explained::entries();
     let begin = Instant::now();
     let mut done = 0;
     let mut counts: BTreeMap<String, usize> = BTreeMap::new();
     let mut seen: BTreeMap<String, usize> = BTreeMap::new();
     let mut explained_count = 0;
+    let mut contradictions: BTreeMap<String, usize> = BTreeMap::new();
     let mut seed = arguments.seed;
     let mut failure = None;
     while done < arguments.statements && failure.is_none() {
@@ -136,6 +140,15 @@ fn run(arguments: &Arguments) -> Result<bool, String> {
             if *seen > arguments.most || !is_wanted {
                 *counts.entry(format!("{:?}", finding.difference.kind)).or_default() += 1;
                 return;
+            }
+            match oracle.contradiction(&finding, *lenience) {
+                Ok(Some(variant)) => {
+                    println!("the oracle contradicts itself, {kind}, seed {seed}: {variant}");
+                    *contradictions.entry(kind).or_default() += 1;
+                    return;
+                }
+                Ok(None) => {}
+                Err(error) => failure = Some(error.to_string()),
             }
             let finding = match &mut cutter {
                 Some(cutter) => minimise(cutter, finding),
@@ -171,7 +184,7 @@ fn run(arguments: &Arguments) -> Result<bool, String> {
     let mut line = format!("{done} statements, seeds {} to {}, {seconds:.0} s", arguments.seed, seed - 1);
     let _ =
         write!(line, ", explained {explained_count}, right server broke off {} times", pair.right_crashes);
-    println!("{line}; differences: {counts:?}");
+    println!("{line}; the oracle contradicts itself: {contradictions:?}; differences: {counts:?}");
     for (key, count) in seen {
         println!("{count:6} {key}");
     }

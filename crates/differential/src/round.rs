@@ -174,10 +174,11 @@ impl Pair {
         }
         for sql in texts {
             let (left, right) = self.ask(&sql);
-            let plain = Statement::Plain(sql);
+            let plain = Statement::Plain(sql.clone());
             let lenience = Lenience { columns: false, ..self.lenience };
             if let Some(mut found) = compare::compare(&left, &right, &plain, lenience) {
                 found.kind = Kind::Content;
+                found.content_of = Some(sql);
                 outcome.is_apart = true;
                 outcome.differences.push(found);
             }

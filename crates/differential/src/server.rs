@@ -116,7 +116,9 @@ pub fn show_row(row: &Cells) -> String {
         .map(|cell| match cell {
             None => "NULL".to_owned(),
             Some(bytes) => match std::str::from_utf8(bytes) {
-                Ok(text) if !text.chars().any(char::is_control) => text.to_owned(),
+                Ok(text) if !text.chars().any(|char| char.is_control() && char != '\n') => {
+                    text.replace('\n', "\\n")
+                }
                 _ => bytes.iter().fold("0x".to_owned(), |text, byte| format!("{text}{byte:02X}")),
             },
         })

@@ -68,6 +68,46 @@ pub fn query_expressions(query: &mut Query, see: &mut impl FnMut(&mut Expr)) {
     }
 }
 
+/// Calls `see` with every table that a query reads, those of its subqueries included.
+pub fn query_tables(query: &mut Query, see: &mut impl FnMut(&mut Source)) {
+    from_tables(query, see);
+    query_expressions(query, &mut |expr| match expr {
+        Expr::Scalar(query)
+        | Expr::Exists { query, .. }
+        | Expr::InQuery { query, .. }
+        | Expr::Quantified { query, .. } => from_tables(query, see),
+        _ => {}
+    });
+}
+
+fn from_tables(query: &mut Query, see: &mut impl FnMut(&mut Source)) {
+    for cte in &mut query.with {
+        from_tables(&mut cte.query, see);
+    }
+    match &mut query.body {
+        Body::Set { left, right, .. } => {
+            from_tables(left, see);
+            from_tables(right, see);
+        }
+        Body::Select(select) => {
+            if let Some(from) = &mut select.from {
+                source_tables(from, see);
+            }
+        }
+    }
+}
+
+fn source_tables(source: &mut Source, see: &mut impl FnMut(&mut Source)) {
+    match source {
+        Source::Table { .. } => see(source),
+        Source::Derived { query, .. } => from_tables(query, see),
+        Source::Join { left, right, .. } => {
+            source_tables(left, see);
+            source_tables(right, see);
+        }
+    }
+}
+
 fn source_expressions(source: &mut Source, see: &mut impl FnMut(&mut Expr)) {
     match source {
         Source::Table { .. } => {}

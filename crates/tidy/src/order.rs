@@ -58,7 +58,7 @@ const ORDER: &[(&str, &[Line])] = &[
             Apart(&["compare", "interpreter", "plain", "walk"]),
             Apart(&["alone", "explained", "generate"]),
             Apart(&["round"]),
-            Apart(&["bad_values", "minimise"]),
+            Apart(&["bad_values", "minimise", "oracle"]),
         ],
     ),
     (

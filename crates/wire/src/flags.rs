@@ -236,6 +236,8 @@ pub enum ColumnType {
     VarChar = 15,
     /// BIT.
     Bit = 16,
+    /// A type that was never decided; only read. MySQL 9.7 describes columns of a query so whose plan was found to give no row early.
+    Invalid = 243,
     /// BOOL, as parameter type only.
     Bool = 244,
     /// JSON.
@@ -285,6 +287,7 @@ impl ColumnType {
             14 => T::NewDate,
             15 => T::VarChar,
             16 => T::Bit,
+            243 => T::Invalid,
             244 => T::Bool,
             245 => T::Json,
             246 => T::NewDecimal,
