@@ -1,5 +1,5 @@
 //! Decimals that IF and CASE give go to the client with the scale of the value chosen, unless a temporary table of MySQL's
-//! would hold them; see [`crate::function::keep_own_scale`].
+//! would hold them; see [`crate::function::keep_own_scale`]. Such a table holds no constants.
 
 use crate::expr::{ColumnId, Expr};
 use crate::function::keep_own_scale;
@@ -9,22 +9,36 @@ use crate::logical::Logical;
 pub(super) fn run(tree: &mut Logical) {
     match tree {
         Logical::Limit { input, .. } | Logical::Filter { input, .. } => run(input),
-        Logical::Sort { input, keys } => {
+        Logical::Distinct { input, .. } => constants(input),
+        Logical::Sort { input, keys } => match &mut **input {
             // Rows of one table are sorted by themselves, with what is shown computed afterwards.
-            if let Logical::Project { input: rows, items } = &mut **input
-                && !keys.is_empty()
-                && is_one_table(rows)
-            {
+            Logical::Project { input: rows, items } if !keys.is_empty() && is_one_table(rows) => {
                 items.iter_mut().for_each(|(_, item)| keep_own_scale(item));
             }
-        }
+            _ => constants(input),
+        },
         Logical::Project { input, items } => {
             let aggregated = aggregates(input);
             let is_shown = |item: &Expr| match &aggregated {
                 None => true,
-                Some(aggregates) => reads_any(item, aggregates),
+                Some(aggregates) => item.is_constant() || reads_any(item, aggregates),
             };
             items.iter_mut().filter(|(_, item)| is_shown(item)).for_each(|(_, item)| keep_own_scale(item));
+        }
+        _ => {}
+    }
+}
+
+/// Constants of rows that are sorted or made different.
+fn constants(tree: &mut Logical) {
+    match tree {
+        Logical::Limit { input, .. }
+        | Logical::Filter { input, .. }
+        | Logical::Sort { input, .. }
+        | Logical::Distinct { input, .. } => constants(input),
+        Logical::Project { items, .. } => {
+            let constants = items.iter_mut().filter(|(_, item)| item.is_constant());
+            constants.for_each(|(_, item)| keep_own_scale(item));
         }
         _ => {}
     }
