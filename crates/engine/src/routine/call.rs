@@ -99,9 +99,9 @@ impl LocalSession {
         reply.end_procedure(outer);
         sent?;
         self.wait_for_commit(reply);
-        self.row_count = self.row_count.max(0);
+        self.results.set_row_count(self.results.row_count().max(0));
         reply.ok(&OkSummary {
-            affected_rows: self.row_count.unsigned_abs(),
+            affected_rows: self.results.row_count().unsigned_abs(),
             status: self.status_flags(),
             warnings: self.diagnostics.packet_count(),
             ..OkSummary::default()

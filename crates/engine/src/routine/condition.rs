@@ -182,7 +182,7 @@ impl LocalSession {
         for (target, item) in items {
             let value = match item {
                 StatementItem::Number => i64::try_from(count).unwrap_or(i64::MAX),
-                StatementItem::RowCount => self.row_count,
+                StatementItem::RowCount => self.results.row_count(),
             };
             self.assign_target(target, Value::Int(value))?;
         }

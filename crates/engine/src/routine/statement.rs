@@ -52,7 +52,7 @@ impl LocalSession {
                 let arena = bumpalo::Bump::new();
                 let parsed = syntax::parse(&embedded.text, &arena, self.settings.sql_mode.for_syntax())
                     .map_err(|error| crate::session::dispatch::syntax_error(&error))?;
-                self.set_statement_text(&embedded.text);
+                self.running.set_text(&embedded.text);
                 self.dispatch(&parsed.statement, &embedded.text, &[], reply)
             }
         }
@@ -222,7 +222,7 @@ impl LocalSession {
         if rows.len() > 1 {
             return Err(e::ER_TOO_MANY_ROWS.bare());
         }
-        self.row_count = i64::try_from(rows.len()).unwrap_or(0);
+        self.results.set_row_count(i64::try_from(rows.len()).unwrap_or(0));
         match rows.pop() {
             Some(row) => {
                 targets.iter().zip(row).try_for_each(|(target, value)| self.assign_target(target, value))

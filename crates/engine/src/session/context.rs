@@ -13,7 +13,9 @@ use types::temporal::zone::TimeZone;
 use types::{Value, ValueRef};
 
 use super::LocalSession;
+use super::function_state::FunctionState;
 use super::plans::CachedPlan;
+use super::results::LastResults;
 use crate::core::Core;
 use crate::variables::definition::known;
 use crate::variables::sql_mode::SqlModes;
@@ -29,7 +31,7 @@ fn operator_bytes(variable: usize) -> usize {
 }
 impl LocalSession {
     pub(crate) fn now_micros(&self) -> i64 {
-        self.fixed_timestamp_micros.unwrap_or_else(|| self.core.env.clock.wall_micros())
+        self.functions.fixed_timestamp_micros().unwrap_or_else(|| self.core.env.clock.wall_micros())
     }
 
     /// Runs `run` with everything operators need.
@@ -83,9 +85,9 @@ impl LocalSession {
             no_auto_value_on_zero: self.settings.sql_mode.has(SqlModes::NO_AUTO_VALUE_ON_ZERO),
             auto_increment_increment: self.variables.unsigned(known::auto_increment_increment()),
             auto_increment_offset: self.variables.unsigned(known::auto_increment_offset()),
-            insert_id: if changes { self.next_insert_id.take() } else { None },
+            insert_id: if changes { self.results.take_next_insert_id() } else { None },
             foreign_key_checks: self.variables.boolean(known::foreign_key_checks()),
-            found_rows: self.capabilities.has(Capabilities::FOUND_ROWS),
+            found_rows: self.client.has(Capabilities::FOUND_ROWS),
             file_line: None,
         };
         let lock_wait =
@@ -113,11 +115,8 @@ impl LocalSession {
             connection_id: self.control.connection_id,
             control: &self.control,
             user_variables: &mut self.user_variables,
-            last_insert_id: &mut self.last_insert_id,
-            told_insert_id: &mut self.told_insert_id,
-            random: &mut self.random,
-            row_count: self.row_count,
-            found_rows: self.found_rows,
+            results: &mut self.results,
+            state: &mut self.functions,
             database: self.database.as_deref(),
             user_at_host: &self.user_at_host,
             account: &self.account,
@@ -146,8 +145,8 @@ impl LocalSession {
         context.limits = limits;
         context.change = change;
         context.spill = self.core.spill_folder();
-        if !self.long_values.is_empty() && !self.routines.are_running() {
-            context.long_values.clone_from(&self.long_values);
+        if !self.running.long_values().is_empty() && !self.routines.are_running() {
+            context.long_values = self.running.long_values().to_vec();
         }
         let result = run(&plan.prepared, &mut context);
         let examined = context.rows_examined;
@@ -170,18 +169,12 @@ struct Functions<'a> {
     connection_id: u64,
     control: &'a service::ConnectionControl,
     user_variables: &'a mut super::limits::UserVariables,
-    last_insert_id: &'a mut u64,
-    told_insert_id: &'a mut u64,
-    random: &'a mut (u64, u64),
-    row_count: i64,
-    found_rows: u64,
+    results: &'a mut LastResults,
+    state: &'a mut FunctionState,
     database: Option<&'a str>,
     user_at_host: &'a str,
     account: &'a crate::privilege::SessionAccount,
 }
-
-/// MySQL's generator steps modulo this.
-const RANDOM_MODULUS: u64 = 0x3FFF_FFFF;
 
 impl SessionState for Functions<'_> {
     fn user_variable(&self, name: &str) -> Option<Value> {
@@ -194,20 +187,19 @@ impl SessionState for Functions<'_> {
     }
 
     fn last_insert_id(&self) -> u64 {
-        *self.last_insert_id
+        self.results.last_insert_id()
     }
 
     fn set_last_insert_id(&mut self, id: u64) {
-        *self.last_insert_id = id;
-        *self.told_insert_id = id;
+        self.results.set_by_function(id);
     }
 
     fn row_count(&self) -> i64 {
-        self.row_count
+        self.results.row_count()
     }
 
     fn found_rows(&self) -> i64 {
-        i64::try_from(self.found_rows).unwrap_or(i64::MAX)
+        i64::try_from(self.results.found_rows()).unwrap_or(i64::MAX)
     }
 
     fn connection_id(&self) -> u64 {
@@ -246,14 +238,7 @@ impl SessionState for Functions<'_> {
     }
 
     fn rand(&mut self) -> f64 {
-        // The linear generator that RAND(n) documents: two seeds, stepped together.
-        let (first, second) = *self.random;
-        let first = (first.wrapping_mul(3).wrapping_add(second)) % RANDOM_MODULUS;
-        let second = (first.wrapping_add(second).wrapping_add(33)) % RANDOM_MODULUS;
-        *self.random = (first, second);
-        #[allow(clippy::cast_precision_loss, reason = "30 bits")]
-        let number = first as f64 / RANDOM_MODULUS as f64;
-        number
+        self.state.next_random()
     }
 
     fn clock_utc_micros(&mut self) -> i64 {

@@ -113,7 +113,7 @@ impl LocalSession {
         if let Some(position) = outcome.position {
             reply.wait_for(position.0);
         }
-        self.row_count = i64::try_from(outcome.affected_rows).unwrap_or(i64::MAX);
+        self.results.set_row_count(i64::try_from(outcome.affected_rows).unwrap_or(i64::MAX));
         // Warnings are counted when the statement has ended, which is now.
         let info = outcome.info.replace("{warnings}", &self.diagnostics.warning_count().to_string());
         reply.ok(&OkSummary {
@@ -168,7 +168,7 @@ impl LocalSession {
         sql: &[u8],
         reply: &mut Reply<'_>,
     ) -> Outcome {
-        let owned = std::mem::take(&mut self.statement_parameters);
+        let owned = self.running.take_parameters();
         let values: Vec<ValueRef<'_>> = owned.iter().map(ValueRef::from).collect();
         let planned = self.plan_definition(&Statement::Query(query), sql, &values)?;
         self.require_plan_privileges(&planned)?;

@@ -6,21 +6,13 @@ use syntax::ast::{Flush, MaintainKind, Show, ShowFilter, Statement};
 use types::{Value, ValueRef};
 
 use super::plans::has_plan;
+use super::query_log::StatementClock;
 use super::recognise::Recognised;
 use super::show::name_text;
 use super::{LocalSession, memory, not_supported};
 use crate::log::{GeneralEvent, SlowEvent, StatementText};
 use crate::processes::Activity;
 use crate::status::StatementKind;
-
-/// A statement in run: what the slow log wants to know.
-#[derive(Debug)]
-pub(crate) struct Running {
-    /// Known only if the slow log was on.
-    started: Option<env::clock::Monotonic>,
-    /// Coarse, unless `started` is known.
-    started_wall_micros: i64,
-}
 
 impl LocalSession {
     /// COM_QUERY: one statement, or several if the client may send several.
@@ -29,7 +21,7 @@ impl LocalSession {
         let mut rest: &[u8] = &sql;
         loop {
             let running = self.begin_statement(Activity::Query, rest);
-            self.follows_others = rest.len() != sql.len();
+            self.running.set_follows_others(rest.len() != sql.len());
             let outcome = memory::lend(|arena: &mut bumpalo::Bump| {
                 let mut outcome = self.run_first(rest, arena, reply);
                 while super::lock_tables::plans_anew(&outcome) {
@@ -38,7 +30,7 @@ impl LocalSession {
                 }
                 outcome
             });
-            self.follows_others = false;
+            self.running.set_follows_others(false);
             let end = match outcome {
                 Ok(end) => end,
                 Err(error) => {
@@ -86,7 +78,7 @@ impl LocalSession {
                 return Err(syntax_error(&error));
             }
         };
-        if parsed.more && !self.multi_statements {
+        if parsed.more && !self.client.may_send_several() {
             self.diagnostics.clear();
             return Err(syntax_error_near(&sql[parsed.end..], sql, parsed.end));
         }
@@ -117,9 +109,8 @@ impl LocalSession {
         self.reload_account();
         if !has_plan(statement) {
             // SET, KILL and their kin plan the expressions in them by themselves.
-            self.statement_text.clear();
-            self.statement_text.extend_from_slice(sql);
-            self.statement_parameters = parameters.iter().map(|value| value.to_value()).collect();
+            self.running.set_text(sql);
+            self.running.set_parameters(parameters);
         }
         self.count_definition(statement);
         self.require_privileges(statement)?;
@@ -279,10 +270,9 @@ impl LocalSession {
 
     /// Says that a statement starts: process list, counters, general log.
     #[inline]
-    pub(crate) fn begin_statement(&mut self, activity: Activity, text: &[u8]) -> Running {
+    pub(crate) fn begin_statement(&mut self, activity: Activity, text: &[u8]) -> StatementClock {
         let running = self.start_clock();
-        self.shown_statement = 0;
-        self.process.begin(activity, running.started_wall_micros, text);
+        self.process.begin_text(activity, running.started_wall_micros, text);
         if self.core.logs.general_is_on() && activity == Activity::Query && !self.is_repeat {
             self.log_general("Query", &text);
         }
@@ -291,14 +281,9 @@ impl LocalSession {
 
     /// The same for a prepared statement. Its text is written to the process list only if another was there.
     #[inline]
-    pub(super) fn begin_prepared(&mut self, id: u32, text: &[u8]) -> Running {
+    pub(super) fn begin_prepared(&mut self, id: u32, text: &[u8]) -> StatementClock {
         let running = self.start_clock();
-        if self.shown_statement == id {
-            self.process.begin_again(Activity::Execute, running.started_wall_micros);
-        } else {
-            self.shown_statement = id;
-            self.process.begin(Activity::Execute, running.started_wall_micros, text);
-        }
+        self.process.begin_prepared(id, running.started_wall_micros, text);
         running
     }
 
@@ -312,28 +297,21 @@ impl LocalSession {
 
     /// Counts a statement, and looks at the clock as closely as the slow log needs it.
     #[inline]
-    fn start_clock(&mut self) -> Running {
+    fn start_clock(&mut self) -> StatementClock {
         self.repeat_within = None;
         self.obey_memory_limits();
         if !self.is_repeat {
             self.process.counts.questions.increment();
             self.diagnostics.begin_statement();
         }
-        let clock = &self.core.env.clock;
-        if self.core.logs.slow_is_on() {
-            Running { started: Some(clock.now()), started_wall_micros: clock.wall_micros() }
-        } else {
-            Running { started: None, started_wall_micros: clock.wall_micros_coarse() }
-        }
+        StatementClock::start(&self.core)
     }
 
     /// Says that it ended: process list, slow log.
     #[inline]
-    pub(crate) fn end_statement(&mut self, running: &Running, text: &dyn StatementText) {
+    pub(crate) fn end_statement(&mut self, running: &StatementClock, text: &dyn StatementText) {
         self.leave_change();
-        if self.statement_text.capacity() > memory::KEPT_BYTES_MAX {
-            self.statement_text = Vec::new();
-        }
+        self.running.end();
         self.is_repeat = false;
         if self.repeat_within.is_some() {
             return; // It has not ended, and the process list shows it as it is.
@@ -346,21 +324,22 @@ impl LocalSession {
     }
 
     #[cold]
-    fn end_timed(&mut self, running: &Running, text: &dyn StatementText) {
-        let clock = &self.core.env.clock;
-        let wall_micros = clock.wall_micros();
-        let query_micros = match running.started {
-            Some(started) => u64::try_from(clock.now().since(started).as_micros()).unwrap_or(u64::MAX),
-            // The statement itself turned the log on.
-            None => u64::try_from(wall_micros - running.started_wall_micros).unwrap_or(0),
-        };
+    fn end_timed(&mut self, running: &StatementClock, text: &dyn StatementText) {
+        let wall_micros = self.core.env.clock.wall_micros();
+        let query_micros = running.micros_until(&self.core, wall_micros);
         if query_micros >= self.settings.long_query_micros {
             self.log_slow(running, query_micros, wall_micros, text);
         }
     }
 
     #[cold]
-    fn log_slow(&mut self, running: &Running, query_micros: u64, wall_micros: i64, text: &dyn StatementText) {
+    fn log_slow(
+        &mut self,
+        running: &StatementClock,
+        query_micros: u64,
+        wall_micros: i64,
+        text: &dyn StatementText,
+    ) {
         let examined = self.transaction.rows_examined;
         if examined < self.settings.min_examined_rows {
             return;
@@ -368,8 +347,6 @@ impl LocalSession {
         self.process.counts.slow_queries.increment();
         let (user, host) = self.user_at_host.rsplit_once('@').unwrap_or((&self.user_at_host, ""));
         let address = self.control.peer.map(|peer| peer.ip().to_string()).unwrap_or_default();
-        let changed = self.slow_log_database != self.database;
-        let database = if changed { self.database.as_deref().map(str::as_bytes) } else { None };
         let event = SlowEvent {
             wall_micros,
             started_seconds: running.started_wall_micros.div_euclid(1_000_000),
@@ -379,12 +356,11 @@ impl LocalSession {
             address: &address,
             query_micros,
             lock_micros: self.transaction.lock_wait_micros,
-            rows_sent: self.found_rows,
+            rows_sent: self.results.found_rows(),
             rows_examined: examined,
-            database,
+            database: None,
         };
-        self.core.logs.slow(&event, text);
-        self.slow_log_database.clone_from(&self.database);
+        self.query_log.write_slow(&self.core, &event, self.database.as_ref(), text);
     }
 
     /// Writes a line to the general log, if it is on for this session.

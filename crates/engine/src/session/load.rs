@@ -408,7 +408,7 @@ impl LocalSession {
             self.diagnostics.warning_count()
         );
         let affected = loaded.records - loaded.skipped + loaded.deleted;
-        self.row_count = i64::try_from(affected).unwrap_or(i64::MAX);
+        self.results.set_row_count(i64::try_from(affected).unwrap_or(i64::MAX));
         reply.ok(&OkSummary {
             affected_rows: affected,
             status: self.status_flags(),

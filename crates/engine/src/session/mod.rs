@@ -14,12 +14,14 @@
 
 pub(crate) mod access;
 pub mod accounts;
+mod client;
 mod context;
 pub mod cursor;
 pub mod definitions;
 pub mod diagnostics;
 pub mod dispatch;
 pub mod explain;
+mod function_state;
 pub(crate) mod limits;
 pub mod listing;
 pub mod load;
@@ -28,8 +30,12 @@ mod memory;
 pub mod plans;
 pub mod point;
 pub mod prepared;
+mod process;
+mod query_log;
 mod recognise;
+mod results;
 pub mod run;
+mod running;
 pub mod set;
 pub mod settings;
 pub mod shared_plans;
@@ -47,20 +53,25 @@ use service::{
     Capabilities, ChangeUserRequest, ConnectRequest, ConnectionControl, ExecuteRequest, OkSummary, Outcome,
     Reply, Session, SetOption, SqlError, StatusFlags,
 };
-use types::Value;
 use types::charset::Charset;
 use types::collation::CollationId;
 
 use crate::core::Core;
 use crate::facts::Facts;
 use crate::privilege::{self, SessionAccount};
-use crate::processes::{Identity, ProcessEntry, kept_attributes};
+use crate::processes::{Identity, kept_attributes};
 use crate::status::StatementKind;
 use crate::variables::definition::known;
 use crate::variables::{Setting, Variables};
 
+use client::Client;
 use diagnostics::Diagnostics;
+use function_state::FunctionState;
 use prepared::{LongDataLimits, PreparedStatements};
+use process::SessionProcess;
+use query_log::QueryLog;
+use results::LastResults;
+use running::RunningStatement;
 use settings::{Isolation, Settings};
 use transaction::TransactionState;
 
@@ -85,7 +96,7 @@ pub(crate) fn no_schema(name: &str) -> Box<SqlError> {
 pub struct LocalSession {
     pub(crate) core: Arc<Core>,
     pub(crate) control: Arc<ConnectionControl>,
-    pub(crate) process: Arc<ProcessEntry>,
+    pub(crate) process: SessionProcess,
     /// The account with its active roles, as of `accounts_seen`.
     pub(crate) account: Arc<SessionAccount>,
     accounts_seen: Arc<catalog::Accounts>,
@@ -93,8 +104,7 @@ pub struct LocalSession {
     catalog_seen: u64,
     /// `USER()`.
     pub(crate) user_at_host: String,
-    capabilities: Capabilities,
-    multi_statements: bool,
+    pub(crate) client: Client,
     pub(crate) variables: Variables,
     pub(crate) settings: Settings,
     pub(crate) user_variables: limits::UserVariables,
@@ -102,35 +112,16 @@ pub struct LocalSession {
     pub(crate) transaction: TransactionState,
     pub(crate) prepared: PreparedStatements,
     pub(crate) diagnostics: Diagnostics,
-    pub(crate) last_insert_id: u64,
-    /// LAST_INSERT_ID(n) of the running statement.
-    pub(crate) told_insert_id: u64,
-    pub(crate) next_insert_id: Option<u64>,
-    pub(crate) row_count: i64,
-    pub(crate) found_rows: u64,
-    pub(crate) fixed_timestamp_micros: Option<i64>,
-    pub(crate) random: (u64, u64),
+    pub(crate) results: LastResults,
+    functions: FunctionState,
+    pub(crate) running: RunningStatement,
     next_isolation: Option<Isolation>,
     next_read_only: Option<bool>,
-    /// Database of the slow log's entry before, to write `use` only when it changes.
-    slow_log_database: Option<Arc<str>>,
-    tls: Option<Arc<service::TlsDetails>>,
+    query_log: QueryLog,
     /// CREATE TEMPORARY TABLE.
     pub(crate) temporary: crate::ddl::TemporaryTables,
     /// LOCK TABLES and its kin.
     pub(crate) locks: lock_tables::SessionLocks,
-    /// Those of the running statement that lie on disk.
-    pub(crate) long_values: Vec<exec::LongParameter>,
-    /// The prepared statement whose text the process list has; 0: another text.
-    shown_statement: u32,
-    /// Text of the running statement, for expressions that are planned by themselves.
-    statement_text: Vec<u8>,
-    /// Its parameters, for the same.
-    statement_parameters: Vec<Value>,
-    /// EXECUTE runs a statement of PREPARE.
-    executing_named: bool,
-    /// The running statement is one of several in a text, and not the first.
-    follows_others: bool,
     /// The statement that just failed for want of a thread may be given once more, for so long in all.
     repeat_within: Option<std::time::Duration>,
     /// The statement to come is one that was taken back: it is counted and logged already.
@@ -182,37 +173,25 @@ impl LocalSession {
         let mut session = Self {
             settings: Settings::derive(&variables),
             transaction: TransactionState::new(&core),
-            process,
+            process: SessionProcess::new(process),
             account,
             catalog_seen: catalog.version,
             accounts_seen: accounts,
             user_at_host: format!("{}@{}", request.user, request.host.name),
-            multi_statements: request.capabilities.has(Capabilities::MULTI_STATEMENTS),
-            capabilities: request.capabilities,
+            client: Client::new(request.capabilities, request.tls),
             variables,
             user_variables: limits::UserVariables::default(),
             database: None,
             prepared: PreparedStatements::default(),
             diagnostics: Diagnostics::default(),
-            last_insert_id: 0,
-            told_insert_id: 0,
-            next_insert_id: None,
-            row_count: -1,
-            found_rows: 0,
-            fixed_timestamp_micros: None,
-            random: (seed, seed.rotate_left(32)),
+            results: LastResults::default(),
+            functions: FunctionState::new(seed),
+            running: RunningStatement::default(),
             next_isolation: None,
             next_read_only: None,
-            slow_log_database: None,
-            tls: request.tls.map(Arc::new),
+            query_log: QueryLog::default(),
             temporary: crate::ddl::TemporaryTables::default(),
             locks: lock_tables::SessionLocks::default(),
-            long_values: Vec::new(),
-            shown_statement: 0,
-            statement_text: Vec::new(),
-            statement_parameters: Vec::new(),
-            executing_named: false,
-            follows_others: false,
             repeat_within: None,
             is_repeat: false,
             routines: crate::routine::Routines::default(),
@@ -236,7 +215,7 @@ impl LocalSession {
     fn log_connect(&self, command: &str, database: Option<&str>) {
         if self.core.logs.general_is_on() {
             let database = database.unwrap_or("");
-            let how = match (&self.tls, self.control.peer) {
+            let how = match (self.client.tls(), self.control.peer) {
                 (Some(_), _) => "SSL/TLS",
                 (None, Some(_)) => "TCP/IP",
                 (None, None) => "Socket",
@@ -328,12 +307,6 @@ impl LocalSession {
         self.database = name;
     }
 
-    /// The text into which the spans of the statement to come point.
-    pub(crate) fn set_statement_text(&mut self, text: &[u8]) {
-        self.statement_text.clear();
-        self.statement_text.extend_from_slice(text);
-    }
-
     /// The catalog as the session sees it, its temporary tables included.
     pub(crate) fn catalog(&self) -> Arc<Catalog> {
         self.temporary.overlay(&self.core.catalog().load())
@@ -351,7 +324,7 @@ impl LocalSession {
             core: Arc::clone(&self.core),
             variables: self.variables.clone(),
             account: Some(Arc::clone(&self.account)),
-            tls: self.tls.clone(),
+            tls: self.client.tls().cloned(),
         }
     }
 
@@ -372,7 +345,7 @@ impl LocalSession {
 
     /// Answers a statement that has nothing to tell.
     pub(crate) fn send_ok(&mut self, reply: &mut Reply<'_>) -> Outcome {
-        self.row_count = 0;
+        self.results.set_row_count(0);
         let summary = OkSummary {
             status: self.status_flags(),
             warnings: self.diagnostics.packet_count(),
@@ -386,17 +359,9 @@ impl LocalSession {
             self.diagnostics.push(warning.clone(), self.settings.diagnostics);
         }
         self.diagnostics.push(error.diagnostic(), self.settings.diagnostics);
-        self.row_count = -1;
+        self.results.set_row_count(-1);
         if limits::closes_connection(error) {
             self.control.kill(service::Kill::Connection);
-        }
-    }
-
-    pub(crate) fn seed_random(&mut self, second: bool, seed: u64) {
-        if second {
-            self.random.1 = seed;
-        } else {
-            self.random.0 = seed;
         }
     }
 
@@ -437,11 +402,8 @@ impl LocalSession {
             // What belongs to the connection.
             core,
             control,
-            process: _,
-            capabilities: _,
-            multi_statements: _,
-            tls: _,
-            slow_log_database: _,
+            client: _,
+            query_log: _,
             is_repeat: _,
             repeat_within: _,
             // The account and its database: COM_CHANGE_USER replaces them.
@@ -453,9 +415,6 @@ impl LocalSession {
             // Caches, which look at account, catalog and settings each time.
             templates: _,
             routines: _,
-            // As in MySQL, RAND() goes on and FOUND_ROWS() stays.
-            random: _,
-            found_rows: _,
             // Released above.
             transaction: _,
             temporary: _,
@@ -466,45 +425,31 @@ impl LocalSession {
             settings,
             user_variables,
             diagnostics,
-            last_insert_id,
-            told_insert_id,
-            next_insert_id,
-            row_count,
-            fixed_timestamp_micros,
+            results,
+            functions,
+            running,
+            process,
             next_isolation,
             next_read_only,
-            long_values,
-            shown_statement,
-            statement_text,
-            statement_parameters,
-            executing_named,
-            follows_others,
         } = self;
         *variables = Variables::clone(&core.globals());
         variables.set(known::pseudo_thread_id(), Setting::Integer(i128::from(control.connection_id)));
         *settings = Settings::derive(variables);
         user_variables.clear();
         diagnostics.clear();
-        *last_insert_id = 0;
-        *told_insert_id = 0;
-        *next_insert_id = None;
-        *row_count = -1;
-        *fixed_timestamp_micros = None;
+        results.reset();
+        functions.reset();
+        running.reset();
+        process.reset();
         *next_isolation = None;
         *next_read_only = None;
-        *long_values = Vec::new();
-        *shown_statement = 0;
-        *statement_text = Vec::new();
-        *statement_parameters = Vec::new();
-        *executing_named = false;
-        *follows_others = false;
         self.core.processes.reset_counts(&self.process);
         released
     }
 
     /// Gives an interactive client its own `wait_timeout`.
     fn set_wait_timeout(&mut self) {
-        if self.capabilities.has(Capabilities::INTERACTIVE) {
+        if self.client.has(Capabilities::INTERACTIVE) {
             let interactive = self.variables.get(known::interactive_timeout()).clone();
             self.variables.set(known::wait_timeout(), interactive);
         }
@@ -591,12 +536,8 @@ impl Session for LocalSession {
         env::blocking::set_repeatable(false);
         self.is_repeat = false;
         self.repeat_within = None;
-        self.follows_others = false;
-        self.executing_named = false;
-        self.statement_text = Vec::new();
-        self.statement_parameters.clear();
-        self.long_values.clear();
-        self.shown_statement = 0;
+        self.running.reset();
+        self.process.reset();
         self.pop_frames();
         self.routines = crate::routine::Routines::default();
         self.templates = Some(Box::default());
@@ -640,7 +581,7 @@ impl Session for LocalSession {
     }
 
     fn set_option(&mut self, option: SetOption, reply: &mut Reply<'_>) -> Outcome {
-        self.multi_statements = option == SetOption::MultiStatementsOn;
+        self.client.set_option(option);
         reply.end_rows(self.status_flags(), 0)
     }
 
@@ -717,9 +658,9 @@ impl LocalSession {
 
     pub(crate) fn send_use_ok(&mut self, reply: &mut Reply<'_>) -> Outcome {
         let Some(database) = self.database.clone() else { return self.send_ok(reply) };
-        self.row_count = 0;
+        self.results.set_row_count(0);
         let change = [wire::SessionStateChange::Schema(database.as_bytes())];
-        let tracked = self.capabilities.has(Capabilities::SESSION_TRACK);
+        let tracked = self.client.has(Capabilities::SESSION_TRACK);
         reply.ok(&OkSummary {
             status: self.status_flags().set(StatusFlags::SESSION_STATE_CHANGED, tracked),
             warnings: self.diagnostics.packet_count(),

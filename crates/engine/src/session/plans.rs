@@ -416,10 +416,10 @@ impl LocalSession {
             _ => {}
         }
         if id == known::last_insert_id() || id == known::identity() {
-            return Ok(Value::UInt(self.last_insert_id));
+            return Ok(Value::UInt(self.results.last_insert_id()));
         }
         if id == known::insert_id() {
-            return Ok(Value::UInt(self.next_insert_id.unwrap_or(0)));
+            return Ok(Value::UInt(self.results.next_insert_id().unwrap_or(0)));
         }
         if id == known::warning_count() {
             return Ok(Value::UInt(self.counts_before().0));

@@ -581,7 +581,7 @@ impl LocalSession {
             self.prepared.needs_recount = true;
         }
         if has_long_data {
-            self.long_values = long_parameters(&long_data);
+            self.running.set_long_values(long_parameters(&long_data));
         }
         let running = self.begin_prepared(request.statement_id, &statement.text);
         let PreparedStatement { text, places, kept, cursor, .. } = statement;
@@ -593,7 +593,7 @@ impl LocalSession {
             values: &values,
             value_bytes: request.parameters.len() + long_bytes as usize,
             cut_at: if has_long_data {
-                self.long_values.iter().map(|long| long.number as usize).min()
+                self.running.long_values().iter().map(|long| long.number as usize).min()
             } else {
                 None
             },
@@ -609,7 +609,7 @@ impl LocalSession {
             outcome = self.run_prepared(text, kept, &values, wants_cursor, reply);
         }
         if has_long_data {
-            self.long_values.clear();
+            self.running.set_long_values(Vec::new());
         }
         let outcome = match outcome {
             Ok(opened) => {
@@ -728,11 +728,11 @@ impl LocalSession {
     /// Refuses to run what needs long data whole while some lies on disk: the plan was made anew since it was asked.
     #[inline]
     fn require_passing(&self, prepared: Option<&exec::Prepared>) -> Outcome {
-        if self.long_values.is_empty() {
+        if self.running.long_values().is_empty() {
             return Ok(());
         }
         let passes = |number| prepared.is_some_and(|prepared| prepared.long_columns(number).is_some());
-        if self.long_values.iter().all(|long| passes(long.number)) {
+        if self.running.long_values().iter().all(|long| passes(long.number)) {
             return Ok(());
         }
         Err(ER_NEED_REPREPARE.bare())
@@ -794,7 +794,7 @@ impl LocalSession {
         if !super::plans::has_plan(&parsed.statement) {
             self.require_passing(None)?;
             let outcome = self.dispatch(&parsed.statement, text, values, reply);
-            self.statement_parameters = Vec::new(); // An idle session holds little.
+            self.running.set_parameters(&[]); // An idle session holds little.
             outcome?;
             return Ok((without_text(&parsed.statement).map_or(Kept::Nothing, Kept::Tree), None));
         }
@@ -857,7 +857,7 @@ impl LocalSession {
             self.prepared.named_held.change(-(before.len() as i64));
         }
         self.core.counters.prepared_statement_count.increment();
-        self.row_count = 0;
+        self.results.set_row_count(0);
         reply.ok(&OkSummary {
             status: self.status_flags(),
             warnings: self.diagnostics.packet_count(),
@@ -898,9 +898,9 @@ impl LocalSession {
         self.routines.using = using.iter().map(|name| name.to_ascii_lowercase()).collect();
         let values: Vec<ValueRef<'_>> = values.iter().map(ValueRef::from).collect();
         let arena = bumpalo::Bump::new();
-        self.executing_named = true;
+        self.running.set_executes_named(true);
         let outcome = self.plan_and_run(&text, &arena, &values, false, reply);
-        self.executing_named = false;
+        self.running.set_executes_named(false);
         outcome.map(|_| ())
     }
 

@@ -358,7 +358,7 @@ impl LocalSession {
         if digested.param_count > 0
             || digested.literals.len() > if several_rows { ROWS_LITERALS_MAX } else { LITERALS_MAX }
             || digested.template.len() > TEMPLATE_BYTES_MAX
-            || digested.more && !self.multi_statements
+            || digested.more && !self.client.may_send_several()
         {
             return Ok(Recognised::Parse);
         }

@@ -52,7 +52,7 @@ impl LocalSession {
         text: &[u8],
         reply: &mut Reply<'_>,
     ) -> Outcome {
-        let owned = std::mem::take(&mut self.statement_parameters);
+        let owned = self.running.take_parameters();
         let values: Vec<ValueRef<'_>> = owned.iter().map(ValueRef::from).collect();
         let plan = self.plan_with(statement, text, Some(&values), catalog)?;
         let results = self.settings.results_charset;
@@ -61,8 +61,7 @@ impl LocalSession {
         self.with_context_of(catalog, &plan, &values, |prepared, context| {
             exec::run_query(prepared, context, &mut sink)
         })?;
-        self.found_rows = sink.row_count();
-        self.row_count = -1;
+        self.results.end_query(sink.row_count());
         reply.end_rows(self.status_flags(), self.diagnostics.packet_count())
     }
 
@@ -75,17 +74,17 @@ impl LocalSession {
         wants_cursor: bool,
         reply: &mut Reply<'_>,
     ) -> Result<Option<Cursor>, Box<SqlError>> {
-        plan.require_limits(values, self.executing_named)?;
+        plan.require_limits(values, self.running.executes_named())?;
         // Nothing that the statement uses up, nothing that cannot be given a second time, nothing done before it.
         env::blocking::set_repeatable(
-            self.next_insert_id.is_none()
-                && self.long_values.is_empty()
-                && !self.follows_others
+            self.results.next_insert_id().is_none()
+                && self.running.long_values().is_empty()
+                && !self.running.follows_others()
                 && !self.has_next_transaction()
                 && !self.routines.are_running()
                 && reply.is_untouched(),
         );
-        let last_insert_id = self.last_insert_id;
+        let last_insert_id = self.results.last_insert_id();
         let outcome = self.run_within_limit(plan, values, wants_cursor, reply);
         if let Err(error) = &outcome
             && error.number == ER_CANT_CREATE_THREAD.number
@@ -101,8 +100,7 @@ impl LocalSession {
     /// The statement would have had to wait for others, and too many do. It was taken back: the server may give it once more.
     #[cold]
     fn offer_to_repeat(&mut self, last_insert_id: u64) {
-        self.last_insert_id = last_insert_id;
-        self.told_insert_id = 0;
+        self.results.restore_insert_id(last_insert_id);
         self.repeat_within = Some(Duration::from_millis(self.settings.lock_wait_timeout_ms));
     }
 
@@ -260,8 +258,7 @@ impl LocalSession {
             self.transaction.end_statement();
         }
         self.transaction.rows_examined = rows;
-        self.found_rows = rows;
-        self.row_count = -1;
+        self.results.end_query(rows);
         let status = self.status_flags();
         reply.columns(columns, status, 0)?;
         if rows > 0 {
@@ -301,9 +298,10 @@ impl LocalSession {
         match &plan.prepared.plan().kind {
             PlanKind::Query(_) if wants_cursor => {
                 let mut sink = CursorSink::default();
-                self.found_rows = self.with_context(plan, values, |prepared, context| {
+                let found = self.with_context(plan, values, |prepared, context| {
                     exec::run_query(prepared, context, &mut sink)
                 })?;
+                self.results.set_found_rows(found);
                 self.finish(in_transaction, reply)?;
                 let columns = plan.encoded_columns(self.settings.results_charset);
                 reply.columns_with_cursor(&columns, self.status_flags(), self.diagnostics.packet_count())?;
@@ -321,8 +319,7 @@ impl LocalSession {
                     exec::run_query(prepared, context, &mut sink)
                 })?;
                 let is_counted = plan.prepared.plan().calc_found_rows;
-                self.found_rows = if is_counted { found } else { sink.row_count() };
-                self.row_count = -1;
+                self.results.end_query(if is_counted { found } else { sink.row_count() });
                 self.finish(in_transaction, reply)?;
                 reply.end_rows(self.status_flags(), self.diagnostics.packet_count())?;
                 Ok(None)
@@ -360,11 +357,11 @@ impl LocalSession {
     fn send_changes(&mut self, summary: &Changed, reply: &mut Reply<'_>) -> Outcome {
         let affected = summary.affected;
         let info = summary.info(self.diagnostics.warning_count());
-        self.row_count = i64::try_from(affected).unwrap_or(i64::MAX);
+        self.results.set_row_count(i64::try_from(affected).unwrap_or(i64::MAX));
         // LAST_INSERT_ID(n) inside the statement is told to the client too.
-        let told = std::mem::take(&mut self.told_insert_id);
+        let told = self.results.take_set_by_function();
         if let Some(id) = summary.last_insert_id {
-            self.last_insert_id = id;
+            self.results.set_last_insert_id(id);
         }
         reply.ok(&OkSummary {
             affected_rows: affected,
@@ -413,7 +410,7 @@ impl LocalSession {
         reply: &mut Reply<'_>,
     ) -> Outcome {
         let targets = variables_of(plan, into)?;
-        plan.require_limits(values, self.executing_named)?;
+        plan.require_limits(values, self.running.executes_named())?;
         self.require_join_size(plan, values)?;
         self.count(plan.kind);
         self.require_plan_privileges(plan)?;
@@ -451,7 +448,7 @@ impl LocalSession {
         }
         self.end_table_statement()?;
         self.wait_for_commit(reply);
-        self.row_count = i64::try_from(affected).unwrap_or(0);
+        self.results.set_row_count(i64::try_from(affected).unwrap_or(0));
         reply.ok(&OkSummary {
             affected_rows: affected,
             status: self.status_flags(),
@@ -488,13 +485,11 @@ impl LocalSession {
         if matches!(expr.kind, ExprKind::Column(_)) && self.routines.slots().is_none() {
             return Err(service::error::ER_WRONG_TYPE_FOR_VAR.with(&[&"column"]));
         }
-        let text = std::mem::take(&mut self.statement_text);
-        let parameters = std::mem::take(&mut self.statement_parameters);
+        let (text, parameters) = self.running.take();
         let values: Vec<ValueRef<'_>> = parameters.iter().map(ValueRef::from).collect();
         let computed = self.evaluate_with(&query, &text, &values);
-        self.statement_text = text;
         drop(values);
-        self.statement_parameters = parameters;
+        self.running.put_back((text, parameters));
         computed
     }
 

@@ -314,10 +314,10 @@ impl LocalSession {
             Change::Global(id, setting, persist) => self.core.set_global(id, setting, persist)?,
             Change::NextIsolation(isolation) => self.next_isolation = Some(isolation),
             Change::NextReadOnly(read_only) => self.next_read_only = Some(read_only),
-            Change::Insert(InsertId::Last(id)) => self.last_insert_id = id,
-            Change::Insert(InsertId::Next(id)) => self.next_insert_id = Some(id).filter(|id| *id != 0),
-            Change::Insert(InsertId::Timestamp(micros)) => self.fixed_timestamp_micros = micros,
-            Change::Insert(InsertId::RandomSeed(second, seed)) => self.seed_random(second, seed),
+            Change::Insert(InsertId::Last(id)) => self.results.set_last_insert_id(id),
+            Change::Insert(InsertId::Next(id)) => self.results.set_next_insert_id(id),
+            Change::Insert(InsertId::Timestamp(micros)) => self.functions.fix_timestamp(micros),
+            Change::Insert(InsertId::RandomSeed(second, seed)) => self.functions.seed_random(second, seed),
         }
         Ok(())
     }

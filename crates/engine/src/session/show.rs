@@ -85,7 +85,7 @@ impl LocalSession {
         self.count(StatementKind::Show);
         let (mut listing, filter) = self.listing_of(show)?;
         let rows_max = if is_limited(show) { self.settings.select_limit } else { u64::MAX };
-        let found_rows = self.found_rows;
+        let found_rows = self.results.found_rows();
         let sent = match filter {
             ShowFilter::Where(condition) => self.send_filtered(listing, condition.span.of(sql), reply),
             ShowFilter::Like(pattern) => {
@@ -95,7 +95,7 @@ impl LocalSession {
             }
             // What it shows was raised by another statement: it has no warnings itself.
             ShowFilter::None if matches!(show, Show::Warnings(_) | Show::Errors(_)) => {
-                self.found_rows = listing.rows.row_count as u64;
+                self.results.set_found_rows(listing.rows.row_count as u64);
                 listing.send(reply, self.settings.results_charset, self.status_flags(), 0)
             }
             ShowFilter::None => {
@@ -104,14 +104,13 @@ impl LocalSession {
             }
         };
         if super::dispatch::keeps_diagnostics(&Statement::Show(show)) {
-            self.found_rows = found_rows;
+            self.results.set_found_rows(found_rows);
         }
         sent
     }
 
     pub(super) fn send_listing(&mut self, listing: &Listing, reply: &mut Reply<'_>) -> Outcome {
-        self.row_count = -1;
-        self.found_rows = listing.rows.row_count as u64;
+        self.results.end_query(listing.rows.row_count as u64);
         listing.send(
             reply,
             self.settings.results_charset,

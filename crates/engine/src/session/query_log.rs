@@ -1,0 +1,62 @@
+//! What the query logs keep of a session from one statement to the next, and how long the running one takes.
+
+use std::sync::Arc;
+
+use crate::core::Core;
+use crate::log::{SlowEvent, StatementText};
+
+/// When a statement began: what the slow log asks.
+#[derive(Debug)]
+pub(crate) struct StatementClock {
+    /// Known only if the slow log was on.
+    started: Option<env::clock::Monotonic>,
+    /// Coarse, unless `started` is known.
+    pub(super) started_wall_micros: i64,
+}
+
+impl StatementClock {
+    /// Looks at the clock as closely as the slow log needs it.
+    #[inline]
+    pub(super) fn start(core: &Core) -> Self {
+        let clock = &core.env.clock;
+        if core.logs.slow_is_on() {
+            Self { started: Some(clock.now()), started_wall_micros: clock.wall_micros() }
+        } else {
+            Self { started: None, started_wall_micros: clock.wall_micros_coarse() }
+        }
+    }
+
+    /// How long the statement has run by `wall_micros`.
+    pub(super) fn micros_until(&self, core: &Core, wall_micros: i64) -> u64 {
+        match self.started {
+            Some(started) => {
+                u64::try_from(core.env.clock.now().since(started).as_micros()).unwrap_or(u64::MAX)
+            }
+            // The statement itself turned the log on.
+            None => u64::try_from(wall_micros - self.started_wall_micros).unwrap_or(0),
+        }
+    }
+}
+
+/// The session's part of the slow log.
+#[derive(Debug, Default)]
+pub(crate) struct QueryLog {
+    /// Database of its entry before: `use` is written when it changes.
+    slow_database: Option<Arc<str>>,
+}
+
+impl QueryLog {
+    /// Writes an entry of a statement that ran in `database`.
+    pub(super) fn write_slow(
+        &mut self,
+        core: &Core,
+        event: &SlowEvent<'_>,
+        database: Option<&Arc<str>>,
+        text: &dyn StatementText,
+    ) {
+        let changed = self.slow_database.as_ref() != database;
+        let shown = if changed { database.map(|name| name.as_bytes()) } else { None };
+        core.logs.slow(&SlowEvent { database: shown, ..*event }, text);
+        self.slow_database = database.cloned();
+    }
+}

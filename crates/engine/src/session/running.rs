@@ -1,0 +1,97 @@
+//! The statement that runs: its text and parameters for expressions that are planned by themselves, and where it stands.
+
+use types::{Value, ValueRef};
+
+use super::memory;
+
+/// What the parts of a running statement ask of it. Empty between statements, but for memory that is used again.
+#[derive(Debug, Default)]
+pub(crate) struct RunningStatement {
+    /// The text into which the spans of expressions point.
+    text: Vec<u8>,
+    /// Its parameters, for expressions.
+    parameters: Vec<Value>,
+    /// Parameters that lie on disk.
+    long_values: Vec<exec::LongParameter>,
+    /// EXECUTE runs a statement of PREPARE.
+    executes_named: bool,
+    /// It is one of several in a text, and not the first.
+    follows_others: bool,
+}
+
+impl RunningStatement {
+    /// Nothing runs.
+    pub(super) fn reset(&mut self) {
+        *self = Self::default();
+    }
+
+    /// A text that is run holds a statement at its beginning, or after others.
+    #[inline]
+    pub(super) fn set_follows_others(&mut self, follows_others: bool) {
+        self.follows_others = follows_others;
+    }
+
+    /// Whether another statement of the same text ran before it.
+    #[inline]
+    pub(super) fn follows_others(&self) -> bool {
+        self.follows_others
+    }
+
+    /// The text into which the spans of the statement's expressions point.
+    pub(crate) fn set_text(&mut self, text: &[u8]) {
+        self.text.clear();
+        self.text.extend_from_slice(text);
+    }
+
+    /// The values of its parameters.
+    pub(super) fn set_parameters(&mut self, parameters: &[ValueRef<'_>]) {
+        self.parameters = parameters.iter().map(|value| value.to_value()).collect();
+    }
+
+    /// Takes the parameters out; [`RunningStatement::put_back`] returns them.
+    pub(super) fn take_parameters(&mut self) -> Vec<Value> {
+        std::mem::take(&mut self.parameters)
+    }
+
+    /// Takes text and parameters out while an expression is planned.
+    pub(super) fn take(&mut self) -> (Vec<u8>, Vec<Value>) {
+        (std::mem::take(&mut self.text), std::mem::take(&mut self.parameters))
+    }
+
+    /// Returns what [`RunningStatement::take`] took.
+    pub(super) fn put_back(&mut self, (text, parameters): (Vec<u8>, Vec<Value>)) {
+        self.text = text;
+        self.parameters = parameters;
+    }
+
+    /// It has ended: memory beyond what is kept for the next one is freed.
+    #[inline]
+    pub(super) fn end(&mut self) {
+        if self.text.capacity() > memory::KEPT_BYTES_MAX {
+            self.text = Vec::new();
+        }
+    }
+
+    /// Its parameters that lie on disk.
+    #[inline]
+    pub(super) fn long_values(&self) -> &[exec::LongParameter] {
+        &self.long_values
+    }
+
+    /// Says which parameters lie on disk; none once it has ended.
+    #[inline]
+    pub(super) fn set_long_values(&mut self, long_values: Vec<exec::LongParameter>) {
+        self.long_values = long_values;
+    }
+
+    /// Whether EXECUTE runs it.
+    #[inline]
+    pub(super) fn executes_named(&self) -> bool {
+        self.executes_named
+    }
+
+    /// EXECUTE begins, or ends.
+    pub(super) fn set_executes_named(&mut self, executes_named: bool) {
+        self.executes_named = executes_named;
+    }
+}
