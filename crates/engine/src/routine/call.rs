@@ -15,7 +15,6 @@ use super::program::{Program, SlotType, Target};
 use super::{DYNAMIC_CALLS_MAX, FRAMES_MAX, Frame, Routine, Saved, compile, plan_type};
 use crate::privilege::{self, SessionAccount};
 use crate::session::LocalSession;
-use crate::session::settings::Settings;
 use crate::status::StatementKind;
 use crate::variables::definition::known;
 use crate::variables::sql_mode::SqlModes;
@@ -138,7 +137,7 @@ impl LocalSession {
                 SlotType::Of(_) => types::DataType::NULL,
             })
             .collect();
-        let results = self.settings.results_charset;
+        let results = self.variables.settings().results_charset;
         let columns = encode_columns(
             parameters.iter().zip(&types).map(|(&position, data_type)| {
                 let name = &callee.program.variables[position].name;
@@ -275,7 +274,7 @@ impl LocalSession {
         let cursors = routine.program.cursors.iter().map(|_| None).collect();
         let saved = Saved {
             database: self.database.clone(),
-            account: std::mem::replace(&mut self.account, account),
+            account: self.account.switch(account),
             settings: switched_variables().map(|id| self.variables.get(id).clone()),
         };
         let wanted = [
@@ -307,7 +306,7 @@ impl LocalSession {
         if self.database != frame.saved.database {
             self.switch_database(frame.saved.database.take());
         }
-        self.restore_account(&frame.saved.account);
+        self.account.restore(&frame.saved.account, &self.core);
         if let Some((kept, plans)) = self.routines.kept.get_mut(&frame.routine.definition.id)
             && Arc::ptr_eq(kept, &frame.routine)
         {
@@ -317,15 +316,9 @@ impl LocalSession {
     }
 
     fn switch_settings(&mut self, wanted: &[Setting; 4]) {
-        let mut changed = false;
-        for (id, setting) in switched_variables().into_iter().zip(wanted) {
-            if self.variables.get(id) != setting {
-                self.variables.set(id, setting.clone());
-                changed = true;
-            }
-        }
-        if changed {
-            self.settings = Settings::derive(&self.variables);
+        let pairs = switched_variables().into_iter().zip(wanted);
+        if pairs.clone().any(|(id, setting)| self.variables.get(id) != setting) {
+            self.variables.set(pairs.map(|(id, setting)| (id, setting.clone())));
         }
     }
 

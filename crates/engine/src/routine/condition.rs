@@ -117,7 +117,7 @@ impl LocalSession {
         if raised.level == Level::Error {
             return Err(SqlError::new(raised.number, raised.state, raised.message));
         }
-        self.diagnostics.push(raised, self.settings.diagnostics);
+        self.diagnostics.push(raised, self.variables.settings().diagnostics);
         Ok(())
     }
 
@@ -158,7 +158,7 @@ impl LocalSession {
         let max = if item == Item::MessageText { MESSAGE_CHARS_MAX } else { NAME_CHARS_MAX };
         let text = match text.char_indices().nth(max) {
             None => text,
-            Some(_) if self.settings.sql_mode.is_strict() => {
+            Some(_) if self.variables.settings().sql_mode.is_strict() => {
                 return Err(e::ER_COND_ITEM_TOO_LONG.with(&[&item.name()]));
             }
             Some((end, _)) => text[..end].to_owned(),
@@ -208,7 +208,7 @@ impl LocalSession {
         });
         let Some((condition, details)) = found else {
             let error = e::ER_DA_INVALID_CONDITION_NUMBER.bare();
-            self.diagnostics.push(error.diagnostic(), self.settings.diagnostics);
+            self.diagnostics.push(error.diagnostic(), self.variables.settings().diagnostics);
             return Ok(());
         };
         for (target, item) in items {

@@ -92,7 +92,7 @@ impl LocalSession {
         if name.chars().count() > NAME_CHARS_MAX {
             return Err(e::ER_TOO_LONG_IDENT.with(&[&name]));
         }
-        let mode = self.settings.sql_mode;
+        let mode = self.variables.settings().sql_mode;
         let settings = compile::Settings { text: sql, collation: found.collation, strict: mode.is_strict() };
         let mut warnings = Vec::new();
         compile::compile(create, body, &settings, &mut warnings)?;
@@ -113,8 +113,8 @@ impl LocalSession {
             data_access: DataAccess::default(),
             comment: "".into(),
             sql_mode: mode.0,
-            client_charset: self.settings.client_charset,
-            connection_collation: self.settings.connection_collation,
+            client_charset: self.variables.settings().client_charset,
+            connection_collation: self.variables.settings().connection_collation,
             database_collation: found.collation,
             created_micros: now,
             modified_micros: now,
@@ -122,7 +122,7 @@ impl LocalSession {
         apply(&create.characteristics, &mut definition);
         self.define_routine(reply, |session, reply| {
             session.store_routine(definition, create.if_not_exists)?;
-            session.diagnostics.extend(warnings, session.settings.diagnostics);
+            session.diagnostics.extend(warnings, session.variables.settings().diagnostics);
             session.send_ok(reply)
         })
     }
@@ -149,7 +149,8 @@ impl LocalSession {
             if !if_not_exists {
                 return Err(e::ER_SP_ALREADY_EXISTS.with(&[&word, name]));
             }
-            self.diagnostics.push(e::ER_SP_ALREADY_EXISTS.note(&[&word, name]), self.settings.diagnostics);
+            self.diagnostics
+                .push(e::ER_SP_ALREADY_EXISTS.note(&[&word, name]), self.variables.settings().diagnostics);
             return Ok(());
         }
         core.definitions
@@ -244,7 +245,7 @@ impl LocalSession {
                     return Err(e::ER_SP_DOES_NOT_EXIST.with(&[&kind.word(), &shown]));
                 }
                 let note = e::ER_SP_DOES_NOT_EXIST.note(&[&kind.word(), &shown]);
-                session.diagnostics.push(note, session.settings.diagnostics);
+                session.diagnostics.push(note, session.variables.settings().diagnostics);
                 return session.send_ok(reply);
             };
             core.definitions

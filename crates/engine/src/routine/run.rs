@@ -159,7 +159,7 @@ impl LocalSession {
         arguments: &[Argument],
     ) -> Outcome {
         self.diagnostics.clear();
-        self.reload_account();
+        self.account.renew(&self.core);
         let callee = self.find_procedure(name.0.as_deref(), &name.1, arguments.len())?;
         let mut values = Vec::with_capacity(arguments.len());
         let mut results = Vec::with_capacity(arguments.len());

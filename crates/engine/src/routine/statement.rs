@@ -37,7 +37,7 @@ impl LocalSession {
         match embedded.kind {
             EmbeddedKind::Planned | EmbeddedKind::Rows => {
                 self.diagnostics.clear();
-                self.reload_account();
+                self.account.renew(&self.core);
                 let mut planned = self.take_plan(program, id)?;
                 let ran = match &planned.into {
                     Some(targets) => self.run_into_targets(&planned.plan, targets),
@@ -50,8 +50,9 @@ impl LocalSession {
                 let scope = (embedded.kind != EmbeddedKind::Dynamic).then_some(embedded.scope);
                 self.frame()?.scope = scope;
                 let arena = bumpalo::Bump::new();
-                let parsed = syntax::parse(&embedded.text, &arena, self.settings.sql_mode.for_syntax())
-                    .map_err(|error| crate::session::dispatch::syntax_error(&error))?;
+                let parsed =
+                    syntax::parse(&embedded.text, &arena, self.variables.settings().sql_mode.for_syntax())
+                        .map_err(|error| crate::session::dispatch::syntax_error(&error))?;
                 self.running.set_text(&embedded.text);
                 self.dispatch(&parsed.statement, &embedded.text, &[], reply)
             }
@@ -100,7 +101,7 @@ impl LocalSession {
             return Ok(planned);
         }
         let arena = bumpalo::Bump::new();
-        let mode = self.settings.sql_mode.for_syntax();
+        let mode = self.variables.settings().sql_mode.for_syntax();
         let failed = |error: Box<syntax::SyntaxError>| crate::session::dispatch::syntax_error(&error);
         match embedded.kind {
             EmbeddedKind::Expression | EmbeddedKind::Condition | EmbeddedKind::Equals(_) => {
@@ -228,7 +229,8 @@ impl LocalSession {
                 targets.iter().zip(row).try_for_each(|(target, value)| self.assign_target(target, value))
             }
             None => {
-                self.diagnostics.push(e::ER_SP_FETCH_NO_DATA.warning(&[]), self.settings.diagnostics);
+                self.diagnostics
+                    .push(e::ER_SP_FETCH_NO_DATA.warning(&[]), self.variables.settings().diagnostics);
                 Ok(())
             }
         }
@@ -274,8 +276,8 @@ impl LocalSession {
             }
             _ => {}
         }
-        let mode = self.settings.sql_mode;
-        let zone = std::sync::Arc::clone(&self.settings.time_zone);
+        let mode = self.variables.settings().sql_mode;
+        let zone = std::sync::Arc::clone(&self.variables.settings().time_zone);
         let options = StoreOptions {
             date_mode: DateMode {
                 no_zero_in_date: mode.has(SqlModes::NO_ZERO_IN_DATE),
@@ -298,7 +300,7 @@ impl LocalSession {
                 Severity::Warning => diagnostic.level = service::Level::Warning,
                 Severity::Note => diagnostic.level = service::Level::Note,
             }
-            self.diagnostics.push(diagnostic, self.settings.diagnostics);
+            self.diagnostics.push(diagnostic, self.variables.settings().diagnostics);
         }
         Ok(exec::output::value_of(column.cell(0), to))
     }

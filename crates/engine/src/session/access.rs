@@ -435,7 +435,7 @@ impl LocalSession {
     /// 1227; the caller names the connection.
     pub(super) fn require_kill(&self, victim: &Identity) -> Outcome {
         let account = &*self.account;
-        if self.user_at_host.rsplit_once('@').map(|(user, _)| user) != Some(victim.user.as_str()) {
+        if self.account.user_and_host().0 != victim.user {
             privilege::require_admin(account, Privileges::SUPER, &["CONNECTION_ADMIN"], "CONNECTION_ADMIN")?;
         }
         if account.is_named(&victim.account.0, &victim.account.1) {

@@ -250,8 +250,8 @@ impl LocalSession {
     }
 
     fn finish_account_change(&mut self, notes: Vec<Diagnostic>, reply: &mut Reply<'_>) -> Outcome {
-        self.diagnostics.extend(notes, self.settings.diagnostics);
-        self.reload_account();
+        self.diagnostics.extend(notes, self.variables.settings().diagnostics);
+        self.account.renew(&self.core);
         self.send_ok(reply)
     }
 
@@ -515,7 +515,7 @@ impl LocalSession {
             SetRole::Roles(roles) => self.granted_among(roles, &account.granted_roles, user, host)?,
         };
         let client_host = Arc::clone(&self.account.client_host);
-        self.account = SessionAccount::new(&catalog.accounts, account, &active, &client_host);
+        self.account.set_roles(SessionAccount::new(&catalog.accounts, account, &active, &client_host));
         self.send_ok(reply)
     }
 

@@ -13,6 +13,7 @@ use types::temporal::zone::TimeZone;
 use types::{Value, ValueRef};
 
 use super::LocalSession;
+use super::current_account::CurrentAccount;
 use super::function_state::FunctionState;
 use super::plans::CachedPlan;
 use super::results::LastResults;
@@ -61,16 +62,18 @@ impl LocalSession {
             _ => false,
         };
         let settings = EvalSettings {
-            sql_mode: self.settings.sql_mode.0,
-            time_zone: TimeZone::clone(&self.settings.time_zone),
+            sql_mode: self.variables.settings().sql_mode.0,
+            time_zone: TimeZone::clone(&self.variables.settings().time_zone),
             now_utc_micros: self.now_micros(),
-            connection_collation: self.settings.connection_collation,
+            connection_collation: self.variables.settings().connection_collation,
             max_allowed_packet: usize::try_from(self.variables.unsigned(known::max_allowed_packet()))
                 .unwrap_or(usize::MAX),
-            locale: self.settings.locale,
+            locale: self.variables.settings().locale,
             default_week_format: i64::try_from(self.variables.unsigned(known::default_week_format()))
                 .unwrap_or(0),
-            strict_dml: (changes || self.routines.assigning) && self.settings.sql_mode.is_strict() && !ignore,
+            strict_dml: (changes || self.routines.assigning)
+                && self.variables.settings().sql_mode.is_strict()
+                && !ignore,
         };
         let bytes = |id| usize::try_from(self.variables.unsigned(id)).unwrap_or(usize::MAX);
         let limits = MemoryLimits {
@@ -82,7 +85,7 @@ impl LocalSession {
             recursion_depth_max: self.variables.unsigned(known::cte_max_recursion_depth()),
         };
         let change = ChangeSettings {
-            no_auto_value_on_zero: self.settings.sql_mode.has(SqlModes::NO_AUTO_VALUE_ON_ZERO),
+            no_auto_value_on_zero: self.variables.settings().sql_mode.has(SqlModes::NO_AUTO_VALUE_ON_ZERO),
             auto_increment_increment: self.variables.unsigned(known::auto_increment_increment()),
             auto_increment_offset: self.variables.unsigned(known::auto_increment_offset()),
             insert_id: if changes { self.results.take_next_insert_id() } else { None },
@@ -90,15 +93,16 @@ impl LocalSession {
             found_rows: self.client.has(Capabilities::FOUND_ROWS),
             file_line: None,
         };
-        let lock_wait =
-            LockWait::Timeout(std::time::Duration::from_millis(self.settings.lock_wait_timeout_ms));
+        let lock_wait = LockWait::Timeout(std::time::Duration::from_millis(
+            self.variables.settings().lock_wait_timeout_ms,
+        ));
         let facts = plan.reads_system_tables.then(|| self.facts());
         let no_facts = ();
         let facts: &dyn std::any::Any = match &facts {
             Some(facts) => facts,
             None => &no_facts,
         };
-        let rules = self.settings.diagnostics;
+        let rules = self.variables.settings().diagnostics;
         let mut warnings = Warnings::new(rules.kept_max);
         let borrows_view = !self.transaction.has_view();
         if borrows_view {
@@ -118,7 +122,6 @@ impl LocalSession {
             results: &mut self.results,
             state: &mut self.functions,
             database: self.database.as_deref(),
-            user_at_host: &self.user_at_host,
             account: &self.account,
         };
         // A routine's own statement has the routine's variables as parameters.
@@ -172,8 +175,7 @@ struct Functions<'a> {
     results: &'a mut LastResults,
     state: &'a mut FunctionState,
     database: Option<&'a str>,
-    user_at_host: &'a str,
-    account: &'a crate::privilege::SessionAccount,
+    account: &'a CurrentAccount,
 }
 
 impl SessionState for Functions<'_> {
@@ -211,7 +213,7 @@ impl SessionState for Functions<'_> {
     }
 
     fn user(&self) -> String {
-        self.user_at_host.to_owned()
+        self.account.user_at_host().to_owned()
     }
 
     fn current_user(&self) -> String {

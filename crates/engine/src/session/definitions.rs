@@ -128,7 +128,7 @@ impl LocalSession {
     /// Calls `run` with what definitions need of the session.
     fn with_ddl<R>(&mut self, sql: &[u8], run: impl FnOnce(&mut ddl::Context<'_>) -> Result<R>) -> Result<R> {
         let core = Arc::clone(&self.core);
-        let zone = Arc::clone(&self.settings.time_zone);
+        let zone = Arc::clone(&self.variables.settings().time_zone);
         let server_collation = core.globals().text(known::collation_server()).to_owned();
         let mut warnings = Vec::new();
         let time = Duration::from_secs(self.variables.unsigned(known::lock_wait_timeout()));
@@ -138,12 +138,12 @@ impl LocalSession {
         let mut context = ddl::Context {
             definitions: &core.definitions,
             database: self.database.as_deref(),
-            sql_mode: self.settings.sql_mode.0,
+            sql_mode: self.variables.settings().sql_mode.0,
             text: sql,
             zone: &zone,
             server_collation: CollationId::from_name(&server_collation)
                 .unwrap_or(CollationId::UTF8MB4_0900_AI_CI),
-            literal_charset: self.settings.connection_collation.charset(),
+            literal_charset: self.variables.settings().connection_collation.charset(),
             foreign_key_checks: self.variables.boolean(known::foreign_key_checks()),
             restrict_foreign_keys: self.variables.boolean(known::restrict_fk_on_non_standard_key()),
             patience,
@@ -153,7 +153,7 @@ impl LocalSession {
             warnings: &mut warnings,
         };
         let result = run(&mut context);
-        self.diagnostics.extend(warnings, self.settings.diagnostics);
+        self.diagnostics.extend(warnings, self.variables.settings().diagnostics);
         if !self.transaction.has_begun() {
             self.drop_temporary_trees();
         }
@@ -202,7 +202,7 @@ impl LocalSession {
             format!("{word} {}.{} ({}) ", quote(&schema), quote(&table), columns.join(", ")).into_bytes();
         text.extend_from_slice(query.span.of(sql));
         let arena = bumpalo::Bump::new();
-        let parsed = syntax::parse(&text, &arena, self.settings.sql_mode.for_syntax())
+        let parsed = syntax::parse(&text, &arena, self.variables.settings().sql_mode.for_syntax())
             .map_err(|error| super::dispatch::syntax_error(&error))?;
         let filled = self.run_planned(&parsed.statement, &text, &values, reply);
         if filled.is_err() {
@@ -210,7 +210,7 @@ impl LocalSession {
             let temporary = if create.temporary { "TEMPORARY " } else { "" };
             let drop = format!("DROP {temporary}TABLE {}.{}", quote(&schema), quote(&table)).into_bytes();
             let arena = bumpalo::Bump::new();
-            if let Ok(parsed) = syntax::parse(&drop, &arena, self.settings.sql_mode.for_syntax())
+            if let Ok(parsed) = syntax::parse(&drop, &arena, self.variables.settings().sql_mode.for_syntax())
                 && let Statement::DropTable(statement) = parsed.statement
             {
                 self.with_ddl(&drop, |context| ddl::drop_tables(context, statement))?;
@@ -395,7 +395,7 @@ impl LocalSession {
                 };
                 (column, default.as_deref())
             }),
-            self.settings.results_charset,
+            self.variables.settings().results_charset,
         );
         reply.field_list(&columns, self.status_flags())
     }

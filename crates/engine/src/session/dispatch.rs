@@ -50,7 +50,7 @@ impl LocalSession {
     /// Text in `character_set_client` as UTF-8, which is what the lexer reads.
     pub(super) fn to_utf8<'s>(&self, sql: &'s [u8]) -> std::borrow::Cow<'s, [u8]> {
         use types::charset::Charset;
-        let client = self.settings.client_charset;
+        let client = self.variables.settings().client_charset;
         if client.needs_conversion() && !sql.is_ascii() {
             let mut text = Vec::with_capacity(sql.len() + sql.len() / 8);
             let _ = types::charset::convert_lossy(client, sql, Charset::Utf8mb4, &mut text);
@@ -71,7 +71,7 @@ impl LocalSession {
             return Ok(end);
         }
         self.core.counters.statements_parsed.increment();
-        let parsed = match syntax::parse(sql, arena, self.settings.sql_mode.for_syntax()) {
+        let parsed = match syntax::parse(sql, arena, self.variables.settings().sql_mode.for_syntax()) {
             Ok(parsed) => parsed,
             Err(error) => {
                 self.diagnostics.clear();
@@ -106,7 +106,7 @@ impl LocalSession {
         if !keeps_diagnostics(statement) {
             self.diagnostics.clear();
         }
-        self.reload_account();
+        self.account.renew(&self.core);
         if !has_plan(statement) {
             // SET, KILL and their kin plan the expressions in them by themselves.
             self.running.set_text(sql);
@@ -327,7 +327,7 @@ impl LocalSession {
     fn end_timed(&mut self, running: &StatementClock, text: &dyn StatementText) {
         let wall_micros = self.core.env.clock.wall_micros();
         let query_micros = running.micros_until(&self.core, wall_micros);
-        if query_micros >= self.settings.long_query_micros {
+        if query_micros >= self.variables.settings().long_query_micros {
             self.log_slow(running, query_micros, wall_micros, text);
         }
     }
@@ -341,11 +341,11 @@ impl LocalSession {
         text: &dyn StatementText,
     ) {
         let examined = self.transaction.rows_examined;
-        if examined < self.settings.min_examined_rows {
+        if examined < self.variables.settings().min_examined_rows {
             return;
         }
         self.process.counts.slow_queries.increment();
-        let (user, host) = self.user_at_host.rsplit_once('@').unwrap_or((&self.user_at_host, ""));
+        let (user, host) = self.account.user_and_host();
         let address = self.control.peer.map(|peer| peer.ip().to_string()).unwrap_or_default();
         let event = SlowEvent {
             wall_micros,
@@ -365,7 +365,7 @@ impl LocalSession {
 
     /// Writes a line to the general log, if it is on for this session.
     pub(crate) fn log_general(&self, command: &str, text: &dyn StatementText) {
-        if self.core.logs.general_is_on() && !self.settings.log_off {
+        if self.core.logs.general_is_on() && !self.variables.settings().log_off {
             let event = GeneralEvent {
                 wall_micros: self.core.env.clock.wall_micros(),
                 connection_id: self.control.connection_id,

@@ -74,8 +74,8 @@ impl LocalSession {
     /// A statement begins: it is charged with what its session holds.
     #[inline]
     pub(super) fn obey_memory_limits(&self) {
-        let limits = &self.settings.memory_limits;
-        if self.settings.limits_connections {
+        let limits = &self.variables.settings().memory_limits;
+        if self.variables.settings().limits_connections {
             memory::set_limits(self.limits_of_account(), self.held_bytes());
         } else {
             memory::set_limits(*limits, self.held_bytes());
@@ -84,11 +84,11 @@ impl LocalSession {
 
     #[cold]
     fn limits_of_account(&self) -> Limits {
-        let limits = self.settings.memory_limits;
+        let limits = self.variables.settings().memory_limits;
         if self.is_connection_admin() {
             return Limits { connection: UNLIMITED, ..limits };
         }
-        let all_connections = if self.settings.tracks_global_memory {
+        let all_connections = if self.variables.settings().tracks_global_memory {
             self.core.globals().unsigned(known::global_connection_memory_limit())
         } else {
             UNLIMITED
@@ -105,7 +105,7 @@ impl LocalSession {
     /// A statement has ended: counts it if it used more than the status limits.
     #[inline]
     pub(super) fn note_memory_used(&self) {
-        if self.settings.counts_memory {
+        if self.variables.settings().counts_memory {
             self.count_memory_used();
         }
     }

@@ -420,7 +420,7 @@ impl LocalSession {
 
     /// The INSERT of a line. A column may have a field and a value by SET: the last one counts.
     fn parse_row<'a>(&self, text: &'a [u8], arena: &'a bumpalo::Bump) -> Result<Statement<'a>> {
-        let parsed = syntax::parse(text, arena, self.settings.sql_mode.for_syntax())
+        let parsed = syntax::parse(text, arena, self.variables.settings().sql_mode.for_syntax())
             .map_err(|error| super::dispatch::syntax_error(&error))?;
         Ok(match parsed.statement {
             Statement::Insert(insert) => {
@@ -490,7 +490,7 @@ impl LocalSession {
     ) -> Outcome {
         let arena = bumpalo::Bump::new();
         let statement = self.parse_row(text, &arena)?;
-        let strict = self.settings.sql_mode.is_strict() && !text.starts_with(IGNORING.as_bytes());
+        let strict = self.variables.settings().sql_mode.is_strict() && !text.starts_with(IGNORING.as_bytes());
         let mut plan: Option<HeldPlan> = None;
         let mut fields = Vec::new();
         let mut piece = Vec::new();
@@ -547,7 +547,7 @@ impl LocalSession {
                         return Err(ER_WARN_TOO_MANY_RECORDS.with(&[&loaded.records]));
                     }
                     let warning = ER_WARN_TOO_MANY_RECORDS.warning(&[&loaded.records]);
-                    self.diagnostics.push(warning, self.settings.diagnostics);
+                    self.diagnostics.push(warning, self.variables.settings().diagnostics);
                 }
                 if summary.affected == 0 {
                     loaded.skipped += 1;

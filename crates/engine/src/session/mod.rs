@@ -7,7 +7,7 @@
 //! Invariants:
 //! 1. A statement that fails leaves the transaction as it was before the statement, or (deadlock) rolled back whole.
 //! 2. Every statement answers exactly once, by a result or by the error it returns.
-//! 3. [`Settings`] agree with [`Variables`] whenever a statement starts.
+//! 3. Each part of the state owns its fields; what a client may have reset is reset in one place that names every part.
 //!
 //! Read next: [`dispatch`] (which statement goes where), [`transaction`], [`plans`] and [`run`] (statements with a plan), `set`,
 //! `show`.
@@ -16,6 +16,7 @@ pub(crate) mod access;
 pub mod accounts;
 mod client;
 mod context;
+mod current_account;
 pub mod cursor;
 pub mod definitions;
 pub mod diagnostics;
@@ -36,6 +37,7 @@ mod recognise;
 mod results;
 pub mod run;
 mod running;
+mod session_variables;
 pub mod set;
 pub mod settings;
 pub mod shared_plans;
@@ -47,24 +49,24 @@ pub mod transaction;
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use catalog::{Account, Catalog};
+use catalog::Catalog;
 use service::error::{ER_BAD_DB_ERROR, ER_NO_SUCH_THREAD, ER_NOT_SUPPORTED_YET, ER_TOO_LONG_IDENT};
 use service::{
     Capabilities, ChangeUserRequest, ConnectRequest, ConnectionControl, ExecuteRequest, OkSummary, Outcome,
     Reply, Session, SetOption, SqlError, StatusFlags,
 };
 use types::charset::Charset;
-use types::collation::CollationId;
 
 use crate::core::Core;
 use crate::facts::Facts;
-use crate::privilege::{self, SessionAccount};
+use crate::privilege;
 use crate::processes::{Identity, kept_attributes};
 use crate::status::StatementKind;
+use crate::variables::Variables;
 use crate::variables::definition::known;
-use crate::variables::{Setting, Variables};
 
 use client::Client;
+use current_account::CurrentAccount;
 use diagnostics::Diagnostics;
 use function_state::FunctionState;
 use prepared::{LongDataLimits, PreparedStatements};
@@ -72,7 +74,7 @@ use process::SessionProcess;
 use query_log::QueryLog;
 use results::LastResults;
 use running::RunningStatement;
-use settings::{Isolation, Settings};
+use session_variables::SessionVariables;
 use transaction::TransactionState;
 
 /// 1235 for something MySQL does and this server does not yet.
@@ -97,16 +99,9 @@ pub struct LocalSession {
     pub(crate) core: Arc<Core>,
     pub(crate) control: Arc<ConnectionControl>,
     pub(crate) process: SessionProcess,
-    /// The account with its active roles, as of `accounts_seen`.
-    pub(crate) account: Arc<SessionAccount>,
-    accounts_seen: Arc<catalog::Accounts>,
-    /// The catalog's version at that look.
-    catalog_seen: u64,
-    /// `USER()`.
-    pub(crate) user_at_host: String,
+    pub(crate) account: CurrentAccount,
     pub(crate) client: Client,
-    pub(crate) variables: Variables,
-    pub(crate) settings: Settings,
+    pub(crate) variables: SessionVariables,
     pub(crate) user_variables: limits::UserVariables,
     pub(crate) database: Option<Arc<str>>,
     pub(crate) transaction: TransactionState,
@@ -115,8 +110,6 @@ pub struct LocalSession {
     pub(crate) results: LastResults,
     functions: FunctionState,
     pub(crate) running: RunningStatement,
-    next_isolation: Option<Isolation>,
-    next_read_only: Option<bool>,
     query_log: QueryLog,
     /// CREATE TEMPORARY TABLE.
     pub(crate) temporary: crate::ddl::TemporaryTables,
@@ -137,7 +130,7 @@ impl std::fmt::Debug for LocalSession {
         formatter
             .debug_struct("LocalSession")
             .field("connection_id", &self.control.connection_id)
-            .field("user", &self.user_at_host)
+            .field("user", &self.account.user_at_host())
             .finish_non_exhaustive()
     }
 }
@@ -149,12 +142,6 @@ impl LocalSession {
     /// 1044 and 1049 for the default database it asks for.
     pub fn start(core: Arc<Core>, request: ConnectRequest) -> Result<Self, Box<SqlError>> {
         let catalog = core.catalog().load();
-        let accounts = Arc::clone(&catalog.accounts);
-        let account = accounts.find(&request.account.user, &request.account.host).map_or_else(
-            || Arc::new(Account::new(catalog::AccountId(0), &request.account.user, &request.account.host)),
-            Arc::clone,
-        );
-        let account = SessionAccount::at_login(&accounts, &account, &request.host.name);
         let identity = Identity {
             user: request.user.clone(),
             account: (request.account.user.clone(), request.account.host.clone()),
@@ -168,18 +155,13 @@ impl LocalSession {
         let now = core.env.clock.wall_micros();
         let process = core.processes.add(Arc::clone(&request.control), identity, now);
         core.counters.max_used_connections.raise_to(core.processes.count() as u64);
-        let variables = Variables::clone(&core.globals());
         let seed = core.random_u64();
         let mut session = Self {
-            settings: Settings::derive(&variables),
+            variables: SessionVariables::new(&core.globals(), request.control.connection_id),
             transaction: TransactionState::new(&core),
             process: SessionProcess::new(process),
-            account,
-            catalog_seen: catalog.version,
-            accounts_seen: accounts,
-            user_at_host: format!("{}@{}", request.user, request.host.name),
+            account: CurrentAccount::at_login(&catalog, &request.account, &request.user, &request.host.name),
             client: Client::new(request.capabilities, request.tls),
-            variables,
             user_variables: limits::UserVariables::default(),
             database: None,
             prepared: PreparedStatements::default(),
@@ -187,8 +169,6 @@ impl LocalSession {
             results: LastResults::default(),
             functions: FunctionState::new(seed),
             running: RunningStatement::default(),
-            next_isolation: None,
-            next_read_only: None,
             query_log: QueryLog::default(),
             temporary: crate::ddl::TemporaryTables::default(),
             locks: lock_tables::SessionLocks::default(),
@@ -200,11 +180,8 @@ impl LocalSession {
             core,
         };
         session.transaction.obey(&session.control);
-        session.set_collation(request.collation);
-        session.set_wait_timeout();
-        session
-            .variables
-            .set(known::pseudo_thread_id(), Setting::Integer(i128::from(session.control.connection_id)));
+        session.variables.set_client_collation(request.collation);
+        session.variables.set_wait_timeout(&session.client);
         if let Some(database) = request.database.filter(|name| !name.is_empty()) {
             session.use_database(&String::from_utf8_lossy(&database))?;
         }
@@ -220,21 +197,9 @@ impl LocalSession {
                 (None, Some(_)) => "TCP/IP",
                 (None, None) => "Socket",
             };
-            let text = format!("{} on {database} using {how}", self.user_at_host);
+            let text = format!("{} on {database} using {how}", self.account.user_at_host());
             self.log_general(command, &text.as_bytes());
         }
-    }
-
-    /// The collation a client names at login sets the three character sets.
-    fn set_collation(&mut self, collation: u16) {
-        // A collation this server lacks becomes the default, as in MySQL for one it does not know.
-        let collation = CollationId::from_id(collation).unwrap_or(CollationId::UTF8MB4_0900_AI_CI);
-        let charset = Setting::text(collation.charset().name());
-        self.variables.set(known::character_set_client(), charset.clone());
-        self.variables.set(known::character_set_connection(), charset.clone());
-        self.variables.set(known::character_set_results(), charset);
-        self.variables.set(known::collation_connection(), Setting::text(collation.name()));
-        self.settings = Settings::derive(&self.variables);
     }
 
     /// Makes `name` the default database.
@@ -252,8 +217,7 @@ impl LocalSession {
         let Some(schema) = catalog.schema(name) else { return Err(no_schema(name)) };
         self.database = Some(Arc::clone(&schema.name));
         self.process.identity.lock().database = Some(schema.name.to_string());
-        self.variables.set(known::collation_database(), Setting::text(schema.collation.name()));
-        self.variables.set(known::character_set_database(), Setting::text(schema.collation.charset().name()));
+        self.variables.set_database_collation(schema.collation);
         Ok(())
     }
 
@@ -265,43 +229,12 @@ impl LocalSession {
         }
     }
 
-    /// Takes the account anew if accounts changed since the last look.
-    #[inline]
-    pub(crate) fn reload_account(&mut self) {
-        // Accounts are part of the catalog: they are as they were while its version is.
-        if self.core.catalog().version() != self.catalog_seen {
-            self.look_at_accounts();
-        }
-    }
-
-    #[cold]
-    fn look_at_accounts(&mut self) {
-        let catalog = self.core.catalog().load();
-        self.catalog_seen = catalog.version;
-        if Arc::ptr_eq(&catalog.accounts, &self.accounts_seen) {
-            return;
-        }
-        self.account = self.account.renewed(&catalog.accounts);
-        self.accounts_seen = Arc::clone(&catalog.accounts);
-    }
-
-    /// Goes back to an account that a routine had put aside, as it is now.
-    pub(crate) fn restore_account(&mut self, account: &Arc<SessionAccount>) {
-        if Arc::ptr_eq(&self.account, account) {
-            return;
-        }
-        let catalog = self.core.catalog().load();
-        self.account = account.renewed(&catalog.accounts);
-        self.accounts_seen = Arc::clone(&catalog.accounts);
-    }
-
     /// Makes `name` the default database, or none, without asking whether the account may.
     pub(crate) fn switch_database(&mut self, name: Option<Arc<str>>) {
         let collation =
             name.as_deref().and_then(|name| Some(self.core.catalog().load().schema(name)?.collation));
         if let Some(collation) = collation {
-            self.variables.set(known::collation_database(), Setting::text(collation.name()));
-            self.variables.set(known::character_set_database(), Setting::text(collation.charset().name()));
+            self.variables.set_database_collation(collation);
         }
         self.process.identity.lock().database = name.as_deref().map(str::to_owned);
         self.database = name;
@@ -322,7 +255,7 @@ impl LocalSession {
         Facts {
             counts: self.process.counts.values(),
             core: Arc::clone(&self.core),
-            variables: self.variables.clone(),
+            variables: Variables::clone(&self.variables),
             account: Some(Arc::clone(&self.account)),
             tls: self.client.tls().cloned(),
         }
@@ -334,12 +267,15 @@ impl LocalSession {
 
     pub(crate) fn status_flags(&self) -> StatusFlags {
         StatusFlags::NONE
-            .set(StatusFlags::AUTOCOMMIT, self.settings.autocommit)
+            .set(StatusFlags::AUTOCOMMIT, self.variables.settings().autocommit)
             .set(StatusFlags::IN_TRANS, self.in_transaction())
             .set(StatusFlags::IN_TRANS_READONLY, self.in_transaction() && self.transaction.read_only)
             .set(
                 StatusFlags::NO_BACKSLASH_ESCAPES,
-                self.settings.sql_mode.has(crate::variables::sql_mode::SqlModes::NO_BACKSLASH_ESCAPES),
+                self.variables
+                    .settings()
+                    .sql_mode
+                    .has(crate::variables::sql_mode::SqlModes::NO_BACKSLASH_ESCAPES),
             )
     }
 
@@ -356,9 +292,9 @@ impl LocalSession {
 
     pub(crate) fn push_error(&mut self, error: &SqlError) {
         for warning in &error.earlier {
-            self.diagnostics.push(warning.clone(), self.settings.diagnostics);
+            self.diagnostics.push(warning.clone(), self.variables.settings().diagnostics);
         }
-        self.diagnostics.push(error.diagnostic(), self.settings.diagnostics);
+        self.diagnostics.push(error.diagnostic(), self.variables.settings().diagnostics);
         self.results.set_row_count(-1);
         if limits::closes_connection(error) {
             self.control.kill(service::Kill::Connection);
@@ -408,51 +344,34 @@ impl LocalSession {
             repeat_within: _,
             // The account and its database: COM_CHANGE_USER replaces them.
             account: _,
-            accounts_seen: _,
-            catalog_seen: _,
-            user_at_host: _,
             database: _,
             // Caches, which look at account, catalog and settings each time.
             templates: _,
             routines: _,
             // Released above.
-            transaction: _,
             temporary: _,
             locks: _,
             prepared: _,
             // The session's state.
             variables,
-            settings,
+            transaction,
             user_variables,
             diagnostics,
             results,
             functions,
             running,
             process,
-            next_isolation,
-            next_read_only,
         } = self;
-        *variables = Variables::clone(&core.globals());
-        variables.set(known::pseudo_thread_id(), Setting::Integer(i128::from(control.connection_id)));
-        *settings = Settings::derive(variables);
+        variables.reset(&core.globals(), control.connection_id);
+        transaction.reset();
         user_variables.clear();
         diagnostics.clear();
         results.reset();
         functions.reset();
         running.reset();
         process.reset();
-        *next_isolation = None;
-        *next_read_only = None;
         self.core.processes.reset_counts(&self.process);
         released
-    }
-
-    /// Gives an interactive client its own `wait_timeout`.
-    fn set_wait_timeout(&mut self) {
-        if self.client.has(Capabilities::INTERACTIVE) {
-            let interactive = self.variables.get(known::interactive_timeout()).clone();
-            self.variables.set(known::wait_timeout(), interactive);
-        }
     }
 }
 
@@ -471,7 +390,7 @@ impl Session for LocalSession {
     /// In `character_set_results`; a character that it has not is shown by its code point.
     fn error_text<'e>(&self, error: &'e SqlError) -> Cow<'e, [u8]> {
         let utf8 = error.message.as_bytes();
-        let Some(charset) = self.settings.results_charset.filter(|_| !utf8.is_ascii()) else {
+        let Some(charset) = self.variables.settings().results_charset.filter(|_| !utf8.is_ascii()) else {
             return Cow::Borrowed(utf8);
         };
         if matches!(charset, Charset::Utf8mb4 | Charset::Binary) {
@@ -525,7 +444,7 @@ impl Session for LocalSession {
     }
 
     fn recover(&mut self) {
-        let mode = self.settings.sql_mode.for_syntax();
+        let mode = self.variables.settings().sql_mode.for_syntax();
         crate::panics::note_statement(
             &self.core.env,
             self.control.connection_id,
@@ -587,14 +506,8 @@ impl Session for LocalSession {
 
     fn change_user(&mut self, request: ChangeUserRequest, reply: &mut Reply<'_>) -> Outcome {
         self.reset_state()?;
-        self.set_wait_timeout();
-        let catalog = self.core.catalog().load();
-        let host = self.user_at_host.rsplit_once('@').map_or("", |(_, host)| host).to_owned();
-        if let Some(account) = catalog.accounts.find(&request.account.user, &request.account.host) {
-            self.account = SessionAccount::at_login(&catalog.accounts, account, &host);
-        }
-        self.accounts_seen = Arc::clone(&catalog.accounts);
-        self.user_at_host = format!("{}@{host}", request.user);
+        self.variables.set_wait_timeout(&self.client);
+        self.account.change(&self.core.catalog().load(), &request.account, &request.user);
         self.database = None;
         {
             let mut identity = self.process.identity.lock();
@@ -604,7 +517,7 @@ impl Session for LocalSession {
             identity.database = None;
         }
         if let Some(collation) = request.collation {
-            self.set_collation(collation);
+            self.variables.set_client_collation(collation);
         }
         let database = request.database.filter(|name| !name.is_empty());
         let database = database.map(|name| String::from_utf8_lossy(&name).into_owned());

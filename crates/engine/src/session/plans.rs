@@ -330,20 +330,25 @@ impl plan::bind::Session for BindSession<'_> {
     }
 
     fn connection_collation(&self) -> CollationId {
-        self.session.settings.connection_collation
+        self.session.variables.settings().connection_collation
     }
 
     fn only_full_group_by(&self) -> bool {
-        self.session.settings.sql_mode.has(SqlModes::ONLY_FULL_GROUP_BY)
+        self.session.variables.settings().sql_mode.has(SqlModes::ONLY_FULL_GROUP_BY)
     }
 
     fn type_context(&self) -> plan::function::TypeContext {
         plan::function::TypeContext {
-            connection_collation: self.session.settings.connection_collation,
-            div_precision_increment: self.session.settings.div_precision_increment,
-            locale: self.session.settings.locale,
-            group_concat_bytes: self.session.settings.group_concat_bytes,
-            no_unsigned_subtraction: self.session.settings.sql_mode.has(SqlModes::NO_UNSIGNED_SUBTRACTION),
+            connection_collation: self.session.variables.settings().connection_collation,
+            div_precision_increment: self.session.variables.settings().div_precision_increment,
+            locale: self.session.variables.settings().locale,
+            group_concat_bytes: self.session.variables.settings().group_concat_bytes,
+            no_unsigned_subtraction: self
+                .session
+                .variables
+                .settings()
+                .sql_mode
+                .has(SqlModes::NO_UNSIGNED_SUBTRACTION),
             fixes_parameters: self.runs_query && self.has_client_parameters(),
         }
     }
@@ -372,7 +377,7 @@ impl plan::bind::Session for BindSession<'_> {
     }
 
     fn date_mode(&self) -> types::temporal::parse::DateMode {
-        let mode = self.session.settings.sql_mode;
+        let mode = self.session.variables.settings().sql_mode;
         types::temporal::parse::DateMode {
             allow_invalid: mode.has(SqlModes::ALLOW_INVALID_DATES),
             no_zero_in_date: mode.has(SqlModes::NO_ZERO_IN_DATE),
@@ -382,7 +387,7 @@ impl plan::bind::Session for BindSession<'_> {
     }
 
     fn client_charset(&self) -> Charset {
-        self.session.settings.client_charset
+        self.session.variables.settings().client_charset
     }
 
     fn local_variable(&self, name: &str) -> Option<(u32, DataType)> {
@@ -527,8 +532,8 @@ impl LocalSession {
             let bound = plan::bind::bind(statement, text, catalog, bind)
                 .map_err(|error| self.denied_instead(&error).unwrap_or_else(|| plan_error(&error)))?;
             let options = plan::Options {
-                switches: self.settings.optimizer_switch.plan_switches(),
-                pads_chars: self.settings.sql_mode.has(SqlModes::PAD_CHAR_TO_FULL_LENGTH),
+                switches: self.variables.settings().optimizer_switch.plan_switches(),
+                pads_chars: self.variables.settings().sql_mode.has(SqlModes::PAD_CHAR_TO_FULL_LENGTH),
                 ..plan::Options::new(catalog)
             };
             let plan = plan::optimize(bound, &options);
@@ -542,10 +547,10 @@ impl LocalSession {
         let mut cached = CachedPlan {
             prepared,
             catalog_version: catalog.version,
-            sql_mode: self.settings.sql_mode,
-            connection_collation: self.settings.connection_collation,
-            shapes: self.settings.shapes,
-            optimizer_switch: self.settings.optimizer_switch,
+            sql_mode: self.variables.settings().sql_mode,
+            connection_collation: self.variables.settings().connection_collation,
+            shapes: self.variables.settings().shapes,
+            optimizer_switch: self.variables.settings().optimizer_switch,
             parameter_classes: values.iter().map(class_of).collect(),
             columns: None,
             kind,
@@ -561,9 +566,9 @@ impl LocalSession {
         cached.reads_system_tables =
             plan.tables.iter().any(|table| !table.entry.source.as_any().is::<table::Table>());
         if !cached.prepared.plan().output.is_empty() {
-            let results = self.settings.results_charset;
+            let results = self.variables.settings().results_charset;
             cached.columns = Some((results, Arc::new(cached.columns(results))));
-            let pads = self.settings.sql_mode.has(SqlModes::PAD_CHAR_TO_FULL_LENGTH);
+            let pads = self.variables.settings().sql_mode.has(SqlModes::PAD_CHAR_TO_FULL_LENGTH);
             let point = if pads { None } else { PointProgram::of(cached.prepared.plan(), results) };
             cached.point = point.map(|point| (results, point));
         }
@@ -581,7 +586,7 @@ impl LocalSession {
         if !has_plan(statement) {
             return Ok(None);
         }
-        self.reload_account();
+        self.account.renew(&self.core);
         if let Some(into) = into_of(statement) {
             // It has no columns to tell of, but may be wrong.
             let plan = self.plan_with(statement, text, None, &self.catalog())?;
@@ -643,7 +648,7 @@ impl LocalSession {
     /// Whether this session would have made such a plan now: beside what may change under a plan, what a prepared statement keeps from
     /// when it was prepared.
     pub(super) fn would_make(&self, plan: &CachedPlan, values: &[ValueRef<'_>]) -> bool {
-        plan.shapes == self.settings.shapes && self.plan_is_current(plan, values)
+        plan.shapes == self.variables.settings().shapes && self.plan_is_current(plan, values)
     }
 
     /// Whether a cached plan may run now, with parameters of the types it was made for.
@@ -651,9 +656,9 @@ impl LocalSession {
         plan.reusable
             && self.temporary.is_empty()
             && plan.catalog_version == self.core.catalog().version()
-            && plan.sql_mode == self.settings.sql_mode
-            && plan.connection_collation == self.settings.connection_collation
-            && plan.optimizer_switch == self.settings.optimizer_switch
+            && plan.sql_mode == self.variables.settings().sql_mode
+            && plan.connection_collation == self.variables.settings().connection_collation
+            && plan.optimizer_switch == self.variables.settings().optimizer_switch
             && same_name(plan.database.as_ref(), self.database.as_ref())
             && plan.prepared.plan().sizes_hold()
     }
@@ -670,7 +675,7 @@ impl LocalSession {
 
     fn key_here(&self, what: impl Hash, values: &[ValueRef<'_>]) -> u64 {
         let mut hasher = foldhash::fast::FixedState::default().build_hasher();
-        let settings = &self.settings;
+        let settings = &self.variables.settings();
         what.hash(&mut hasher);
         (settings.sql_mode.0, settings.connection_collation, settings.shapes).hash(&mut hasher);
         settings.optimizer_switch.hash(&mut hasher);

@@ -482,7 +482,7 @@ impl LocalSession {
     fn prepare_now(&mut self, sql: &[u8], reply: &mut Reply<'_>) -> Outcome {
         self.require_room()?;
         let (places, plan) = memory::lend(|arena: &mut bumpalo::Bump| self.check_prepare(sql, arena))?;
-        let results = self.settings.results_charset;
+        let results = self.variables.settings().results_charset;
         let columns = plan.as_ref().map(|plan| plan.columns(results)).unwrap_or_default();
         let parameters = parameter_columns(places.len(), plan.as_deref());
         let mut held = Held::default();
@@ -513,7 +513,7 @@ impl LocalSession {
         arena: &bumpalo::Bump,
     ) -> Result<(Vec<u32>, Option<HeldPlan>), Box<SqlError>> {
         self.core.counters.statements_parsed.increment();
-        let parsed = syntax::parse(sql, arena, self.settings.sql_mode.for_syntax())
+        let parsed = syntax::parse(sql, arena, self.variables.settings().sql_mode.for_syntax())
             .map_err(|error| super::dispatch::syntax_error(&error))?;
         if parsed.more {
             return Err(super::dispatch::syntax_error_near(&sql[parsed.end..], sql, parsed.end));
@@ -637,8 +637,8 @@ impl LocalSession {
         values: &mut Vec<ValueRef<'v>>,
         request: ExecuteRequest<'v>,
     ) -> Result<(), wire::codec::Malformed> {
-        let collation = self.settings.connection_collation;
-        let client = self.settings.client_charset;
+        let collation = self.variables.settings().connection_collation;
+        let client = self.variables.settings().client_charset;
         let own = collation.charset();
         let converts = client != own && (client.needs_conversion() || own.needs_conversion());
         let count = statement.places.len();
@@ -683,8 +683,8 @@ impl LocalSession {
         long_data: &HashMap<u16, LongData>,
         request: ExecuteRequest<'_>,
     ) -> Result<bool, Box<SqlError>> {
-        let own = self.settings.connection_collation.charset();
-        if self.settings.client_charset != own {
+        let own = self.variables.settings().connection_collation.charset();
+        if self.variables.settings().client_charset != own {
             return Ok(false);
         }
         let (converted, mut values) = (bumpalo::Bump::new(), Vec::new());
@@ -694,13 +694,14 @@ impl LocalSession {
         if !has_plan {
             let arena = bumpalo::Bump::new();
             self.core.counters.statements_parsed.increment();
-            let parsed = syntax::parse(&statement.text, &arena, self.settings.sql_mode.for_syntax())
-                .map_err(|error| super::dispatch::syntax_error(&error))?;
+            let parsed =
+                syntax::parse(&statement.text, &arena, self.variables.settings().sql_mode.for_syntax())
+                    .map_err(|error| super::dispatch::syntax_error(&error))?;
             // What is wrong with it the execution itself says.
             if !matches!(parsed.statement, Statement::Insert(_)) {
                 return Ok(false);
             }
-            self.reload_account();
+            self.account.renew(&self.core);
             let Ok(plan) = self.plan_statement(&parsed.statement, &statement.text, &values) else {
                 return Ok(false);
             };
@@ -750,7 +751,7 @@ impl LocalSession {
             Kept::Plan(plan) if self.plan_is_current(plan, values) => {
                 self.require_passing(Some(&plan.prepared))?;
                 self.diagnostics.clear();
-                self.reload_account();
+                self.account.renew(&self.core);
                 return self.run_cached(plan, values, wants_cursor, reply);
             }
             Kept::Tree(tree) => {
@@ -783,13 +784,13 @@ impl LocalSession {
         if let Known::Plan(_, plan) = found {
             let mut plan = HeldPlan::new(plan);
             self.diagnostics.clear();
-            self.reload_account();
+            self.account.renew(&self.core);
             self.require_passing(Some(&plan.prepared))?;
             let cursor = self.run_cached(&mut plan, values, wants_cursor, reply)?;
             return Ok((Kept::Plan(plan), cursor));
         }
         self.core.counters.statements_parsed.increment();
-        let parsed = syntax::parse(text, arena, self.settings.sql_mode.for_syntax())
+        let parsed = syntax::parse(text, arena, self.variables.settings().sql_mode.for_syntax())
             .map_err(|error| super::dispatch::syntax_error(&error))?;
         if !super::plans::has_plan(&parsed.statement) {
             self.require_passing(None)?;
@@ -799,7 +800,7 @@ impl LocalSession {
             return Ok((without_text(&parsed.statement).map_or(Kept::Nothing, Kept::Tree), None));
         }
         self.diagnostics.clear();
-        self.reload_account();
+        self.account.renew(&self.core);
         let mut plan = self.plan_statement(&parsed.statement, text, values)?;
         if let Some(into) = super::plans::into_of(&parsed.statement) {
             self.run_into(&plan, into, values, reply)?;
@@ -815,7 +816,7 @@ impl LocalSession {
     pub(crate) fn fetch_rows(&mut self, id: u32, row_count: u32, reply: &mut Reply<'_>) -> Outcome {
         self.process.counts.com_stmt_fetch.increment();
         let status = self.status_flags();
-        let results = self.settings.results_charset;
+        let results = self.variables.settings().results_charset;
         let statement = self.prepared.find(id, "mysqld_stmt_fetch")?;
         let Some(cursor) = statement.cursor.as_mut() else {
             return Err(service::error::ER_STMT_HAS_NO_OPEN_CURSOR.with(&[&id]));

@@ -351,7 +351,8 @@ impl LocalSession {
         reply: &mut Reply<'_>,
     ) -> Result<Recognised, Box<SqlError>> {
         let TextMemory { digest, unescaped } = memory;
-        let Some(digested) = syntax::digest(sql, self.settings.sql_mode.for_syntax(), digest) else {
+        let Some(digested) = syntax::digest(sql, self.variables.settings().sql_mode.for_syntax(), digest)
+        else {
             return Ok(Recognised::Parse);
         };
         let several_rows = digested.rows.is_some_and(|rows| rows.row_count > 1);
@@ -385,7 +386,7 @@ impl LocalSession {
         };
         self.core.counters.plan_cache_hits.increment();
         self.diagnostics.clear();
-        self.reload_account();
+        self.account.renew(&self.core);
         reply.more_results(digested.more);
         let outcome = self.run_cached(plan, &values, false, reply);
         memory::keep_values(values);
@@ -406,7 +407,7 @@ impl LocalSession {
         let mut hasher = foldhash::fast::FixedState::default().build_hasher();
         hasher.write_u64(digested.hash);
         hasher.write_u32(digested.rows.map_or(0, |rows| rows.row_count));
-        hasher.write_u64(self.settings.shapes);
+        hasher.write_u64(self.variables.settings().shapes);
         hasher.finish()
     }
 
@@ -418,8 +419,8 @@ impl LocalSession {
         unescaped: &'v mut UnescapedTexts,
         values: &mut Vec<ValueRef<'v>>,
     ) -> bool {
-        let backslash = !self.settings.sql_mode.has(SqlModes::NO_BACKSLASH_ESCAPES);
-        let collation = self.settings.connection_collation;
+        let backslash = !self.variables.settings().sql_mode.has(SqlModes::NO_BACKSLASH_ESCAPES);
+        let collation = self.variables.settings().connection_collation;
         let Some(mut unescaped) = unescaped.read(digested.literals, sql, backslash) else { return false };
         let literals = digested.literals.iter();
         values.extend(literals.map_while(|cell| value_of(cell, sql, &mut unescaped, collation)));
@@ -449,7 +450,8 @@ impl LocalSession {
         reply: &mut Reply<'_>,
     ) -> Result<bool, Box<SqlError>> {
         let TextMemory { digest, unescaped } = memory;
-        let Some(digested) = syntax::digest(sql, self.settings.sql_mode.for_syntax(), digest) else {
+        let Some(digested) = syntax::digest(sql, self.variables.settings().sql_mode.for_syntax(), digest)
+        else {
             return Ok(false);
         };
         self.core.counters.plan_cache_misses.increment();
@@ -471,7 +473,7 @@ impl LocalSession {
         let template: Arc<[u8]> = digested.template.into();
         self.offer(self.shared_key(key, &values), Arc::clone(&template), &values, &plan);
         self.diagnostics.clear();
-        self.reload_account();
+        self.account.renew(&self.core);
         let plan = templates.put(key, template, plan);
         self.run_cached(plan, &values, false, reply).map(|_| true)
     }

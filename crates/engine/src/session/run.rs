@@ -55,7 +55,7 @@ impl LocalSession {
         let owned = self.running.take_parameters();
         let values: Vec<ValueRef<'_>> = owned.iter().map(ValueRef::from).collect();
         let plan = self.plan_with(statement, text, Some(&values), catalog)?;
-        let results = self.settings.results_charset;
+        let results = self.variables.settings().results_charset;
         reply.columns(&plan.encoded_columns(results), self.status_flags(), 0)?;
         let mut sink = ReplySink::new(reply, plan.output_types(), results, u64::MAX);
         self.with_context_of(catalog, &plan, &values, |prepared, context| {
@@ -80,7 +80,7 @@ impl LocalSession {
             self.results.next_insert_id().is_none()
                 && self.running.long_values().is_empty()
                 && !self.running.follows_others()
-                && !self.has_next_transaction()
+                && !self.transaction.has_next()
                 && !self.routines.are_running()
                 && reply.is_untouched(),
         );
@@ -101,7 +101,7 @@ impl LocalSession {
     #[cold]
     fn offer_to_repeat(&mut self, last_insert_id: u64) {
         self.results.restore_insert_id(last_insert_id);
-        self.repeat_within = Some(Duration::from_millis(self.settings.lock_wait_timeout_ms));
+        self.repeat_within = Some(Duration::from_millis(self.variables.settings().lock_wait_timeout_ms));
     }
 
     fn run_within_limit(
@@ -124,7 +124,7 @@ impl LocalSession {
         if kind != StatementKind::Select {
             return None;
         }
-        match hinted_ms.unwrap_or(self.settings.max_execution_ms) {
+        match hinted_ms.unwrap_or(self.variables.settings().max_execution_ms) {
             0 => None,
             limit_ms => Some(Duration::from_millis(limit_ms)),
         }
@@ -190,14 +190,17 @@ impl LocalSession {
         let (Some((charset, columns)), Some((point_charset, point))) = (&plan.columns, &plan.point) else {
             return Ok(false);
         };
-        let results = self.settings.results_charset;
-        let serializable = self.transaction.isolation_now(&self.settings, self.next_isolation)
+        let results = self.variables.settings().results_charset;
+        let serializable = self.transaction.isolation_now(self.variables.settings())
             == super::settings::Isolation::Serializable;
-        if *charset != results || *point_charset != results || self.settings.select_limit == 0 || serializable
+        if *charset != results
+            || *point_charset != results
+            || self.variables.settings().select_limit == 0
+            || serializable
         {
             return Ok(false);
         }
-        let in_transaction = self.transaction.is_open() || !self.settings.autocommit;
+        let in_transaction = self.transaction.is_open() || !self.variables.settings().autocommit;
         memory::lend(|memory: &mut PointMemory| {
             match self.read_point(plan, point, values, in_transaction, reply.row_format(), memory)? {
                 PointOutcome::NotHere => Ok(false),
@@ -220,7 +223,7 @@ impl LocalSession {
         if in_transaction {
             self.begin_table_statement();
             self.lock_metadata(plan.prepared.plan())?;
-            let zone = &*self.settings.time_zone;
+            let zone = &*self.variables.settings().time_zone;
             let uncommitted = self.transaction.isolation == super::settings::Isolation::ReadUncommitted;
             let (transaction, Some(view)) = self.transaction.parts() else {
                 return Ok(PointOutcome::NotHere);
@@ -233,7 +236,7 @@ impl LocalSession {
         // A definition that changed before the snapshot was taken may have rows that this plan cannot read.
         let current = self.core.catalog().version() == plan.prepared.plan().catalog_version;
         let outcome = if current && self.reads_unlocked() {
-            let zone = &*self.settings.time_zone;
+            let zone = &*self.variables.settings().time_zone;
             match self.transaction.parts().1 {
                 Some(view) => point.run(values, view.reader(), zone, format, memory),
                 None => Ok(PointOutcome::NotHere),
@@ -272,14 +275,14 @@ impl LocalSession {
     fn rows_max(&self, plan: &CachedPlan) -> u64 {
         match plan.prepared.plan().has_limit || self.routines.are_running() {
             true => u64::MAX,
-            false => self.settings.select_limit,
+            false => self.variables.settings().select_limit,
         }
     }
 
     /// `max_join_size`, without `sql_big_selects`: refuses a plan that is expected to read more rows.
     #[allow(clippy::cast_precision_loss, reason = "an estimate is compared")]
     pub(crate) fn require_join_size(&self, plan: &CachedPlan, values: &[ValueRef<'_>]) -> Outcome {
-        let rows_max = self.settings.join_size_max;
+        let rows_max = self.variables.settings().join_size_max;
         if rows_max != u64::MAX && plan.prepared.plan().row_accesses(values) > rows_max as f64 {
             return Err(service::error::ER_TOO_BIG_SELECT.with(&[]));
         }
@@ -303,7 +306,7 @@ impl LocalSession {
                 })?;
                 self.results.set_found_rows(found);
                 self.finish(in_transaction, reply)?;
-                let columns = plan.encoded_columns(self.settings.results_charset);
+                let columns = plan.encoded_columns(self.variables.settings().results_charset);
                 reply.columns_with_cursor(&columns, self.status_flags(), self.diagnostics.packet_count())?;
                 let types = plan.output_types().cloned().collect();
                 let mut held = env::memory::Held::default();
@@ -311,8 +314,8 @@ impl LocalSession {
                 Ok(Some(Cursor { types, batches: sink.batches.into_iter(), current: None, held }))
             }
             PlanKind::Query(_) => {
-                let columns = plan.encoded_columns(self.settings.results_charset);
-                let (results, rows_max) = (self.settings.results_charset, self.rows_max(plan));
+                let columns = plan.encoded_columns(self.variables.settings().results_charset);
+                let (results, rows_max) = (self.variables.settings().results_charset, self.rows_max(plan));
                 reply.columns(&columns, self.status_flags(), 0)?;
                 let mut sink = ReplySink::new(reply, plan.output_types(), results, rows_max);
                 let found = self.with_context(plan, values, |prepared, context| {
@@ -334,7 +337,7 @@ impl LocalSession {
                 Ok(None)
             }
             PlanKind::Insert(_) | PlanKind::Update(_) | PlanKind::Delete(_) => {
-                if self.settings.safe_updates && plan.prepared.plan().changes_without_key() {
+                if self.variables.settings().safe_updates && plan.prepared.plan().changes_without_key() {
                     return Err(service::error::ER_UPDATE_WITHOUT_KEY_IN_SAFE_MODE.with(&[&""]));
                 }
                 let summary = self.with_context(plan, values, exec::run_change)?;
@@ -443,7 +446,7 @@ impl LocalSession {
             }
             None => {
                 let warning = service::error::ER_SP_FETCH_NO_DATA.warning(&[]);
-                self.diagnostics.push(warning, self.settings.diagnostics);
+                self.diagnostics.push(warning, self.variables.settings().diagnostics);
             }
         }
         self.end_table_statement()?;

@@ -16,7 +16,7 @@ use types::Value;
 use types::charset::Charset;
 use types::collation::CollationId;
 
-use super::settings::{Isolation, Settings};
+use super::settings::Isolation;
 use super::show::name_text;
 use super::{LocalSession, not_supported};
 use crate::status::StatementKind;
@@ -53,8 +53,10 @@ impl LocalSession {
         let mut changes = Vec::with_capacity(items.len());
         // Every value is computed before the first variable changes.
         items.iter().try_for_each(|item| self.check_item(item, &mut changes))?;
-        changes.into_iter().try_for_each(|change| self.carry_out(change))?;
-        self.settings = Settings::derive(&self.variables);
+        let mut own = Vec::new();
+        let carried_out = changes.into_iter().try_for_each(|change| self.carry_out(change, &mut own));
+        self.variables.set(own);
+        carried_out?;
         self.send_ok(reply)
     }
 
@@ -199,7 +201,7 @@ impl LocalSession {
                 let current =
                     if global { self.core.globals().get(id).clone() } else { self.variables.get(id).clone() };
                 let setting = assign::setting_of(definition, &current, value, &mut warnings)?;
-                self.diagnostics.extend(warnings, self.settings.diagnostics);
+                self.diagnostics.extend(warnings, self.variables.settings().diagnostics);
                 setting
             }
         };
@@ -294,26 +296,27 @@ impl LocalSession {
 
     /// RESET BINARY LOGS AND GTIDS.
     pub(super) fn forget_gtids(&mut self) -> Result<()> {
-        self.carry_out(Change::Global(known::gtid_executed(), Setting::text(""), false))?;
-        self.carry_out(Change::Global(known::gtid_purged(), Setting::text(""), true))
+        self.carry_out(Change::Global(known::gtid_executed(), Setting::text(""), false), &mut Vec::new())?;
+        self.carry_out(Change::Global(known::gtid_purged(), Setting::text(""), true), &mut Vec::new())
     }
 
-    fn carry_out(&mut self, change: Change) -> Result<()> {
+    /// `own` takes the changes of session variables, which happen together.
+    fn carry_out(&mut self, change: Change, own: &mut Vec<(VariableId, Setting)>) -> Result<()> {
         match change {
             Change::User(name, value) => {
                 self.user_variables.insert(name, value);
             }
             Change::Session(id, setting) => {
                 let autocommit_on = id == known::autocommit() && setting == Setting::Boolean(true);
-                if autocommit_on && !self.settings.autocommit {
+                if autocommit_on && !self.variables.settings().autocommit {
                     // Switching it on ends the transaction that runs.
                     self.commit_transaction()?;
                 }
-                self.variables.set(id, setting);
+                own.push((id, setting));
             }
             Change::Global(id, setting, persist) => self.core.set_global(id, setting, persist)?,
-            Change::NextIsolation(isolation) => self.next_isolation = Some(isolation),
-            Change::NextReadOnly(read_only) => self.next_read_only = Some(read_only),
+            Change::NextIsolation(isolation) => self.transaction.set_next_isolation(isolation),
+            Change::NextReadOnly(read_only) => self.transaction.set_next_read_only(read_only),
             Change::Insert(InsertId::Last(id)) => self.results.set_last_insert_id(id),
             Change::Insert(InsertId::Next(id)) => self.results.set_next_insert_id(id),
             Change::Insert(InsertId::Timestamp(micros)) => self.functions.fix_timestamp(micros),
@@ -340,7 +343,7 @@ impl LocalSession {
                 digits.parse().map(Value::Int).ok().or_else(|| digits.parse().map(Value::UInt).ok())
             }
             ExprKind::Literal(Literal::String { value, charset: None }) => {
-                Some(Value::string_literal(value, self.settings.connection_collation))
+                Some(Value::string_literal(value, self.variables.settings().connection_collation))
             }
             _ => None,
         }

@@ -84,7 +84,7 @@ impl LocalSession {
     pub(super) fn show(&mut self, show: &Show<'_>, sql: &[u8], reply: &mut Reply<'_>) -> Outcome {
         self.count(StatementKind::Show);
         let (mut listing, filter) = self.listing_of(show)?;
-        let rows_max = if is_limited(show) { self.settings.select_limit } else { u64::MAX };
+        let rows_max = if is_limited(show) { self.variables.settings().select_limit } else { u64::MAX };
         let found_rows = self.results.found_rows();
         let sent = match filter {
             ShowFilter::Where(condition) => self.send_filtered(listing, condition.span.of(sql), reply),
@@ -96,7 +96,7 @@ impl LocalSession {
             // What it shows was raised by another statement: it has no warnings itself.
             ShowFilter::None if matches!(show, Show::Warnings(_) | Show::Errors(_)) => {
                 self.results.set_found_rows(listing.rows.row_count as u64);
-                listing.send(reply, self.settings.results_charset, self.status_flags(), 0)
+                listing.send(reply, self.variables.settings().results_charset, self.status_flags(), 0)
             }
             ShowFilter::None => {
                 listing.truncate(rows_max);
@@ -113,7 +113,7 @@ impl LocalSession {
         self.results.end_query(listing.rows.row_count as u64);
         listing.send(
             reply,
-            self.settings.results_charset,
+            self.variables.settings().results_charset,
             self.status_flags(),
             self.diagnostics.packet_count(),
         )
@@ -125,7 +125,7 @@ impl LocalSession {
         let mut text = format!("SELECT * FROM `{LISTING_SCHEMA}`.`{LISTING_TABLE}` WHERE ").into_bytes();
         text.extend_from_slice(condition);
         let arena = bumpalo::Bump::new();
-        let parsed = syntax::parse(&text, &arena, self.settings.sql_mode.for_syntax())
+        let parsed = syntax::parse(&text, &arena, self.variables.settings().sql_mode.for_syntax())
             .map_err(|error| super::dispatch::syntax_error(&error))?;
         self.run_over(&catalog, &parsed.statement, &text, reply)
     }

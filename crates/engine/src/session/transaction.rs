@@ -38,6 +38,13 @@ use crate::core::Core;
 use crate::metadata::MetadataLocks;
 use crate::status::StatementKind;
 
+/// Characteristics of the next transaction alone: SET TRANSACTION without a scope.
+#[derive(Clone, Copy, Debug, Default)]
+struct NextTransaction {
+    isolation: Option<Isolation>,
+    read_only: Option<bool>,
+}
+
 /// The transaction of a session.
 pub struct TransactionState {
     /// The store's side; begun anew after each end.
@@ -48,6 +55,8 @@ pub struct TransactionState {
     view: ReadView,
     /// BEGIN was said, or autocommit is off and a statement has run.
     open: bool,
+    /// What SET TRANSACTION said of the next one.
+    next: NextTransaction,
     /// How this transaction sees others.
     pub(crate) isolation: Isolation,
     /// The running statement reads by the snapshot, so the transaction keeps it. Statements that only lock leave it to a later
@@ -92,6 +101,7 @@ impl TransactionState {
             interrupt,
             view: core.store.parked_view(),
             open: false,
+            next: NextTransaction::default(),
             isolation: Isolation::default(),
             keeps_view: true,
             view_is_older: false,
@@ -130,12 +140,29 @@ impl TransactionState {
     }
 
     /// The isolation level of the next or the running transaction.
-    pub(crate) fn isolation_now(
-        &self,
-        settings: &super::settings::Settings,
-        next: Option<Isolation>,
-    ) -> Isolation {
-        if self.open { self.isolation } else { next.unwrap_or(settings.isolation) }
+    pub(crate) fn isolation_now(&self, settings: &super::settings::Settings) -> Isolation {
+        if self.open { self.isolation } else { self.next.isolation.unwrap_or(settings.isolation) }
+    }
+
+    /// SET TRANSACTION ISOLATION LEVEL without a scope.
+    pub(super) fn set_next_isolation(&mut self, isolation: Isolation) {
+        self.next.isolation = Some(isolation);
+    }
+
+    /// SET TRANSACTION READ ONLY, or READ WRITE, without a scope.
+    pub(super) fn set_next_read_only(&mut self, read_only: bool) {
+        self.next.read_only = Some(read_only);
+    }
+
+    /// Whether something was said of the next transaction alone.
+    #[inline]
+    pub(super) fn has_next(&self) -> bool {
+        self.next.isolation.is_some() || self.next.read_only.is_some()
+    }
+
+    /// As after a login. The transaction itself has been rolled back.
+    pub(super) fn reset(&mut self) {
+        self.next = NextTransaction::default();
     }
 
     /// Whether the store's side wrote or locked anything; if not, it can go on as the next transaction.
@@ -202,24 +229,21 @@ impl LocalSession {
         state.open = true;
         state.created_temporary = false;
         state.dropped_temporary = false;
-        state.isolation = self.next_isolation.take().unwrap_or(self.settings.isolation);
-        state.read_only = read_only.or(self.next_read_only.take()).unwrap_or(self.settings.read_only);
-        self.next_read_only = None;
-    }
-
-    /// Whether something was said of the next transaction alone.
-    #[inline]
-    pub(super) fn has_next_transaction(&self) -> bool {
-        self.next_isolation.is_some() || self.next_read_only.is_some()
+        let settings = self.variables.settings();
+        let next = std::mem::take(&mut state.next);
+        state.isolation = next.isolation.unwrap_or(settings.isolation);
+        state.read_only = read_only.or(next.read_only).unwrap_or(settings.read_only);
     }
 
     /// Readies the transaction for a statement that reads or writes tables.
     pub(crate) fn begin_table_statement(&mut self) {
         if !self.transaction.open {
-            if self.settings.autocommit {
+            if self.variables.settings().autocommit {
+                let settings = self.variables.settings();
                 let state = &mut self.transaction;
-                state.isolation = self.next_isolation.take().unwrap_or(self.settings.isolation);
-                state.read_only = self.next_read_only.take().unwrap_or(self.settings.read_only);
+                let next = std::mem::take(&mut state.next);
+                state.isolation = next.isolation.unwrap_or(settings.isolation);
+                state.read_only = next.read_only.unwrap_or(settings.read_only);
             } else {
                 self.open_transaction(None);
             }
@@ -233,11 +257,11 @@ impl LocalSession {
         state.store.set_owner(self.control.connection_id);
         state.store.set_range_locks(repeatable);
         let note = &self.process.transaction;
-        note.write(state.isolation, state.read_only, self.settings.foreign_key_checks);
+        note.write(state.isolation, state.read_only, self.variables.settings().foreign_key_checks);
         if state.open {
             note.set_began(self.process.activity().1);
         }
-        let first_updater_wins = keeps && self.settings.snapshot_isolation;
+        let first_updater_wins = keeps && self.variables.settings().snapshot_isolation;
         state.store.set_first_updater_wins(first_updater_wins.then(|| state.view.csn()));
         state.keeps_view = true;
         state.view_is_older = keeps;
@@ -297,7 +321,8 @@ impl LocalSession {
     /// Outside a transaction, what the session says of the next one counts for a definition too.
     pub(crate) fn ready_access_mode(&mut self) {
         if !self.transaction.open {
-            self.transaction.read_only = self.next_read_only.unwrap_or(self.settings.read_only);
+            self.transaction.read_only =
+                self.transaction.next.read_only.unwrap_or(self.variables.settings().read_only);
         }
     }
 
@@ -419,7 +444,7 @@ impl LocalSession {
             note.write(
                 self.transaction.isolation,
                 self.transaction.read_only,
-                self.settings.foreign_key_checks,
+                self.variables.settings().foreign_key_checks,
             );
             note.set_began(self.process.activity().1);
         }
@@ -453,7 +478,7 @@ impl LocalSession {
         let dropped = ER_WARNING_NOT_COMPLETE_ROLLBACK_WITH_DROPPED_TEMP_TABLE;
         for (applies, code) in [(created_temporary, created), (dropped_temporary, dropped)] {
             if open && applies {
-                self.diagnostics.push(code.warning(&[]), self.settings.diagnostics);
+                self.diagnostics.push(code.warning(&[]), self.variables.settings().diagnostics);
             }
         }
     }
@@ -490,7 +515,7 @@ impl LocalSession {
 
     pub(super) fn savepoint(&mut self, name: &str, reply: &mut Reply<'_>) -> Outcome {
         self.count(StatementKind::Savepoint);
-        if !self.transaction.open && !self.settings.autocommit {
+        if !self.transaction.open && !self.variables.settings().autocommit {
             self.open_transaction(None);
         }
         // With autocommit and no transaction a savepoint ends with its own statement.
