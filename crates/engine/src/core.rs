@@ -261,11 +261,6 @@ impl Core {
         u64::from_le_bytes(bytes)
     }
 
-    /// What outlives a statement but not its connection: user locks.
-    pub fn release_session(&self, connection_id: u64) {
-        self.user_locks.release_all(connection_id);
-    }
-
     /// Whether this account may not write because `read_only` is on.
     #[must_use]
     pub fn is_read_only(&self, account: &Account) -> bool {

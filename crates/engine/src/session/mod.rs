@@ -23,6 +23,7 @@ pub mod diagnostics;
 pub mod dispatch;
 pub mod explain;
 mod function_state;
+mod lifetime;
 pub(crate) mod limits;
 pub mod listing;
 pub mod load;
@@ -69,6 +70,7 @@ use client::Client;
 use current_account::CurrentAccount;
 use diagnostics::Diagnostics;
 use function_state::FunctionState;
+use lifetime::End;
 use prepared::{LongDataLimits, PreparedStatements};
 use process::SessionProcess;
 use query_log::QueryLog;
@@ -300,89 +302,14 @@ impl LocalSession {
             self.control.kill(service::Kill::Connection);
         }
     }
-
-    /// Releases what the session holds of the server: its transaction, temporary tables, locks and prepared statements.
-    ///
-    /// # Errors
-    /// The rollback's; everything is released all the same.
-    fn release_held(&mut self) -> Outcome {
-        let rolled_back = self.rollback_transaction();
-        // After the rollback, which reads their rows.
-        let dropped = self.temporary.drop_all(&self.core.definitions);
-        self.warn_of_trees_left(dropped);
-        self.locks.release_all(&self.core, &self.process.changing);
-        self.prepared.clear(&self.core);
-        self.core.release_session(self.control.connection_id);
-        rolled_back
-    }
-
-    /// Says in the error log that trees of temporary tables could not be dropped, which is no failure of who dropped the tables.
-    fn warn_of_trees_left(&self, dropped: Result<(), store::StoreError>) {
-        if let Err(error) = dropped {
-            let connection = self.control.connection_id;
-            let text =
-                format!("The space of connection {connection}'s temporary tables is freed later: {error}");
-            crate::error_log::warning(&self.core.env, &text);
-        }
-    }
-
-    /// Resets the session to the state after a login, for COM_RESET_CONNECTION and COM_CHANGE_USER. Account, default database and
-    /// connection stay.
-    ///
-    /// # Errors
-    /// The rollback's; the session is reset all the same.
-    fn reset_state(&mut self) -> Outcome {
-        let released = self.release_held();
-        // Every field is named here: a new one must be either kept or reset.
-        let Self {
-            // What belongs to the connection.
-            core,
-            control,
-            client: _,
-            query_log: _,
-            is_repeat: _,
-            repeat_within: _,
-            // The account and its database: COM_CHANGE_USER replaces them.
-            account: _,
-            database: _,
-            // Caches, which look at account, catalog and settings each time.
-            templates: _,
-            routines: _,
-            // Released above.
-            temporary: _,
-            locks: _,
-            prepared: _,
-            // The session's state.
-            variables,
-            transaction,
-            user_variables,
-            diagnostics,
-            results,
-            functions,
-            running,
-            process,
-        } = self;
-        variables.reset(&core.globals(), control.connection_id);
-        transaction.reset();
-        user_variables.clear();
-        diagnostics.clear();
-        results.reset();
-        functions.reset();
-        running.reset();
-        process.reset();
-        self.core.processes.reset_counts(&self.process);
-        released
-    }
 }
 
-impl Drop for LocalSession {
-    fn drop(&mut self) {
-        if self.core.logs.general_is_on() {
-            self.log_general("Quit", &&b""[..]);
-        }
-        // An error has been written to the log by the store, and there is no client any more.
-        let _ = self.release_held();
-        self.core.processes.remove(self.control.connection_id);
+/// Says in the error log that trees of temporary tables could not be dropped, which is no failure of who dropped the tables.
+fn warn_of_trees_left(core: &Core, control: &ConnectionControl, dropped: Result<(), store::StoreError>) {
+    if let Err(error) = dropped {
+        let connection = control.connection_id;
+        let text = format!("The space of connection {connection}'s temporary tables is freed later: {error}");
+        crate::error_log::warning(&core.env, &text);
     }
 }
 
@@ -505,20 +432,7 @@ impl Session for LocalSession {
     }
 
     fn change_user(&mut self, request: ChangeUserRequest, reply: &mut Reply<'_>) -> Outcome {
-        self.reset_state()?;
-        self.variables.set_wait_timeout(&self.client);
-        self.account.change(&self.core.catalog().load(), &request.account, &request.user);
-        self.database = None;
-        {
-            let mut identity = self.process.identity.lock();
-            identity.user.clone_from(&request.user);
-            identity.account = (request.account.user.clone(), request.account.host.clone());
-            identity.attributes = kept_attributes(&request.attributes);
-            identity.database = None;
-        }
-        if let Some(collation) = request.collation {
-            self.variables.set_client_collation(collation);
-        }
+        self.end_conversation(End::ChangeUser(&request))?;
         let database = request.database.filter(|name| !name.is_empty());
         let database = database.map(|name| String::from_utf8_lossy(&name).into_owned());
         self.log_connect("Change user", database.as_deref());
@@ -529,7 +443,7 @@ impl Session for LocalSession {
     }
 
     fn reset_connection(&mut self, reply: &mut Reply<'_>) -> Outcome {
-        self.reset_state()?;
+        self.end_conversation(End::Reset)?;
         self.send_ok(reply)
     }
 

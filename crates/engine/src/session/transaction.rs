@@ -36,6 +36,7 @@ use super::plans::CachedPlan;
 use super::settings::Isolation;
 use crate::core::Core;
 use crate::metadata::MetadataLocks;
+use crate::processes::TransactionNote;
 use crate::status::StatementKind;
 
 /// Characteristics of the next transaction alone: SET TRANSACTION without a scope.
@@ -158,6 +159,26 @@ impl TransactionState {
     #[inline]
     pub(super) fn has_next(&self) -> bool {
         self.next.isolation.is_some() || self.next.read_only.is_some()
+    }
+
+    /// Rolls back what is open, if anything, and releases its locks. `note`: what lists of transactions say of it.
+    ///
+    /// # Errors
+    /// The store has stopped.
+    pub(super) fn rollback(&mut self, core: &Core, note: &TransactionNote) -> Outcome {
+        self.open = false;
+        note.set_began(0);
+        self.savepoints.clear();
+        self.view.park();
+        let rolled_back = if self.has_begun() {
+            let next = begin_store(core, &self.interrupt);
+            let ended = std::mem::replace(&mut self.store, next);
+            ended.rollback().map_err(exec::store_error)
+        } else {
+            Ok(())
+        };
+        self.metadata.release_all();
+        rolled_back
     }
 
     /// As after a login. The transaction itself has been rolled back.
@@ -378,18 +399,7 @@ impl LocalSession {
     /// # Errors
     /// The store has stopped.
     pub(crate) fn rollback_transaction(&mut self) -> Outcome {
-        self.transaction.open = false;
-        self.process.transaction.set_began(0);
-        self.transaction.savepoints.clear();
-        self.transaction.view.park();
-        let rolled_back = if self.transaction.has_begun() {
-            let next = begin_store(&self.core, &self.transaction.interrupt);
-            let ended = std::mem::replace(&mut self.transaction.store, next);
-            ended.rollback().map_err(exec::store_error)
-        } else {
-            Ok(())
-        };
-        self.transaction.metadata.release_all();
+        let rolled_back = self.transaction.rollback(&self.core, &self.process.transaction);
         self.drop_temporary_trees();
         rolled_back
     }
@@ -399,7 +409,7 @@ impl LocalSession {
     pub(super) fn drop_temporary_trees(&mut self) {
         if self.temporary.has_dropped_trees() {
             let dropped = self.temporary.drop_trees(&self.core.definitions);
-            self.warn_of_trees_left(dropped);
+            super::warn_of_trees_left(&self.core, &self.control, dropped);
         }
     }
 
