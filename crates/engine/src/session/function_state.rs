@@ -16,9 +16,9 @@ impl FunctionState {
         Self { random: (seed, seed.rotate_left(32)), fixed_timestamp_micros: None }
     }
 
-    /// As after a login. As in MySQL, RAND() goes on.
-    pub(super) fn reset(&mut self) {
-        *self = Self { random: self.random, fixed_timestamp_micros: None };
+    /// As after a login.
+    pub(super) fn reset(&mut self, seed: u64) {
+        *self = Self::new(seed);
     }
 
     /// SET rand_seed1, or rand_seed2.

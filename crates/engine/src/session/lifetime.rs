@@ -6,9 +6,9 @@
 //! | part | reset connection | change user | end |
 //! | --- | --- | --- | --- |
 //! | transaction, temporary tables, locks, prepared statements | released | released | released |
-//! | variables, user variables, diagnostics, LAST_INSERT_ID(), ROW_COUNT(), `timestamp`, counters | as after a login | as after a login | dropped |
+//! | variables, user variables, diagnostics, LAST_INSERT_ID(), ROW_COUNT(), RAND(), `timestamp`, counters | as after a login | as after a login | dropped |
 //! | account, default database | stay | replaced | dropped |
-//! | FOUND_ROWS(), the seeds of RAND(), what the client can do | stay | stay | dropped |
+//! | FOUND_ROWS(), what the client can do | stay | stay | dropped |
 //! | plans of texts, programs of routines (each use looks at account, catalog and settings) | stay | stay | dropped |
 
 use service::{ChangeUserRequest, Outcome};
@@ -76,7 +76,7 @@ impl LocalSession {
         transaction.reset();
         diagnostics.clear();
         results.reset();
-        functions.reset();
+        functions.reset(core.random_u64());
         running.reset();
         process.reset();
         core.processes.reset_counts(process);

@@ -292,6 +292,13 @@ impl LocalSession {
         reply.ok(&summary)
     }
 
+    /// The same for what makes the session as it is after a login: no statement has run.
+    fn send_login_ok(&mut self, reply: &mut Reply<'_>) -> Outcome {
+        let sent = self.send_ok(reply);
+        self.results.set_row_count(-1);
+        sent
+    }
+
     pub(crate) fn push_error(&mut self, error: &SqlError) {
         for warning in &error.earlier {
             self.diagnostics.push(warning.clone(), self.variables.settings().diagnostics);
@@ -439,12 +446,12 @@ impl Session for LocalSession {
         if let Some(database) = database {
             self.use_database(&database)?;
         }
-        self.send_ok(reply)
+        self.send_login_ok(reply)
     }
 
     fn reset_connection(&mut self, reply: &mut Reply<'_>) -> Outcome {
         self.end_conversation(End::Reset)?;
-        self.send_ok(reply)
+        self.send_login_ok(reply)
     }
 
     fn process_kill(&mut self, connection_id: u32, reply: &mut Reply<'_>) -> Outcome {
