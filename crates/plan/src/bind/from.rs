@@ -12,9 +12,11 @@ use types::TypeKind;
 use super::scope::{Block, ScopeColumns, ScopeTable};
 use super::{Binder, JOIN_TABLES_MAX, NamedColumns, VisibleCte, utf8};
 use crate::error::{PlanError, PlanResult};
-use crate::expr::{CallOption, ColumnId, Expr, ExprKind};
+use crate::expr::{CallOption, Coercibility, ColumnId, Expr, ExprKind};
 use crate::function::FunctionId;
-use crate::logical::{ColumnInfo, JoinKind, Logical, OutputColumn, OutputSource, TableIndex};
+use crate::logical::{
+    AggregateFunction, ColumnInfo, JoinKind, Logical, OutputColumn, OutputSource, TableIndex,
+};
 
 /// References to common table expressions beyond the first of each, in a whole statement: each of them is bound by itself, and those inside
 /// of it again, so that a short text may name thousands (MySQL's limit).
@@ -187,8 +189,36 @@ impl<'a> Binder<'a> {
             }
         }
         if !self.is_merged(query) {
+            self.keep_aggregates(&bound.plan);
             self.keep_derived(&mut bound.output);
             store_values(&mut bound.plan, &mut self.columns);
+        }
+    }
+
+    /// A text that an aggregate gives is a column of the temporary table, which holds its collation as strongly as any column. Only MIN
+    /// and MAX of a temporary table's column pass on what that one has.
+    fn keep_aggregates(&mut self, plan: &Logical) {
+        use AggregateFunction as F;
+        match plan {
+            Logical::Limit { input, .. }
+            | Logical::Sort { input, .. }
+            | Logical::Filter { input, .. }
+            | Logical::Project { input, .. }
+            | Logical::Distinct { input, .. } => self.keep_aggregates(input),
+            Logical::Aggregate { calls, .. } => {
+                for (id, call) in calls {
+                    let argument = call.args.first().and_then(Expr::as_column);
+                    let passes_on = match call.function {
+                        F::AnyValue => true,
+                        F::Min | F::Max => argument.is_some_and(|column| self.kept_columns.contains(&column)),
+                        _ => false,
+                    };
+                    if !passes_on && call.data_type.is_string() {
+                        self.columns[id.0 as usize].coercibility = Some(Coercibility::Implicit);
+                    }
+                }
+            }
+            _ => {}
         }
     }
 
@@ -314,10 +344,14 @@ impl<'a> Binder<'a> {
     }
 
     fn join(&mut self, join: &'a Join<'a>) -> PlanResult<(Logical, Vec<(u32, u32)>)> {
+        // The later table's conditions come first, then those of the join.
+        let of_others = self.block().error.take();
         let left_first = self.block().tables.len();
         let (mut left, mut left_star) = self.table_ref(&join.left)?;
+        let of_left = self.block().error.take();
         let right_first = self.block().tables.len();
         let (mut right, mut right_star) = self.table_ref(&join.right)?;
+        let of_right = self.block().error.take();
         let end = self.block().tables.len();
 
         let mut conditions = Vec::new();
@@ -352,7 +386,9 @@ impl<'a> Binder<'a> {
                 let right_column = self.find_common(&name, right_first..end)?;
                 let left_expr = self.scope_column(left_column);
                 let right_expr = self.scope_column(right_column);
-                conditions.push(self.call(FunctionId::Eq, vec![left_expr, right_expr])?);
+                conditions.extend(self.hold_error(|binder| {
+                    Ok(vec![binder.call(FunctionId::Eq, vec![left_expr, right_expr])?])
+                })?);
                 let (shown, hidden) = match join.kind {
                     AstJoin::Right => (right_column, left_column),
                     _ => (left_column, right_column),
@@ -375,8 +411,12 @@ impl<'a> Binder<'a> {
             star.extend(right_star);
         }
         if let JoinCondition::On(condition) = join.condition {
-            conditions.extend(self.on_condition(condition, left_first, end)?);
+            conditions.extend(self.hold_error(|binder| binder.on_condition(condition, left_first, end))?);
         }
+        let (first, last) =
+            if join.kind == AstJoin::Right { (of_left, of_right) } else { (of_right, of_left) };
+        let error = &mut self.block().error;
+        *error = first.or(error.take()).or(last).or(of_others);
         let kind = match join.kind {
             AstJoin::Inner => JoinKind::Inner,
             AstJoin::Straight => JoinKind::Straight,
@@ -418,6 +458,24 @@ impl<'a> Binder<'a> {
         block.hidden = hidden;
         block.clause = clause;
         bound
+    }
+
+    /// Conditions of the current block; the first error of them is kept in the block until its select list is bound. Names that are not
+    /// found are told of at once, as is what this server does not run.
+    pub(super) fn hold_error(
+        &mut self,
+        bind: impl FnOnce(&mut Self) -> PlanResult<Vec<Expr>>,
+    ) -> PlanResult<Vec<Expr>> {
+        let ctes = self.ctes.len();
+        bind(self).or_else(|error| {
+            let is_unknown_name = self.missing_table.borrow().is_some() || self.missing_column.is_some();
+            if !self.block().holds_errors || is_unknown_name || error.number == 1235 {
+                return Err(error);
+            }
+            self.ctes.truncate(ctes);
+            self.block().error.get_or_insert(error);
+            Ok(Vec::new())
+        })
     }
 
     fn scope_column(&mut self, (table, ordinal): (u32, u32)) -> Expr {

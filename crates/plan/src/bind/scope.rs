@@ -111,6 +111,10 @@ pub(crate) struct Block {
     pub(crate) is_grouped: bool,
     /// A derived table: does not see the tables of the block around it.
     pub(crate) skips_parent: bool,
+    /// Conditions are bound after the select list in MySQL: an error of the list comes before [`Block::error`].
+    pub(crate) holds_errors: bool,
+    /// What is wrong with a condition.
+    pub(crate) error: Option<Box<PlanError>>,
 }
 
 impl Block {
@@ -130,6 +134,8 @@ impl Block {
             in_aggregate: false,
             is_grouped: false,
             skips_parent: false,
+            holds_errors: false,
+            error: None,
         }
     }
 }

@@ -152,6 +152,7 @@ impl<'a> Binder<'a> {
         if select.options.calc_found_rows {
             self.bind_calc_found_rows()?;
         }
+        self.block().holds_errors = true;
         let mut tree = self.from(select.from)?;
         if select.options.straight_join {
             straighten(&mut tree);
@@ -160,7 +161,11 @@ impl<'a> Binder<'a> {
         let mut conditions = Vec::new();
         if let Some(condition) = select.where_ {
             self.block().clause = "where clause";
-            conditions = self.where_condition(condition)?;
+            // An error of WHERE comes before those of ON.
+            let of_joins = self.block().error.take();
+            conditions = self.hold_error(|binder| binder.where_condition(condition))?;
+            let error = &mut self.block().error;
+            *error = error.take().or(of_joins);
             tree = Logical::Filter { input: Box::new(tree), conditions: conditions.clone() };
         }
 
@@ -171,6 +176,9 @@ impl<'a> Binder<'a> {
         let mut output = Vec::new();
         for item in select.items {
             self.select_item(item, select.from.is_empty(), &mut items, &mut output)?;
+        }
+        if let Some(error) = self.block().error.take() {
+            return Err(error);
         }
 
         // GROUP BY.

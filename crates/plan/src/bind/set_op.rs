@@ -140,7 +140,7 @@ impl<'a> Binder<'a> {
         let mut output = Vec::new();
         for position in 0..values.column_count as usize {
             let cells: Vec<&Expr> = rows.iter().map(|row| &row[position]).collect();
-            let (data_type, _) = function::common_type(&cells, &self.types)?;
+            let (data_type, coercibility) = function::common_type(&cells, &self.types)?;
             let nullable = cells.iter().any(|cell| cell.nullable);
             for row in &mut rows {
                 if !same_shape(&row[position].data_type, &data_type) {
@@ -156,6 +156,7 @@ impl<'a> Binder<'a> {
             }
             let name: Arc<str> = format!("column_{position}").into();
             let id = self.new_column(&name, data_type.clone(), nullable);
+            self.columns[id.0 as usize].coercibility = Some(coercibility);
             output.push(plain_output(id, name, data_type, nullable));
         }
         let columns = output.iter().map(|column| column.id).collect();

@@ -310,7 +310,8 @@ pub(super) fn explicit(expr: Expr, collation: CollationId, context: &TypeContext
     } else if expr.data_type.kind == TypeKind::Json {
         Charset::Utf8mb4
     } else if expr.data_type.kind == TypeKind::Null {
-        collation.charset()
+        // A parameter is a text until it has a value.
+        if matches!(expr.kind, ExprKind::Param(_)) { collation.charset() } else { Charset::Binary }
     } else {
         context.connection_collation.charset()
     };
