@@ -439,6 +439,20 @@ pub fn has_room() -> bool {
     all + all / OVERHEAD_PART <= ALL_STATEMENTS_MAX.load(Ordering::Relaxed)
 }
 
+/// The limit of its connection that a session reaches with what it holds while no command of it runs.
+#[must_use]
+pub fn held_beyond(limits: &Limits, held_bytes: u64) -> Option<Exceeded> {
+    let reached = |limit, limit_bytes, used_bytes| Some(Exceeded { limit, limit_bytes, used_bytes });
+    if held_bytes > limits.connection {
+        return reached(Limit::Connection, limits.connection, held_bytes);
+    }
+    let all = u64::try_from(TOTAL.load(Ordering::Relaxed)).unwrap_or(0);
+    if held_bytes > STATEMENT_BYTES_SPARED && all > limits.all_connections {
+        return reached(Limit::AllConnections, limits.all_connections, all);
+    }
+    None
+}
+
 /// Forgets that a limit was reached: the statement has ended with its error, and what it had is freed. What follows in the same command is
 /// charged as before.
 pub fn forget_exceeded() {

@@ -84,17 +84,27 @@ impl Write for SocketWrite<'_> {
     }
 }
 
+/// A connection's zlib frames.
+#[derive(Debug, Default)]
+struct Zlib {
+    decompressor: Decompressor,
+    /// What came and is not unpacked yet: a few KB may hold many MB, of which [`READ_BYTES`] are unpacked at a time.
+    packed: Vec<u8>,
+    /// There may be more to unpack without any further bytes.
+    has_more: bool,
+}
+
 /// What zlib works with, some 350 KB: a thread's, lent to whichever connection it drives. Only a frame that has come in part
 /// keeps the part of it that inflates.
 #[derive(Debug, Default)]
-struct Zlib {
+struct ZlibMemory {
     compressor: Compressor,
     inflater: Option<Inflater>,
     packed: Vec<u8>,
 }
 
 thread_local! {
-    static ZLIB: RefCell<Zlib> = RefCell::default();
+    static ZLIB: RefCell<ZlibMemory> = RefCell::default();
 }
 
 /// What a try to read brought.
@@ -123,8 +133,10 @@ pub(crate) enum Received {
 pub(crate) struct Io {
     pub(crate) stream: Stream,
     tls: Option<Box<ServerConnection>>,
+    /// The client has closed TLS: whatever it sends now is nothing (RFC 8446, 6.1).
+    is_tls_closed: bool,
     /// zlib frames both ways; one counter numbers them.
-    zlib: Option<Box<Decompressor>>,
+    zlib: Option<Box<Zlib>>,
     /// Plain bytes received and not yet used. Empty, and without memory, while the connection is idle.
     pub(crate) input: Vec<u8>,
     /// Bytes for the socket that did not go out yet, from `unsent_at`.
@@ -142,6 +154,7 @@ impl Io {
         Io {
             stream,
             tls: None,
+            is_tls_closed: false,
             zlib: None,
             input: Vec::new(),
             unsent: Vec::new(),
@@ -188,8 +201,20 @@ impl Io {
         self.tls.is_none() && self.zlib.is_none()
     }
 
-    /// Tries to read once.
+    /// Whether a frame of zlib has begun and is not all there.
+    pub(crate) fn is_amid_frame(&self) -> bool {
+        self.zlib.as_ref().is_some_and(|zlib| !zlib.decompressor.is_between_frames())
+    }
+
+    /// Tries to read once, or unpacks more of what was read.
     pub(crate) fn receive(&mut self, scratch: &mut [u8]) -> io::Result<Received> {
+        if self.zlib.as_ref().is_some_and(|zlib| zlib.has_more) {
+            self.unpack()?;
+            return Ok(Received::InInput { drained: false });
+        }
+        if self.is_tls_closed {
+            return Ok(Received::Closed);
+        }
         let bytes = loop {
             match self.stream.receive(scratch) {
                 Ok(0) => return Ok(Received::Closed),
@@ -212,14 +237,15 @@ impl Io {
         } else {
             self.take_plain(&scratch[..bytes])?;
         }
-        Ok(Received::InInput { drained })
+        let is_all = !self.is_tls_closed && self.zlib.as_ref().is_none_or(|zlib| !zlib.has_more);
+        Ok(Received::InInput { drained: drained && is_all })
     }
 
     fn feed_tls(&mut self, mut bytes: &[u8]) -> io::Result<()> {
         let Some(mut tls) = self.tls.take() else { return Ok(()) };
         let mut plain = Vec::new();
         let fed = (|| {
-            while !bytes.is_empty() {
+            while !bytes.is_empty() && !self.is_tls_closed {
                 tls.read_tls(&mut bytes)?;
                 let state = tls
                     .process_new_packets()
@@ -227,6 +253,8 @@ impl Io {
                 let at = plain.len();
                 plain.resize(at + state.plaintext_bytes_to_read(), 0);
                 tls.reader().read_exact(&mut plain[at..])?;
+                // From then on it takes no byte, which would be asked for ever.
+                self.is_tls_closed = state.peer_has_closed();
             }
             // rustls gives the memory of a long record back when it next wants to read, which may be in an hour.
             let _nothing_there = tls.read_tls(&mut NothingThere);
@@ -243,18 +271,35 @@ impl Io {
                 self.input.extend_from_slice(bytes);
                 Ok(())
             }
-            Some(decompressor) => ZLIB.with_borrow_mut(|zlib| {
-                decompressor.borrow_from(&mut zlib.inflater);
-                let unpacked = decompressor.unpack(bytes, &mut self.input);
-                decompressor.give_back(&mut zlib.inflater);
-                unpacked.map_err(|error| io::Error::new(ErrorKind::InvalidData, format!("{error:?}")))
-            }),
+            Some(zlib) => {
+                zlib.packed.extend_from_slice(bytes);
+                self.unpack()
+            }
         }
+    }
+
+    /// Unpacks some more of the zlib frames that came.
+    fn unpack(&mut self) -> io::Result<()> {
+        let Some(zlib) = &mut self.zlib else { return Ok(()) };
+        let before = self.input.len();
+        let used = ZLIB.with_borrow_mut(|memory| {
+            zlib.decompressor.borrow_from(&mut memory.inflater);
+            let used = zlib.decompressor.unpack_part(&zlib.packed, &mut self.input, READ_BYTES);
+            zlib.decompressor.give_back(&mut memory.inflater);
+            used.map_err(|error| io::Error::new(ErrorKind::InvalidData, format!("{error:?}")))
+        })?;
+        zlib.has_more = self.input.len() - before >= READ_BYTES;
+        if used == zlib.packed.len() {
+            zlib.packed = Vec::new(); // An idle connection holds no buffer.
+        } else {
+            zlib.packed.drain(..used);
+        }
+        Ok(())
     }
 
     /// Sends `plain` after all that is unsent, as far as the socket takes it without waiting; `false` if something is left.
     pub(crate) fn send(&mut self, plain: &[u8]) -> io::Result<bool> {
-        if let Some(decompressor) = &mut self.zlib {
+        if let Some(Zlib { decompressor, .. }) = self.zlib.as_deref_mut() {
             let packed = ZLIB.with_borrow_mut(|zlib| {
                 let mut packed = std::mem::take(&mut zlib.packed);
                 packed.clear();

@@ -384,6 +384,15 @@ pub trait Session: Send {
     /// `wait_timeout` or `interactive_timeout` of this session, seconds; asked after each round of commands.
     fn idle_timeout_s(&self) -> u64;
 
+    /// So much of its client's packets is in memory now, whole or in part; told only where that is much. It counts towards the limits of
+    /// the connection until the next call.
+    ///
+    /// # Errors
+    /// A limit of the connection is reached: it has to be closed.
+    fn hold_input(&mut self, _bytes: u64) -> Outcome {
+        Ok(())
+    }
+
     /// The session's `max_allowed_packet`, bytes; asked for packets over 4 MB.
     fn max_allowed_packet(&self) -> u32;
 }

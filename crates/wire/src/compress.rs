@@ -18,6 +18,8 @@ use crate::packet::FRAME_PAYLOAD_BYTES_MAX;
 pub const COMPRESSED_HEADER_BYTES: usize = 7;
 /// Content shorter than this is sent as it is.
 pub const COMPRESS_BYTES_MIN: usize = 50;
+/// Bytes that one step of inflating may add: memory grows only with what really comes out.
+pub const STEP_BYTES: usize = 16 * 1024;
 /// zlib's level, as MySQL's default.
 const LEVEL: u32 = 6;
 
@@ -153,76 +155,98 @@ impl Decompressor {
     ///
     /// # Errors
     /// A frame that is no zlib or not of the length it says.
-    pub fn unpack(&mut self, mut input: &[u8], plain: &mut Vec<u8>) -> Result<(), CompressError> {
-        while !input.is_empty() {
+    pub fn unpack(&mut self, input: &[u8], plain: &mut Vec<u8>) -> Result<(), CompressError> {
+        self.unpack_part(input, plain, usize::MAX).map(|_| ())
+    }
+
+    /// As [`unpack`](Self::unpack), but stops when `plain` has grown by `bytes_max` or at most [`STEP_BYTES`] more: 64 KB of zlib may hold
+    /// 64 MB. Says how many bytes of `input` it took. If it stopped, there may be more even behind all of `input`.
+    ///
+    /// # Errors
+    /// A frame that is no zlib or not of the length it says.
+    pub fn unpack_part(
+        &mut self,
+        input: &[u8],
+        plain: &mut Vec<u8>,
+        bytes_max: usize,
+    ) -> Result<usize, CompressError> {
+        let start = plain.len();
+        let mut used = 0;
+        while plain.len() - start < bytes_max {
             if self.header_bytes < COMPRESSED_HEADER_BYTES {
-                let take = (COMPRESSED_HEADER_BYTES - self.header_bytes).min(input.len());
-                self.header[self.header_bytes..self.header_bytes + take].copy_from_slice(&input[..take]);
+                let take = (COMPRESSED_HEADER_BYTES - self.header_bytes).min(input.len() - used);
+                self.header[self.header_bytes..self.header_bytes + take]
+                    .copy_from_slice(&input[used..used + take]);
                 self.header_bytes += take;
-                input = &input[take..];
+                used += take;
                 if self.header_bytes < COMPRESSED_HEADER_BYTES {
-                    return Ok(());
+                    break;
                 }
-                let [a, b, c, sequence, d, e, f] = self.header;
-                // Taken as it comes: each command starts at 0 again, also one sent right behind a command that has no
-                // answer, and both may arrive at once. The packets inside have numbers of their own.
-                self.expected = sequence.wrapping_add(1);
-                self.content_bytes_left = u32::from_le_bytes([a, b, c, 0]) as usize;
-                self.plain_bytes = u32::from_le_bytes([d, e, f, 0]) as usize;
-                self.is_deflated = self.plain_bytes != 0;
-                self.produced_bytes = 0;
-                self.ended = !self.is_deflated;
-                if self.is_deflated {
-                    self.inflater.get_or_insert_with(|| Inflater(Decompress::new(true))).0.reset(true);
-                }
+                self.begin_frame();
             }
-            let take = self.content_bytes_left.min(input.len());
-            let (content, rest) = input.split_at(take);
-            if self.is_deflated {
-                self.inflate(content, plain)?;
+            let content = &input[used..used + self.content_bytes_left.min(input.len() - used)];
+            let before = plain.len();
+            let taken = if self.is_deflated {
+                self.inflate_step(content, plain)?
             } else {
-                plain.extend_from_slice(content);
-            }
-            self.content_bytes_left -= take;
-            input = rest;
-            if self.content_bytes_left == 0 {
-                if self.is_deflated && (!self.ended || self.produced_bytes != self.plain_bytes) {
+                let take = content.len().min(bytes_max - (plain.len() - start));
+                plain.extend_from_slice(&content[..take]);
+                take
+            };
+            used += taken;
+            self.content_bytes_left -= taken;
+            let is_whole = self.content_bytes_left == 0;
+            if self.ended && is_whole {
+                if self.is_deflated && self.produced_bytes != self.plain_bytes {
                     return Err(CompressError::Corrupt);
                 }
                 self.header_bytes = 0;
+            } else if self.ended && self.is_deflated {
+                return Err(CompressError::Corrupt); // Bytes after the end of the zlib stream are not content.
+            } else if taken == 0 && plain.len() == before {
+                // More has to arrive, if anything is missing.
+                if is_whole || !content.is_empty() {
+                    return Err(CompressError::Corrupt);
+                }
+                break;
             }
         }
-        Ok(())
+        Ok(used)
     }
 
-    fn inflate(&mut self, mut content: &[u8], plain: &mut Vec<u8>) -> Result<(), CompressError> {
-        /// Bytes that one step may add: memory grows only with what really comes out.
-        const STEP_BYTES: usize = 16 * 1024;
+    /// The header of a frame is there.
+    fn begin_frame(&mut self) {
+        let [a, b, c, sequence, d, e, f] = self.header;
+        // Taken as it comes: each command starts at 0 again, also one sent right behind a command that has no
+        // answer, and both may arrive at once. The packets inside have numbers of their own.
+        self.expected = sequence.wrapping_add(1);
+        self.content_bytes_left = u32::from_le_bytes([a, b, c, 0]) as usize;
+        self.plain_bytes = u32::from_le_bytes([d, e, f, 0]) as usize;
+        self.is_deflated = self.plain_bytes != 0;
+        self.produced_bytes = 0;
+        self.ended = !self.is_deflated;
+        if self.is_deflated {
+            self.inflater.get_or_insert_with(|| Inflater(Decompress::new(true))).0.reset(true);
+        }
+    }
+
+    /// Inflates up to [`STEP_BYTES`] to the end of `plain`, and says how many bytes of `content` that took.
+    fn inflate_step(&mut self, content: &[u8], plain: &mut Vec<u8>) -> Result<usize, CompressError> {
         let mut step = [0; STEP_BYTES];
         let Some(Inflater(zlib)) = &mut self.inflater else { return Err(CompressError::Corrupt) };
-        loop {
-            if self.ended {
-                // Bytes after the end of the zlib stream are not content.
-                return if content.is_empty() { Ok(()) } else { Err(CompressError::Corrupt) };
-            }
-            let (before_in, before_out) = (zlib.total_in(), zlib.total_out());
-            let status = zlib.decompress(content, &mut step, FlushDecompress::None);
-            let consumed = (zlib.total_in() - before_in) as usize;
-            let produced = (zlib.total_out() - before_out) as usize;
-            content = &content[consumed..];
-            self.produced_bytes += produced;
-            if self.produced_bytes > self.plain_bytes {
-                return Err(CompressError::Corrupt);
-            }
-            plain.extend_from_slice(&step[..produced]);
-            match status {
-                Ok(Status::StreamEnd) => self.ended = true,
-                Ok(Status::Ok | Status::BufError) if consumed == 0 && produced == 0 => {
-                    return if content.is_empty() { Ok(()) } else { Err(CompressError::Corrupt) };
-                }
-                Ok(_) => {}
-                Err(_) => return Err(CompressError::Corrupt),
-            }
+        let (before_in, before_out) = (zlib.total_in(), zlib.total_out());
+        let status = zlib.decompress(content, &mut step, FlushDecompress::None);
+        let produced = (zlib.total_out() - before_out) as usize;
+        self.produced_bytes += produced;
+        if self.produced_bytes > self.plain_bytes {
+            return Err(CompressError::Corrupt);
         }
+        plain.extend_from_slice(&step[..produced]);
+        match status {
+            Ok(Status::StreamEnd) => self.ended = true,
+            Ok(Status::Ok | Status::BufError) => {}
+            Err(_) => return Err(CompressError::Corrupt),
+        }
+        Ok((zlib.total_in() - before_in) as usize)
     }
 }

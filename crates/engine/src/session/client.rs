@@ -10,6 +10,8 @@ pub(crate) struct Client {
     capabilities: Capabilities,
     multi_statements: bool,
     tls: Option<Arc<TlsDetails>>,
+    /// Bytes of its packets that are in memory, where that is much.
+    input_bytes: u64,
 }
 
 impl Client {
@@ -18,7 +20,18 @@ impl Client {
             multi_statements: capabilities.has(Capabilities::MULTI_STATEMENTS),
             capabilities,
             tls: tls.map(Arc::new),
+            input_bytes: 0,
         }
+    }
+
+    /// Bytes of its packets that are in memory, where that is much.
+    #[inline]
+    pub(super) fn input_bytes(&self) -> u64 {
+        self.input_bytes
+    }
+
+    pub(super) fn set_input_bytes(&mut self, bytes: u64) {
+        self.input_bytes = bytes;
     }
 
     /// Whether the client understands or asked for this.

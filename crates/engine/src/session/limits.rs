@@ -99,7 +99,23 @@ impl LocalSession {
     /// What the session holds between its statements.
     #[inline]
     fn held_bytes(&self) -> u64 {
-        self.user_variables.held.bytes() + self.prepared.held_bytes()
+        self.user_variables.held.bytes() + self.prepared.held_bytes() + self.client.input_bytes()
+    }
+
+    /// So much of its client's packets is in memory now.
+    ///
+    /// # Errors
+    /// 4081, 4082 if that is beyond a limit of the connection.
+    #[cold]
+    pub(super) fn note_input(&mut self, bytes: u64) -> Outcome {
+        self.client.set_input_bytes(bytes);
+        if !self.variables.settings().limits_connections {
+            return Ok(());
+        }
+        match memory::held_beyond(&self.limits_of_account(), self.held_bytes()) {
+            Some(reached) => Err(memory_error(&reached)),
+            None => Ok(()),
+        }
     }
 
     /// A statement has ended: counts it if it used more than the status limits.

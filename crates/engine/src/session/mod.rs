@@ -477,6 +477,10 @@ impl Session for LocalSession {
         self.variables.unsigned(known::wait_timeout())
     }
 
+    fn hold_input(&mut self, bytes: u64) -> Outcome {
+        self.note_input(bytes)
+    }
+
     fn max_allowed_packet(&self) -> u32 {
         u32::try_from(self.variables.unsigned(known::max_allowed_packet())).unwrap_or(u32::MAX)
     }

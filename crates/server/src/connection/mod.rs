@@ -412,6 +412,7 @@ impl Connection {
         }
         if self.repeat.is_some() {
             self.begin_anew(scratch, shared)?;
+            let _ = self.charge_input(); // No more than before: nothing is refused.
         }
         // A client that never stops sending gives way to others after some reads; the rest waits its turn.
         for _ in 0..READS_PER_TURN {
@@ -420,7 +421,7 @@ impl Connection {
                 let used = self.consume(&input, scratch, shared)?;
                 self.keep_rest(input, used);
                 if self.held.bytes() > 0 {
-                    self.charge_input(); // Less than before: nothing is refused.
+                    let _ = self.charge_input(); // Less than before: nothing is refused.
                 }
             }
             if self.closing {
@@ -435,9 +436,9 @@ impl Connection {
             let received = self.receive(&mut buffer, scratch, shared);
             scratch.input = buffer;
             let received = received?;
-            if !self.charge_input() {
+            if let Err(error) = self.charge_input() {
                 self.output.set_sequence(1);
-                self.put_error(&packet_without_room(), scratch);
+                self.put_error(&error, scratch);
                 let _ = self.flush(scratch); // It is closed either way.
                 return Err(End::Orderly);
             }
@@ -448,19 +449,24 @@ impl Connection {
         if self.closing && !self.io.has_unsent() { Err(End::Orderly) } else { Ok(()) }
     }
 
-    /// Charges the part of a long packet that is here; false if all statements together have no room for it.
-    fn charge_input(&mut self) -> bool {
+    /// Charges what is here of a long packet, also of one whose command waits to be executed once more. An error if its connection, or all
+    /// statements together, have no room for it.
+    fn charge_input(&mut self) -> Result<(), Box<SqlError>> {
         let long = self.long_packet.as_ref().map_or(0, |reader| reader.payload().len());
-        let bytes = self.io.input.capacity() + long;
-        if bytes < INPUT_BYTES_UNCHARGED {
-            if self.held.bytes() > 0 {
-                self.held.set(0);
-            }
-            return true;
+        let repeated = self.repeat.as_ref().map_or(0, |repeat| repeat.payload.len());
+        let bytes = self.io.input.capacity() + long + repeated;
+        let bytes = if bytes < INPUT_BYTES_UNCHARGED { 0 } else { bytes as u64 };
+        let before = self.held.bytes();
+        if bytes == before {
+            return Ok(());
         }
-        let grows = bytes as u64 > self.held.bytes();
-        self.held.set(bytes as u64);
-        !grows || env::memory::has_room()
+        self.held.set(bytes);
+        let of_connection = self.session.as_mut().map_or(Ok(()), |session| session.hold_input(bytes));
+        if bytes < before {
+            return Ok(());
+        }
+        of_connection?;
+        if env::memory::has_room() { Ok(()) } else { Err(packet_without_room()) }
     }
 
     /// Reads once. From a plain socket, with nothing left over, commands are executed where they lie; otherwise what came is
@@ -744,9 +750,7 @@ impl Connection {
         let is_late = match &self.session {
             None => now.saturating_duration_since(self.opened) >= seconds(limits.connect_timeout_s),
             Some(_) if self.io.has_unsent() => idle >= seconds(limits.net_write_timeout_s),
-            Some(_) if !self.io.input.is_empty() || self.long_packet.is_some() => {
-                idle >= seconds(limits.net_read_timeout_s)
-            }
+            Some(_) if self.is_amid_packet() => idle >= seconds(limits.net_read_timeout_s),
             Some(session) => {
                 let is_idle = idle.as_secs() >= session.idle_timeout_s().max(1);
                 self.timed_out = if is_idle { TimedOut::Idle } else { TimedOut::No };
@@ -757,6 +761,11 @@ impl Connection {
             self.timed_out = TimedOut::Stuck;
         }
         is_late
+    }
+
+    /// Whether a part of a packet has come.
+    fn is_amid_packet(&self) -> bool {
+        !self.io.input.is_empty() || self.long_packet.is_some() || self.io.is_amid_frame()
     }
 
     /// When the answer to its login may leave, if that is delayed.
@@ -773,8 +782,7 @@ impl Connection {
         match &self.session {
             Some(session)
                 if !self.is_stalled()
-                    && self.io.input.is_empty()
-                    && self.long_packet.is_none()
+                    && !self.is_amid_packet()
                     // Its knock may have come while the answer waited for the log.
                     && self.control.kill_state() != Kill::Connection =>
             {
