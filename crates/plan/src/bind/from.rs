@@ -232,7 +232,7 @@ impl<'a> Binder<'a> {
                     && !select.options.distinct
                     && select.having.is_none()
                     && self.last_block.as_ref().is_some_and(|block| {
-                        !block.is_grouped && block.aliases.iter().all(|(.., item)| is_mergeable(item))
+                        !block.is_grouped && block.aliases.iter().all(|alias| is_mergeable(&alias.expr))
                     })
             }
             QueryBody::Nested(query) => self.is_merged(query),

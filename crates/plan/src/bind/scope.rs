@@ -86,6 +86,17 @@ impl ScopeTable {
     }
 }
 
+/// A name of the select list.
+pub(crate) struct Alias {
+    pub(crate) name: Arc<str>,
+    /// The item's column above the projection.
+    pub(crate) shown: Expr,
+    pub(crate) expr: Expr,
+    /// A column of a table, or of a query in FROM that is materialised, and no expression of a merged one: two of one name that
+    /// differ are ambiguous.
+    pub(crate) is_field: bool,
+}
+
 /// One SELECT while it is bound.
 pub(crate) struct Block {
     pub(crate) tables: Vec<ScopeTable>,
@@ -93,8 +104,8 @@ pub(crate) struct Block {
     pub(crate) hidden: Vec<(u32, u32)>,
     /// What `*` shows, in order: (table, ordinal).
     pub(crate) star: Vec<(u32, u32)>,
-    /// Names of the select list and what they mean: the item's column above the projection, and its expression.
-    pub(crate) aliases: Vec<(Arc<str>, Expr, Expr)>,
+    /// The select list.
+    pub(crate) aliases: Vec<Alias>,
     /// Columns of GROUP BY.
     pub(crate) group_columns: Vec<ColumnId>,
     /// Columns inside ANY_VALUE: not checked by ONLY_FULL_GROUP_BY.
@@ -174,25 +185,25 @@ impl Binder<'_> {
         self.block().tables.push(ScopeTable { alias, schema, columns });
     }
 
-    /// The select item of this name. Items that are columns must not differ; of others the first counts.
+    /// The select item of this name. Columns must not differ; the first item that is another expression comes before them.
     fn find_alias<'b>(
         block: &'b Block,
         column: &str,
         inlined: bool,
         ambiguous: &dyn Fn() -> PlanResult<Found>,
     ) -> PlanResult<Option<&'b Expr>> {
-        let mut found: Option<&(Arc<str>, Expr, Expr)> = None;
-        for alias in block.aliases.iter().filter(|(alias, ..)| names_equal(alias, column)) {
-            if alias.2.as_column().is_none() {
+        let mut found: Option<&Alias> = None;
+        for alias in block.aliases.iter().filter(|alias| names_equal(&alias.name, column)) {
+            if !alias.is_field {
                 found = Some(alias);
                 break;
             }
-            if found.is_some_and(|(_, _, other)| *other != alias.2) {
+            if found.is_some_and(|other| other.expr != alias.expr) {
                 ambiguous()?;
             }
             found = Some(alias);
         }
-        Ok(found.map(|(_, shown, expr)| if inlined { expr } else { shown }))
+        Ok(found.map(|alias| if inlined { &alias.expr } else { &alias.shown }))
     }
 
     /// The selected item that a bare name means, where several tables of FROM have a column of that name.
@@ -275,7 +286,7 @@ impl Binder<'_> {
                     || block.in_aggregate
                     || self.aggregate_nesting > 0
                     || block.group_columns.contains(&id)
-                    || block.aliases.iter().any(|(_, shown, _)| shown.as_column() == Some(id));
+                    || block.aliases.iter().any(|alias| alias.shown.as_column() == Some(id));
                 let other = block.alias_rule == AliasRule::After
                     && is_innermost
                     && alias.is_some_and(|alias| alias.as_column() != Some(id));
@@ -363,8 +374,8 @@ impl Binder<'_> {
         let block = &self.blocks[depth];
         let column = utf8(name.name.text);
         let mut is_aggregated = false;
-        for (_, _, expr) in block.aliases.iter().filter(|(alias, ..)| names_equal(alias, &column)) {
-            expr.each_column(&mut |id| {
+        for alias in block.aliases.iter().filter(|alias| names_equal(&alias.name, &column)) {
+            alias.expr.each_column(&mut |id| {
                 is_aggregated |= block.aggregates.iter().any(|(other, _)| *other == id);
             });
         }
@@ -374,6 +385,12 @@ impl Binder<'_> {
             return Err(PlanError::new(1247, text));
         }
         Ok(())
+    }
+
+    /// Whether an expression is a column of a table or of a query in FROM that is materialised.
+    pub(crate) fn is_field(&self, expr: &Expr) -> bool {
+        expr.as_column()
+            .is_some_and(|id| self.columns[id.0 as usize].origin.is_some() || self.kept_columns.contains(&id))
     }
 
     /// `schema.table.column` of a base table's column, for messages.

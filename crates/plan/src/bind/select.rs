@@ -13,7 +13,7 @@ use catalog::names_equal;
 use syntax::ast::{self, Limit, OrderItem, Query, QueryBody, Select, SelectItem, SetOp, TableRef};
 use types::DataType;
 
-use super::scope::{AliasRule, ScopeColumns};
+use super::scope::{Alias, AliasRule, ScopeColumns};
 use super::{Binder, utf8};
 use crate::error::{PlanError, PlanResult};
 use crate::expr::{ColumnId, Expr, ExprKind};
@@ -337,7 +337,8 @@ impl<'a> Binder<'a> {
                     coercibility: bound.coercibility,
                 };
                 output.push(column);
-                self.block().aliases.push((name, shown, bound));
+                let is_field = self.is_field(&bound);
+                self.block().aliases.push(Alias { name, shown, expr: bound, is_field });
                 Ok(())
             }
         }
@@ -357,7 +358,8 @@ impl<'a> Binder<'a> {
 
     fn add_output(&mut self, column: OutputColumn, output: &mut Vec<OutputColumn>) {
         let expr = Expr::column(column.id, column.data_type.clone(), column.nullable);
-        self.block().aliases.push((column.name.clone(), expr.clone(), expr));
+        let is_field = self.is_field(&expr);
+        self.block().aliases.push(Alias { name: column.name.clone(), shown: expr.clone(), expr, is_field });
         output.push(column);
     }
 
@@ -446,8 +448,8 @@ impl<'a> Binder<'a> {
                 Some((_, expr)) => *expr = own,
                 None => {
                     output[at].id = *id;
-                    self.block().aliases[at].1 = own.clone();
-                    self.block().aliases[at].2 = own;
+                    self.block().aliases[at].shown = own.clone();
+                    self.block().aliases[at].expr = own;
                 }
             }
         }
@@ -562,8 +564,8 @@ impl<'a> Binder<'a> {
             if has_subquery { item.has_subquery() && *name == *text } else { item == bound }
         };
         let aliases = &self.blocks.last()?.aliases;
-        let item = aliases.iter().find(|(name, _, item)| is_same(name, item));
-        item.map(|(_, shown, item)| (shown, item))
+        let item = aliases.iter().find(|alias| is_same(&alias.name, &alias.expr));
+        item.map(|alias| (&alias.shown, &alias.expr))
     }
 
     /// Position of the first key that is made of aggregates.
@@ -596,7 +598,8 @@ impl<'a> Binder<'a> {
         self.block().alias_rule = AliasRule::Before;
         for column in output {
             let expr = self.column_expr(column.id);
-            self.block().aliases.push((column.name.clone(), expr.clone(), expr));
+            let (name, shown) = (column.name.clone(), expr.clone());
+            self.block().aliases.push(Alias { name, shown, expr, is_field: true });
         }
         self.order_keys(order_by, output)
     }
