@@ -139,8 +139,8 @@ pub fn column_clause(out: &mut Vec<u8>, column: &ColumnDefinition, table_collati
     }
 }
 
-/// CHARACTER SET is printed where it was written or where the collation is not the table's; COLLATE wherever
-/// CHARACTER SET is, and where the collation is not its character set's default.
+/// CHARACTER SET is printed where it was written or where the collation is not the table's; COLLATE where one of them was written
+/// and where the collation is not its character set's default.
 fn append_collation(out: &mut Vec<u8>, column: &ColumnDefinition, table_collation: CollationId) {
     let data_type = &column.data_type;
     let has_collation = data_type.is_string() || matches!(data_type.kind, TypeKind::Enum | TypeKind::Set);
@@ -154,7 +154,11 @@ fn append_collation(out: &mut Vec<u8>, column: &ColumnDefinition, table_collatio
         out.extend_from_slice(b" CHARACTER SET ");
         out.extend_from_slice(collation.charset().name().as_bytes());
     }
-    if (charset_shown || !collation.info().is_default()) && collation != CollationId::BINARY {
+    // The default of utf8mb4 was another one once, so MySQL names it.
+    let is_named = column.collation_explicit
+        || !collation.info().is_default()
+        || (charset_shown && collation == CollationId::UTF8MB4_0900_AI_CI);
+    if is_named && collation != CollationId::BINARY {
         out.extend_from_slice(b" COLLATE ");
         out.extend_from_slice(collation.name().as_bytes());
     }

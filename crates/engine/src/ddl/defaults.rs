@@ -1,6 +1,6 @@
 //! DEFAULT: a literal converted to the column's type, now, or an expression.
 
-use catalog::{ColumnDefault, ColumnDefinition, StoredValue};
+use catalog::{ColumnDefault, StoredValue};
 use service::error as e;
 use service::error::{Diagnostic, Level, SqlError};
 use syntax::ast;
@@ -187,46 +187,4 @@ fn literal(expr: &ast::Expr<'_>, data_type: &DataType, settings: &Settings<'_>) 
 /// Zero with the column's digits behind the point: values in rows are shown as they are.
 pub(super) fn zero_decimal(data_type: &DataType) -> Decimal {
     Decimal::ZERO.round(data_type.scale)
-}
-
-/// The default of a column made by CREATE TABLE ... AS SELECT: that of the table's column it shows; behind a derived table only
-/// whether there is one.
-pub(super) fn selected(
-    source: Option<&(ColumnDefinition, bool)>,
-    data_type: &DataType,
-    nullable: bool,
-) -> ColumnDefault {
-    match source {
-        Some((column, true)) if column.auto_increment => implicit(data_type, false),
-        Some((column, true)) => match &column.default {
-            ColumnDefault::None | ColumnDefault::Null if nullable => ColumnDefault::Null,
-            _ if data_type.kind == TypeKind::Bit => implicit(data_type, nullable),
-            default => default.clone(),
-        },
-        Some((column, false)) if column.default == ColumnDefault::None && !nullable => ColumnDefault::None,
-        _ => implicit(data_type, nullable),
-    }
-}
-
-/// The default of a computed column.
-fn implicit(data_type: &DataType, nullable: bool) -> ColumnDefault {
-    if nullable {
-        return ColumnDefault::Null;
-    }
-    let literal =
-        |value: StoredValue, cell: Cell<'_>| ColumnDefault::Literal { text: text(cell, data_type), value };
-    match data_type.kind {
-        _ if data_type.is_text_or_blob() => ColumnDefault::None,
-        TypeKind::Char | TypeKind::VarChar => literal(StoredValue::Bytes(Box::default()), Cell::Bytes(b"")),
-        TypeKind::Float | TypeKind::Double => literal(StoredValue::Double(0.0), Cell::Double(0.0)),
-        TypeKind::Decimal => {
-            let zero = zero_decimal(data_type);
-            literal(StoredValue::Decimal(zero), Cell::Decimal(&zero))
-        }
-        TypeKind::Time => literal(StoredValue::Int(0), Cell::Int(0)),
-        _ if data_type.is_integer() && data_type.kind != TypeKind::Year => {
-            literal(StoredValue::Int(0), Cell::Int(0))
-        }
-        _ => ColumnDefault::None,
-    }
 }

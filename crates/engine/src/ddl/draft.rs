@@ -17,7 +17,7 @@ use types::{CollationId, DataType, TypeKind};
 
 use super::column_type::{charset_warning, column_type, resolve_collation};
 use super::expression::{Unfit, canonical_check, columns_of_text};
-use super::tables::SelectedColumn;
+use super::selected::SelectedColumn;
 use super::{Settings, check_column_name, check_index_name, defaults, foreign_key, text_of};
 
 type Result<T> = std::result::Result<T, Box<SqlError>>;
@@ -328,42 +328,20 @@ impl Draft {
     }
 
     /// A column of CREATE TABLE ... AS SELECT.
-    pub(super) fn add_selected_column(&mut self, column: &SelectedColumn) {
-        /// Bytes of the longest VARCHAR made of a result's column; longer ones become a TEXT or BLOB.
-        const VARCHAR_BYTES_MAX: u64 = 65_532;
-        let nullable = column.nullable;
-        let data_type = column.data_type.clone();
-        let data_type = match data_type.kind {
-            TypeKind::Null => DataType::varchar(0, CollationId::BINARY),
-            TypeKind::Char | TypeKind::VarChar if data_type.bytes_max() > VARCHAR_BYTES_MAX => {
-                let kind = match data_type.bytes_max() {
-                    ..=0xff_ffff => TypeKind::MediumText,
-                    _ => TypeKind::LongText,
-                };
-                DataType::text(kind, data_type.collation)
-            }
-            TypeKind::TinyText | TypeKind::Text | TypeKind::MediumText | TypeKind::LongText => {
-                let kinds = [TypeKind::TinyText, TypeKind::Text, TypeKind::MediumText];
-                let of = |kind: TypeKind| DataType::text(kind, data_type.collation);
-                let fits = kinds.into_iter().map(of).find(|kind| data_type.length <= kind.length);
-                fits.unwrap_or_else(|| of(TypeKind::LongText))
-            }
-            TypeKind::Year => DataType::YEAR,
-            _ => data_type,
-        };
-        let explicit = data_type.is_string() && data_type.collation != self.collation;
-        let direct = column.source.as_ref().filter(|(_, is_direct)| *is_direct).map(|(source, _)| source);
+    pub(super) fn add_selected_column(&mut self, column: &SelectedColumn, settings: &Settings<'_>) {
+        let data_type = column.stored_type();
+        let direct = column.direct();
         self.columns.push(DraftColumn {
             definition: ColumnDefinition {
                 name: column.name.as_str().into(),
-                default: defaults::selected(column.source.as_ref(), &data_type, nullable),
+                default: column.default(&data_type, !settings.strict),
                 data_type,
-                nullable,
+                nullable: column.nullable,
                 on_update_now: direct.is_some_and(|source| source.on_update_now),
                 auto_increment: false,
                 generated: None,
                 invisible: false,
-                collation_explicit: explicit,
+                collation_explicit: direct.is_some_and(|source| source.collation_explicit),
                 comment: direct.map_or_else(|| "".into(), |source| Arc::clone(&source.comment)),
                 since_version: 0,
                 instant_default: StoredValue::Null,

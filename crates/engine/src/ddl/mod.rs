@@ -21,6 +21,7 @@ mod draft;
 mod expression;
 mod foreign_key;
 mod schemas;
+mod selected;
 mod tables;
 mod temporary;
 
@@ -39,7 +40,8 @@ pub(crate) use column_type::local_type;
 pub use definitions::{Change, Definitions, OpenDefinitionsError};
 pub(crate) use foreign_key::{references_of_actions, references_of_elements};
 pub use schemas::{alter_schema, create_schema, drop_schema};
-pub use tables::{SelectedColumn, create_table, drop_tables, rename_tables, truncate_table};
+pub use selected::SelectedColumn;
+pub use tables::{create_table, drop_tables, rename_tables, truncate_table};
 pub use temporary::TemporaryTables;
 
 type Result<T> = std::result::Result<T, Box<SqlError>>;

@@ -3,32 +3,18 @@
 use std::sync::Arc;
 
 use catalog::{
-    Catalog, ColumnDefinition, NameMap, SchemaId, TableDefinition, TableEntry, TableId, TableKind,
-    TableOptions, TreeNumber,
+    Catalog, NameMap, SchemaId, TableDefinition, TableEntry, TableId, TableKind, TableOptions, TreeNumber,
 };
 use service::error as e;
 use syntax::ast;
 use table::{MetadataLock, MetadataMode, Table};
-use types::DataType;
 
 use super::definitions::trees_of;
 use super::draft::{Draft, check_name_is_free};
 use super::foreign_key::{self, Renamed};
+use super::selected::SelectedColumn;
 use super::{Context, Outcome, Result};
 use crate::metadata::{MetadataLocks, lock_of};
-
-/// A column of the query of CREATE TABLE ... AS SELECT.
-#[derive(Clone, Debug)]
-pub struct SelectedColumn {
-    /// Its name in the result.
-    pub name: String,
-    /// Its type.
-    pub data_type: DataType,
-    /// The column of a table that it shows, and whether it is shown by the query itself, not by a derived table of it.
-    pub source: Option<(ColumnDefinition, bool)>,
-    /// Whether it can be NULL.
-    pub nullable: bool,
-}
 
 /// Locks tables exclusively, all together: nothing is held while one is waited for, since a statement at work may wait for
 /// one of them by a foreign key while it holds another. Those that the session has locked with LOCK TABLES are left as they
@@ -145,7 +131,7 @@ pub fn create_table(
             for column in selected {
                 if draft.column_position(&column.name).is_none() {
                     super::check_column_name(&column.name)?;
-                    draft.add_selected_column(column);
+                    draft.add_selected_column(column, &settings);
                 }
             }
             draft.put_selected_last(&selected.iter().map(|column| column.name.as_str()).collect::<Vec<_>>());

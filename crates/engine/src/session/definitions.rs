@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use catalog::Privileges;
 use exec::output::{ResultColumn, encode_columns_with_defaults};
-use plan::logical::OutputSource;
+use plan::logical::{Created, OutputSource};
 use service::error::{ER_BAD_DB_ERROR, ER_BAD_FIELD_ERROR, ER_NO_DB_ERROR};
 use service::{OkSummary, Outcome, Reply, SqlError};
 use syntax::ast::{AlterAction, Maintain, MaintainKind, ObjectName, Statement};
@@ -181,6 +181,10 @@ impl LocalSession {
                 data_type: column.data_type.clone(),
                 source: shown_column(plan, column),
                 nullable: column.nullable,
+                created: match column.source {
+                    OutputSource::Expression => column.created,
+                    OutputSource::Column | OutputSource::SetOperation => Created::Column,
+                },
             })
             .collect();
         let (outcome, made) = self.with_ddl(sql, |context| ddl::create_table(context, create, &selected))?;

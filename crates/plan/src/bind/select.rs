@@ -17,7 +17,8 @@ use super::scope::{Alias, AliasRule, ScopeColumns};
 use super::{Binder, utf8};
 use crate::error::{PlanError, PlanResult};
 use crate::expr::{ColumnId, Expr, ExprKind};
-use crate::logical::{Logical, OutputColumn, OutputSource, SortKey};
+use crate::function::FunctionId;
+use crate::logical::{Created, Logical, OutputColumn, OutputSource, SortKey};
 
 /// A bound query.
 pub(crate) struct BoundQuery {
@@ -324,7 +325,9 @@ impl<'a> Binder<'a> {
                     _ => {
                         let id = self.new_column(&name, bound.data_type.clone(), bound.nullable);
                         self.columns[id.0 as usize].coercibility = Some(bound.coercibility);
-                        let column = plain_output(id, name.clone(), bound.data_type.clone(), bound.nullable);
+                        let mut column =
+                            plain_output(id, name.clone(), bound.data_type.clone(), bound.nullable);
+                        column.created = created(&bound);
                         items.push((id, bound.clone()));
                         column
                     }
@@ -731,6 +734,19 @@ pub(super) fn plain_output(
         nullable,
         flags: 0,
         source: OutputSource::Expression,
+        created: Created::Column,
+    }
+}
+
+/// How this item of a select list is computed.
+fn created(item: &Expr) -> Created {
+    match &item.kind {
+        // A minus is a function, whatever it stands before.
+        ExprKind::Literal(types::Value::Int(..0)) => Created::Function,
+        ExprKind::Literal(_) | ExprKind::Subquery(_) | ExprKind::Param(_) => Created::Value,
+        ExprKind::Call { function: FunctionId::IfNull, .. } => Created::IfNull,
+        ExprKind::Column(_) => Created::Column,
+        _ => Created::Function,
     }
 }
 

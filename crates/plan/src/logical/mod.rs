@@ -18,7 +18,7 @@ use crate::expr::{Coercibility, ColumnId, Expr, Subquery};
 pub use part::{PartKind, TablePart, TestKind, TextTest};
 pub use statement::{
     Bound, BoundAssignment, BoundDelete, BoundInsert, BoundKind, BoundRowQuery, BoundTable, BoundUpdate,
-    ColumnNeed, InsertCell, InsertRows, Needs, OutputColumn, OutputSource, TableNeed,
+    ColumnNeed, Created, InsertCell, InsertRows, Needs, OutputColumn, OutputSource, TableNeed,
 };
 
 /// A place in FROM (or the target of a change): position in [`Bound::tables`].

@@ -87,6 +87,21 @@ pub struct OutputColumn {
     pub flags: u16,
     /// MySQL describes columns that are read and values that are computed differently.
     pub source: OutputSource,
+    /// How it is computed.
+    pub created: Created,
+}
+
+/// How a column of a result is computed, as far as MySQL chooses the type by it that CREATE TABLE ... SELECT gives the column.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Created {
+    /// A column, an aggregate, a column of a set operation.
+    Column,
+    /// A literal or a scalar subquery.
+    Value,
+    /// A function or operator.
+    Function,
+    /// IFNULL, which keeps the type of its arguments.
+    IfNull,
 }
 
 /// Where an output column's values come from.
