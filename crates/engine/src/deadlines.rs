@@ -109,13 +109,15 @@ impl Shared {
 impl Deadline {
     /// The statement has ended: an interruption was one by time if that is what was asked last.
     pub fn end<T>(self, outcome: Result<T, Box<SqlError>>) -> Result<T, Box<SqlError>> {
-        let was_over = self.control.kill_state() == Kill::Timeout;
-        drop(self);
-        match outcome {
-            Err(error) if was_over && error.number == ER_QUERY_INTERRUPTED.number => {
-                Err(ER_QUERY_TIMEOUT.bare())
-            }
-            outcome => outcome,
+        outcome.map_err(|error| self.explain(error))
+    }
+
+    /// The statement has failed with `error`: what the client is told.
+    #[must_use]
+    pub fn explain(self, error: Box<SqlError>) -> Box<SqlError> {
+        match error.number == ER_QUERY_INTERRUPTED.number && self.control.kill_state() == Kill::Timeout {
+            true => ER_QUERY_TIMEOUT.bare(),
+            false => error,
         }
     }
 }

@@ -15,6 +15,7 @@ use super::program::{Program, SlotType, Target};
 use super::{DYNAMIC_CALLS_MAX, FRAMES_MAX, Frame, Routine, Saved, compile, plan_type};
 use crate::privilege::{self, SessionAccount};
 use crate::session::LocalSession;
+use crate::session::attempt::Attempt;
 use crate::status::StatementKind;
 use crate::variables::definition::known;
 use crate::variables::sql_mode::SqlModes;
@@ -43,7 +44,7 @@ impl LocalSession {
         text: &[u8],
         parameters: &[ValueRef<'_>],
         reply: &mut Reply<'_>,
-    ) -> Outcome {
+    ) -> Attempt<()> {
         self.count(StatementKind::CallProcedure);
         let name = |name: ast::Ident<'_>| String::from_utf8_lossy(name.text).into_owned();
         let schema = call.name.schema.map(name);
@@ -62,7 +63,7 @@ impl LocalSession {
                 _ => None,
             };
             if mode != ParameterMode::In && target.is_none() {
-                return Err(super::run::not_a_variable(position, &callee));
+                return Err(super::run::not_a_variable(position, &callee).into());
             }
             values.push(match mode {
                 ParameterMode::Out => Value::Null,
@@ -72,7 +73,7 @@ impl LocalSession {
         }
         let base = self.routines.frames.len();
         if self.routines.dynamic_calls == DYNAMIC_CALLS_MAX {
-            return Err(too_deep());
+            return Err(too_deep().into());
         }
         let row_parameters: Vec<usize> =
             (0..results.len()).filter(|&position| results[position] == Some(Target::Row)).collect();
@@ -99,12 +100,13 @@ impl LocalSession {
         sent?;
         self.wait_for_commit(reply);
         self.results.set_row_count(self.results.row_count().max(0));
-        reply.ok(&OkSummary {
+        let summary = OkSummary {
             affected_rows: self.results.row_count().unsigned_abs(),
             status: self.status_flags(),
             warnings: self.diagnostics.packet_count(),
             ..OkSummary::default()
-        })
+        };
+        Ok(reply.ok(&summary)?)
     }
 
     /// The value of an argument of a CALL that no routine's own statement makes.
@@ -113,7 +115,7 @@ impl LocalSession {
         expr: &ast::Expr<'_>,
         text: &[u8],
         parameters: &[ValueRef<'_>],
-    ) -> Result<Value> {
+    ) -> Attempt<Value> {
         if let ExprKind::Param(ordinal) = expr.kind {
             return Ok(parameters.get(ordinal as usize).map_or(Value::Null, |value| value.to_value()));
         }

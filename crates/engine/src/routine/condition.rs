@@ -17,6 +17,7 @@ use types::{TypeKind, Value};
 use super::compile::{check_items, checked_state};
 use super::program::Target;
 use crate::session::LocalSession;
+use crate::session::attempt::Attempt;
 use crate::session::diagnostics::Diagnostics;
 use crate::status::StatementKind;
 
@@ -35,15 +36,20 @@ pub(crate) struct ConditionDetails {
 
 impl LocalSession {
     /// SIGNAL or RESIGNAL outside of a routine: no condition has a name there.
-    pub(crate) fn signal(&mut self, signal: &ast::Signal<'_>, text: &[u8], reply: &mut Reply<'_>) -> Outcome {
+    pub(crate) fn signal(
+        &mut self,
+        signal: &ast::Signal<'_>,
+        text: &[u8],
+        reply: &mut Reply<'_>,
+    ) -> Attempt<()> {
         self.count(if signal.again { StatementKind::Resignal } else { StatementKind::Signal });
         let state = match signal.value {
             None => None,
             Some(ConditionValue::State(state)) => Some(checked_state(state)?),
             Some(ConditionValue::Name(name)) => {
-                return Err(e::ER_SP_COND_MISMATCH.with(&[&String::from_utf8_lossy(name.text)]));
+                return Err(e::ER_SP_COND_MISMATCH.with(&[&String::from_utf8_lossy(name.text)]).into());
             }
-            Some(_) => return Err(e::ER_SIGNAL_BAD_CONDITION_TYPE.bare()),
+            Some(_) => return Err(e::ER_SIGNAL_BAD_CONDITION_TYPE.bare().into()),
         };
         check_items(signal)?;
         let mut items = Vec::with_capacity(signal.items.len());
@@ -51,7 +57,7 @@ impl LocalSession {
             items.push((*item, self.argument(value, text, &[])?));
         }
         self.raise(signal.again, state, items)?;
-        self.send_ok(reply)
+        Ok(self.send_ok(reply)?)
     }
 
     /// GET DIAGNOSTICS outside of a routine.
@@ -60,7 +66,7 @@ impl LocalSession {
         get: &ast::GetDiagnostics<'_>,
         text: &[u8],
         reply: &mut Reply<'_>,
-    ) -> Outcome {
+    ) -> Attempt<()> {
         self.count(StatementKind::GetDiagnostics);
         let before = self.diagnostics.packet_count();
         let diagnostics = &mut self.diagnostics;
@@ -87,7 +93,7 @@ impl LocalSession {
         }
         // What it reads was raised by another statement.
         let warnings = self.diagnostics.packet_count().saturating_sub(before);
-        reply.ok(&OkSummary { status: self.status_flags(), warnings, ..OkSummary::default() })
+        Ok(reply.ok(&OkSummary { status: self.status_flags(), warnings, ..OkSummary::default() })?)
     }
 
     /// SIGNAL or RESIGNAL. The statement fails with what is raised, unless that is a warning.

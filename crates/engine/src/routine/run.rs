@@ -9,7 +9,7 @@ use types::Value;
 use super::program::{Argument, CursorId, DiagnoseItems, Instruction, Slot};
 use super::{OpenCursor, Routine};
 use crate::session::LocalSession;
-use crate::session::lock_tables::plans_anew;
+use crate::session::attempt::{Attempt, until_planned};
 
 /// Instructions between two looks at whether others wait for this thread.
 const TICK_INSTRUCTIONS: u32 = 64;
@@ -23,11 +23,7 @@ impl LocalSession {
             if count.is_multiple_of(TICK_INSTRUCTIONS) {
                 env::blocking::tick();
             }
-            let stepped = self.step(base, reply);
-            if plans_anew(&stepped) {
-                continue; // Nothing was done; the plan is made anew, and the instruction runs again.
-            }
-            if let Err(error) = stepped {
+            if let Err(error) = until_planned(|| self.step(base, reply)) {
                 self.handle_error(base, error, reply)?;
             }
         }
@@ -35,7 +31,7 @@ impl LocalSession {
     }
 
     /// One instruction.
-    fn step(&mut self, base: usize, reply: &mut Reply<'_>) -> Outcome {
+    fn step(&mut self, base: usize, reply: &mut Reply<'_>) -> Attempt<()> {
         crate::session::limits::check_interrupted(&self.control)?;
         let frame = self.frame()?;
         let at = frame.at;
@@ -65,7 +61,7 @@ impl LocalSession {
                 // Conditions are planned as IS TRUE.
                 if value == Value::Int(1) { at + 1 } else { *to }
             }
-            Instruction::CaseNotFound => return Err(e::ER_SP_CASE_NOT_FOUND.bare()),
+            Instruction::CaseNotFound => return Err(e::ER_SP_CASE_NOT_FOUND.bare().into()),
             Instruction::Open(cursor) => {
                 self.diagnostics.clear();
                 self.open_cursor(&routine, *cursor)?;
@@ -115,9 +111,9 @@ impl LocalSession {
                 frame.at = frame.handlers.pop().map_or(at + 1, |handler| handler.resume);
                 return Ok(());
             }
-            Instruction::Return => return self.return_from_frame(base),
+            Instruction::Return => return Ok(self.return_from_frame(base)?),
         };
-        self.go_on(next)
+        Ok(self.go_on(next)?)
     }
 
     /// After an instruction that went well: to the handler of its warnings, or to the next one.
@@ -128,9 +124,9 @@ impl LocalSession {
         Ok(())
     }
 
-    fn open_cursor(&mut self, routine: &Routine, cursor: CursorId) -> Outcome {
+    fn open_cursor(&mut self, routine: &Routine, cursor: CursorId) -> Attempt<()> {
         if self.frame()?.cursors[cursor].is_some() {
-            return Err(e::ER_SP_CURSOR_ALREADY_OPEN.bare());
+            return Err(e::ER_SP_CURSOR_ALREADY_OPEN.bare().into());
         }
         let statement = routine.program.cursors[cursor].statement;
         let (types, rows) = self.cursor_rows(&routine.program, statement)?;
@@ -157,7 +153,7 @@ impl LocalSession {
         routine: &Routine,
         name: &(Option<Box<str>>, Box<str>),
         arguments: &[Argument],
-    ) -> Outcome {
+    ) -> Attempt<()> {
         self.diagnostics.clear();
         self.account.renew(&self.core);
         let callee = self.find_procedure(name.0.as_deref(), &name.1, arguments.len())?;
@@ -167,7 +163,7 @@ impl LocalSession {
             let mode = callee.program.parameters[position];
             let goes_out = mode != syntax::ast::ParameterMode::In;
             if goes_out && argument.target.is_none() {
-                return Err(not_a_variable(position, &callee));
+                return Err(not_a_variable(position, &callee).into());
             }
             values.push(match mode {
                 syntax::ast::ParameterMode::Out => Value::Null,
@@ -175,7 +171,7 @@ impl LocalSession {
             });
             results.push(argument.target.clone().filter(|_| goes_out));
         }
-        self.push_frame(callee, values, results)
+        Ok(self.push_frame(callee, values, results)?)
     }
 }
 

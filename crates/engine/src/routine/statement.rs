@@ -15,6 +15,7 @@ use types::{DataType, TypeKind, Value, ValueRef};
 use super::program::{EmbeddedKind, Program, Slot, SlotType, StatementId, Target};
 use super::{Frame, Planned, compile};
 use crate::session::LocalSession;
+use crate::session::attempt::Attempt;
 use crate::session::plans::{CachedPlan, HeldPlan, into_of};
 use crate::variables::sql_mode::SqlModes;
 
@@ -32,7 +33,7 @@ impl LocalSession {
         program: &Program,
         id: StatementId,
         reply: &mut Reply<'_>,
-    ) -> Outcome {
+    ) -> Attempt<()> {
         let embedded = &program.statements[id];
         match embedded.kind {
             EmbeddedKind::Planned | EmbeddedKind::Rows => {
@@ -60,7 +61,7 @@ impl LocalSession {
     }
 
     /// Runs a plan with the frame's slots as parameters.
-    fn run_with_slots(&mut self, plan: &mut HeldPlan, reply: &mut Reply<'_>) -> Outcome {
+    fn run_with_slots(&mut self, plan: &mut HeldPlan, reply: &mut Reply<'_>) -> Attempt<()> {
         let slots = std::mem::take(&mut self.frame()?.slots);
         let values: Vec<ValueRef<'_>> = slots.iter().map(ValueRef::from).collect();
         let ran = self.run_cached(plan, &values, false, reply);
@@ -70,7 +71,7 @@ impl LocalSession {
 
     /// The value of an expression of the program. `assigns`: it is for a variable, so strict mode makes errors of
     /// warnings.
-    pub(super) fn compute(&mut self, program: &Program, id: StatementId, assigns: bool) -> Result<Value> {
+    pub(super) fn compute(&mut self, program: &Program, id: StatementId, assigns: bool) -> Attempt<Value> {
         let planned = self.take_plan(program, id)?;
         let rows = self.collect(&planned.plan, &[], 1, assigns);
         self.keep_plan_of(id, planned)?;
@@ -82,7 +83,7 @@ impl LocalSession {
         &mut self,
         program: &Program,
         id: StatementId,
-    ) -> Result<(Vec<DataType>, Vec<Vec<Value>>)> {
+    ) -> Attempt<(Vec<DataType>, Vec<Vec<Value>>)> {
         let planned = self.take_plan(program, id)?;
         let rows = self.collect(&planned.plan, &[], usize::MAX, false);
         let types = planned.plan.output_types().cloned().collect();
@@ -182,58 +183,46 @@ impl LocalSession {
         values: &[ValueRef<'_>],
         rows_max: usize,
         assigns: bool,
-    ) -> Result<Vec<Vec<Value>>> {
+    ) -> Attempt<Vec<Vec<Value>>> {
         self.require_plan_privileges(plan)?;
         self.require_join_size(plan, values)?;
         let mut sink = CollectSink::new(plan.output_types().cloned().collect(), rows_max);
-        let reads_tables = !plan.prepared.plan().tables.is_empty();
-        let mut before = None;
-        if reads_tables {
-            self.begin_planned_statement(plan.prepared.plan());
-            self.require_no_row_locks(plan)?;
-            self.lock_metadata(plan.prepared.plan())?;
-            before = Some(self.transaction.store.savepoint());
-        }
-        let deadline = self.deadline_of(plan)?;
-        self.routines.assigning = assigns;
-        let mut ran = self
-            .with_context(plan, values, |prepared, context| exec::run_query(prepared, context, &mut sink));
-        if let Some(deadline) = deadline {
-            ran = deadline.end(ran);
-        }
-        self.routines.assigning = false;
-        if let Some(before) = before {
-            match &ran {
-                Ok(_) => self.end_table_statement()?,
-                Err(error) => self.fail_table_statement(&before, error)?,
-            }
-        }
-        ran?;
+        self.run_limited(plan, |session| {
+            session.in_statement(plan, |session, in_transaction| {
+                session.routines.assigning = assigns;
+                let ran = session.with_context(plan, values, |prepared, context| {
+                    exec::run_query(prepared, context, &mut sink)
+                });
+                session.routines.assigning = false;
+                ran?;
+                if in_transaction { session.end_table_statement() } else { Ok(()) }
+            })
+        })?;
         Ok(sink.rows)
     }
 
     /// SELECT ... INTO.
-    fn run_into_targets(&mut self, plan: &CachedPlan, targets: &[Target]) -> Outcome {
+    fn run_into_targets(&mut self, plan: &CachedPlan, targets: &[Target]) -> Attempt<()> {
         if plan.output_types().count() != targets.len() {
-            return Err(e::ER_WRONG_NUMBER_OF_COLUMNS_IN_SELECT.bare());
+            return Err(e::ER_WRONG_NUMBER_OF_COLUMNS_IN_SELECT.bare().into());
         }
         self.count(crate::status::StatementKind::Select);
         let assigns = targets.iter().any(|target| matches!(target, Target::Local(_)));
         let mut rows = self.collect(plan, &[], 2, assigns)?;
         if rows.len() > 1 {
-            return Err(e::ER_TOO_MANY_ROWS.bare());
+            return Err(e::ER_TOO_MANY_ROWS.bare().into());
         }
         self.results.set_row_count(i64::try_from(rows.len()).unwrap_or(0));
         match rows.pop() {
             Some(row) => {
-                targets.iter().zip(row).try_for_each(|(target, value)| self.assign_target(target, value))
+                targets.iter().zip(row).try_for_each(|(target, value)| self.assign_target(target, value))?;
             }
             None => {
                 self.diagnostics
                     .push(e::ER_SP_FETCH_NO_DATA.warning(&[]), self.variables.settings().diagnostics);
-                Ok(())
             }
         }
+        Ok(())
     }
 
     /// Puts a value where it belongs.

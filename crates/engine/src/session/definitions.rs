@@ -15,6 +15,7 @@ use types::charset::Charset;
 use types::collation::CollationId;
 use types::{DataType, TypeKind, ValueRef};
 
+use super::attempt::Attempt;
 use super::listing::{Listing, text};
 use super::show::name_text;
 use super::{LocalSession, not_supported};
@@ -61,7 +62,7 @@ impl LocalSession {
         statement: &Statement<'_>,
         sql: &[u8],
         reply: &mut Reply<'_>,
-    ) -> Outcome {
+    ) -> Attempt<()> {
         let keeps_transaction = matches!(statement, Statement::CreateTable(create) if create.temporary)
             || matches!(statement, Statement::DropTable(drop) if drop.temporary);
         if !keeps_transaction {
@@ -81,7 +82,7 @@ impl LocalSession {
         Ok(())
     }
 
-    fn define(&mut self, statement: &Statement<'_>, sql: &[u8], reply: &mut Reply<'_>) -> Outcome {
+    fn define(&mut self, statement: &Statement<'_>, sql: &[u8], reply: &mut Reply<'_>) -> Attempt<()> {
         if let Statement::CreateTable(create) = statement
             && let Some(query) = create.query
         {
@@ -106,7 +107,7 @@ impl LocalSession {
             self.forget_database(&name_text(name.text));
         }
         self.follow_definition(statement)?;
-        self.send_ddl_outcome(&outcome, reply)
+        Ok(self.send_ddl_outcome(&outcome, reply)?)
     }
 
     fn send_ddl_outcome(&mut self, outcome: &ddl::Outcome, reply: &mut Reply<'_>) -> Outcome {
@@ -167,7 +168,7 @@ impl LocalSession {
         query: &syntax::ast::Query<'_>,
         sql: &[u8],
         reply: &mut Reply<'_>,
-    ) -> Outcome {
+    ) -> Attempt<()> {
         let owned = self.running.take_parameters();
         let values: Vec<ValueRef<'_>> = owned.iter().map(ValueRef::from).collect();
         let planned = self.plan_definition(&Statement::Query(query), sql, &values)?;
@@ -192,7 +193,7 @@ impl LocalSession {
             reply.wait_for(position.0);
         }
         if !made {
-            return self.send_ok(reply);
+            return Ok(self.send_ok(reply)?);
         }
         let (schema, table) = self.named(&create.name)?;
         let quote = |name: &str| format!("`{}`", name.replace('`', "``"));

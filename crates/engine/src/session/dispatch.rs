@@ -5,6 +5,7 @@ use service::{Outcome, Reply, SqlError};
 use syntax::ast::{Flush, MaintainKind, Show, ShowFilter, Statement};
 use types::{Value, ValueRef};
 
+use super::attempt::{Attempt, until_planned};
 use super::plans::has_plan;
 use super::query_log::StatementClock;
 use super::recognise::Recognised;
@@ -23,12 +24,10 @@ impl LocalSession {
             let running = self.begin_statement(Activity::Query, rest);
             self.running.set_follows_others(rest.len() != sql.len());
             let outcome = memory::lend(|arena: &mut bumpalo::Bump| {
-                let mut outcome = self.run_first(rest, arena, reply);
-                while super::lock_tables::plans_anew(&outcome) {
+                until_planned(|| {
                     arena.reset();
-                    outcome = self.run_first(rest, arena, reply);
-                }
-                outcome
+                    self.run_first(rest, arena, reply)
+                })
             });
             self.running.set_follows_others(false);
             let end = match outcome {
@@ -65,7 +64,7 @@ impl LocalSession {
         sql: &'a [u8],
         arena: &'a bumpalo::Bump,
         reply: &mut Reply<'_>,
-    ) -> Result<Option<usize>, Box<SqlError>> {
+    ) -> Attempt<Option<usize>> {
         let recognised = self.run_recognised(sql, reply)?;
         if let Recognised::Ran(end) = recognised {
             return Ok(end);
@@ -75,16 +74,16 @@ impl LocalSession {
             Ok(parsed) => parsed,
             Err(error) => {
                 self.diagnostics.clear();
-                return Err(syntax_error(&error));
+                return Err(syntax_error(&error).into());
             }
         };
         if parsed.more && !self.client.may_send_several() {
             self.diagnostics.clear();
-            return Err(syntax_error_near(&sql[parsed.end..], sql, parsed.end));
+            return Err(syntax_error_near(&sql[parsed.end..], sql, parsed.end).into());
         }
         if parsed.param_count > 0 {
             self.diagnostics.clear();
-            return Err(syntax_error_near(b"?", sql, parsed.end));
+            return Err(syntax_error_near(b"?", sql, parsed.end).into());
         }
         reply.more_results(parsed.more);
         let text = &sql[..parsed.end];
@@ -102,7 +101,7 @@ impl LocalSession {
         sql: &[u8],
         parameters: &[ValueRef<'_>],
         reply: &mut Reply<'_>,
-    ) -> Outcome {
+    ) -> Attempt<()> {
         if !keeps_diagnostics(statement) {
             self.diagnostics.clear();
         }
@@ -114,7 +113,7 @@ impl LocalSession {
         }
         self.count_definition(statement);
         self.require_privileges(statement)?;
-        match *statement {
+        let ran = match *statement {
             // A comment alone is a statement without effect; nothing at all is none.
             Statement::Empty if sql.iter().any(|byte| !byte.is_ascii_whitespace() && *byte != b';') => {
                 self.send_ok(reply)
@@ -124,9 +123,9 @@ impl LocalSession {
             | Statement::Insert(_)
             | Statement::Update(_)
             | Statement::Delete(_)
-            | Statement::Do(_) => self.run_planned(statement, sql, parameters, reply),
+            | Statement::Do(_) => return self.run_planned(statement, sql, parameters, reply),
             Statement::LoadData(load) => self.load_data(load, sql, reply),
-            Statement::Explain(explain) => self.explain(explain, sql, parameters, reply),
+            Statement::Explain(explain) => return self.explain(explain, sql, parameters, reply),
 
             Statement::CreateDatabase(_)
             | Statement::AlterDatabase(_)
@@ -137,7 +136,7 @@ impl LocalSession {
             | Statement::Truncate(_)
             | Statement::RenameTable(_)
             | Statement::CreateIndex(_)
-            | Statement::DropIndex(_) => self.run_ddl(statement, sql, reply),
+            | Statement::DropIndex(_) => return self.run_ddl(statement, sql, reply),
             Statement::CreateView(_) => Err(not_supported("CREATE VIEW")),
             Statement::DropView { .. } => Err(not_supported("DROP VIEW")),
 
@@ -175,7 +174,9 @@ impl LocalSession {
                 self.send_ok(reply)
             }
             Statement::Prepare { name, from } => self.prepare_named(&name_text(name.text), &from, reply),
-            Statement::Execute { name, using } => self.execute_named(&name_text(name.text), using, reply),
+            Statement::Execute { name, using } => {
+                return self.execute_named(&name_text(name.text), using, reply);
+            }
             Statement::Deallocate(name) => self.deallocate(&name_text(name.text), reply),
             Statement::Maintain(maintain) => self.maintain(maintain, reply),
             Statement::Flush(flush) => self.flush(flush, reply),
@@ -217,12 +218,12 @@ impl LocalSession {
             }
             Statement::SetRole(roles) => self.set_role(&roles, reply),
 
-            Statement::Call(call) => self.call(call, sql, parameters, reply),
+            Statement::Call(call) => return self.call(call, sql, parameters, reply),
             Statement::CreateRoutine(create) => self.create_routine(create, sql, reply),
             Statement::AlterRoutine(alter) => self.alter_routine(alter, reply),
             Statement::DropRoutine(drop) => self.drop_routine(drop, reply),
-            Statement::Signal(signal) => self.signal(signal, sql, reply),
-            Statement::GetDiagnostics(get) => self.get_diagnostics(get, sql, reply),
+            Statement::Signal(signal) => return self.signal(signal, sql, reply),
+            Statement::GetDiagnostics(get) => return self.get_diagnostics(get, sql, reply),
             Statement::Reset("BINARY LOGS AND GTIDS") => {
                 self.forget_gtids()?;
                 self.send_ok(reply)
@@ -232,7 +233,8 @@ impl LocalSession {
             Statement::Restart => Err(not_supported("RESTART")),
             Statement::Binlog(_) => Err(not_supported("BINLOG")),
             Statement::Unsupported { what } => Err(not_supported(what)),
-        }
+        };
+        Ok(ran?)
     }
 
     fn flush(&mut self, flush: &Flush<'_>, reply: &mut Reply<'_>) -> Outcome {

@@ -4,11 +4,12 @@ use exec::RowSink;
 use exec::expr::SqlResult;
 use plan::explain::{Actual, ExplainRow};
 use plan::physical::PlanKind;
-use service::{Outcome, Reply, SqlError};
+use service::Reply;
 use syntax::ast::{Explain, ExplainTarget};
 use types::ValueRef;
 use types::vector::Batch;
 
+use super::attempt::Attempt;
 use super::listing::{Listing, text, unsigned};
 use super::plans::{CachedPlan, has_plan};
 use super::{LocalSession, not_supported};
@@ -32,19 +33,19 @@ impl LocalSession {
         sql: &[u8],
         parameters: &[ValueRef<'_>],
         reply: &mut Reply<'_>,
-    ) -> Outcome {
+    ) -> Attempt<()> {
         self.count(StatementKind::ExplainOther);
         let ExplainTarget::Statement(statement, _) = explain.target else {
-            return Err(not_supported("EXPLAIN FOR CONNECTION"));
+            return Err(not_supported("EXPLAIN FOR CONNECTION").into());
         };
         if explain.into.is_some() {
-            return Err(not_supported("EXPLAIN INTO"));
+            return Err(not_supported("EXPLAIN INTO").into());
         }
         if explain.schema.is_some() {
-            return Err(not_supported("EXPLAIN FOR SCHEMA"));
+            return Err(not_supported("EXPLAIN FOR SCHEMA").into());
         }
         if !has_plan(statement) {
-            return Err(not_supported("EXPLAIN of this statement"));
+            return Err(not_supported("EXPLAIN of this statement").into());
         }
         let format = match explain.format {
             Some(format) => String::from_utf8_lossy(format).to_ascii_uppercase(),
@@ -57,24 +58,24 @@ impl LocalSession {
         let tree = match format.as_str() {
             "TREE" => true,
             "TRADITIONAL" | "TRADITIONAL_STRICT" if !explain.analyze => false,
-            "JSON" => return Err(not_supported("EXPLAIN FORMAT=JSON")),
+            "JSON" => return Err(not_supported("EXPLAIN FORMAT=JSON").into()),
             "TRADITIONAL" | "TRADITIONAL_STRICT" => {
-                return Err(not_supported("EXPLAIN ANALYZE with TRADITIONAL format"));
+                return Err(not_supported("EXPLAIN ANALYZE with TRADITIONAL format").into());
             }
-            other => return Err(service::error::ER_UNKNOWN_EXPLAIN_FORMAT.with(&[&other])),
+            other => return Err(service::error::ER_UNKNOWN_EXPLAIN_FORMAT.with(&[&other]).into()),
         };
         let plan = self.plan_statement(statement, sql, parameters)?;
         self.require_plan_privileges(&plan)?;
         let physical = plan.prepared.plan();
         if !tree {
             let rows = plan::explain::table(physical);
-            return self.send_listing(&traditional(&rows), reply);
+            return Ok(self.send_listing(&traditional(&rows), reply)?);
         }
         let actual = if explain.analyze { Some(self.analyze(&plan, parameters, reply)?) } else { None };
         let mut listing = Listing::new(&[("EXPLAIN", text(65_535))]);
         let shown = plan::explain::tree(physical, actual.as_deref());
         listing.push(&[Cell::Text(&shown)]);
-        self.send_listing(&listing, reply)
+        Ok(self.send_listing(&listing, reply)?)
     }
 
     /// Runs a query and tells what its nodes did.
@@ -83,43 +84,32 @@ impl LocalSession {
         plan: &CachedPlan,
         parameters: &[ValueRef<'_>],
         reply: &mut Reply<'_>,
-    ) -> Result<Vec<Actual>, Box<SqlError>> {
+    ) -> Attempt<Vec<Actual>> {
         let physical = plan.prepared.plan();
         if !matches!(physical.kind, PlanKind::Query(_)) {
-            return Err(not_supported("EXPLAIN ANALYZE of a statement that changes rows"));
+            return Err(not_supported("EXPLAIN ANALYZE of a statement that changes rows").into());
         }
-        let in_transaction = !physical.tables.is_empty();
-        if in_transaction {
-            self.begin_planned_statement(physical);
-            self.lock_metadata(physical)?;
-        }
-        let before = self.transaction.store.savepoint();
         let node_count = physical.node_count as usize;
-        let ran = self.with_context(plan, parameters, |prepared, context| {
-            context.node_counters = vec![exec::NodeCounter::default(); node_count];
-            exec::run_query(prepared, context, &mut Forget)?;
-            Ok(std::mem::take(&mut context.node_counters))
-        });
-        match ran {
-            Ok(counters) => {
-                self.finish(in_transaction, reply)?;
-                Ok(counters
-                    .into_iter()
-                    .map(|counter| Actual {
-                        loops: counter.loops,
-                        rows: counter.rows,
-                        micros: counter.micros,
-                        spilled: counter.spilled,
-                    })
-                    .collect())
-            }
-            Err(error) => {
-                if in_transaction {
-                    self.fail_table_statement(&before, &error)?;
-                }
-                Err(error)
-            }
-        }
+        let counters = self.run_limited(plan, |session| {
+            session.in_statement(plan, |session, in_transaction| {
+                let counters = session.with_context(plan, parameters, |prepared, context| {
+                    context.node_counters = vec![exec::NodeCounter::default(); node_count];
+                    exec::run_query(prepared, context, &mut Forget)?;
+                    Ok(std::mem::take(&mut context.node_counters))
+                })?;
+                session.finish(in_transaction, reply)?;
+                Ok(counters)
+            })
+        })?;
+        Ok(counters
+            .into_iter()
+            .map(|counter| Actual {
+                loops: counter.loops,
+                rows: counter.rows,
+                micros: counter.micros,
+                spilled: counter.spilled,
+            })
+            .collect())
     }
 }
 

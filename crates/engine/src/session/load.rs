@@ -29,8 +29,8 @@ use types::collation::CollationId;
 use types::{Value, ValueRef};
 
 use super::LocalSession;
+use super::attempt::Stop;
 use super::definitions::file_charset;
-use super::lock_tables::plans_anew;
 use super::plans::HeldPlan;
 use super::show::name_text;
 use crate::status::StatementKind;
@@ -534,13 +534,16 @@ impl LocalSession {
                         _ => self.plan_statement(&statement, text, &values)?,
                     };
                     let ran = self.run_file_line(&current, &values, line);
-                    if plans_anew(&ran) {
-                        // Another table of the plan changed. The client has been asked for its file: only the line is run again.
-                        self.transaction.ensure_view();
-                        continue;
-                    }
                     plan = Some(current);
-                    break ran?;
+                    match ran.map_err(|stop| *stop) {
+                        Ok(summary) => break summary,
+                        Err(Stop::Failed(error)) => return Err(error),
+                        // Another table of the plan changed. The client has been asked for its file: only the line is run again.
+                        Err(Stop::Replan) => {
+                            plan = None;
+                            self.transaction.ensure_view();
+                        }
+                    }
                 };
                 if is_cut {
                     if strict {

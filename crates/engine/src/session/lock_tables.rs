@@ -21,14 +21,15 @@ use catalog::{TableEntry, TableKind};
 use plan::PhysicalPlan;
 use plan::logical::TableIndex;
 use service::error::{
-    ER_CANT_UPDATE_WITH_READLOCK, ER_LOCK_DEADLOCK, ER_LOCK_OR_ACTIVE_TRANSACTION, ER_NEED_REPREPARE,
-    ER_NO_SUCH_TABLE, ER_NONUNIQ_TABLE, ER_TABLE_NOT_LOCKED, ER_TABLE_NOT_LOCKED_FOR_WRITE,
+    ER_CANT_UPDATE_WITH_READLOCK, ER_LOCK_DEADLOCK, ER_LOCK_OR_ACTIVE_TRANSACTION, ER_NO_SUCH_TABLE,
+    ER_NONUNIQ_TABLE, ER_TABLE_NOT_LOCKED, ER_TABLE_NOT_LOCKED_FOR_WRITE,
 };
 use service::{Outcome, Reply, SqlError};
 use syntax::ast::{LockTable, ObjectName, Statement, TableLock};
 use table::{MetadataLock, MetadataMode, Patience};
 
 use super::LocalSession;
+use super::attempt::{Attempt, Stop};
 use super::show::name_text;
 use crate::core::Core;
 use crate::metadata::{MetadataLocks, lock_error, lock_of};
@@ -104,22 +105,8 @@ impl SessionLocks {
     }
 }
 
-/// The number of the error that [`plans_anew`] knows: none that SIGNAL could give, whose statement must not run again.
-const PLANS_ANEW: u16 = 0;
-
-/// Whether a statement must be planned anew and run again: while it waited for a table's lock, the table changed. It has
-/// done nothing and sent nothing.
-pub(crate) fn plans_anew<T>(outcome: &Result<T, Box<SqlError>>) -> bool {
-    matches!(outcome, Err(error) if error.number == PLANS_ANEW)
-}
-
 fn alias_of<'a>(table: &LockTable<'a>) -> &'a [u8] {
     table.alias.map_or(table.name.name.text, |alias| alias.text)
-}
-
-#[cold]
-fn plan_is_stale() -> Box<SqlError> {
-    Box::new(SqlError { number: PLANS_ANEW, ..*ER_NEED_REPREPARE.bare() })
 }
 
 fn not_locked(name: &str) -> Box<SqlError> {
@@ -181,15 +168,14 @@ impl LocalSession {
     /// are among those locked. What the statement took goes back if it fails.
     ///
     /// # Errors
-    /// 1205 after `lock_wait_timeout`; 1213 when others wait for the transaction, which is taken back then; 1317; 1099, 1100; 1615 if a table is not what it was when the plan was made: see
-    /// [`plans_anew`].
-    pub(crate) fn lock_metadata(&mut self, plan: &PhysicalPlan) -> Outcome {
+    /// 1205 after `lock_wait_timeout`; 1213 when others wait for the transaction, which is taken back then; 1317; 1099, 1100. [`Stop::Replan`] if a table is not what it was when the plan was made.
+    pub(crate) fn lock_metadata(&mut self, plan: &PhysicalPlan) -> Attempt<()> {
         let mark = self.transaction.metadata.len();
         let locked = self.lock_tables_of(plan);
-        if let Err(error) = &locked {
+        if let Err(stop) = &locked {
             self.transaction.metadata.release_to(mark);
             self.transaction.forget_statement();
-            if error.number == ER_LOCK_DEADLOCK.number {
+            if matches!(&**stop, Stop::Failed(error) if error.number == ER_LOCK_DEADLOCK.number) {
                 self.rollback_transaction()?;
             }
         }
@@ -220,13 +206,13 @@ impl LocalSession {
         locked
     }
 
-    fn lock_tables_of(&mut self, plan: &PhysicalPlan) -> Outcome {
+    fn lock_tables_of(&mut self, plan: &PhysicalPlan) -> Attempt<()> {
         let writes = |index: usize| {
             matches!(plan.tables[index].lock, Some((true, _))) || plan.needs.changes(TableIndex(index as u32))
         };
         if self.locks.active {
             self.require_locked(plan, writes)?;
-            return self.lock_related(plan);
+            return Ok(self.lock_related(plan)?);
         }
         let time = Duration::from_secs(self.variables.unsigned(known::lock_wait_timeout()));
         let control = &self.control;
@@ -240,13 +226,13 @@ impl LocalSession {
         if catalog.version != plan.catalog_version {
             let changes = plan.kind.changed_tables().next().is_some();
             if changes && !Arc::ptr_eq(catalog.references(), &plan.references) {
-                return Err(plan_is_stale());
+                return Stop::replan();
             }
             for mention in plan.tables.iter().filter(|mention| lock_of(&mention.entry).is_some()) {
                 let definition = &mention.entry.definition;
                 let now = catalog.table(&definition.schema, &definition.name);
                 if now.is_none_or(|now| !Arc::ptr_eq(&now.definition, definition)) {
-                    return Err(plan_is_stale());
+                    return Stop::replan();
                 }
             }
         }
@@ -595,10 +581,10 @@ impl LocalSession {
     ///
     /// # Errors
     /// 1205, 1317, and `run`'s.
-    pub(crate) fn with_backup_lock<R>(
+    pub(crate) fn with_backup_lock<R, E: From<Box<SqlError>>>(
         &mut self,
-        run: impl FnOnce(&mut Self) -> Result<R, Box<SqlError>>,
-    ) -> Result<R, Box<SqlError>> {
+        run: impl FnOnce(&mut Self) -> Result<R, E>,
+    ) -> Result<R, E> {
         if self.locks.backup {
             return run(self);
         }

@@ -14,6 +14,7 @@
 
 pub(crate) mod access;
 pub mod accounts;
+pub(crate) mod attempt;
 mod client;
 mod context;
 mod current_account;

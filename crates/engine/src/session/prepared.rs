@@ -30,6 +30,7 @@ use wire::parameter::{PARAMETER_COUNT_MAX, ParameterType, ParameterValue, Parame
 use wire::{ColumnType, EncodedColumns};
 
 use super::LocalSession;
+use super::attempt::{Attempt, until_planned};
 use super::cursor::Cursor;
 use super::memory;
 use super::plans::{CachedPlan, HeldPlan};
@@ -603,11 +604,7 @@ impl LocalSession {
             self.log_general("Execute", &rendered);
         }
         let wants_cursor = request.flags & 7 != 0;
-        let mut outcome = self.run_prepared(text, kept, &values, wants_cursor, reply);
-        while super::lock_tables::plans_anew(&outcome) {
-            *kept = Kept::Nothing;
-            outcome = self.run_prepared(text, kept, &values, wants_cursor, reply);
-        }
+        let outcome = until_planned(|| self.run_prepared(text, kept, &values, wants_cursor, reply));
         if has_long_data {
             self.running.set_long_values(Vec::new());
         }
@@ -746,7 +743,7 @@ impl LocalSession {
         values: &[ValueRef<'_>],
         wants_cursor: bool,
         reply: &mut Reply<'_>,
-    ) -> Result<Option<Cursor>, Box<SqlError>> {
+    ) -> Attempt<Option<Cursor>> {
         match kept {
             Kept::Plan(plan) if self.plan_is_current(plan, values) => {
                 self.require_passing(Some(&plan.prepared))?;
@@ -779,7 +776,7 @@ impl LocalSession {
         values: &[ValueRef<'_>],
         wants_cursor: bool,
         reply: &mut Reply<'_>,
-    ) -> Result<(Kept, Option<Cursor>), Box<SqlError>> {
+    ) -> Attempt<(Kept, Option<Cursor>)> {
         let found = self.find_prepared(text, values);
         if let Known::Plan(_, plan) = found {
             let mut plan = HeldPlan::new(plan);
@@ -880,14 +877,19 @@ impl LocalSession {
     }
 
     /// EXECUTE name USING @a, ...
-    pub(crate) fn execute_named(&mut self, name: &str, using: &[&[u8]], reply: &mut Reply<'_>) -> Outcome {
+    pub(crate) fn execute_named(
+        &mut self,
+        name: &str,
+        using: &[&[u8]],
+        reply: &mut Reply<'_>,
+    ) -> Attempt<()> {
         self.count(StatementKind::ExecuteSql);
         self.process.counts.com_stmt_execute.increment();
         let Some((text, count)) = self.prepared.named.get(&name.to_lowercase()).cloned() else {
-            return Err(unknown(name, "EXECUTE"));
+            return Err(unknown(name, "EXECUTE").into());
         };
         if using.len() != count as usize {
-            return Err(ER_WRONG_ARGUMENTS.with(&[&"EXECUTE"]));
+            return Err(ER_WRONG_ARGUMENTS.with(&[&"EXECUTE"]).into());
         }
         let values: Vec<Value> = using
             .iter()

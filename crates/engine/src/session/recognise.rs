@@ -17,7 +17,7 @@ use std::hash::{BuildHasher, Hasher};
 use std::sync::Arc;
 
 use catalog::TableKind;
-use service::{Reply, SqlError};
+use service::Reply;
 use syntax::Digested;
 use syntax::ast::{
     Assignment, BinaryOp, Cell, CellKind, Expr, ExprKind, InsertSource, JoinCondition, Literal, NumberKind,
@@ -27,6 +27,7 @@ use types::collation::CollationId;
 use types::{TypeKind, Value, ValueRef};
 
 use super::LocalSession;
+use super::attempt::Attempt;
 use super::memory::{self, TextMemory};
 use super::plans::{CachedPlan, HeldPlan};
 use super::shared_plans::{Known, TEMPLATE_BYTES_MAX};
@@ -331,11 +332,7 @@ fn value_of<'a>(
 
 impl LocalSession {
     /// Runs the first statement of `sql` if its plan is known.
-    pub(super) fn run_recognised(
-        &mut self,
-        sql: &[u8],
-        reply: &mut Reply<'_>,
-    ) -> Result<Recognised, Box<SqlError>> {
+    pub(super) fn run_recognised(&mut self, sql: &[u8], reply: &mut Reply<'_>) -> Attempt<Recognised> {
         // They leave the session while a plan of theirs runs.
         let Some(mut templates) = self.templates.take() else { return Ok(Recognised::Parse) };
         let recognised = memory::lend(|memory| self.recognise(sql, memory, &mut templates, reply));
@@ -349,7 +346,7 @@ impl LocalSession {
         memory: &mut TextMemory,
         templates: &mut SessionTemplates,
         reply: &mut Reply<'_>,
-    ) -> Result<Recognised, Box<SqlError>> {
+    ) -> Attempt<Recognised> {
         let TextMemory { digest, unescaped } = memory;
         let Some(digested) = syntax::digest(sql, self.variables.settings().sql_mode.for_syntax(), digest)
         else {
@@ -434,7 +431,7 @@ impl LocalSession {
         statement: &Statement<'_>,
         sql: &[u8],
         reply: &mut Reply<'_>,
-    ) -> Result<bool, Box<SqlError>> {
+    ) -> Attempt<bool> {
         let Some(mut templates) = self.templates.take() else { return Ok(false) };
         let outcome = memory::lend(|memory| self.share(statement, sql, memory, &mut templates, reply));
         self.templates = Some(templates);
@@ -448,7 +445,7 @@ impl LocalSession {
         memory: &mut TextMemory,
         templates: &mut SessionTemplates,
         reply: &mut Reply<'_>,
-    ) -> Result<bool, Box<SqlError>> {
+    ) -> Attempt<bool> {
         let TextMemory { digest, unescaped } = memory;
         let Some(digested) = syntax::digest(sql, self.variables.settings().sql_mode.for_syntax(), digest)
         else {

@@ -20,6 +20,7 @@ use syntax::ast::{ExprKind, Into as IntoClause, IntoVar, Statement};
 use types::{DataType, Value, ValueRef};
 use wire::EncodedColumns;
 
+use super::attempt::{Attempt, Stop};
 use super::cursor::{Cursor, CursorSink};
 use super::memory::{self, PointMemory};
 use super::plans::{CachedPlan, HeldPlan, into_of};
@@ -36,7 +37,7 @@ impl LocalSession {
         text: &[u8],
         parameters: &[ValueRef<'_>],
         reply: &mut Reply<'_>,
-    ) -> Outcome {
+    ) -> Attempt<()> {
         let mut plan = self.plan_statement(statement, text, parameters)?;
         if let Some(into) = into_of(statement) {
             return self.run_into(&plan, into, parameters, reply);
@@ -73,7 +74,7 @@ impl LocalSession {
         values: &[ValueRef<'_>],
         wants_cursor: bool,
         reply: &mut Reply<'_>,
-    ) -> Result<Option<Cursor>, Box<SqlError>> {
+    ) -> Attempt<Option<Cursor>> {
         plan.require_limits(values, self.running.executes_named())?;
         // Nothing that the statement uses up, nothing that cannot be given a second time, nothing done before it.
         env::blocking::set_repeatable(
@@ -85,8 +86,15 @@ impl LocalSession {
                 && reply.is_untouched(),
         );
         let last_insert_id = self.results.last_insert_id();
-        let outcome = self.run_within_limit(plan, values, wants_cursor, reply);
-        if let Err(error) = &outcome
+        let outcome = match self.time_limit(plan.kind, plan.max_execution_ms) {
+            None => self.run_unlimited(plan, values, wants_cursor, reply),
+            Some(limit) => {
+                let limit = limit.saturating_sub(plan.take_planning_time());
+                self.run_until(limit, |session| session.run_unlimited(plan, values, wants_cursor, reply))
+            }
+        };
+        if let Err(stop) = &outcome
+            && let Stop::Failed(error) = &**stop
             && error.number == ER_CANT_CREATE_THREAD.number
             && env::blocking::is_repeatable()
             && reply.is_untouched()
@@ -104,18 +112,57 @@ impl LocalSession {
         self.repeat_within = Some(Duration::from_millis(self.variables.settings().lock_wait_timeout_ms));
     }
 
-    fn run_within_limit(
+    /// Runs `run`, which executes `plan`, until the time of the statement is over.
+    pub(crate) fn run_limited<R>(
         &mut self,
-        plan: &mut HeldPlan,
-        values: &[ValueRef<'_>],
-        wants_cursor: bool,
-        reply: &mut Reply<'_>,
-    ) -> Result<Option<Cursor>, Box<SqlError>> {
-        let Some(limit) = self.time_limit(plan.kind, plan.max_execution_ms) else {
-            return self.run_unlimited(plan, values, wants_cursor, reply);
-        };
-        let deadline = self.begin_deadline(limit.saturating_sub(plan.take_planning_time()))?;
-        deadline.end(self.run_unlimited(plan, values, wants_cursor, reply))
+        plan: &CachedPlan,
+        run: impl FnOnce(&mut Self) -> Attempt<R>,
+    ) -> Attempt<R> {
+        match self.time_limit(plan.kind, plan.max_execution_ms) {
+            None => run(self),
+            Some(limit) => self.run_until(limit, run),
+        }
+    }
+
+    fn run_until<R>(&mut self, limit: Duration, run: impl FnOnce(&mut Self) -> Attempt<R>) -> Attempt<R> {
+        let deadline = self.begin_deadline(limit)?;
+        run(self).map_err(|stop| match *stop {
+            Stop::Failed(error) => deadline.explain(error).into(),
+            stop @ Stop::Replan => Box::new(stop),
+        })
+    }
+
+    /// Runs `run` as a statement of the session's transaction: begins it, takes the locks of the plan's tables, and rolls back to where
+    /// it began if `run` fails. `run` ends it ([`LocalSession::finish`]) and then answers; it learns whether it is part of a transaction,
+    /// which a statement without tables is not.
+    #[inline]
+    pub(crate) fn in_statement<R>(
+        &mut self,
+        plan: &CachedPlan,
+        run: impl FnOnce(&mut Self, bool) -> Result<R, Box<SqlError>>,
+    ) -> Attempt<R> {
+        let physical = plan.prepared.plan();
+        let changes =
+            matches!(physical.kind, PlanKind::Insert(_) | PlanKind::Update(_) | PlanKind::Delete(_));
+        if physical.tables.is_empty() && !changes {
+            // Nothing of tables: no transaction is opened by SELECT 1.
+            return Ok(run(self, false)?);
+        }
+        self.begin_planned_statement(physical);
+        if changes && plan.changes_shared_tables() {
+            self.require_writable()?;
+            self.enter_change()?;
+        }
+        self.require_no_row_locks(plan)?;
+        self.lock_metadata(physical)?;
+        let before = self.transaction.store.savepoint();
+        match run(self, true) {
+            Ok(done) => Ok(done),
+            Err(error) => {
+                self.fail_table_statement(&before, &error)?;
+                Err(error.into())
+            }
+        }
     }
 
     /// How long a SELECT may take, with the milliseconds of its hint. In a routine each has its own time, those of INTO and of cursors too.
@@ -134,19 +181,13 @@ impl LocalSession {
         self.core.deadlines.begin(&self.core.env, &self.control, limit)
     }
 
-    /// The deadline of a SELECT that has one.
-    pub(crate) fn deadline_of(&self, plan: &CachedPlan) -> Result<Option<Deadline>, Box<SqlError>> {
-        let limit = self.time_limit(plan.kind, plan.max_execution_ms);
-        limit.map(|limit| self.begin_deadline(limit)).transpose()
-    }
-
     fn run_unlimited(
         &mut self,
         plan: &mut HeldPlan,
         values: &[ValueRef<'_>],
         wants_cursor: bool,
         reply: &mut Reply<'_>,
-    ) -> Result<Option<Cursor>, Box<SqlError>> {
+    ) -> Attempt<Option<Cursor>> {
         if !self.is_repeat {
             self.count(plan.kind);
         }
@@ -157,27 +198,9 @@ impl LocalSession {
         if !wants_cursor && self.run_point(plan, values, reply)? {
             return Ok(None);
         }
-        let changes = matches!(
-            plan.prepared.plan().kind,
-            PlanKind::Insert(_) | PlanKind::Update(_) | PlanKind::Delete(_)
-        );
-        if plan.prepared.plan().tables.is_empty() && !changes {
-            // Nothing of tables: no transaction is opened by SELECT 1.
-            return self.run_body(plan, values, wants_cursor, reply, false);
-        }
-        self.begin_planned_statement(plan.prepared.plan());
-        if changes && plan.changes_shared_tables() {
-            self.require_writable()?;
-            self.enter_change()?;
-        }
-        self.require_no_row_locks(plan)?;
-        self.lock_metadata(plan.prepared.plan())?;
-        let before = self.transaction.store.savepoint();
-        let outcome = self.run_body(plan, values, wants_cursor, reply, true);
-        if let Err(error) = &outcome {
-            self.fail_table_statement(&before, error)?;
-        }
-        outcome
+        self.in_statement(plan, |session, in_transaction| {
+            session.run_body(plan, values, wants_cursor, reply, in_transaction)
+        })
     }
 
     /// Runs a point SELECT's program; false if the plan has none or a value does not fit it, and nothing was sent.
@@ -186,7 +209,7 @@ impl LocalSession {
         plan: &CachedPlan,
         values: &[ValueRef<'_>],
         reply: &mut Reply<'_>,
-    ) -> Result<bool, Box<SqlError>> {
+    ) -> Attempt<bool> {
         let (Some((charset, columns)), Some((point_charset, point))) = (&plan.columns, &plan.point) else {
             return Ok(false);
         };
@@ -205,7 +228,8 @@ impl LocalSession {
             match self.read_point(plan, point, values, in_transaction, reply.row_format(), memory)? {
                 PointOutcome::NotHere => Ok(false),
                 PointOutcome::Rows(rows) => {
-                    self.send_point(rows, columns, &memory.row, in_transaction, reply).map(|()| true)
+                    self.send_point(rows, columns, &memory.row, in_transaction, reply)?;
+                    Ok(true)
                 }
             }
         })
@@ -219,7 +243,7 @@ impl LocalSession {
         in_transaction: bool,
         format: RowFormat,
         memory: &mut PointMemory,
-    ) -> Result<PointOutcome, Box<SqlError>> {
+    ) -> Attempt<PointOutcome> {
         if in_transaction {
             self.begin_table_statement();
             self.lock_metadata(plan.prepared.plan())?;
@@ -229,7 +253,7 @@ impl LocalSession {
                 return Ok(PointOutcome::NotHere);
             };
             let reader = if uncommitted { view.reader_uncommitted() } else { transaction.reader(view) };
-            return point.run(values, reader, zone, format, memory);
+            return Ok(point.run(values, reader, zone, format, memory)?);
         }
         // An autocommit read holds its snapshot only here; DDL waits for the latch at most.
         self.transaction.view_now();
@@ -245,7 +269,7 @@ impl LocalSession {
             Ok(PointOutcome::NotHere)
         };
         self.transaction.park();
-        outcome
+        Ok(outcome?)
     }
 
     fn send_point(
@@ -382,13 +406,13 @@ impl LocalSession {
         plan: &CachedPlan,
         values: &[ValueRef<'_>],
         line: exec::FileLine,
-    ) -> Result<Changed, Box<SqlError>> {
+    ) -> Attempt<Changed> {
         self.note_reads(plan.prepared.plan());
         self.lock_metadata(plan.prepared.plan())?;
-        self.with_context(plan, values, |prepared, context| {
+        Ok(self.with_context(plan, values, |prepared, context| {
             context.change.file_line = Some(line);
             exec::run_change(prepared, context)
-        })
+        })?)
     }
 
     /// SELECT ... INTO @a, @b
@@ -398,43 +422,26 @@ impl LocalSession {
         into: &IntoClause<'_>,
         values: &[ValueRef<'_>],
         reply: &mut Reply<'_>,
-    ) -> Outcome {
-        match self.deadline_of(plan)? {
-            None => self.run_into_unlimited(plan, into, values, reply),
-            Some(deadline) => deadline.end(self.run_into_unlimited(plan, into, values, reply)),
-        }
-    }
-
-    fn run_into_unlimited(
-        &mut self,
-        plan: &CachedPlan,
-        into: &IntoClause<'_>,
-        values: &[ValueRef<'_>],
-        reply: &mut Reply<'_>,
-    ) -> Outcome {
+    ) -> Attempt<()> {
         let targets = variables_of(plan, into)?;
         plan.require_limits(values, self.running.executes_named())?;
         self.require_join_size(plan, values)?;
         self.count(plan.kind);
         self.require_plan_privileges(plan)?;
-        self.begin_planned_statement(plan.prepared.plan());
-        self.require_no_row_locks(plan)?;
-        self.lock_metadata(plan.prepared.plan())?;
-        let before = self.transaction.store.savepoint();
         // One row more than allowed shows that there are too many.
         let rows_max = usize::try_from(self.rows_max(plan)).map_or(2, |rows| rows.min(2));
         let mut sink = CollectSink::new(plan.output_types().cloned().collect(), rows_max);
-        let ran = self
-            .with_context(plan, values, |prepared, context| exec::run_query(prepared, context, &mut sink));
-        if let Err(error) = ran {
-            self.fail_table_statement(&before, &error)?;
-            return Err(error);
-        }
-        if sink.rows.len() > 1 {
-            let error = service::error::ER_TOO_MANY_ROWS.bare();
-            self.fail_table_statement(&before, &error)?;
-            return Err(error);
-        }
+        self.run_limited(plan, |session| {
+            session.in_statement(plan, |session, in_transaction| {
+                session.with_context(plan, values, |prepared, context| {
+                    exec::run_query(prepared, context, &mut sink)
+                })?;
+                if sink.rows.len() > 1 {
+                    return Err(service::error::ER_TOO_MANY_ROWS.bare());
+                }
+                session.finish(in_transaction, reply)
+            })
+        })?;
         let affected = sink.rows.len() as u64;
         match sink.rows.pop() {
             Some(row) => {
@@ -449,15 +456,14 @@ impl LocalSession {
                 self.diagnostics.push(warning, self.variables.settings().diagnostics);
             }
         }
-        self.end_table_statement()?;
-        self.wait_for_commit(reply);
         self.results.set_row_count(i64::try_from(affected).unwrap_or(0));
-        reply.ok(&OkSummary {
+        let summary = OkSummary {
             affected_rows: affected,
             status: self.status_flags(),
             warnings: self.diagnostics.packet_count(),
             ..OkSummary::default()
-        })
+        };
+        Ok(reply.ok(&summary)?)
     }
 
     /// The value of an expression outside any query, through the planner.

@@ -1,0 +1,44 @@
+//! How an attempt to run a statement may end.
+
+use service::SqlError;
+
+/// Why a statement did not run to its end.
+#[derive(Debug)]
+pub(crate) enum Stop {
+    /// While it waited for a table's lock, the table changed. It has done nothing and sent nothing: it is planned and run again.
+    Replan,
+    /// It failed, and what it did was rolled back.
+    Failed(Box<SqlError>),
+}
+
+/// What an attempt gave, or why it stopped. Boxed, so that the result of a statement that runs is as small as it can be.
+pub(crate) type Attempt<T> = Result<T, Box<Stop>>;
+
+impl From<Box<SqlError>> for Box<Stop> {
+    #[cold]
+    fn from(error: Box<SqlError>) -> Self {
+        Box::new(Stop::Failed(error))
+    }
+}
+
+impl Stop {
+    /// The attempt ends because its plan is stale.
+    #[cold]
+    pub(super) fn replan<T>() -> Attempt<T> {
+        Err(Box::new(Self::Replan))
+    }
+}
+
+/// Attempts something until its plan is not stale. `run` plans again each time.
+#[inline]
+pub(crate) fn until_planned<T>(mut run: impl FnMut() -> Attempt<T>) -> Result<T, Box<SqlError>> {
+    loop {
+        match run() {
+            Ok(done) => return Ok(done),
+            Err(stop) => match *stop {
+                Stop::Replan => {}
+                Stop::Failed(error) => return Err(error),
+            },
+        }
+    }
+}
