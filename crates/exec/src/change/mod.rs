@@ -28,7 +28,7 @@ pub use row_checks::RowChecks;
 pub use row_defaults::RowDefaults;
 
 use plan::physical::{PhysicalPlan, PlanKind};
-use service::error::{ER_INVALID_JSON_TEXT, Level};
+use service::error::{ER_QUERY_INTERRUPTED, Level};
 use store::Transaction;
 use table::{DuplicateKey, Table, WriteContext, WriteError};
 use types::Cell;
@@ -124,9 +124,9 @@ pub fn run_change(prepared: &Prepared, ctx: &mut ExecContext<'_>) -> SqlResult<C
         _ => Err(internal("a query run as a change")),
     };
     if let Err(error) = &outcome
-        && error.number == ER_INVALID_JSON_TEXT.number
+        && error.is(ER_QUERY_INTERRUPTED)
     {
-        ctx.eval.session.check_killed()?; // The parser of JSON ends for that, too.
+        ctx.eval.session.check_killed()?; // The session knows what interrupted it: KILL, a limit of time or of memory.
     }
     outcome
 }

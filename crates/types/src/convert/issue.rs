@@ -55,6 +55,8 @@ pub(super) enum IssueKind {
     JsonDepth,
     /// 3144 in every mode.
     JsonCharset,
+    /// 1317 in every mode: the statement has to end, and its session knows why.
+    Stopped,
 }
 
 /// How serious a report is.
@@ -142,6 +144,7 @@ impl Issue {
                     "Invalid JSON text: \"{message}\" at position {position} in value for column '{table}.{column}'."
                 ),
             ),
+            IssueKind::Stopped => (Severity::Error, 1317, "Query execution was interrupted".to_owned()),
             IssueKind::JsonDepth => {
                 (Severity::Error, 3157, "The JSON document exceeds the maximum depth.".to_owned())
             }

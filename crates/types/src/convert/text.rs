@@ -7,7 +7,7 @@ use super::show::{to_utf8, write_text};
 use crate::charset::{Charset, convert_strict};
 use crate::collation::CollationId;
 use crate::data_type::{DataType, TypeKind};
-use crate::json::{self};
+use crate::json::{self, ParseErrorKind};
 use crate::number;
 use crate::vector::{Cell, Column};
 
@@ -26,8 +26,13 @@ pub(super) fn store_json(cell: Cell<'_>, from: &DataType, out: &mut Column) -> O
                     out.nulls.push(false);
                     return None;
                 }
-                Err(error) if error.too_deep => IssueKind::JsonDepth,
-                Err(error) => IssueKind::Json { message: error.message, position: error.position },
+                Err(error) => match error.kind {
+                    ParseErrorKind::Syntax => {
+                        IssueKind::Json { message: error.message, position: error.position }
+                    }
+                    ParseErrorKind::TooDeep => IssueKind::JsonDepth,
+                    ParseErrorKind::Stopped => IssueKind::Stopped,
+                },
             }
         }
         _ => IssueKind::Json { message: "not a JSON text, may need CAST", position: 0 },

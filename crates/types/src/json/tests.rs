@@ -51,7 +51,7 @@ fn errors_say_what_and_where() {
         let error = parse_tree(text.as_bytes()).unwrap_err();
         assert_eq!((error.message, error.position), (message, position), "{text}");
     }
-    assert!(parse_tree("[".repeat(101).as_bytes()).unwrap_err().too_deep);
+    assert!(parse_tree("[".repeat(101).as_bytes()).unwrap_err().kind == ParseErrorKind::TooDeep);
 }
 
 fn extract(text: &str, path: &str) -> Vec<String> {

@@ -12,8 +12,19 @@ pub struct ParseError {
     pub message: &'static str,
     /// Byte in the text.
     pub position: usize,
-    /// Nested deeper than [`DEPTH_MAX`]: error 3157 instead.
-    pub too_deep: bool,
+    /// What kind of error it is.
+    pub kind: ParseErrorKind,
+}
+
+/// Kinds of parse errors.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum ParseErrorKind {
+    /// The text is no JSON: error 3140.
+    Syntax,
+    /// Nested deeper than [`DEPTH_MAX`]: error 3157.
+    TooDeep,
+    /// The computation has to end ([`env::blocking::must_stop`]): whether the text is JSON is not known.
+    Stopped,
 }
 
 /// Values between two looks whether the statement must end: a tree may take many times its text.
@@ -57,12 +68,12 @@ pub fn parse_tree(text: &[u8]) -> Result<Json, ParseError> {
 impl Parser<'_> {
     #[cold]
     fn error(&self, message: &'static str) -> ParseError {
-        ParseError { message, position: self.at, too_deep: false }
+        ParseError { message, position: self.at, kind: ParseErrorKind::Syntax }
     }
 
     #[cold]
     fn error_at(&self, message: &'static str, position: usize) -> ParseError {
-        ParseError { message, position, too_deep: false }
+        ParseError { message, position, kind: ParseErrorKind::Syntax }
     }
 
     fn peek(&self) -> Option<u8> {
@@ -81,7 +92,7 @@ impl Parser<'_> {
             return Err(ParseError {
                 message: "The JSON document exceeds the maximum depth.",
                 position: self.at,
-                too_deep: true,
+                kind: ParseErrorKind::TooDeep,
             });
         }
         self.at += 1;
@@ -92,8 +103,10 @@ impl Parser<'_> {
     fn value(&mut self) -> Result<Json, ParseError> {
         self.values = self.values.wrapping_add(1);
         if self.values.is_multiple_of(VALUES_PER_LOOK) && env::blocking::must_stop() {
-            // The statement has an error of its own by then.
-            return Err(self.error("The statement must end."));
+            return Err(ParseError {
+                kind: ParseErrorKind::Stopped,
+                ..self.error("The statement must end.")
+            });
         }
         match self.peek() {
             Some(b'{') => {
