@@ -5,6 +5,7 @@
 
 mod harness;
 
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 use std::sync::Arc;
@@ -77,6 +78,32 @@ fn fill(connection: &mut Connection, next: &mut u64, count: &mut u64) {
             assert!(*count < 100_000, "the file system is never full");
         }
     }
+}
+
+/// A server that is killed on a full disk when it has just been made, and again when it has just started there.
+fn just_made(place: &Path) {
+    let folder = Arc::new(tempfile::tempdir_in(place).expect("a folder"));
+    let mut server = Server::start_in(Arc::clone(&folder), &OPTIONS);
+    let taking = folder.path().join("taking");
+    let mut file = std::fs::File::create(&taking).expect("a file");
+    while file.write_all(&[0; 4096]).is_ok() {}
+    let mut rows = 0;
+    for _ in 0..3 {
+        let mut root = server.root();
+        if rows == 0 && run(&mut root, "CREATE DATABASE d").is_ok() {
+            run(&mut root, "CREATE TABLE d.t (id INT PRIMARY KEY, s VARBINARY(8000))").unwrap();
+        }
+        rows += u64::from(insert(&mut root, rows, 1).is_ok());
+        drop(server);
+        server = Server::start_in(Arc::clone(&folder), &OPTIONS);
+    }
+    std::fs::remove_file(taking).expect("removed");
+    let mut root = server.root();
+    run(&mut root, "CREATE DATABASE IF NOT EXISTS d").unwrap();
+    if rows > 0 {
+        assert_eq!(number(&mut root, "SELECT count(*) FROM d.t"), rows);
+    }
+    server.stop();
 }
 
 fn removal_and_more(place: &Path) {
@@ -154,7 +181,10 @@ fn main() -> ExitCode {
         println!("LEFT OUT: a full file system: only root may mount one");
         return result(true, 0, 1);
     };
-    let outcome = std::panic::catch_unwind(|| removal_and_more(&mount.0));
+    let outcome = std::panic::catch_unwind(|| {
+        just_made(&mount.0);
+        removal_and_more(&mount.0);
+    });
     drop(mount);
     println!("test {NAME} ... {}", if outcome.is_ok() { "ok" } else { "FAILED" });
     result(outcome.is_ok(), usize::from(outcome.is_ok()), 0)

@@ -235,7 +235,10 @@ impl fmt::Debug for Log {
 }
 
 impl Log {
-    /// Makes a new log in a folder that has none. Durable when it returns.
+    /// Makes a new log in a folder that has none, of two files. Durable when it returns.
+    ///
+    /// From then on there are two at least: so a log that is opened on a full disk finds a spare, or a checkpoint makes one of the files before
+    /// the last.
     ///
     /// # Errors
     /// `AlreadyExists`, `Io`.
@@ -246,7 +249,9 @@ impl Log {
         }
         let salt_seed = salt_seed(env)?;
         let segment = Segment::first(segment::clamp_segment_bytes(options.segment_bytes), salt_seed);
-        Log::start(folder, options, salt_seed, segment, Vec::new(), listing.spares, Vec::new())
+        let log = Log::start(folder, options, salt_seed, segment, Vec::new(), listing.spares, Vec::new())?;
+        log.shared.make_ready()?;
+        Ok(log)
     }
 
     /// Removes every file of a log, also of one half made. For a store whose creation did not finish, or that is dropped.
