@@ -167,15 +167,45 @@ pub(super) fn aggregate(
     context: &TypeContext,
     purpose: Purpose,
 ) -> PlanResult<(CollationId, Coercibility)> {
-    let mut winner = agree(args, operation, purpose)?;
-    if winner.coercibility == Coercibility::Numeric {
-        // Numbers become text of the connection.
-        winner = Claim { collation: context.connection_collation, coercibility: Coercibility::Literal };
-    }
+    let winner = winner(args, operation, context, purpose)?;
     for arg in args.iter_mut() {
         bring_to(arg, winner.collation)?;
     }
     Ok((winner.collation, winner.coercibility))
+}
+
+/// As [`aggregate`], but bytes among the arguments are taken for characters without a check.
+pub(super) fn aggregate_unchecked(
+    args: &mut [Expr],
+    operation: &str,
+    context: &TypeContext,
+    purpose: Purpose,
+) -> PlanResult<(CollationId, Coercibility)> {
+    let winner = winner(args, operation, context, purpose)?;
+    for arg in args.iter_mut() {
+        bring_unchecked(arg, winner.collation)?;
+    }
+    Ok((winner.collation, winner.coercibility))
+}
+
+/// As [`bring_to`], but bytes are taken for characters without a check.
+pub(super) fn bring_unchecked(arg: &mut Expr, collation: CollationId) -> PlanResult<()> {
+    if is_text(&arg.data_type) && arg.data_type.collation.charset() == Charset::Binary {
+        *arg = through(std::mem::replace(arg, Expr::null()), FunctionId::Collate, collation);
+        return Ok(());
+    }
+    bring_to(arg, collation)
+}
+
+fn winner(args: &[Expr], operation: &str, context: &TypeContext, purpose: Purpose) -> PlanResult<Claim> {
+    let winner = agree(args, operation, purpose)?;
+    Ok(match winner.coercibility {
+        // Numbers become text of the connection.
+        Coercibility::Numeric => {
+            Claim { collation: context.connection_collation, coercibility: Coercibility::Literal }
+        }
+        _ => winner,
+    })
 }
 
 /// Brings the texts among `args` to the collation of the argument `leader`, which alone decides. Bytes have to be characters of
@@ -255,20 +285,25 @@ pub(super) fn bring_to(arg: &mut Expr, collation: CollationId) -> PlanResult<()>
     }
     let from = arg.data_type.collation.charset();
     let to = collation.charset();
+    let is_conversion = from != to && to != Charset::Binary;
     if let ExprKind::Literal(Value::Bytes { bytes, collation: tag }) = &mut arg.kind {
-        if from != to && from != Charset::Binary && to != Charset::Binary {
-            let mut converted = Vec::with_capacity(bytes.len());
-            if convert_strict(from, bytes, to, &mut converted).is_err() {
-                return Err(not_convertible(bytes, from, to));
-            }
-            *bytes = converted;
+        let mut converted = Vec::with_capacity(bytes.len());
+        let is_kept = !is_conversion || convert_strict(from, bytes, to, &mut converted).is_ok();
+        if !is_kept && from != Charset::Binary {
+            return Err(not_convertible(bytes, from, to));
         }
-        *tag = collation;
-        arg.data_type.collation = collation;
-        return Ok(());
+        // Bytes that are no characters are an error of the rows for which they are asked for.
+        if is_kept {
+            if is_conversion {
+                *bytes = converted;
+            }
+            *tag = collation;
+            arg.data_type.collation = collation;
+            return Ok(());
+        }
     }
-    // Bytes are taken as they are where `binary` meets characters.
-    let is_conversion = from != to && from != Charset::Binary && to != Charset::Binary;
+    // Bytes of a parameter are taken as they are.
+    let is_conversion = is_conversion && !(from == Charset::Binary && matches!(arg.kind, ExprKind::Param(_)));
     let function = if is_conversion { FunctionId::ConvertUsing } else { FunctionId::Collate };
     *arg = through(std::mem::replace(arg, Expr::null()), function, collation);
     Ok(())

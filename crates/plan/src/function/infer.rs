@@ -255,7 +255,7 @@ pub fn aggregate_type(
         A::StdPop | A::StdSamp | A::VarPop | A::VarSamp => number(DataType::DOUBLE, true),
         A::GroupConcat => {
             let (collation, coercibility) =
-                collate::aggregate(args, aggregate_name(function), context, Purpose::Build)?;
+                collate::aggregate_unchecked(args, aggregate_name(function), context, Purpose::Build)?;
             let data_type = if context.group_concat_bytes <= GROUP_CONCAT_VARCHAR_MAX {
                 DataType::varchar(context.group_concat_bytes, collation)
             } else {
@@ -279,26 +279,41 @@ pub fn summed_temporal(data_type: &DataType) -> DataType {
 
 /// 3995: a pattern does not search bytes for text or text for bytes.
 fn check_regexp_charsets(args: &[Expr], name: &str) -> PlanResult<()> {
-    let text = args
-        .iter()
-        .find(|arg| collate::is_text(&arg.data_type) && arg.data_type.collation != CollationId::BINARY);
-    // 9.7 looks at BINARY and BLOB only where it replaces.
-    let is_bytes = |(at, arg): (usize, &Expr)| {
-        arg.data_type.is_binary_string()
-            && (arg.data_type.kind == TypeKind::VarChar || args.len() > 2 && at == 0)
+    let is_binary = |arg: &Expr| arg.data_type.is_binary_string() || arg.data_type.kind == TypeKind::Bit;
+    let is_literal =
+        |arg: &Expr| collate::is_text(&arg.data_type) && matches!(arg.kind, ExprKind::Literal(_));
+    // BINARY and BLOB go with characters, as do parameters.
+    let is_varbinary = |arg: &Expr| {
+        let data_type = &arg.data_type;
+        data_type.is_binary_string()
+            && data_type.kind == TypeKind::VarChar
+            && !matches!(arg.kind, ExprKind::Param(_))
     };
-    match text {
-        Some(text) if args.iter().enumerate().any(is_bytes) => {
-            let collation = text.data_type.collation.name();
-            Err(PlanError::new(
-                3995,
-                format!(
-                    "Character set 'binary' cannot be used in conjunction with '{collation}' in call to {name}."
-                ),
-            ))
-        }
-        _ => Ok(()),
+    // Of subject and pattern, a literal follows such bytes before the replacement is looked at.
+    let follows = |at: usize| {
+        at < 2
+            && args.len() > 2
+            && is_literal(&args[at])
+            && is_binary(&args[1 - at])
+            && !is_varbinary(&args[1 - at])
+    };
+    let is_bytes = |at: usize| is_varbinary(&args[at]) || follows(at);
+    let is_characters = |at: usize| {
+        let data_type = &args[at].data_type;
+        collate::is_text(data_type) && data_type.collation != CollationId::BINARY && !follows(at)
+    };
+    let positions = 0..args.len();
+    let bytes = positions.clone().find(|at| is_bytes(*at));
+    let characters = positions.clone().find(|at| is_characters(*at));
+    let (Some(bytes), Some(characters)) = (bytes, characters) else { return Ok(()) };
+    let (mut first, mut second) = ("binary", args[characters].data_type.collation.name());
+    if characters < bytes {
+        std::mem::swap(&mut first, &mut second);
     }
+    Err(PlanError::new(
+        3995,
+        format!("Character set '{first}' cannot be used in conjunction with '{second}' in call to {name}."),
+    ))
 }
 
 pub(super) fn infer(
@@ -451,7 +466,7 @@ pub(super) fn infer(
             check_regexp_charsets(&args[..3], name)?;
             let (collation, coercibility) =
                 collate::aggregate(&mut args[..2], name, context, Purpose::Compare)?;
-            collate::bring_to(&mut args[2], collation)?;
+            collate::bring_unchecked(&mut args[2], collation)?;
             Typed { data_type: limited(u64::MAX, collation), nullable: true, coercibility }
         }
         F::Cast | F::ConvertUsing | F::Collate => {
@@ -530,7 +545,7 @@ pub(super) fn infer(
             plain(if function == F::Crc32 { uint(10) } else { int(11) }, any_nullable)
         }
         F::FindInSet => {
-            collate::aggregate(args, name, context, Purpose::Compare)?;
+            collate::aggregate_unchecked(args, name, context, Purpose::Compare)?;
             plain(int(11), any_nullable)
         }
         // The text that is searched decides.
@@ -861,7 +876,7 @@ pub(super) fn infer(
                 && collate::is_text(&of.data_type)
                 && of.data_type.collation.charset() == types::charset::Charset::Utf8mb4;
             if !is_own {
-                collate::bring_to(&mut args[2], CollationId::UTF8MB4_BIN)?;
+                collate::bring_unchecked(&mut args[2], CollationId::UTF8MB4_BIN)?;
             }
             plain(DataType::JSON, true)
         }

@@ -217,7 +217,7 @@ pub fn follow_left(left: &mut Expr, right: &mut Expr, context: &TypeContext) -> 
 /// 3854: a literal that the character set does not hold.
 pub fn convert_to_set(expr: &mut Expr, collation: CollationId) -> PlanResult<()> {
     let (from, to) = (expr.data_type.collation.charset(), collation.charset());
-    if from != to && from != Charset::Binary && to != Charset::Binary {
+    if from != to && to != Charset::Binary {
         collate::bring_to(expr, collation)?;
     }
     Ok(())
