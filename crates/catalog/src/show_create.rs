@@ -187,6 +187,12 @@ fn append_default(out: &mut Vec<u8>, column: &ColumnDefinition) {
                 out.extend_from_slice(b"b'");
                 out.extend_from_slice(text);
                 out.push(b'\'');
+            } else if column.data_type.is_binary_string() && std::str::from_utf8(text).is_err() {
+                // Bytes that are no text.
+                out.extend_from_slice(b"0x");
+                for byte in text.iter() {
+                    out.extend_from_slice(format!("{byte:02X}").as_bytes());
+                }
             } else {
                 append_string(out, text);
             }

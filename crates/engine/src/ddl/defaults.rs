@@ -11,7 +11,7 @@ use types::temporal::DateTime;
 use types::temporal::parse::DateMode;
 use types::{Cell, Column, DataType, Decimal, TypeKind, Value};
 
-use super::{Settings, sql_mode_bits, to_charset};
+use super::{Settings, sql_mode_bits};
 
 type Result<T> = std::result::Result<T, Box<SqlError>>;
 
@@ -175,9 +175,7 @@ fn literal(expr: &ast::Expr<'_>, data_type: &DataType, settings: &Settings<'_>) 
                 }
                 Value::UInt(value.iter().fold(0, |bits, &byte| bits << 8 | u64::from(byte)))
             }
-            Literal::Bytes { value, .. } => {
-                Value::string(to_charset(value, Charset::Utf8mb4), types::CollationId::BINARY)
-            }
+            Literal::Bytes { value, .. } => Value::string(value, types::CollationId::BINARY),
             Literal::Temporal { .. } => return None,
         }),
         _ => None,

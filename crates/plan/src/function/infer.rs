@@ -710,12 +710,7 @@ pub(super) fn infer(
             let digits = if args.len() == 1 { Some(0) } else { constant(args.get(1)) };
             let data_type = match numeric(of) {
                 Numeric::Int => DataType { unsigned: of.unsigned, ..int(INT_WIDTH) },
-                Numeric::Double => match digits {
-                    _ if of.scale != SCALE_NOT_FIXED && of.is_numeric() => {
-                        DataType { scale: of.scale, ..DataType::DOUBLE }
-                    }
-                    _ => DataType::DOUBLE,
-                },
+                Numeric::Double => DataType::DOUBLE,
                 Numeric::Decimal => {
                     let wanted = digits.unwrap_or(i64::from(scale(of))).clamp(0, i64::from(scale(of))) as u32;
                     let grows = u32::from(function == F::Round && wanted < scale(of));

@@ -54,12 +54,8 @@ pub(super) fn store_integer(
 ) -> Option<Issue> {
     // A literal in hex or bits is a number here.
     if let Some(value) = whole_number(cell, from) {
-        let below_zero = to.unsigned
-            && match cell {
-                Cell::Double(value) => value < 0.0,
-                Cell::Decimal(value) => value.is_negative(),
-                _ => false,
-            };
+        // A DOUBLE is rounded before its sign counts, a DECIMAL is not.
+        let below_zero = to.unsigned && matches!(cell, Cell::Decimal(value) if value.is_negative());
         let issue = push_clipped(value, to, out);
         return if below_zero { Issue::new(IssueKind::OutOfRange) } else { issue };
     }

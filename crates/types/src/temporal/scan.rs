@@ -42,6 +42,40 @@ impl Reader<'_> {
         None
     }
 
+    fn is_at_end(&self) -> bool {
+        self.at >= self.text.len()
+    }
+
+    /// `%H:%i:%S`, or `%I:%i:%S %p`, as far as the text goes: hour, minute and second.
+    fn clock(&mut self, is_twelve: bool) -> Option<(u32, u32, u32)> {
+        let mut hour = self.number(2)?;
+        let mut parts = [0, 0];
+        for part in &mut parts {
+            self.blanks();
+            if self.is_at_end() {
+                break;
+            }
+            if self.text[self.at] != b':' {
+                return None;
+            }
+            self.at += 1;
+            self.blanks();
+            if self.is_at_end() {
+                break;
+            }
+            *part = self.number(2)?;
+        }
+        if is_twelve {
+            self.blanks();
+            let is_afternoon = !self.is_at_end() && self.name(&["AM", "PM"], None)? == 1;
+            if !(1..=12).contains(&hour) {
+                return None;
+            }
+            hour = hour % 12 + if is_afternoon { 12 } else { 0 };
+        }
+        Some((hour, parts[0], parts[1]))
+    }
+
     fn blanks(&mut self) {
         while self.text.get(self.at).is_some_and(|&byte| crate::number::is_space(byte)) {
             self.at += 1;
@@ -76,7 +110,8 @@ pub fn str_to_date(text: &[u8], format: &[u8]) -> Option<Scanned> {
             continue;
         }
         reader.blanks();
-        match specifiers.next()? {
+        let specifier = specifiers.next()?;
+        match specifier {
             b'Y' => {
                 let start = reader.at;
                 year = reader.number(4)?;
@@ -120,21 +155,7 @@ pub fn str_to_date(text: &[u8], format: &[u8]) -> Option<Scanned> {
                     return None;
                 }
             }
-            b'r' | b'T' => {
-                hour = reader.number(2)?;
-                for part in [&mut minute, &mut second] {
-                    if reader.text.get(reader.at) != Some(&b':') {
-                        return None;
-                    }
-                    reader.at += 1;
-                    *part = reader.number(2)?;
-                }
-                if format.windows(2).any(|pair| pair == b"%r") {
-                    twelve = true;
-                    reader.blanks();
-                    pm = Some(reader.name(&["AM", "PM"], None)? == 1);
-                }
-            }
+            b'r' | b'T' => (hour, minute, second) = reader.clock(specifier == b'r')?,
             b'W' => weekday = Some(reader.name(day_names(), None)?),
             b'a' => weekday = Some(reader.name(day_names(), Some(3))?),
             b'w' => {
@@ -222,6 +243,11 @@ mod tests {
             ("January 5, 2024", "%M %e, %Y", "2024-01-05 00:00:00"),
             ("Jan 5th 2024", "%b %D %Y", "2024-01-05 00:00:00"),
             ("10:11:12", "%H:%i:%s", "0000-00-00 10:11:12"),
+            ("10:11:12", "%T", "0000-00-00 10:11:12"),
+            ("10:11:12 PM", "%r", "0000-00-00 22:11:12"),
+            ("10:", "%r", "0000-00-00 10:00:00"),
+            ("12:34:56", "%r %T %p", "0000-00-00 00:34:56"),
+            ("3", "%r %T", "0000-00-00 03:00:00"),
             ("2024 032", "%Y %j", "2024-02-01 00:00:00"),
             ("200442 Monday", "%X%V %W", "2004-10-18 00:00:00"),
         ] {
@@ -230,9 +256,15 @@ mod tests {
             scanned.date.with_time(scanned.time).write_datetime(0, &mut out);
             assert_eq!(String::from_utf8(out).unwrap(), shown);
         }
-        for (text, format) in
-            [("2024-13-01", "%Y-%m-%d"), ("x", "%Y"), ("13 PM", "%h %p"), ("2024/01", "%Y-%m")]
-        {
+        for (text, format) in [
+            ("2024-13-01", "%Y-%m-%d"),
+            ("x", "%Y"),
+            ("13", "%r"),
+            ("10x", "%T"),
+            ("10:11:12 P", "%r"),
+            ("13 PM", "%h %p"),
+            ("2024/01", "%Y-%m"),
+        ] {
             assert_eq!(str_to_date(text.as_bytes(), format.as_bytes()), None, "{text}");
         }
     }

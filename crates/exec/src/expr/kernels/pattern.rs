@@ -127,7 +127,7 @@ fn prepare(r: &mut Row<'_, '_>, flags: usize) -> SqlResult<()> {
             source.push(')');
         }
     }
-    source.push_str(&text(r, 1));
+    push_with_unicode_classes(&mut source, &text(r, 1));
     let regex =
         fancy_regex::RegexBuilder::new(&source).backtrack_limit(1_000_000).build().map_err(|error| {
             let text = error.to_string();
@@ -144,6 +144,47 @@ fn prepare(r: &mut Row<'_, '_>, flags: usize) -> SqlResult<()> {
         })?;
     *r.state = Some(Box::new(PreparedRegex { source: pattern.to_vec(), flags: flags.to_vec(), regex }));
     Ok(())
+}
+
+/// Appends a pattern, its POSIX classes (`[[:alpha:]]`) as the classes of all Unicode's characters that ICU takes them for.
+fn push_with_unicode_classes(out: &mut String, pattern: &str) {
+    const CLASSES: [(&str, &str); 9] = [
+        ("[:alpha:]", r"\p{Alphabetic}"),
+        ("[:lower:]", r"\p{Lowercase}"),
+        ("[:upper:]", r"\p{Uppercase}"),
+        ("[:digit:]", r"\p{Nd}"),
+        ("[:alnum:]", r"\p{Alphabetic}\p{Nd}"),
+        ("[:space:]", r"\s"),
+        ("[:punct:]", r"\p{P}"),
+        ("[:graph:]", r"\p{L}\p{M}\p{N}\p{P}\p{S}"),
+        ("[:print:]", r"\p{L}\p{M}\p{N}\p{P}\p{S}\p{Zs}"),
+    ];
+    let mut rest = pattern;
+    let mut depth = 0u32;
+    while let Some(at) = rest.find(['\\', '[', ']']) {
+        out.push_str(&rest[..at]);
+        rest = &rest[at..];
+        let class = CLASSES.iter().find(|(name, _)| depth > 0 && rest.starts_with(name));
+        let taken = match (class, rest.as_bytes()[0]) {
+            (Some((name, unicode)), _) => {
+                out.push_str(unicode);
+                rest = &rest[name.len()..];
+                continue;
+            }
+            (None, b'\\') => 1 + rest[1..].chars().next().map_or(0, char::len_utf8),
+            (None, b'[') => {
+                depth += 1;
+                1
+            }
+            (None, _) => {
+                depth = depth.saturating_sub(1);
+                1
+            }
+        };
+        out.push_str(&rest[..taken]);
+        rest = &rest[taken..];
+    }
+    out.push_str(rest);
 }
 
 /// An argument as text; the bytes of a byte string are the characters with these numbers.
