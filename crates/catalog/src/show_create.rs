@@ -190,7 +190,7 @@ fn append_default(out: &mut Vec<u8>, column: &ColumnDefinition) {
             } else if column.data_type.is_binary_string() && std::str::from_utf8(text).is_err() {
                 // Bytes that are no text.
                 out.extend_from_slice(b"0x");
-                for byte in text.iter() {
+                for byte in text {
                     out.extend_from_slice(format!("{byte:02X}").as_bytes());
                 }
             } else {

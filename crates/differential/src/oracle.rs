@@ -9,11 +9,13 @@
 
 use client::{Error, Options};
 
-use crate::ast::{Body, Query, Script, Source, Statement};
+use crate::ast::{Body, Expr, Query, Script, Source, Statement};
 use crate::compare::{self, Difference, Kind, Lenience};
+use crate::forms;
 use crate::round::{Finding, changed_tables};
 use crate::schema::{IndexKind, Table};
 use crate::server::{Answer, Server};
+use crate::value::Value;
 use crate::walk;
 
 /// How a statement is asked again.
@@ -24,12 +26,14 @@ enum Variant {
     IgnoreIndexes,
     /// With this modifier after the first SELECT.
     Modifier(&'static str),
+    /// With WHERE (p) as WHERE COALESCE(p, 0): no row more or less, but nothing is concluded from p.
+    Coalesced,
     /// By the other protocol, without parameters.
     OtherProtocol,
 }
 
 /// Every variant with its name, those that most often show a contradiction first.
-const VARIANTS: [(&str, Variant); 18] = [
+const VARIANTS: [(&str, Variant); 19] = [
     ("as it is", Variant::Settings("SET optimizer_switch = DEFAULT")),
     ("derived_merge=off", Variant::Settings("SET optimizer_switch = 'derived_merge=off'")),
     ("hypergraph_optimizer=on", Variant::Settings("SET optimizer_switch = 'hypergraph_optimizer=on'")),
@@ -68,6 +72,7 @@ const VARIANTS: [(&str, Variant); 18] = [
     ),
     ("SQL_BIG_RESULT", Variant::Modifier("SQL_BIG_RESULT")),
     ("SQL_BUFFER_RESULT", Variant::Modifier("SQL_BUFFER_RESULT")),
+    ("WHERE COALESCE(..., 0)", Variant::Coalesced),
     ("the other protocol", Variant::OtherProtocol),
 ];
 
@@ -184,6 +189,15 @@ fn varied(
             select.modifiers.push((*modifier).to_owned());
             Some((RESET, varied, is_prepared))
         }
+        Variant::Coalesced => {
+            let mut varied = statement.clone();
+            let filter = filter_of(&mut varied)?;
+            let form = forms::by_template("COALESCE({}, {})")?;
+            let zero = Expr::Literal { value: Value::Int(0), is_bound: false };
+            let condition = std::mem::replace(filter, zero.clone());
+            *filter = Expr::Call { form, arguments: vec![condition, zero] };
+            Some((RESET, varied, is_prepared))
+        }
         Variant::OtherProtocol => {
             let is_applicable = !is_prepared || statement.prepared_sql().1.is_empty();
             is_applicable.then(|| (RESET, statement.clone(), !is_prepared))
@@ -194,6 +208,17 @@ fn varied(
 fn query_of(statement: &mut Statement) -> Option<&mut Query> {
     match statement {
         Statement::Query(query) | Statement::CreateSelect { query, .. } => Some(query),
+        _ => None,
+    }
+}
+
+fn filter_of(statement: &mut Statement) -> Option<&mut Expr> {
+    match statement {
+        Statement::Query(Query { body: Body::Select(select), .. })
+        | Statement::CreateSelect { query: Query { body: Body::Select(select), .. }, .. } => {
+            select.filter.as_mut()
+        }
+        Statement::Update { filter, .. } | Statement::Delete { filter, .. } => filter.as_mut(),
         _ => None,
     }
 }
