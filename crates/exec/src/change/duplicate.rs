@@ -4,7 +4,7 @@
 //! way), and takes it away else; this shows in the count of affected rows, as in MySQL: a row replaced by itself counts
 //! once.
 
-use plan::physical::InsertPlan;
+use plan::physical::{InsertPlan, InsertSource, PhysicalPlan};
 use store::{LockMode, Locked};
 use table::{DuplicateKey, Table, Updated, WriteError};
 use types::vector::BytesColumn;
@@ -13,7 +13,7 @@ use types::{Batch, Cell, Column};
 use super::foreign_key::violated;
 use super::insert::Insert;
 use super::rules::{self, Computed};
-use super::values::Target;
+use super::values::{Given, Target};
 use super::{check_violated, keep_duplicate, warn_duplicate, write};
 use crate::context::ExecContext;
 use crate::error::{internal, row_error, write_error};
@@ -51,14 +51,22 @@ pub(super) struct Running {
 }
 
 impl Compiled {
-    pub(super) fn new(insert: &InsertPlan) -> SqlResult<Option<Compiled>> {
+    pub(super) fn new(plan: &PhysicalPlan, insert: &InsertPlan) -> SqlResult<Option<Compiled>> {
         if insert.on_duplicate.is_empty() {
             return Ok(None);
         }
+        let definition = &plan.tables[insert.table.0 as usize].entry.definition;
+        let count = definition.columns.len();
+        let name_of = |position: usize| match &insert.rows {
+            InsertSource::Query(node) if position >= 2 * count => {
+                plan.columns[node.columns[position - 2 * count].0 as usize].name.clone()
+            }
+            _ => definition.columns[position % count].name.clone(),
+        };
         let mut compiled = Compiled { assignments: Vec::new(), assigned: Vec::new() };
         for assign in &insert.on_duplicate {
             let value = match (&assign.value, assign.query) {
-                (Some(value), _) => Value::Computed(Computed::new(assign.column, value)?),
+                (Some(value), _) => Value::Computed(Computed::new(assign.column, value, &name_of)?),
                 (None, Some(query)) => Value::Query(query),
                 (None, None) => Value::Default,
             };
@@ -215,18 +223,18 @@ impl Insert<'_, '_> {
                 (Value::Query(query), _) => {
                     let (value, data_type) = self.queries.eval(*query as usize, input, 0, ctx)?;
                     let out = &mut input.columns[*ordinal];
-                    self.storing.put(target, value, data_type, out, ctx.eval.warnings)?;
+                    self.storing.put(target, value, Given::computed(data_type), out, ctx.eval.warnings)?;
                 }
                 (Value::Computed(computed), Some(program)) => {
                     let value = program.eval(computed, input, &mut ctx.eval)?;
                     let out = &mut input.columns[*ordinal];
-                    self.storing.put(target, value, &computed.data_type, out, ctx.eval.warnings)?;
+                    self.storing.put(target, value, computed.given(), out, ctx.eval.warnings)?;
                 }
                 _ => match (&self.compiled.rules.defaults[*ordinal], &mut self.running.defaults[*ordinal]) {
                     (Some(rule), Some(running)) => {
                         let value = running.eval(rule, input, &mut ctx.eval)?;
                         let out = &mut input.columns[*ordinal];
-                        self.storing.put(target, value, &rule.data_type, out, ctx.eval.warnings)?;
+                        self.storing.put(target, value, rule.given(), out, ctx.eval.warnings)?;
                     }
                     _ => {
                         let out = &mut input.columns[*ordinal];
@@ -252,7 +260,7 @@ impl Insert<'_, '_> {
                 Target { definition, ordinal: generated.ordinal, row: self.row_number, null_allowed: false };
             let value = program.eval(generated, input, &mut ctx.eval)?;
             let out = &mut input.columns[generated.ordinal];
-            self.storing.put(target, value, &generated.data_type, out, ctx.eval.warnings)?;
+            self.storing.put(target, value, generated.given(), out, ctx.eval.warnings)?;
         }
         if !self.compiled.rules.checks.is_empty()
             && let Some(name) = self.compiled.rules.violated(&mut self.running, input, &mut ctx.eval)?

@@ -9,12 +9,13 @@ use catalog::{ColumnDefault, TableDefinition};
 use plan::logical::InsertCell;
 use plan::physical::{InsertPlan, InsertSource, Node, PhysicalPlan};
 use table::{RowScratch, Table, Whole, WriteContext, WriteError};
+use types::convert::Origin;
 use types::{Batch, Cell, Column, DataType, ValueRef};
 
 use super::foreign_key::{self, Writer, violated};
 use super::numbers::{Number, Numbers, RowsWritten};
 use super::rules::{self, Computed, Rules, Running, RunningRules};
-use super::values::{Storing, Target};
+use super::values::{self, Storing, Target};
 use super::{Changed, check_violated, duplicate, recycle, write};
 use crate::context::ExecContext;
 use crate::error::{internal, row_error, write_error};
@@ -70,7 +71,8 @@ impl Compiled {
                         *cell == InsertCell::Default && has_expression_default(definition, ordinal);
                     if let InsertCell::Expr(expr) = cell {
                         cells_read_row |= rules::reads_input(expr);
-                        cells.push((position, Computed::new(ordinal, expr)?));
+                        let name_of = |ordinal: usize| definition.columns[ordinal].name.clone();
+                        cells.push((position, Computed::new(ordinal, expr, &name_of)?));
                     }
                 }
             }
@@ -101,7 +103,7 @@ impl Compiled {
             missing,
             expression_defaults,
             numbered: definition.auto_increment_column(),
-            on_duplicate: duplicate::Compiled::new(insert)?,
+            on_duplicate: duplicate::Compiled::new(plan, insert)?,
             foreign_keys,
         })
     }
@@ -177,16 +179,28 @@ pub(super) struct Insert<'p, 's> {
 /// What the query of an INSERT gives.
 struct Given<'p> {
     types: &'p [DataType],
+    /// By position: where it is a table's column, and its name.
+    columns: Vec<(bool, &'p str)>,
     /// By position: the cells are wholes.
     wholes: Vec<bool>,
     tables: LargeTables,
 }
 
 impl<'p> Given<'p> {
-    fn new(plan: &PhysicalPlan, node: &'p Node) -> SqlResult<Given<'p>> {
+    fn new(plan: &'p PhysicalPlan, node: &'p Node) -> SqlResult<Given<'p>> {
         let wholes: Vec<bool> = node.columns.iter().map(|id| plan.is_whole_column(*id)).collect();
         let tables = if wholes.contains(&true) { LargeTables::of(plan)? } else { LargeTables::default() };
-        Ok(Given { types: &node.types, wholes, tables })
+        let column = |id: &plan::ColumnId| {
+            let column = &plan.columns[id.0 as usize];
+            (column.origin.is_some(), &*column.name)
+        };
+        Ok(Given { types: &node.types, columns: node.columns.iter().map(column).collect(), wholes, tables })
+    }
+
+    fn value(&self, position: usize) -> values::Given<'_> {
+        let (is_column, name) = self.columns[position];
+        let origin = if is_column { Origin::Column(name) } else { Origin::Computed(name) };
+        values::Given { data_type: &self.types[position], origin }
     }
 }
 
@@ -298,7 +312,7 @@ impl<'p> Insert<'p, '_> {
         let out = &mut self.row.columns[ordinal];
         if rules::has_no_default(definition, ordinal) {
             out.clear();
-            super::values::push_implicit(&definition.columns[ordinal].data_type, out);
+            values::push_implicit(&definition.columns[ordinal].data_type, out);
             return Ok(());
         }
         let target = Target { definition, ordinal, row: self.row_number, null_allowed: true };
@@ -396,7 +410,13 @@ impl<'p> Insert<'p, '_> {
                     InsertCell::Query(query) => {
                         let (value, data_type) = self.queries.eval(*query as usize, &self.row, 0, ctx)?;
                         let out = &mut self.row.columns[ordinal];
-                        self.storing.put(target, value, data_type, out, ctx.eval.warnings)?;
+                        self.storing.put(
+                            target,
+                            value,
+                            values::Given::computed(data_type),
+                            out,
+                            ctx.eval.warnings,
+                        )?;
                     }
                     InsertCell::Expr(_) => {
                         let computed = &self.compiled.cells[next_expr].1;
@@ -404,7 +424,7 @@ impl<'p> Insert<'p, '_> {
                         next_expr += 1;
                         let value = running.eval(computed, &self.row, &mut ctx.eval)?;
                         let out = &mut self.row.columns[ordinal];
-                        self.storing.put(target, value, &computed.data_type, out, ctx.eval.warnings)?;
+                        self.storing.put(target, value, computed.given(), out, ctx.eval.warnings)?;
                     }
                 }
             }
@@ -478,7 +498,7 @@ impl<'p> Insert<'p, '_> {
                     cell => cell,
                 };
                 let out = &mut self.row.columns[ordinal];
-                self.storing.put(target, cell, &given.types[position], out, ctx.eval.warnings)?;
+                self.storing.put(target, cell, given.value(position), out, ctx.eval.warnings)?;
             }
             self.finish_row(None, Some((batch, row)), &passed, ctx)?;
             if passes {
@@ -523,7 +543,7 @@ impl<'p> Insert<'p, '_> {
                 null_allowed: false,
             };
             let out = &mut self.row.columns[generated.ordinal];
-            self.storing.put(target, value, &generated.data_type, out, ctx.eval.warnings)?;
+            self.storing.put(target, value, generated.given(), out, ctx.eval.warnings)?;
         }
         if !compiled.rules.checks.is_empty()
             && let Some(name) = compiled.rules.violated(&mut self.running, &self.row, &mut ctx.eval)?
@@ -591,7 +611,7 @@ impl<'p> Insert<'p, '_> {
             null_allowed: false,
         };
         let out = &mut self.row.columns[ordinal];
-        self.storing.put(target, value, &rule.data_type, out, ctx.eval.warnings)
+        self.storing.put(target, value, rule.given(), out, ctx.eval.warnings)
     }
 
     /// Checks the row's foreign keys. False: one is violated, which the statement ignores.

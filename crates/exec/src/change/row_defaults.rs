@@ -31,7 +31,8 @@ impl RowDefaults {
             {
                 let expr = bind(entry, text)?;
                 check_functions(&expr)?;
-                let rule = Computed::new(ordinal, &expr)?;
+                let rule =
+                    Computed::new(ordinal, &expr, &|ordinal| entry.definition.columns[ordinal].name.clone())?;
                 let running = Running::new(&rule);
                 computed.push((rule, running));
             }
@@ -71,7 +72,7 @@ impl RowDefaults {
             };
             let value = running.eval(rule, row, &mut ctx)?;
             let target = Target { definition, ordinal, row: number, null_allowed: false };
-            storing.put(target, value, &rule.data_type, &mut out, warnings)?;
+            storing.put(target, value, rule.given(), &mut out, warnings)?;
             row.columns[ordinal] = out;
         }
         Ok(())

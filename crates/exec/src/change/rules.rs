@@ -6,12 +6,13 @@ use std::sync::Arc;
 
 use catalog::{Catalog, ColumnDefault, TableEntry};
 use plan::error::{PlanError, PlanResult};
-use plan::function::TypeContext;
+use plan::function::{FunctionId, TypeContext};
 use plan::{Expr, ExprKind};
 use syntax::SqlMode;
+use types::convert::Origin;
 use types::{Batch, Cell, CollationId, Column, DataType, TypeKind, Value};
 
-use super::values::{Storing, Target};
+use super::values::{Given, Storing, Target};
 use crate::error::coded;
 use crate::expr::{EvalContext, Program, Scratch, SqlResult};
 use crate::run::pad::{is_padded, pad, pads};
@@ -23,16 +24,49 @@ pub(super) struct Computed {
     pub(super) ordinal: usize,
     pub(super) program: Program,
     pub(super) data_type: DataType,
+    /// Just a column of the input.
+    is_column: bool,
+    /// The column's name, or the function's.
+    name: Arc<str>,
     /// The CHAR columns it reads of its input, which PAD_CHAR_TO_FULL_LENGTH pads: positions and types.
     chars: Box<[(usize, DataType)]>,
 }
 
 impl Computed {
-    pub(super) fn new(ordinal: usize, expr: &Expr) -> SqlResult<Computed> {
+    /// `name_of`: names of the input's columns.
+    pub(super) fn new(
+        ordinal: usize,
+        expr: &Expr,
+        name_of: &dyn Fn(usize) -> Arc<str>,
+    ) -> SqlResult<Computed> {
+        let name = match &expr.kind {
+            ExprKind::Input(position) => name_of(*position as usize),
+            ExprKind::Call { function: FunctionId::Cast, .. } if expr.data_type.kind == TypeKind::Json => {
+                "cast_as_json".into()
+            }
+            ExprKind::Call { function, .. } => function.name().into(),
+            ExprKind::Case { .. } => "case".into(),
+            _ => "?".into(),
+        };
+        let is_column = matches!(expr.kind, ExprKind::Input(_));
         let program = Program::compile(std::slice::from_ref(expr))?;
         let mut chars = Vec::new();
         add_chars_read(expr, &mut chars);
-        Ok(Computed { ordinal, program, data_type: expr.data_type.clone(), chars: chars.into() })
+        Ok(Computed {
+            ordinal,
+            program,
+            data_type: expr.data_type.clone(),
+            is_column,
+            name,
+            chars: chars.into(),
+        })
+    }
+
+    /// What its value is before it is stored.
+    #[inline]
+    pub(super) fn given(&self) -> Given<'_> {
+        let origin = if self.is_column { Origin::Column(&self.name) } else { Origin::Computed(&self.name) };
+        Given { data_type: &self.data_type, origin }
     }
 
     /// The input with its CHAR values as this expression reads them.
@@ -120,7 +154,12 @@ impl Rules {
         let compile = |ordinal: usize, text: &str| -> SqlResult<Computed> {
             let mut expr = bind(entry, text)?;
             place(&mut expr, position)?;
-            Computed::new(ordinal, &expr)
+            let name_of = |wanted: usize| {
+                let mut columns = definition.columns.iter().enumerate();
+                let found = columns.find(|(ordinal, _)| position(*ordinal) == Some(wanted as u32));
+                found.map_or_else(|| "?".into(), |(_, column)| column.name.clone())
+            };
+            Computed::new(ordinal, &expr, &name_of)
         };
         let mut rules = Rules { defaults: Vec::new(), generated: Vec::new(), checks: Vec::new() };
         for (ordinal, column) in definition.columns.iter().enumerate() {

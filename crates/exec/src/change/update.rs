@@ -1,6 +1,6 @@
 //! UPDATE: rows come from the source with their locators, locked; assignments go from left to right.
 
-use plan::physical::{PhysicalPlan, UpdatePlan, UpdateTarget};
+use plan::physical::{Node, PhysicalPlan, UpdatePlan, UpdateTarget};
 use plan::{Expr, ExprKind};
 use table::{Updated, WriteError};
 use types::vector::BytesColumn;
@@ -65,14 +65,14 @@ impl Compiled {
         let targets = update
             .targets
             .iter()
-            .map(|target| CompiledTarget::new(plan, target))
+            .map(|target| CompiledTarget::new(plan, &update.source, target))
             .collect::<SqlResult<_>>()?;
         Ok(Compiled { targets, foreign_keys: foreign_key::Compiled::new(plan) })
     }
 }
 
 impl CompiledTarget {
-    fn new(plan: &PhysicalPlan, target: &UpdateTarget) -> SqlResult<CompiledTarget> {
+    fn new(plan: &PhysicalPlan, source: &Node, target: &UpdateTarget) -> SqlResult<CompiledTarget> {
         let entry = &plan.tables[target.table.0 as usize].entry;
         let definition = &entry.definition;
         let place = |ordinal: usize| target.row.get(ordinal).copied().filter(|&at| at != u32::MAX);
@@ -83,13 +83,14 @@ impl CompiledTarget {
             target.assignments.iter().any(|assign| assign.column == ordinal && assign.value.is_none())
         };
         let rules = Rules::compile(entry, &place, &by_default)?;
+        let name_of = |position: usize| plan.columns[source.columns[position].0 as usize].name.clone();
         let mut assignments = Vec::new();
         let mut columns: Vec<(usize, usize)> = Vec::new();
         for assign in &target.assignments {
             let ordinal = assign.column;
             let value = match &assign.value {
                 Some(Expr { kind: ExprKind::Param(index), .. }) => Assigned::Param(*index),
-                Some(value) => Assigned::Computed(Computed::new(ordinal, value)?),
+                Some(value) => Assigned::Computed(Computed::new(ordinal, value, &name_of)?),
                 None => Assigned::Default,
             };
             // A generated column may only be set to DEFAULT, which it has anyway.
@@ -288,13 +289,13 @@ impl Target<'_> {
                 (Assigned::Computed(computed), Some(program)) => {
                     let value = program.eval(computed, input, &mut ctx.eval)?;
                     let out = &mut input.columns[assign.position];
-                    storing.put(target, value, &computed.data_type, out, ctx.eval.warnings)?;
+                    storing.put(target, value, computed.given(), out, ctx.eval.warnings)?;
                 }
                 _ => match (&compiled.rules.defaults[ordinal], &mut self.running.defaults[ordinal]) {
                     (Some(rule), Some(running)) => {
                         let value = running.eval(rule, input, &mut ctx.eval)?;
                         let out = &mut input.columns[assign.position];
-                        storing.put(target, value, &rule.data_type, out, ctx.eval.warnings)?;
+                        storing.put(target, value, rule.given(), out, ctx.eval.warnings)?;
                     }
                     _ => {
                         let out = &mut input.columns[assign.position];
@@ -321,7 +322,7 @@ impl Target<'_> {
             let target = ColumnTarget { definition, ordinal, row: number, null_allowed: false };
             let value = program.eval(generated, input, &mut ctx.eval)?;
             let out: &mut Column = &mut input.columns[position];
-            storing.put(target, value, &generated.data_type, out, ctx.eval.warnings)?;
+            storing.put(target, value, generated.given(), out, ctx.eval.warnings)?;
         }
         if !compiled.rules.checks.is_empty()
             && let Some(name) = compiled.rules.violated(&mut self.running, input, &mut ctx.eval)?

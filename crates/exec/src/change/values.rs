@@ -2,7 +2,7 @@
 
 use catalog::{ColumnDefault, ColumnDefinition, StoredValue, TableDefinition};
 use service::error::{Diagnostic, Level};
-use types::convert::{self, Severity, StoreOptions};
+use types::convert::{self, Origin, Severity, StoreOptions};
 use types::temporal::DateTime;
 use types::{Cell, CollationId, Column, DataType, Decimal, Physical, TypeKind, ValueRef};
 
@@ -18,6 +18,20 @@ pub(super) struct Storing<'a> {
     /// The statement's moment in the session's zone.
     now: DateTime,
     options: StoreOptions<'a>,
+}
+
+/// What a value was before it is stored.
+#[derive(Clone, Copy)]
+pub(super) struct Given<'a> {
+    pub(super) data_type: &'a DataType,
+    pub(super) origin: Origin<'a>,
+}
+
+impl<'a> Given<'a> {
+    /// The value of a query.
+    pub(super) fn computed(data_type: &'a DataType) -> Given<'a> {
+        Given { data_type, origin: Origin::Computed("?") }
+    }
 }
 
 /// Where a value goes.
@@ -92,12 +106,14 @@ impl<'a> Storing<'a> {
         &self,
         target: Target<'_>,
         cell: Cell<'_>,
-        from: &DataType,
+        from: Given<'_>,
         out: &mut Column,
         warnings: &mut Warnings,
     ) -> SqlResult<()> {
         let column = target.column();
         let to = &column.data_type;
+        let origin = from.origin;
+        let from = from.data_type;
         out.clear();
         // The usual case without a detour: an integer that fits.
         if let Cell::Int(value) = cell
@@ -110,7 +126,7 @@ impl<'a> Storing<'a> {
         }
         if cell == Cell::Null || from.kind == TypeKind::Null {
             out.push_null();
-        } else if let Some(issue) = convert::store(cell, from, to, &self.options, out) {
+        } else if let Some(issue) = convert::store(cell, from, origin, to, &self.options, out) {
             self.report(&issue, target, warnings)?;
         }
         if !column.nullable && !target.null_allowed && out.is_null(0) {
@@ -156,7 +172,8 @@ impl<'a> Storing<'a> {
             }
             ValueRef::Json(document) => (DataType::JSON, Cell::Bytes(document)),
         };
-        self.put(target, cell, &from, out, warnings)
+        let from = Given { data_type: &from, origin: Origin::Computed("?") };
+        self.put(target, cell, from, out, warnings)
     }
 
     #[cold]

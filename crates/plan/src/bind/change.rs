@@ -6,9 +6,10 @@ use catalog::{ColumnDefault, Privileges, TableEntry};
 use syntax::ast::{
     self, Cell, CellKind, Delete, ExprKind as Ast, Insert, InsertSource, TableRef, Update, ValuesRows,
 };
-use types::Value;
+use types::{DataType, Value};
 
 use super::scope::{AliasRule, Block, ScopeColumns, ScopeTable, written_name};
+use super::stored;
 use super::{Binder, utf8};
 use crate::error::{PlanError, PlanResult};
 use crate::expr::{ColumnId, Expr};
@@ -65,8 +66,10 @@ impl<'a> Binder<'a> {
                 let shown = std::mem::take(&mut self.block().tables);
                 self.show_new_row(&entry, &name, new_row)?;
                 let mut cells = Vec::with_capacity(values.cells.len());
-                for cell in values.cells {
-                    cells.push(self.insert_cell(values, cell)?);
+                for (position, cell) in values.cells.iter().enumerate() {
+                    let ordinal = columns.get(position % width.max(1));
+                    let to = ordinal.map(|&ordinal| &entry.definition.columns[ordinal].data_type);
+                    cells.push(self.insert_cell(values, cell, to)?);
                 }
                 self.block().tables = shown;
                 self.check_target_not_read(table)?;
@@ -264,6 +267,9 @@ impl<'a> Binder<'a> {
             }
             self.give_read_columns(&mut rows, &selected, &read);
         }
+        let types: Vec<_> =
+            columns.iter().map(|&ordinal| entry.definition.columns[ordinal].data_type.clone()).collect();
+        self.give_columns(&mut rows, &types);
         self.blocks.pop();
         Ok(BoundInsert {
             table,
@@ -277,7 +283,12 @@ impl<'a> Binder<'a> {
         })
     }
 
-    fn insert_cell(&mut self, values: &'a ValuesRows<'a>, cell: &Cell) -> PlanResult<InsertCell> {
+    fn insert_cell(
+        &mut self,
+        values: &'a ValuesRows<'a>,
+        cell: &Cell,
+        to: Option<&DataType>,
+    ) -> PlanResult<InsertCell> {
         if cell.kind == CellKind::Default {
             return Ok(InsertCell::Default);
         }
@@ -289,6 +300,7 @@ impl<'a> Binder<'a> {
             return Ok(InsertCell::Default);
         }
         let bound = self.expr(expr)?;
+        let bound = if let Some(to) = to { stored::given(bound, to) } else { bound };
         if bound.has_subquery() {
             return Ok(InsertCell::Query(self.row_query(bound)));
         }
@@ -402,6 +414,7 @@ impl<'a> Binder<'a> {
                 _ => Some(self.expr(&assignment.value)?),
             };
             let definition = &self.tables[table.0 as usize].entry.definition;
+            let value = value.map(|value| stored::given(value, &definition.columns[column].data_type));
             if definition.columns[column].generated.is_some() && value.is_some() {
                 let text = format!(
                     "The value specified for generated column '{}' in table '{}' is not allowed.",

@@ -16,6 +16,7 @@ mod literal;
 mod scope;
 mod select;
 mod set_op;
+mod stored;
 mod temporary;
 
 use std::sync::Arc;

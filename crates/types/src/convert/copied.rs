@@ -2,7 +2,7 @@
 //!
 //! It copies where a statement computes: to some types a value goes as its text or as its number and not as what it is.
 
-use super::issue::{Issue, IssueKind, StoreOptions};
+use super::issue::{Issue, IssueKind, Origin, StoreOptions};
 use super::number::only_spaces;
 use super::show::write_text;
 use super::store;
@@ -39,6 +39,9 @@ fn way(from: &DataType, to: &DataType) -> Way {
         {
             Way::Number
         }
+        // Of documents a DECIMAL takes the number, the others the text.
+        TypeKind::Decimal => Way::Stored,
+        _ if from.kind == TypeKind::Json && (to.is_numeric() || to.is_temporal()) => Way::Text,
         TypeKind::Year if from.is_temporal() => Way::Number,
         TypeKind::Json if bit || from.is_binary_string() => Way::Refused,
         TypeKind::Json if number || member || from.is_temporal() => Way::Text,
@@ -50,33 +53,37 @@ fn way(from: &DataType, to: &DataType) -> Way {
 pub fn store_copied(
     cell: Cell<'_>,
     from: &DataType,
+    column: &str,
     to: &DataType,
     options: &StoreOptions<'_>,
     out: &mut Column,
 ) -> Option<Issue> {
+    let origin = Origin::Column(column);
     if matches!(cell, Cell::Null) {
         out.push_null();
         return None;
     }
-    // The value that stands for no member stays what it is, in strict mode, too.
-    if let (TypeKind::Enum, TypeKind::Enum, Cell::Int(0)) = (from.kind, to.kind, cell) {
-        out.push_cell(cell);
-        return None;
-    }
     match way(from, to) {
-        Way::Stored => store(cell, from, to, options, out),
+        Way::Stored => store(cell, from, origin, to, options, out),
         Way::Text => {
             let mut text = Vec::new();
             write_text(cell, from, &mut text);
             let is_member = matches!(from.kind, TypeKind::Enum | TypeKind::Set);
             let collation = if is_member { from.collation } else { Charset::Utf8mb4.default_collation() };
-            store(Cell::Bytes(&text), &DataType::varchar(text.len() as u32, collation), to, options, out)
+            store(
+                Cell::Bytes(&text),
+                &DataType::varchar(text.len() as u32, collation),
+                origin,
+                to,
+                options,
+                out,
+            )
         }
         Way::Number => match cell {
             Cell::Bytes(text) if from.kind != TypeKind::Json => {
                 let parsed = number::parse_integer_prefix(text);
                 let number = parsed.value.clamp(i64::MIN.into(), i64::MAX.into()) as i64;
-                let issue = store(Cell::Int(number), &DataType::BIGINT, to, options, out);
+                let issue = store(Cell::Int(number), &DataType::BIGINT, origin, to, options, out);
                 // The numbers of TEXT and BLOB are read without a word.
                 let whole = parsed.consumed > 0 && only_spaces(&text[parsed.consumed..]);
                 if issue.is_some() || whole || from.is_text_or_blob() {
@@ -86,8 +93,8 @@ pub fn store_copied(
             }
             _ => {
                 let mut number = Column::new(DataType::BIGINT.physical());
-                store(cell, from, &DataType::BIGINT, options, &mut number);
-                store(number.cell(0), &DataType::BIGINT, to, options, out)
+                store(cell, from, origin, &DataType::BIGINT, options, &mut number);
+                store(number.cell(0), &DataType::BIGINT, origin, to, options, out)
             }
         },
         Way::Refused => {

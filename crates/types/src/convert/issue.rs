@@ -20,6 +20,15 @@ pub struct StoreOptions<'a> {
     pub today: DateTime,
 }
 
+/// What gives a value that is stored, with its name for messages. MySQL copies columns where it evaluates expressions.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Origin<'a> {
+    /// A column.
+    Column(&'a str),
+    /// An expression; the name of its function.
+    Computed(&'a str),
+}
+
 /// Why a column did not get the value given.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Issue {
@@ -49,6 +58,10 @@ pub(super) enum IssueKind {
     TooManyBits,
     /// 1292 of a text that is no whole number.
     TruncatedInteger,
+    /// 3156: a JSON value that is no whole value of this type; the value shown is the name of what gave it.
+    JsonValue { to: &'static str },
+    /// 3155: a JSON number that the type does not hold; likewise.
+    JsonRange { to: &'static str },
     /// 3140 in every mode.
     Json { message: &'static str, position: usize },
     /// 3157 in every mode.
@@ -83,6 +96,13 @@ impl Issue {
     #[cold]
     pub(super) fn new(kind: IssueKind) -> Option<Issue> {
         Some(Issue { kind, shown: Vec::new() })
+    }
+
+    /// An issue of a JSON value that `origin` gives.
+    #[cold]
+    pub(super) fn json(kind: IssueKind, origin: Origin<'_>) -> Option<Issue> {
+        let (Origin::Column(name) | Origin::Computed(name)) = origin;
+        Some(Issue { kind, shown: name.as_bytes().to_vec() })
     }
 
     #[cold]
@@ -136,6 +156,14 @@ impl Issue {
             IssueKind::TooManyBits => (level, 1264, out_of_range()),
             IssueKind::TruncatedInteger => {
                 (level, 1292, format!("Truncated incorrect INTEGER value: '{shown}'"))
+            }
+            IssueKind::JsonValue { to } => {
+                (level, 3156, format!("Invalid JSON value for CAST to {to} from column {shown} at row {row}"))
+            }
+            IssueKind::JsonRange { to } => {
+                let text =
+                    format!("Out of range JSON value for CAST to {to} from column {shown} at row {row}");
+                (level, 3155, text)
             }
             IssueKind::Json { message, position } => (
                 Severity::Error,

@@ -43,6 +43,11 @@ pub(super) fn store_enum(cell: Cell<'_>, from: &DataType, to: &DataType, out: &m
     let Some(members) = &to.members else {
         return empty(out);
     };
+    // The value that stands for no member stays what it is, in strict mode, too.
+    if let (Cell::Int(0), TypeKind::Enum) = (cell, from.kind) {
+        out.push_int(0);
+        return None;
+    }
     let text = match (cell, from.kind) {
         (Cell::Int(_), TypeKind::Enum | TypeKind::Set) => {
             let mut text = Vec::new();

@@ -19,7 +19,7 @@ use crate::data_type::{DataType, TypeKind};
 use crate::value::Value;
 use crate::vector::{Cell, Column};
 pub use copied::store_copied;
-pub use issue::{Issue, Report, Severity, StoreOptions};
+pub use issue::{Issue, Origin, Report, Severity, StoreOptions};
 use members::{store_enum, store_set};
 use number::{store_bit, store_decimal, store_double, store_integer, store_year};
 pub use show::{cell_value, json_value, value_column, write_json_value, write_text};
@@ -38,6 +38,7 @@ pub fn integer_range(data_type: &DataType) -> (i128, i128) {
 pub fn store(
     cell: Cell<'_>,
     from: &DataType,
+    origin: Origin<'_>,
     to: &DataType,
     options: &StoreOptions<'_>,
     out: &mut Column,
@@ -48,18 +49,18 @@ pub fn store(
     }
     match to.kind {
         TypeKind::TinyInt | TypeKind::SmallInt | TypeKind::MediumInt | TypeKind::Int | TypeKind::BigInt => {
-            store_integer(cell, from, to, out)
+            store_integer(cell, from, origin, to, out)
         }
-        TypeKind::Decimal => store_decimal(cell, from, to, out),
-        TypeKind::Float | TypeKind::Double => store_double(cell, from, to, out),
-        TypeKind::Year => store_year(cell, from, options, out),
-        TypeKind::Bit => store_bit(cell, from, to, out),
+        TypeKind::Decimal => store_decimal(cell, from, origin, to, out),
+        TypeKind::Float | TypeKind::Double => store_double(cell, from, origin, to, out),
+        TypeKind::Year => store_year(cell, from, origin, options, out),
+        TypeKind::Bit => store_bit(cell, from, origin, to, out),
         TypeKind::Enum => store_enum(cell, from, to, out),
         TypeKind::Set => store_set(cell, from, to, out),
         TypeKind::Date | TypeKind::DateTime | TypeKind::Timestamp => {
-            store_datetime(cell, from, to, options, out)
+            store_datetime(cell, from, origin, to, options, out)
         }
-        TypeKind::Time => store_time(cell, from, to, options, out),
+        TypeKind::Time => store_time(cell, from, origin, to, options, out),
         TypeKind::Json => store_json(cell, from, out),
         TypeKind::Null => {
             out.push_null();
@@ -97,5 +98,5 @@ pub fn store_value(
     out: &mut Column,
 ) -> Option<Issue> {
     let (from, column) = value_column(value);
-    store(column.cell(0), &from, to, options, out)
+    store(column.cell(0), &from, Origin::Computed(""), to, options, out)
 }

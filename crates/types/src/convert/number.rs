@@ -1,7 +1,7 @@
 //! Into numbers: integers, DECIMAL, DOUBLE, YEAR, BIT.
 
 use super::integer_range;
-use super::issue::{Issue, IssueKind, StoreOptions};
+use super::issue::{Issue, IssueKind, Origin, StoreOptions};
 use super::show::write_text;
 use crate::data_type::{DataType, SCALE_NOT_FIXED, TypeKind};
 use crate::decimal::{Clipped, Decimal};
@@ -42,6 +42,21 @@ pub(super) fn whole_number(cell: Cell<'_>, from: &DataType) -> Option<i128> {
     })
 }
 
+/// What is to be said of a document that was stored as the integer `value`.
+fn json_integer_issue(document: &[u8], value: Option<i128>, origin: Origin<'_>) -> Option<Issue> {
+    let whole = json::string(document).is_none_or(|text| {
+        let parsed = number::parse_integer_prefix(text);
+        parsed.consumed == text.len() && !text.first().is_some_and(|&byte| number::is_space(byte))
+    });
+    match value {
+        Some(value) if whole => {
+            let fits = (i128::from(i64::MIN)..=i128::from(u64::MAX)).contains(&value);
+            if fits { None } else { Issue::json(IssueKind::JsonRange { to: "INTEGER" }, origin) }
+        }
+        _ => Issue::json(IssueKind::JsonValue { to: "INTEGER" }, origin),
+    }
+}
+
 pub(super) fn only_spaces(text: &[u8]) -> bool {
     text.iter().all(|&byte| number::is_space(byte))
 }
@@ -49,9 +64,15 @@ pub(super) fn only_spaces(text: &[u8]) -> bool {
 pub(super) fn store_integer(
     cell: Cell<'_>,
     from: &DataType,
+    origin: Origin<'_>,
     to: &DataType,
     out: &mut Column,
 ) -> Option<Issue> {
+    if let (Cell::Bytes(document), TypeKind::Json) = (cell, from.kind) {
+        let value = json::to_integer(document);
+        let clipped = push_clipped(value.unwrap_or(0), to, out);
+        return json_integer_issue(document, value, origin).or(clipped);
+    }
     // A literal in hex or bits is a number here.
     if let Some(value) = whole_number(cell, from) {
         // A DOUBLE is rounded before its sign counts, a DECIMAL is not.
@@ -63,10 +84,6 @@ pub(super) fn store_integer(
         out.push_int(0);
         return Issue::showing(IssueKind::Incorrect { what: "integer", partly: false }, cell, from);
     };
-    if from.kind == TypeKind::Json {
-        out.push_int(0);
-        return Issue::showing(IssueKind::Incorrect { what: "integer", partly: false }, cell, from);
-    }
     let parsed = number::parse_integer_rounded(text);
     if parsed.consumed == 0 {
         out.push_int(0);
@@ -82,6 +99,7 @@ pub(super) fn store_integer(
 pub(super) fn store_decimal(
     cell: Cell<'_>,
     from: &DataType,
+    origin: Origin<'_>,
     to: &DataType,
     out: &mut Column,
 ) -> Option<Issue> {
@@ -99,14 +117,21 @@ pub(super) fn store_decimal(
         (Cell::Bytes(_), _) if from.is_hex_literal() => {
             whole_number(cell, from).map_or(Decimal::ZERO, Decimal::from_i128)
         }
-        (Cell::Bytes(text), kind) => {
-            let scalar;
-            let text = if kind == TypeKind::Json {
-                scalar = json::scalar_text(text).unwrap_or_default();
-                &scalar
-            } else {
-                text
-            };
+        (Cell::Bytes(document), TypeKind::Json) => match json::to_integer(document) {
+            // Booleans are 1 and 0.
+            Some(value) if json::is_boolean(document) => Decimal::from_i128(value),
+            _ => {
+                // Dates have no number, though they have a text.
+                let has_number = json::is_number(document) || json::string(document).is_some();
+                let text = json::scalar_text(document).filter(|_| has_number).unwrap_or_default();
+                let parsed = Decimal::parse(&text);
+                if parsed.consumed == 0 || !only_spaces(&text[parsed.consumed..]) {
+                    early = Issue::json(IssueKind::JsonValue { to: "DECIMAL" }, origin);
+                }
+                parsed.value
+            }
+        },
+        (Cell::Bytes(text), _) => {
             let parsed = Decimal::parse(text);
             if parsed.consumed == 0 {
                 early = Issue::showing(IssueKind::Incorrect { what: "decimal", partly: false }, cell, from);
@@ -136,6 +161,7 @@ pub(super) fn store_decimal(
 pub(super) fn store_double(
     cell: Cell<'_>,
     from: &DataType,
+    origin: Origin<'_>,
     to: &DataType,
     out: &mut Column,
 ) -> Option<Issue> {
@@ -149,10 +175,17 @@ pub(super) fn store_double(
         (Cell::Int(micros), TypeKind::Time) => Time { micros }.decimal(from.scale).to_f64(),
         (Cell::Int(_), _) => whole_number(cell, from).unwrap_or(0) as f64,
         (Cell::Bytes(_), _) if from.is_hex_literal() => whole_number(cell, from).unwrap_or(0) as f64,
-        (Cell::Bytes(document), TypeKind::Json) => json::to_double(document).unwrap_or_else(|| {
-            issue = Issue::showing(IssueKind::Incorrect { what: "DOUBLE", partly: false }, cell, from);
-            0.0
-        }),
+        (Cell::Bytes(document), TypeKind::Json) => {
+            let value = json::to_double(document);
+            let whole = json::string(document).map_or(value.is_some(), |text| {
+                let parsed = number::parse_double(text);
+                parsed.consumed == text.len() && !text.first().is_some_and(|&byte| number::is_space(byte))
+            });
+            if !whole {
+                issue = Issue::json(IssueKind::JsonValue { to: "DOUBLE" }, origin);
+            }
+            value.unwrap_or(0.0)
+        }
         (Cell::Bytes(text), _) => {
             let parsed = number::parse_double(text);
             if parsed.consumed == 0 || !only_spaces(&text[parsed.consumed..]) {
@@ -188,17 +221,35 @@ pub(super) fn store_double(
 pub(super) fn store_year(
     cell: Cell<'_>,
     from: &DataType,
+    origin: Origin<'_>,
     options: &StoreOptions<'_>,
     out: &mut Column,
 ) -> Option<Issue> {
     let mut issue = None;
     let (number, text_zero) = match (cell, from.kind) {
         (Cell::Int(packed), TypeKind::Date | TypeKind::DateTime | TypeKind::Timestamp) => {
+            // Of a column the number is taken, of which a date's is its year.
+            if from.kind != TypeKind::Date && matches!(origin, Origin::Column(_)) {
+                out.push_int(0);
+                return Issue::new(IssueKind::OutOfRange);
+            }
             out.push_int(i64::from(DateTime::unpack(packed).year));
             return None;
         }
-        (Cell::Int(_), TypeKind::Time) => (i128::from(options.today.year), false),
-        (Cell::Bytes(text), kind) if kind != TypeKind::Json && !from.is_hex_literal() => {
+        (Cell::Int(_), TypeKind::Time) if matches!(origin, Origin::Computed(_)) => {
+            (i128::from(options.today.year), false)
+        }
+        // A document that an expression gives goes as its text, with its quotes.
+        (Cell::Bytes(document), TypeKind::Json) => {
+            let value = json::to_integer(document);
+            if matches!(origin, Origin::Computed(_)) && (value.is_none() || !json::is_number(document)) {
+                out.push_int(0);
+                return Issue::showing(IssueKind::Incorrect { what: "integer", partly: false }, cell, from);
+            }
+            issue = json_integer_issue(document, value, origin);
+            (value.unwrap_or(0), false)
+        }
+        (Cell::Bytes(text), _) if !from.is_hex_literal() => {
             let parsed = number::parse_integer_rounded(text);
             if parsed.consumed == 0 {
                 out.push_int(0);
@@ -232,12 +283,21 @@ fn bits_of(bytes: &[u8]) -> Option<u64> {
     (significant.len() <= 8).then(|| significant.iter().fold(0u64, |bits, &byte| bits << 8 | u64::from(byte)))
 }
 
-pub(super) fn store_bit(cell: Cell<'_>, from: &DataType, to: &DataType, out: &mut Column) -> Option<Issue> {
+pub(super) fn store_bit(
+    cell: Cell<'_>,
+    from: &DataType,
+    origin: Origin<'_>,
+    to: &DataType,
+    out: &mut Column,
+) -> Option<Issue> {
     let all = if to.length >= 64 { u64::MAX } else { (1 << to.length) - 1 };
     let bits = match cell {
         Cell::Bytes(bytes) if from.kind != TypeKind::Json => bits_of(bytes),
-        // The text of a document or a date.
-        Cell::Bytes(_) | Cell::Int(_) if matches!(from.kind, TypeKind::Json | TypeKind::Date) => {
+        // The text of a document or a date, and of a datetime or time that is computed.
+        Cell::Bytes(_) | Cell::Int(_)
+            if matches!(from.kind, TypeKind::Json | TypeKind::Date)
+                || (from.is_temporal() && matches!(origin, Origin::Computed(_))) =>
+        {
             let mut text = Vec::new();
             write_text(cell, from, &mut text);
             bits_of(&text)

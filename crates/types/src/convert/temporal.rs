@@ -1,7 +1,8 @@
 //! Into DATE, DATETIME, TIMESTAMP and TIME.
 
-use super::issue::{Issue, IssueKind, StoreOptions};
+use super::issue::{Issue, IssueKind, Origin, StoreOptions};
 use super::number::{only_spaces, whole_number};
+use crate::collation::CollationId;
 use crate::data_type::{DataType, TypeKind};
 use crate::decimal::{Clipped, Decimal};
 use crate::json::{self};
@@ -18,9 +19,18 @@ pub(super) fn temporal_name(kind: TypeKind) -> &'static str {
     }
 }
 
+/// The date that a document's text is as a whole, and whether it has a time.
+fn json_datetime(document: &[u8], options: &StoreOptions<'_>) -> Option<(DateTime, bool)> {
+    let text = json::string(document)?;
+    let parsed = parse::parse_datetime(text, options.date_mode).ok()?;
+    let value = if parsed.truncated { None } else { parsed.rounded(6) }?;
+    Some((value, text.iter().any(|byte| matches!(byte, b' ' | b'T'))))
+}
+
 pub(super) fn store_datetime(
     cell: Cell<'_>,
     from: &DataType,
+    origin: Origin<'_>,
     to: &DataType,
     options: &StoreOptions<'_>,
     out: &mut Column,
@@ -45,11 +55,28 @@ pub(super) fn store_datetime(
         }
         (Cell::Bytes(document), TypeKind::Json) => match json::to_datetime(document) {
             Some(value) => Ok(Some(value)),
-            // A document that is none is NULL, as the function that reads it says.
-            None => {
-                out.push_null();
-                return Issue::showing(IssueKind::Temporal { what, out_of_range: false }, cell, from);
-            }
+            None => match json_datetime(document, options) {
+                // A date alone is no DATETIME.
+                Some((_, false)) if to.kind != TypeKind::Date => {
+                    out.push_int(DateTime::ZERO.pack());
+                    let text = Cell::Bytes(json::string(document).unwrap_or_default());
+                    let kind = IssueKind::Temporal { what, out_of_range: false };
+                    return Issue::showing(
+                        kind,
+                        text,
+                        &DataType::varchar(0, CollationId::UTF8MB4_GENERAL_CI),
+                    );
+                }
+                Some((value, _)) => Ok(Some(value)),
+                None => {
+                    let to = if to.kind == TypeKind::Date { "DATE" } else { "DATETIME/TIMESTAMP" };
+                    match origin {
+                        Origin::Column(_) => out.push_int(DateTime::ZERO.pack()),
+                        Origin::Computed(_) => out.push_null(),
+                    }
+                    return Issue::json(IssueKind::JsonValue { to }, origin);
+                }
+            },
         },
         (Cell::Bytes(text), _) => {
             from_text = true;
@@ -111,7 +138,11 @@ pub(super) fn store_datetime(
                 return wrong(true, out);
             };
             let lost = rounded.time_part().micros != 0;
-            if lost && issue.is_none() && (from_text || from.kind == TypeKind::Time) {
+            if lost
+                && issue.is_none()
+                && (from_text
+                    || matches!(from.kind, TypeKind::Time | TypeKind::DateTime | TypeKind::Timestamp))
+            {
                 issue = Issue::showing(IssueKind::TemporalNote { what }, cell, from);
             }
             Some(rounded.date_part())
@@ -135,6 +166,7 @@ pub(super) fn store_datetime(
 pub(super) fn store_time(
     cell: Cell<'_>,
     from: &DataType,
+    origin: Origin<'_>,
     to: &DataType,
     options: &StoreOptions<'_>,
     out: &mut Column,
@@ -152,13 +184,23 @@ pub(super) fn store_time(
             Ok(DateTime::unpack(packed).time_part())
         }
         (Cell::Int(micros), TypeKind::Time) => Ok(Time { micros }),
-        (Cell::Bytes(document), TypeKind::Json) => match json::to_time(document) {
-            Some(time) => Ok(time),
-            None => {
-                out.push_null();
-                return wrong(false);
-            }
-        },
+        (Cell::Bytes(document), TypeKind::Json) => {
+            let whole = |text| {
+                let parsed = parse::parse_time(text).ok()?;
+                (!parsed.truncated && !parsed.out_of_range).then_some(parsed.value)
+            };
+            let Some(time) = json::to_time(document).or_else(|| whole(json::string(document)?)) else {
+                match origin {
+                    Origin::Column(_) => out.push_int(0),
+                    Origin::Computed(_) => out.push_null(),
+                }
+                return Issue::json(IssueKind::JsonValue { to: "TIME" }, origin);
+            };
+            let cut = matches!(origin, Origin::Column(_)) || options.truncate_fraction;
+            let micros = if cut { truncate_micros } else { round_micros };
+            out.push_int(micros(time.micros, to.scale));
+            return None;
+        }
         (Cell::Bytes(text), _) => {
             if only_spaces(text) {
                 out.push_int(0);

@@ -28,8 +28,8 @@ pub use path::{Leg, Path, PathError, Stopped, search_paths};
 pub use print::{print, print_pretty, write_quoted};
 pub use text::{DEPTH_MAX, ParseError, ParseErrorKind, parse, parse_tree};
 pub use value::{
-    Json, Kind, View, compare, scalar_text, sort_key, string, to_datetime, to_double, to_integer, to_time,
-    unquote,
+    Json, Kind, View, compare, is_boolean, is_number, scalar_text, sort_key, string, to_datetime, to_double,
+    to_integer, to_time, unquote,
 };
 
 #[cfg(test)]

@@ -606,6 +606,18 @@ pub fn to_double(document: &[u8]) -> Option<f64> {
     }
 }
 
+/// Whether a document is a number.
+#[must_use]
+pub fn is_number(document: &[u8]) -> bool {
+    View::new(document).number().is_some()
+}
+
+/// Whether a document is `true` or `false`.
+#[must_use]
+pub fn is_boolean(document: &[u8]) -> bool {
+    matches!(View::new(document).kind(), Kind::True | Kind::False)
+}
+
 /// A number, boolean or numeric text as an integer, rounded.
 #[must_use]
 pub fn to_integer(document: &[u8]) -> Option<i128> {

@@ -510,7 +510,7 @@ impl<'a> Converter<'a> {
             if from.kind == TypeKind::Timestamp && to.kind != TypeKind::Timestamp {
                 cell = rezoned(cell, &Utc, self.zone);
             }
-            let issue = store_copied(cell, from, to, &self.options, out);
+            let issue = store_copied(cell, from, &definition.name, to, &self.options, out);
             if to.kind == TypeKind::Timestamp
                 && from.kind != TypeKind::Timestamp
                 && let Cell::Int(packed @ 1..) = out.cell(0)

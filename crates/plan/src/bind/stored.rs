@@ -1,0 +1,87 @@
+//! Values on their way into columns of another type, as far as MySQL's way depends on the expression.
+//!
+//! A column, a literal and a function of dates give a column the date they are: `20200102` for a number. Of everything else that
+//! may be a date, CASE and COALESCE, a user variable, MAX of all rows, a column of another type gets the text: `2020`, with a
+//! warning that the rest is cut off.
+
+use types::{CollationId, DataType, TypeKind};
+
+use super::Binder;
+use crate::expr::{ColumnId, Expr, ExprKind};
+use crate::function::{self, FunctionId as F};
+use crate::logical::{AggregateFunction, InsertRows, Logical};
+
+/// Characters of the longest text of a date: `-838:59:59.000000` is shorter.
+const DATE_TEXT_CHARS: u32 = 26;
+
+/// The value as a column of type `to` is given it.
+pub(super) fn given(expr: Expr, to: &DataType) -> Expr {
+    if differs(&expr.data_type, to) && is_general(&expr) { as_text(expr) } else { expr }
+}
+
+fn as_text(expr: Expr) -> Expr {
+    function::cast(expr, DataType::varchar(DATE_TEXT_CHARS, CollationId::UTF8MB4_GENERAL_CI))
+}
+
+/// Whether a column's date and its text are stored in different ways.
+fn differs(from: &DataType, to: &DataType) -> bool {
+    let both_have_time =
+        from.has_date() && from.kind != TypeKind::Date && to.has_date() && to.kind != TypeKind::Date;
+    from.is_temporal()
+        && (to.is_numeric() || to.kind == TypeKind::Year || to.is_temporal())
+        && from.kind != to.kind
+        && !both_have_time
+}
+
+/// An expression that may be of any type, and is a date by its arguments.
+fn is_general(expr: &Expr) -> bool {
+    match &expr.kind {
+        ExprKind::Case { .. } | ExprKind::UserVar(_) | ExprKind::UserVarAssign { .. } => true,
+        ExprKind::Call { function, .. } => matches!(
+            function,
+            F::If | F::IfNull | F::Coalesce | F::NullIf | F::Greatest | F::Least | F::AnyValue
+        ),
+        _ => false,
+    }
+}
+
+/// Whether the query computes the column by such an expression. What it groups or makes different lies in columns.
+fn computes_general(tree: &Logical, wanted: ColumnId) -> bool {
+    match tree {
+        Logical::Sort { input, .. } | Logical::Limit { input, .. } | Logical::Filter { input, .. } => {
+            computes_general(input, wanted)
+        }
+        Logical::Project { input, items } => match items.iter().find(|(id, _)| *id == wanted) {
+            Some((_, expr)) => match expr.kind {
+                ExprKind::Column(id) => computes_general(input, id),
+                _ => is_general(expr),
+            },
+            None => computes_general(input, wanted),
+        },
+        Logical::Aggregate { keys, calls, .. } if keys.is_empty() => calls.iter().any(|(id, call)| {
+            *id == wanted && matches!(call.function, AggregateFunction::Min | AggregateFunction::Max)
+        }),
+        _ => false,
+    }
+}
+
+impl Binder<'_> {
+    /// Gives the columns of types `to` what the query of an INSERT gives them.
+    pub(super) fn give_columns(&mut self, rows: &mut InsertRows, to: &[DataType]) {
+        let InsertRows::Query(tree, ids) = rows else { return };
+        let mut items = Vec::new();
+        for (id, to) in ids.iter_mut().zip(to) {
+            let value = self.column_expr(*id);
+            if differs(&value.data_type, to) && computes_general(tree, *id) {
+                let text = as_text(value);
+                let name = self.columns[id.0 as usize].name.clone();
+                *id = self.new_column(&name, text.data_type.clone(), true);
+                items.push((*id, text));
+            }
+        }
+        if !items.is_empty() {
+            let input = std::mem::replace(&mut **tree, Logical::OneRow);
+            **tree = Logical::Project { input: Box::new(input), items };
+        }
+    }
+}
