@@ -40,7 +40,7 @@ fn what_was_appended_comes_back_in_order_across_segments_and_lives() {
     let mut log = Log::create(env, folder(env), &small()).unwrap();
     assert!(matches!(Log::create(env, folder(env), &small()), Err(LogError::AlreadyExists)));
     // What opens on a full disk.
-    let files = super::segment::list(&*folder(env)).unwrap();
+    let files = segment::list(&*folder(env)).unwrap();
     assert_eq!((files.numbers.len(), files.spares.len()), (1, 1));
     assert_eq!(log.end_lsn(), Lsn::FIRST);
     let mut written = Vec::new();
