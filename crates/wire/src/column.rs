@@ -64,7 +64,14 @@ impl<'a> ColumnDefinition<'a> {
         let mut fixed = Reader::new(reader.lenenc_bytes()?);
         let collation = fixed.u16()?;
         let length = fixed.u32()?;
-        let Some(column_type) = ColumnType::from_byte(fixed.u8()?) else { return malformed("column type") };
+        // MySQL describes some computed columns by a type that no parameter may have.
+        let column_type = match fixed.u8()? {
+            243 => ColumnType::Invalid,
+            byte => match ColumnType::from_byte(byte) {
+                Some(column_type) => column_type,
+                None => return malformed("column type"),
+            },
+        };
         let flags = ColumnFlags(fixed.u16()?);
         let decimals = fixed.u8()?;
         Ok(ColumnDefinition {

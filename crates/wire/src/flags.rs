@@ -287,7 +287,6 @@ impl ColumnType {
             14 => T::NewDate,
             15 => T::VarChar,
             16 => T::Bit,
-            243 => T::Invalid,
             244 => T::Bool,
             245 => T::Json,
             246 => T::NewDecimal,

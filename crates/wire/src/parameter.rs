@@ -210,10 +210,7 @@ fn read_count(reader: &mut Reader<'_>) -> Result<usize, Malformed> {
 }
 
 fn read_type(reader: &mut Reader<'_>) -> Result<ParameterType, Malformed> {
-    let Some(column_type) = ColumnType::from_byte(reader.u8()?).filter(|found| *found != ColumnType::Invalid)
-    else {
-        return malformed("parameter type");
-    };
+    let Some(column_type) = ColumnType::from_byte(reader.u8()?) else { return malformed("parameter type") };
     let unsigned = reader.u8()? & 0x80 != 0;
     Ok(ParameterType { column_type, unsigned })
 }

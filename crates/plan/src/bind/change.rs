@@ -267,9 +267,7 @@ impl<'a> Binder<'a> {
             }
             self.give_read_columns(&mut rows, &selected, &read);
         }
-        let types: Vec<_> =
-            columns.iter().map(|&ordinal| entry.definition.columns[ordinal].data_type.clone()).collect();
-        self.give_columns(&mut rows, &types);
+        self.give_columns(&mut rows, &entry.definition, &columns);
         self.blocks.pop();
         Ok(BoundInsert {
             table,

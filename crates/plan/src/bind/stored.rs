@@ -4,6 +4,7 @@
 //! may be a date, CASE and COALESCE, a user variable, MAX of all rows, a column of another type gets the text: `2020`, with a
 //! warning that the rest is cut off.
 
+use catalog::TableDefinition;
 use types::{CollationId, DataType, TypeKind};
 
 use super::Binder;
@@ -66,11 +67,12 @@ fn computes_general(tree: &Logical, wanted: ColumnId) -> bool {
 }
 
 impl Binder<'_> {
-    /// Gives the columns of types `to` what the query of an INSERT gives them.
-    pub(super) fn give_columns(&mut self, rows: &mut InsertRows, to: &[DataType]) {
+    /// Gives the columns with these ordinals what the query of an INSERT gives them.
+    pub(super) fn give_columns(&mut self, rows: &mut InsertRows, table: &TableDefinition, columns: &[usize]) {
         let InsertRows::Query(tree, ids) = rows else { return };
         let mut items = Vec::new();
-        for (id, to) in ids.iter_mut().zip(to) {
+        for (id, &ordinal) in ids.iter_mut().zip(columns) {
+            let to = &table.columns[ordinal].data_type;
             let value = self.column_expr(*id);
             if differs(&value.data_type, to) && computes_general(tree, *id) {
                 let text = as_text(value);
