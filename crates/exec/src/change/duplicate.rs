@@ -13,7 +13,7 @@ use types::{Batch, Cell, Column};
 use super::foreign_key::violated;
 use super::insert::Insert;
 use super::rules::{self, Computed};
-use super::values::{Given, Target};
+use super::values::{Target, given_by_query};
 use super::{check_violated, keep_duplicate, warn_duplicate, write};
 use crate::context::ExecContext;
 use crate::error::{internal, row_error, write_error};
@@ -223,7 +223,7 @@ impl Insert<'_, '_> {
                 (Value::Query(query), _) => {
                     let (value, data_type) = self.queries.eval(*query as usize, input, 0, ctx)?;
                     let out = &mut input.columns[*ordinal];
-                    self.storing.put(target, value, Given::computed(data_type), out, ctx.eval.warnings)?;
+                    self.storing.put(target, value, given_by_query(data_type), out, ctx.eval.warnings)?;
                 }
                 (Value::Computed(computed), Some(program)) => {
                     let value = program.eval(computed, input, &mut ctx.eval)?;

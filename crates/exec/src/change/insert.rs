@@ -9,7 +9,7 @@ use catalog::{ColumnDefault, TableDefinition};
 use plan::logical::InsertCell;
 use plan::physical::{InsertPlan, InsertSource, Node, PhysicalPlan};
 use table::{RowScratch, Table, Whole, WriteContext, WriteError};
-use types::convert::Origin;
+use types::convert::{Given, Origin};
 use types::{Batch, Cell, Column, DataType, ValueRef};
 
 use super::foreign_key::{self, Writer, violated};
@@ -177,30 +177,32 @@ pub(super) struct Insert<'p, 's> {
 }
 
 /// What the query of an INSERT gives.
-struct Given<'p> {
+struct QueryRows<'p> {
     types: &'p [DataType],
     /// By position: where it is a table's column, and its name.
     columns: Vec<(bool, &'p str)>,
-    /// By position: the cells are wholes.
-    wholes: Vec<bool>,
+    /// By position: the cells may be large-value references.
+    may_be_references: Vec<bool>,
     tables: LargeTables,
 }
 
-impl<'p> Given<'p> {
-    fn new(plan: &'p PhysicalPlan, node: &'p Node) -> SqlResult<Given<'p>> {
-        let wholes: Vec<bool> = node.columns.iter().map(|id| plan.is_whole_column(*id)).collect();
-        let tables = if wholes.contains(&true) { LargeTables::of(plan)? } else { LargeTables::default() };
+impl<'p> QueryRows<'p> {
+    fn new(plan: &'p PhysicalPlan, node: &'p Node) -> SqlResult<QueryRows<'p>> {
+        let may_be_references: Vec<bool> = node.columns.iter().map(|id| plan.is_whole_column(*id)).collect();
+        let tables =
+            if may_be_references.contains(&true) { LargeTables::of(plan)? } else { LargeTables::default() };
         let column = |id: &plan::ColumnId| {
             let column = &plan.columns[id.0 as usize];
             (column.origin.is_some(), &*column.name)
         };
-        Ok(Given { types: &node.types, columns: node.columns.iter().map(column).collect(), wholes, tables })
+        let columns = node.columns.iter().map(column).collect();
+        Ok(QueryRows { types: &node.types, columns, may_be_references, tables })
     }
 
-    fn value(&self, position: usize) -> values::Given<'_> {
+    fn given(&self, position: usize) -> Given<'_> {
         let (is_column, name) = self.columns[position];
         let origin = if is_column { Origin::Column(name) } else { Origin::Computed(name) };
-        values::Given { data_type: &self.types[position], origin }
+        Given { data_type: &self.types[position], origin }
     }
 }
 
@@ -268,8 +270,8 @@ pub(super) fn run(
         (InsertSource::Values { row_count, cells }, _) => insertion.insert_values(*row_count, cells, ctx)?,
         (InsertSource::Query(_), None) => return Err(internal("an INSERT without its query")),
         (InsertSource::Query(node), Some(source)) => {
-            let given = Given::new(plan, node)?;
-            insertion.insert_query(source, &given, ctx)?;
+            let rows = QueryRows::new(plan, node)?;
+            insertion.insert_query(source, &rows, ctx)?;
         }
     }
     Ok(insertion.changed(several, ctx.change.found_rows))
@@ -413,7 +415,7 @@ impl<'p> Insert<'p, '_> {
                         self.storing.put(
                             target,
                             value,
-                            values::Given::computed(data_type),
+                            values::given_by_query(data_type),
                             out,
                             ctx.eval.warnings,
                         )?;
@@ -443,14 +445,14 @@ impl<'p> Insert<'p, '_> {
     fn insert_query(
         &mut self,
         mut source: Source<'_>,
-        given: &Given<'_>,
+        rows: &QueryRows<'_>,
         ctx: &mut ExecContext<'_>,
     ) -> SqlResult<()> {
         if self.plan.collect_first {
             let keep = Keep::all(&mut source, ctx.limits.temporary_bytes, ctx)?;
             let mut cursor = KeepCursor::default();
             while let Some(batch) = cursor.next(&keep)? {
-                self.insert_batch(batch, given, ctx)?;
+                self.insert_batch(batch, rows, ctx)?;
             }
             return Ok(());
         }
@@ -459,13 +461,13 @@ impl<'p> Insert<'p, '_> {
         let mut batch = Batch::new(source.batch.columns.iter().map(Column::physical));
         while source.next(ctx)? {
             std::mem::swap(&mut batch, &mut source.batch);
-            self.insert_batch(&batch, given, ctx)?;
+            self.insert_batch(&batch, rows, ctx)?;
         }
         Ok(())
     }
 
-    fn insert_batch(&mut self, batch: &Batch, given: &Given<'_>, ctx: &mut ExecContext<'_>) -> SqlResult<()> {
-        let passes = self.compiled.passes_texts && given.wholes.contains(&true);
+    fn insert_batch(&mut self, batch: &Batch, rows: &QueryRows<'_>, ctx: &mut ExecContext<'_>) -> SqlResult<()> {
+        let passes = self.compiled.passes_texts && rows.may_be_references.contains(&true);
         let mut passed = vec![None; if passes { self.row.columns.len() } else { 0 }];
         for row in 0..batch.row_count {
             self.row_number += 1;
@@ -482,23 +484,23 @@ impl<'p> Insert<'p, '_> {
                 }
                 let stored = batch.columns[position].cell(row);
                 let cell = match stored {
-                    Cell::Bytes(bytes) if given.wholes[position] => match Whole::read(bytes) {
+                    Cell::Bytes(bytes) if rows.may_be_references[position] => match Whole::read(bytes) {
                         Whole::Here(bytes) => Cell::Bytes(bytes),
                         Whole::Apart(place) => {
-                            let from = &given.types[position];
+                            let from = &rows.types[position];
                             if passes && target.takes_place(place.reference.length, from) {
                                 passed[ordinal] = Some(place.prefix);
-                                given.tables.put(place, ordinal, &mut self.scratch)?;
+                                rows.tables.put(place, ordinal, &mut self.scratch)?;
                                 continue;
                             }
-                            given.tables.value(place, ctx.reader()?)?.read(&mut memory)?;
+                            rows.tables.value(place, ctx.reader()?)?.read(&mut memory)?;
                             Cell::Bytes(&memory)
                         }
                     },
                     cell => cell,
                 };
                 let out = &mut self.row.columns[ordinal];
-                self.storing.put(target, cell, given.value(position), out, ctx.eval.warnings)?;
+                self.storing.put(target, cell, rows.given(position), out, ctx.eval.warnings)?;
             }
             self.finish_row(None, Some((batch, row)), &passed, ctx)?;
             if passes {

@@ -9,10 +9,10 @@ use plan::error::{PlanError, PlanResult};
 use plan::function::{FunctionId, TypeContext};
 use plan::{Expr, ExprKind};
 use syntax::SqlMode;
-use types::convert::Origin;
+use types::convert::{Given, Origin};
 use types::{Batch, Cell, CollationId, Column, DataType, TypeKind, Value};
 
-use super::values::{Given, Storing, Target};
+use super::values::{Storing, Target};
 use crate::error::coded;
 use crate::expr::{EvalContext, Program, Scratch, SqlResult};
 use crate::run::pad::{is_padded, pad, pads};

@@ -2,7 +2,7 @@
 
 use catalog::{ColumnDefault, ColumnDefinition, StoredValue, TableDefinition};
 use service::error::{Diagnostic, Level};
-use types::convert::{self, Origin, Severity, StoreOptions};
+use types::convert::{self, Given, Origin, Severity, StoreOptions};
 use types::temporal::DateTime;
 use types::{Cell, CollationId, Column, DataType, Decimal, Physical, TypeKind, ValueRef};
 
@@ -20,18 +20,9 @@ pub(super) struct Storing<'a> {
     options: StoreOptions<'a>,
 }
 
-/// What a value was before it is stored.
-#[derive(Clone, Copy)]
-pub(super) struct Given<'a> {
-    pub(super) data_type: &'a DataType,
-    pub(super) origin: Origin<'a>,
-}
-
-impl<'a> Given<'a> {
-    /// The value of a query.
-    pub(super) fn computed(data_type: &'a DataType) -> Given<'a> {
-        Given { data_type, origin: Origin::Computed("?") }
-    }
+/// The value of a query.
+pub(super) fn given_by_query(data_type: &DataType) -> Given<'_> {
+    Given { data_type, origin: Origin::Computed("?") }
 }
 
 /// Where a value goes.
@@ -106,27 +97,25 @@ impl<'a> Storing<'a> {
         &self,
         target: Target<'_>,
         cell: Cell<'_>,
-        from: Given<'_>,
+        given: Given<'_>,
         out: &mut Column,
         warnings: &mut Warnings,
     ) -> SqlResult<()> {
         let column = target.column();
         let to = &column.data_type;
-        let origin = from.origin;
-        let from = from.data_type;
         out.clear();
         // The usual case without a detour: an integer that fits.
         if let Cell::Int(value) = cell
             && let Some(bytes) = to.integer_bytes()
-            && from.integer_bytes().is_some()
-            && fits(value, from.unsigned, bytes, to.unsigned)
+            && given.data_type.integer_bytes().is_some()
+            && fits(value, given.data_type.unsigned, bytes, to.unsigned)
         {
             out.push_int(value);
             return Ok(());
         }
-        if cell == Cell::Null || from.kind == TypeKind::Null {
+        if cell == Cell::Null || given.data_type.kind == TypeKind::Null {
             out.push_null();
-        } else if let Some(issue) = convert::store(cell, from, origin, to, &self.options, out) {
+        } else if let Some(issue) = convert::store(cell, given, to, &self.options, out) {
             self.report(&issue, target, warnings)?;
         }
         if !column.nullable && !target.null_allowed && out.is_null(0) {

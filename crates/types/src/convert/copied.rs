@@ -2,7 +2,7 @@
 //!
 //! It copies where a statement computes: to some types a value goes as its text or as its number and not as what it is.
 
-use super::issue::{Issue, IssueKind, Origin, StoreOptions};
+use super::issue::{Given, Issue, IssueKind, Origin, StoreOptions};
 use super::number::only_spaces;
 use super::show::write_text;
 use super::store;
@@ -58,32 +58,25 @@ pub fn store_copied(
     options: &StoreOptions<'_>,
     out: &mut Column,
 ) -> Option<Issue> {
-    let origin = Origin::Column(column);
+    let of = |data_type| Given { data_type, origin: Origin::Column(column) };
     if matches!(cell, Cell::Null) {
         out.push_null();
         return None;
     }
     match way(from, to) {
-        Way::Stored => store(cell, from, origin, to, options, out),
+        Way::Stored => store(cell, of(from), to, options, out),
         Way::Text => {
             let mut text = Vec::new();
             write_text(cell, from, &mut text);
             let is_member = matches!(from.kind, TypeKind::Enum | TypeKind::Set);
             let collation = if is_member { from.collation } else { Charset::Utf8mb4.default_collation() };
-            store(
-                Cell::Bytes(&text),
-                &DataType::varchar(text.len() as u32, collation),
-                origin,
-                to,
-                options,
-                out,
-            )
+            store(Cell::Bytes(&text), of(&DataType::varchar(text.len() as u32, collation)), to, options, out)
         }
         Way::Number => match cell {
             Cell::Bytes(text) if from.kind != TypeKind::Json => {
                 let parsed = number::parse_integer_prefix(text);
                 let number = parsed.value.clamp(i64::MIN.into(), i64::MAX.into()) as i64;
-                let issue = store(Cell::Int(number), &DataType::BIGINT, origin, to, options, out);
+                let issue = store(Cell::Int(number), of(&DataType::BIGINT), to, options, out);
                 // The numbers of TEXT and BLOB are read without a word.
                 let whole = parsed.consumed > 0 && only_spaces(&text[parsed.consumed..]);
                 if issue.is_some() || whole || from.is_text_or_blob() {
@@ -93,8 +86,8 @@ pub fn store_copied(
             }
             _ => {
                 let mut number = Column::new(DataType::BIGINT.physical());
-                store(cell, from, origin, &DataType::BIGINT, options, &mut number);
-                store(number.cell(0), &DataType::BIGINT, origin, to, options, out)
+                store(cell, of(from), &DataType::BIGINT, options, &mut number);
+                store(number.cell(0), of(&DataType::BIGINT), to, options, out)
             }
         },
         Way::Refused => {

@@ -29,6 +29,15 @@ pub enum Origin<'a> {
     Computed(&'a str),
 }
 
+/// What a value is before it is stored.
+#[derive(Clone, Copy, Debug)]
+pub struct Given<'a> {
+    /// Its type.
+    pub data_type: &'a DataType,
+    /// What gave it.
+    pub origin: Origin<'a>,
+}
+
 /// Why a column did not get the value given.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Issue {

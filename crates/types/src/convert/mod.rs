@@ -19,7 +19,7 @@ use crate::data_type::{DataType, TypeKind};
 use crate::value::Value;
 use crate::vector::{Cell, Column};
 pub use copied::store_copied;
-pub use issue::{Issue, Origin, Report, Severity, StoreOptions};
+pub use issue::{Given, Issue, Origin, Report, Severity, StoreOptions};
 use members::{store_enum, store_set};
 use number::{store_bit, store_decimal, store_double, store_integer, store_year};
 pub use show::{cell_value, json_value, value_column, write_json_value, write_text};
@@ -37,30 +37,30 @@ pub fn integer_range(data_type: &DataType) -> (i128, i128) {
 /// Stores a value: pushes what the column gets to `out`, which has the target's shape. A NULL is pushed as NULL.
 pub fn store(
     cell: Cell<'_>,
-    from: &DataType,
-    origin: Origin<'_>,
+    given: Given<'_>,
     to: &DataType,
     options: &StoreOptions<'_>,
     out: &mut Column,
 ) -> Option<Issue> {
+    let from = given.data_type;
     if matches!(cell, Cell::Null) || from.kind == TypeKind::Null {
         out.push_null();
         return None;
     }
     match to.kind {
         TypeKind::TinyInt | TypeKind::SmallInt | TypeKind::MediumInt | TypeKind::Int | TypeKind::BigInt => {
-            store_integer(cell, from, origin, to, out)
+            store_integer(cell, given, to, out)
         }
-        TypeKind::Decimal => store_decimal(cell, from, origin, to, out),
-        TypeKind::Float | TypeKind::Double => store_double(cell, from, origin, to, out),
-        TypeKind::Year => store_year(cell, from, origin, options, out),
-        TypeKind::Bit => store_bit(cell, from, origin, to, out),
+        TypeKind::Decimal => store_decimal(cell, given, to, out),
+        TypeKind::Float | TypeKind::Double => store_double(cell, given, to, out),
+        TypeKind::Year => store_year(cell, given, options, out),
+        TypeKind::Bit => store_bit(cell, given, to, out),
         TypeKind::Enum => store_enum(cell, from, to, out),
         TypeKind::Set => store_set(cell, from, to, out),
         TypeKind::Date | TypeKind::DateTime | TypeKind::Timestamp => {
-            store_datetime(cell, from, origin, to, options, out)
+            store_datetime(cell, given, to, options, out)
         }
-        TypeKind::Time => store_time(cell, from, origin, to, options, out),
+        TypeKind::Time => store_time(cell, given, to, options, out),
         TypeKind::Json => store_json(cell, from, out),
         TypeKind::Null => {
             out.push_null();
@@ -98,5 +98,6 @@ pub fn store_value(
     out: &mut Column,
 ) -> Option<Issue> {
     let (from, column) = value_column(value);
-    store(column.cell(0), &from, Origin::Computed(""), to, options, out)
+    let given = Given { data_type: &from, origin: Origin::Computed("") };
+    store(column.cell(0), given, to, options, out)
 }

@@ -1,7 +1,7 @@
 //! Into numbers: integers, DECIMAL, DOUBLE, YEAR, BIT.
 
 use super::integer_range;
-use super::issue::{Issue, IssueKind, Origin, StoreOptions};
+use super::issue::{Given, Issue, IssueKind, Origin, StoreOptions};
 use super::show::write_text;
 use crate::data_type::{DataType, SCALE_NOT_FIXED, TypeKind};
 use crate::decimal::{Clipped, Decimal};
@@ -34,7 +34,6 @@ pub(super) fn whole_number(cell: Cell<'_>, from: &DataType) -> Option<i128> {
         (Cell::Decimal(value), _) => {
             value.to_units(0).unwrap_or(if value.is_negative() { i128::MIN } else { i128::MAX })
         }
-        (Cell::Bytes(document), TypeKind::Json) => json::to_integer(document)?,
         (Cell::Bytes(bytes), _) if from.is_hex_literal() => {
             i128::from(bytes.iter().fold(0u64, |number, &byte| number << 8 | u64::from(byte)))
         }
@@ -42,14 +41,17 @@ pub(super) fn whole_number(cell: Cell<'_>, from: &DataType) -> Option<i128> {
     })
 }
 
+/// Whether a number of so many bytes, spaces before it included, is all of a text.
+fn is_all(text: &[u8], consumed: usize) -> bool {
+    consumed == text.len() && !text.first().is_some_and(|&byte| number::is_space(byte))
+}
+
 /// What is to be said of a document that was stored as the integer `value`.
 fn json_integer_issue(document: &[u8], value: Option<i128>, origin: Origin<'_>) -> Option<Issue> {
-    let whole = json::string(document).is_none_or(|text| {
-        let parsed = number::parse_integer_prefix(text);
-        parsed.consumed == text.len() && !text.first().is_some_and(|&byte| number::is_space(byte))
-    });
+    let is_number =
+        json::string(document).is_none_or(|text| is_all(text, number::parse_integer_prefix(text).consumed));
     match value {
-        Some(value) if whole => {
+        Some(value) if is_number => {
             let fits = (i128::from(i64::MIN)..=i128::from(u64::MAX)).contains(&value);
             if fits { None } else { Issue::json(IssueKind::JsonRange { to: "INTEGER" }, origin) }
         }
@@ -63,11 +65,11 @@ pub(super) fn only_spaces(text: &[u8]) -> bool {
 
 pub(super) fn store_integer(
     cell: Cell<'_>,
-    from: &DataType,
-    origin: Origin<'_>,
+    given: Given<'_>,
     to: &DataType,
     out: &mut Column,
 ) -> Option<Issue> {
+    let Given { data_type: from, origin } = given;
     if let (Cell::Bytes(document), TypeKind::Json) = (cell, from.kind) {
         let value = json::to_integer(document);
         let clipped = push_clipped(value.unwrap_or(0), to, out);
@@ -98,11 +100,11 @@ pub(super) fn store_integer(
 
 pub(super) fn store_decimal(
     cell: Cell<'_>,
-    from: &DataType,
-    origin: Origin<'_>,
+    given: Given<'_>,
     to: &DataType,
     out: &mut Column,
 ) -> Option<Issue> {
+    let Given { data_type: from, origin } = given;
     let mut early = None;
     let value = match (cell, from.kind) {
         (Cell::Decimal(value), _) => *value,
@@ -160,11 +162,11 @@ pub(super) fn store_decimal(
 
 pub(super) fn store_double(
     cell: Cell<'_>,
-    from: &DataType,
-    origin: Origin<'_>,
+    given: Given<'_>,
     to: &DataType,
     out: &mut Column,
 ) -> Option<Issue> {
+    let Given { data_type: from, origin } = given;
     let mut issue = None;
     let mut value = match (cell, from.kind) {
         (Cell::Double(value), _) => value,
@@ -177,11 +179,9 @@ pub(super) fn store_double(
         (Cell::Bytes(_), _) if from.is_hex_literal() => whole_number(cell, from).unwrap_or(0) as f64,
         (Cell::Bytes(document), TypeKind::Json) => {
             let value = json::to_double(document);
-            let whole = json::string(document).map_or(value.is_some(), |text| {
-                let parsed = number::parse_double(text);
-                parsed.consumed == text.len() && !text.first().is_some_and(|&byte| number::is_space(byte))
-            });
-            if !whole {
+            let is_number = json::string(document)
+                .map_or(value.is_some(), |text| is_all(text, number::parse_double(text).consumed));
+            if !is_number {
                 issue = Issue::json(IssueKind::JsonValue { to: "DOUBLE" }, origin);
             }
             value.unwrap_or(0.0)
@@ -220,11 +220,11 @@ pub(super) fn store_double(
 
 pub(super) fn store_year(
     cell: Cell<'_>,
-    from: &DataType,
-    origin: Origin<'_>,
+    given: Given<'_>,
     options: &StoreOptions<'_>,
     out: &mut Column,
 ) -> Option<Issue> {
+    let Given { data_type: from, origin } = given;
     let mut issue = None;
     let (number, text_zero) = match (cell, from.kind) {
         (Cell::Int(packed), TypeKind::Date | TypeKind::DateTime | TypeKind::Timestamp) => {
@@ -283,13 +283,8 @@ fn bits_of(bytes: &[u8]) -> Option<u64> {
     (significant.len() <= 8).then(|| significant.iter().fold(0u64, |bits, &byte| bits << 8 | u64::from(byte)))
 }
 
-pub(super) fn store_bit(
-    cell: Cell<'_>,
-    from: &DataType,
-    origin: Origin<'_>,
-    to: &DataType,
-    out: &mut Column,
-) -> Option<Issue> {
+pub(super) fn store_bit(cell: Cell<'_>, given: Given<'_>, to: &DataType, out: &mut Column) -> Option<Issue> {
+    let Given { data_type: from, origin } = given;
     let all = if to.length >= 64 { u64::MAX } else { (1 << to.length) - 1 };
     let bits = match cell {
         Cell::Bytes(bytes) if from.kind != TypeKind::Json => bits_of(bytes),

@@ -1,6 +1,6 @@
 //! Into DATE, DATETIME, TIMESTAMP and TIME.
 
-use super::issue::{Issue, IssueKind, Origin, StoreOptions};
+use super::issue::{Given, Issue, IssueKind, Origin, StoreOptions};
 use super::number::{only_spaces, whole_number};
 use crate::collation::CollationId;
 use crate::data_type::{DataType, TypeKind};
@@ -19,6 +19,14 @@ pub(super) fn temporal_name(kind: TypeKind) -> &'static str {
     }
 }
 
+/// What a column gets for a document that is no date: `zero` for a column's, NULL for an expression's.
+fn push_none(origin: Origin<'_>, zero: i64, out: &mut Column) {
+    match origin {
+        Origin::Column(_) => out.push_int(zero),
+        Origin::Computed(_) => out.push_null(),
+    }
+}
+
 /// The date that a document's text is as a whole, and whether it has a time.
 fn json_datetime(document: &[u8], options: &StoreOptions<'_>) -> Option<(DateTime, bool)> {
     let text = json::string(document)?;
@@ -29,12 +37,12 @@ fn json_datetime(document: &[u8], options: &StoreOptions<'_>) -> Option<(DateTim
 
 pub(super) fn store_datetime(
     cell: Cell<'_>,
-    from: &DataType,
-    origin: Origin<'_>,
+    given: Given<'_>,
     to: &DataType,
     options: &StoreOptions<'_>,
     out: &mut Column,
 ) -> Option<Issue> {
+    let Given { data_type: from, origin } = given;
     let what = temporal_name(to.kind);
     let wrong = |out_of_range: bool, out: &mut Column| {
         out.push_int(DateTime::ZERO.pack());
@@ -70,10 +78,7 @@ pub(super) fn store_datetime(
                 Some((value, _)) => Ok(Some(value)),
                 None => {
                     let to = if to.kind == TypeKind::Date { "DATE" } else { "DATETIME/TIMESTAMP" };
-                    match origin {
-                        Origin::Column(_) => out.push_int(DateTime::ZERO.pack()),
-                        Origin::Computed(_) => out.push_null(),
-                    }
+                    push_none(origin, DateTime::ZERO.pack(), out);
                     return Issue::json(IssueKind::JsonValue { to }, origin);
                 }
             },
@@ -165,12 +170,12 @@ pub(super) fn store_datetime(
 
 pub(super) fn store_time(
     cell: Cell<'_>,
-    from: &DataType,
-    origin: Origin<'_>,
+    given: Given<'_>,
     to: &DataType,
     options: &StoreOptions<'_>,
     out: &mut Column,
 ) -> Option<Issue> {
+    let Given { data_type: from, origin } = given;
     let wrong =
         |out_of_range: bool| Issue::showing(IssueKind::Temporal { what: "time", out_of_range }, cell, from);
     let mut issue = None;
@@ -190,10 +195,7 @@ pub(super) fn store_time(
                 (!parsed.truncated && !parsed.out_of_range).then_some(parsed.value)
             };
             let Some(time) = json::to_time(document).or_else(|| whole(json::string(document)?)) else {
-                match origin {
-                    Origin::Column(_) => out.push_int(0),
-                    Origin::Computed(_) => out.push_null(),
-                }
+                push_none(origin, 0, out);
                 return Issue::json(IssueKind::JsonValue { to: "TIME" }, origin);
             };
             let cut = matches!(origin, Origin::Column(_)) || options.truncate_fraction;
