@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use catalog::TableDefinition;
 use store::{LockWait, Reader, Savepoint, StoreError, Transaction};
-use types::{Cell, Decimal, Physical, TypeKind};
+use types::{Cell, Decimal, Physical};
 
 use crate::WAIT_INTERNAL;
 use crate::codec::row::{
@@ -502,7 +502,7 @@ impl Table {
             Cell::Double(value) => old.double(ordinal).to_bits() == value.to_bits(),
             Cell::Decimal(value) => old.decimal(ordinal) == *value,
             Cell::Bytes(value) => match old.bytes(ordinal) {
-                BytesRef::Inline(bytes) => bytes == value || self.is_same_document(ordinal, bytes, value),
+                BytesRef::Inline(bytes) => bytes == value,
                 BytesRef::External { reference, prefix } => {
                     if reference.length != value.len() as u64 || !value.starts_with(prefix) {
                         return Ok(false);
@@ -513,12 +513,6 @@ impl Table {
                 }
             },
         })
-    }
-
-    /// As MySQL compares documents: 1 and 1.0 are one.
-    fn is_same_document(&self, ordinal: usize, one: &[u8], other: &[u8]) -> bool {
-        self.definition.columns[ordinal].data_type.kind == TypeKind::Json
-            && types::json::compare(one, other).is_eq()
     }
 
     fn update_row<'c>(

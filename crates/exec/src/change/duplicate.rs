@@ -13,7 +13,7 @@ use types::{Batch, Cell, Column};
 use super::foreign_key::violated;
 use super::insert::Insert;
 use super::rules::{self, Computed};
-use super::values::{Target, given_by_query};
+use super::values::{Target, changes_row, given_by_query};
 use super::{check_violated, keep_duplicate, warn_duplicate, write};
 use crate::context::ExecContext;
 use crate::error::{internal, row_error, write_error};
@@ -247,7 +247,11 @@ impl Insert<'_, '_> {
         ctx.status.add(StatusKind::ReadKey, 1);
         let differs =
             |ordinal: usize, input: &Batch| input.columns[ordinal].cell(0) != old.columns[ordinal].cell(0);
-        if !compiled.assigned.iter().any(|&ordinal| differs(ordinal, input)) {
+        let is_changed = |&ordinal: &usize| {
+            let data_type = &definition.columns[ordinal].data_type;
+            changes_row(old.columns[ordinal].cell(0), input.columns[ordinal].cell(0), data_type)
+        };
+        if !compiled.assigned.iter().any(is_changed) {
             return Ok(Some(false));
         }
         for (ordinal, column) in definition.columns.iter().enumerate() {

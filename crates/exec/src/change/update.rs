@@ -8,7 +8,7 @@ use types::{Batch, Cell, Column};
 
 use super::foreign_key::{self, Writer, violated};
 use super::rules::{self, Computed, Rules, RunningRules};
-use super::values::{Storing, Target as ColumnTarget};
+use super::values::{Storing, Target as ColumnTarget, changes_row};
 use super::{Changed, check_violated, warn_duplicate, write};
 use crate::context::ExecContext;
 use crate::error::{internal, row_error, write_error};
@@ -309,7 +309,11 @@ impl Target<'_> {
             input.columns[position].cell(0) != old.columns[position].cell(row)
         };
         let assigned = &compiled.columns[..compiled.assigned_count];
-        if !assigned.iter().any(|&(_, position)| differs(position, input)) {
+        let is_changed = |&(ordinal, position): &(usize, usize)| {
+            let data_type = &definition.columns[ordinal].data_type;
+            changes_row(old.columns[position].cell(row), input.columns[position].cell(0), data_type)
+        };
+        if !assigned.iter().any(is_changed) {
             return Ok(false);
         }
         for &(ordinal, position) in &compiled.on_update_now {

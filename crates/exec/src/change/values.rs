@@ -4,7 +4,7 @@ use catalog::{ColumnDefault, ColumnDefinition, StoredValue, TableDefinition};
 use service::error::{Diagnostic, Level};
 use types::convert::{self, Given, Origin, Severity, StoreOptions};
 use types::temporal::DateTime;
-use types::{Cell, CollationId, Column, DataType, Decimal, Physical, TypeKind, ValueRef};
+use types::{Cell, CollationId, Column, DataType, Decimal, Physical, TypeKind, ValueRef, json};
 
 use crate::error::coded;
 use crate::expr::{EvalSettings, SqlResult, Warnings, sql_mode};
@@ -304,6 +304,18 @@ impl<'a> Storing<'a> {
     }
 }
 
+/// Whether a new value of a column makes the row another one. UPDATE compares documents as such, of which 1 and 1.0 are equal; if
+/// another column makes the row another one, the document is written as it was given.
+#[inline]
+pub(super) fn changes_row(old: Cell<'_>, new: Cell<'_>, data_type: &DataType) -> bool {
+    match (old, new) {
+        (Cell::Bytes(old), Cell::Bytes(new)) if data_type.kind == TypeKind::Json => {
+            old != new && !json::compare(old, new).is_eq()
+        }
+        _ => old != new,
+    }
+}
+
 /// Does an integer of 64 bits fit into `bytes` bytes?
 #[inline]
 fn fits(value: i64, unsigned: bool, bytes: u8, to_unsigned: bool) -> bool {
@@ -348,7 +360,7 @@ pub(super) fn push_implicit(data_type: &DataType, out: &mut Column) {
         Physical::Decimal => out.push_decimal(Decimal::ZERO.round(data_type.scale)),
         Physical::Bytes if data_type.kind == TypeKind::Json => {
             let mut document = Vec::new();
-            types::json::Json::Null.encode(&mut document);
+            json::Json::Null.encode(&mut document);
             out.push_bytes(&document);
         }
         Physical::Bytes if data_type.kind == TypeKind::Char && data_type.is_binary_string() => {
