@@ -167,11 +167,7 @@ pub(super) fn aggregate(
     context: &TypeContext,
     purpose: Purpose,
 ) -> PlanResult<(CollationId, Coercibility)> {
-    let winner = winner(args, operation, context, purpose)?;
-    for arg in args.iter_mut() {
-        bring_to(arg, winner.collation)?;
-    }
-    Ok((winner.collation, winner.coercibility))
+    aggregate_by(args, operation, context, purpose, bring_to)
 }
 
 /// As [`aggregate`], but bytes among the arguments are taken for characters without a check.
@@ -181,9 +177,23 @@ pub(super) fn aggregate_unchecked(
     context: &TypeContext,
     purpose: Purpose,
 ) -> PlanResult<(CollationId, Coercibility)> {
-    let winner = winner(args, operation, context, purpose)?;
+    aggregate_by(args, operation, context, purpose, bring_unchecked)
+}
+
+fn aggregate_by(
+    args: &mut [Expr],
+    operation: &str,
+    context: &TypeContext,
+    purpose: Purpose,
+    bring: fn(&mut Expr, CollationId) -> PlanResult<()>,
+) -> PlanResult<(CollationId, Coercibility)> {
+    let mut winner = agree(args, operation, purpose)?;
+    if winner.coercibility == Coercibility::Numeric {
+        // Numbers become text of the connection.
+        winner = Claim { collation: context.connection_collation, coercibility: Coercibility::Literal };
+    }
     for arg in args.iter_mut() {
-        bring_unchecked(arg, winner.collation)?;
+        bring(arg, winner.collation)?;
     }
     Ok((winner.collation, winner.coercibility))
 }
@@ -195,17 +205,6 @@ pub(super) fn bring_unchecked(arg: &mut Expr, collation: CollationId) -> PlanRes
         return Ok(());
     }
     bring_to(arg, collation)
-}
-
-fn winner(args: &[Expr], operation: &str, context: &TypeContext, purpose: Purpose) -> PlanResult<Claim> {
-    let winner = agree(args, operation, purpose)?;
-    Ok(match winner.coercibility {
-        // Numbers become text of the connection.
-        Coercibility::Numeric => {
-            Claim { collation: context.connection_collation, coercibility: Coercibility::Literal }
-        }
-        _ => winner,
-    })
 }
 
 /// Brings the texts among `args` to the collation of the argument `leader`, which alone decides. Bytes have to be characters of
