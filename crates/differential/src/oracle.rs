@@ -20,6 +20,8 @@ use crate::walk;
 
 /// How a statement is asked again.
 enum Variant {
+    /// Under this value of `optimizer_switch`.
+    Switch(&'static str),
     /// Under these session settings.
     Settings(&'static str),
     /// Without the tables' indexes.
@@ -32,48 +34,40 @@ enum Variant {
     OtherProtocol,
 }
 
-/// Every variant with its name, those that most often show a contradiction first.
-const VARIANTS: [(&str, Variant); 19] = [
-    ("as it is", Variant::Settings("SET optimizer_switch = DEFAULT")),
-    ("derived_merge=off", Variant::Settings("SET optimizer_switch = 'derived_merge=off'")),
-    ("hypergraph_optimizer=on", Variant::Settings("SET optimizer_switch = 'hypergraph_optimizer=on'")),
-    ("IGNORE INDEX", Variant::IgnoreIndexes),
-    (
-        "derived_condition_pushdown=off",
-        Variant::Settings("SET optimizer_switch = 'derived_condition_pushdown=off'"),
+impl Variant {
+    fn name(&self) -> &'static str {
+        match self {
+            Variant::Switch(text) | Variant::Settings(text) | Variant::Modifier(text) => text,
+            Variant::IgnoreIndexes => "IGNORE INDEX",
+            Variant::Coalesced => "WHERE COALESCE(..., 0)",
+            Variant::OtherProtocol => "the other protocol",
+        }
+    }
+}
+
+/// Every variant, those that most often show a contradiction first.
+const VARIANTS: [Variant; 19] = [
+    Variant::Switch("DEFAULT"),
+    Variant::Switch("derived_merge=off"),
+    Variant::Switch("hypergraph_optimizer=on"),
+    Variant::IgnoreIndexes,
+    Variant::Switch("derived_condition_pushdown=off"),
+    Variant::Switch("semijoin=off"),
+    Variant::Switch("materialization=off"),
+    Variant::Switch("semijoin=off,materialization=off"),
+    Variant::Switch("semijoin=off,subquery_materialization_cost_based=off"),
+    Variant::Switch("subquery_to_derived=on"),
+    Variant::Switch("block_nested_loop=off"),
+    Variant::Switch("hash_set_operations=off"),
+    Variant::Switch(
+        "index_merge=off,index_condition_pushdown=off,mrr=off,skip_scan=off,use_index_extensions=off",
     ),
-    ("semijoin=off", Variant::Settings("SET optimizer_switch = 'semijoin=off'")),
-    ("materialization=off", Variant::Settings("SET optimizer_switch = 'materialization=off'")),
-    (
-        "semijoin=off,materialization=off",
-        Variant::Settings("SET optimizer_switch = 'semijoin=off,materialization=off'"),
-    ),
-    (
-        "materialization without cost",
-        Variant::Settings("SET optimizer_switch = 'semijoin=off,subquery_materialization_cost_based=off'"),
-    ),
-    ("subquery_to_derived=on", Variant::Settings("SET optimizer_switch = 'subquery_to_derived=on'")),
-    ("block_nested_loop=off", Variant::Settings("SET optimizer_switch = 'block_nested_loop=off'")),
-    ("hash_set_operations=off", Variant::Settings("SET optimizer_switch = 'hash_set_operations=off'")),
-    (
-        "no index merge, ICP, MRR, skip scan",
-        Variant::Settings(
-            "SET optimizer_switch = \
-             'index_merge=off,index_condition_pushdown=off,mrr=off,skip_scan=off,use_index_extensions=off'",
-        ),
-    ),
-    (
-        "optimizer_search_depth=1",
-        Variant::Settings("SET optimizer_search_depth = 1, optimizer_switch = 'condition_fanout_filter=off'"),
-    ),
-    (
-        "internal_tmp_mem_storage_engine=MEMORY",
-        Variant::Settings("SET internal_tmp_mem_storage_engine = MEMORY"),
-    ),
-    ("SQL_BIG_RESULT", Variant::Modifier("SQL_BIG_RESULT")),
-    ("SQL_BUFFER_RESULT", Variant::Modifier("SQL_BUFFER_RESULT")),
-    ("WHERE COALESCE(..., 0)", Variant::Coalesced),
-    ("the other protocol", Variant::OtherProtocol),
+    Variant::Settings("optimizer_search_depth = 1, optimizer_switch = 'condition_fanout_filter=off'"),
+    Variant::Settings("internal_tmp_mem_storage_engine = MEMORY"),
+    Variant::Modifier("SQL_BIG_RESULT"),
+    Variant::Modifier("SQL_BUFFER_RESULT"),
+    Variant::Coalesced,
+    Variant::OtherProtocol,
 ];
 
 const RESET: &str = "SET optimizer_switch = DEFAULT, optimizer_search_depth = DEFAULT, \
@@ -113,7 +107,7 @@ impl Oracle {
         // A query leaves the tables as they are, so they are made once for all variants.
         let is_change = !changed_tables(last).is_empty();
         let mut is_loaded = false;
-        for (name, variant) in &VARIANTS {
+        for variant in &VARIANTS {
             let Some((settings, statement, is_prepared)) =
                 varied(variant, last, finding.is_prepared, &finding.script)
             else {
@@ -124,7 +118,7 @@ impl Oracle {
                 is_loaded = true;
             }
             // A setting that the server does not know leaves the plan as it is.
-            self.server.ask(settings);
+            self.server.ask(&settings);
             let mut answer = match (is_prepared, finding.is_prepared) {
                 (false, _) => self.server.ask(&statement.sql()),
                 (true, false) => self.server.ask_prepared(&statement.sql(), &[]),
@@ -143,7 +137,7 @@ impl Oracle {
                 answer = self.server.ask(sql);
             }
             if compare::compare(left, &answer, last, lenience).is_none() {
-                return Ok(Some(name));
+                return Ok(Some(variant.name()));
             }
         }
         Ok(None)
@@ -170,9 +164,12 @@ fn varied(
     statement: &Statement,
     is_prepared: bool,
     script: &Script,
-) -> Option<(&'static str, Statement, bool)> {
+) -> Option<(String, Statement, bool)> {
     match variant {
-        Variant::Settings(settings) => Some((settings, statement.clone(), is_prepared)),
+        Variant::Switch(switch) => {
+            Some((format!("SET optimizer_switch = '{switch}'"), statement.clone(), is_prepared))
+        }
+        Variant::Settings(settings) => Some((format!("SET {settings}"), statement.clone(), is_prepared)),
         Variant::IgnoreIndexes => {
             let mut varied = statement.clone();
             let query = query_of(&mut varied)?;
@@ -181,13 +178,13 @@ fn varied(
                     *hint = script.tables.iter().find(|table| table.name == *name).and_then(ignored);
                 }
             });
-            Some((RESET, varied, is_prepared))
+            Some((RESET.to_owned(), varied, is_prepared))
         }
         Variant::Modifier(modifier) => {
             let mut varied = statement.clone();
             let Query { body: Body::Select(select), .. } = query_of(&mut varied)? else { return None };
             select.modifiers.push((*modifier).to_owned());
-            Some((RESET, varied, is_prepared))
+            Some((RESET.to_owned(), varied, is_prepared))
         }
         Variant::Coalesced => {
             let mut varied = statement.clone();
@@ -196,11 +193,11 @@ fn varied(
             let zero = Expr::Literal { value: Value::Int(0), is_bound: false };
             let condition = std::mem::replace(filter, zero.clone());
             *filter = Expr::Call { form, arguments: vec![condition, zero] };
-            Some((RESET, varied, is_prepared))
+            Some((RESET.to_owned(), varied, is_prepared))
         }
         Variant::OtherProtocol => {
             let is_applicable = !is_prepared || statement.prepared_sql().1.is_empty();
-            is_applicable.then(|| (RESET, statement.clone(), !is_prepared))
+            is_applicable.then(|| (RESET.to_owned(), statement.clone(), !is_prepared))
         }
     }
 }
