@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use client::{Connection, Error, Param};
-use harness::Server;
+use harness::{CONNECTION_MEMORY_LIMITS, Server};
 
 /// `global_statement_memory_limit` of the servers attacked.
 const LIMIT_BYTES: usize = 400 << 20;
@@ -795,17 +795,7 @@ fn connections_beyond_their_memory_are_closed() {
     let mut root = server.root();
     let long = b"SELECT LENGTH(CONCAT(REPEAT('x', 30000000), 'y'))";
     root.run(b"CREATE USER u").expect("an account");
-    for (settings, number) in [
-        (&["connection_memory_limit = 20000000"][..], 4082),
-        (
-            &[
-                "connection_memory_limit = DEFAULT",
-                "global_connection_memory_limit = 20000000",
-                "global_connection_memory_tracking = ON",
-            ],
-            4081,
-        ),
-    ] {
+    for (settings, number) in CONNECTION_MEMORY_LIMITS {
         for setting in settings {
             root.run(format!("SET GLOBAL {setting}").as_bytes()).expect("set");
         }

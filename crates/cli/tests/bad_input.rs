@@ -9,9 +9,8 @@ use std::net::{Shutdown, TcpStream};
 use std::time::Duration;
 
 use client::{Capabilities, Connection, Error, Param};
-use harness::{ANSWER_TIME_MAX, Server};
+use harness::{ANSWER_TIME_MAX, Server, framed};
 use wire::handshake::{Greeting, HandshakeResponse};
-use wire::packet::PacketBuffer;
 
 /// Memory of a server that was only attacked with small packets, bytes.
 const MEMORY_BYTES_MAX_SMALL: usize = 200 << 20;
@@ -64,13 +63,6 @@ fn all_that_comes(mut stream: TcpStream, bytes: &[u8]) -> Vec<u8> {
         Err(error) => panic!("the connection was not closed: {error}"),
     }
     answer
-}
-
-fn framed(payload: &[u8], sequence: u8) -> Vec<u8> {
-    let mut packets = PacketBuffer::new();
-    packets.set_sequence(sequence);
-    packets.put(payload);
-    packets.frames().to_vec()
 }
 
 const CAPABILITIES: Capabilities = Capabilities(

@@ -6,8 +6,7 @@ mod harness;
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpStream};
 
-use harness::{ANSWER_TIME_MAX, Server};
-use wire::packet::PacketBuffer;
+use harness::{ANSWER_TIME_MAX, Server, framed};
 
 /// Bytes: more than a server needs for small packets.
 const MEMORY_BYTES_MAX: usize = 200 << 20;
@@ -35,13 +34,6 @@ fn connected(server: &Server) -> TcpStream {
     let stream = TcpStream::connect(("127.0.0.1", server.port())).expect("the server listens");
     stream.set_read_timeout(Some(ANSWER_TIME_MAX)).expect("a timeout");
     stream
-}
-
-fn framed(payload: &[u8], sequence: u8) -> Vec<u8> {
-    let mut packets = PacketBuffer::new();
-    packets.set_sequence(sequence);
-    packets.put(payload);
-    packets.frames().to_vec()
 }
 
 /// Sends bytes and no more, and reads until the end, which must come.

@@ -7,9 +7,31 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use client::{Address, Connection, Error, Options};
+use wire::packet::PacketBuffer;
 
 /// How long an answer may take before a test says that the server hangs.
 pub(crate) const ANSWER_TIME_MAX: Duration = Duration::from_secs(120);
+
+/// Settings under which a connection that takes 20 MB is closed, each with its error.
+pub(crate) const CONNECTION_MEMORY_LIMITS: [(&[&str], u16); 2] = [
+    (&["connection_memory_limit = 20000000"], 4082),
+    (
+        &[
+            "connection_memory_limit = DEFAULT",
+            "global_connection_memory_limit = 20000000",
+            "global_connection_memory_tracking = ON",
+        ],
+        4081,
+    ),
+];
+
+/// A packet's frames.
+pub(crate) fn framed(payload: &[u8], sequence: u8) -> Vec<u8> {
+    let mut packets = PacketBuffer::new();
+    packets.set_sequence(sequence);
+    packets.put(payload);
+    packets.frames().to_vec()
+}
 
 /// `invar serve` in a child process with a data folder of its own.
 pub(crate) struct Server {
