@@ -112,7 +112,7 @@ impl Deadline {
         outcome.map_err(|error| self.explain(error))
     }
 
-    /// The statement has failed with `error`: what the client is told.
+    /// The error to return for a statement that has failed with `error`.
     #[must_use]
     pub fn explain(self, error: Box<SqlError>) -> Box<SqlError> {
         match error.number == ER_QUERY_INTERRUPTED.number && self.control.kill_state() == Kill::Timeout {

@@ -384,8 +384,8 @@ pub trait Session: Send {
     /// `wait_timeout` or `interactive_timeout` of this session, seconds; asked after each round of commands.
     fn idle_timeout_s(&self) -> u64;
 
-    /// So much of its client's packets is in memory now, whole or in part; told only where that is much. It counts towards the limits of
-    /// the connection until the next call.
+    /// Bytes of the client's packets that are in memory, whole or in part; called only where they are many. They count towards the
+    /// limits of the connection until the next call.
     ///
     /// # Errors
     /// A limit of the connection is reached: it has to be closed.

@@ -168,7 +168,8 @@ impl LocalSession {
     /// are among those locked. What the statement took goes back if it fails.
     ///
     /// # Errors
-    /// 1205 after `lock_wait_timeout`; 1213 when others wait for the transaction, which is taken back then; 1317; 1099, 1100. [`Stop::Replan`] if a table is not what it was when the plan was made.
+    /// 1205 after `lock_wait_timeout`; 1213 when others wait for the transaction, which is rolled back then; 1317; 1099, 1100. [`Stop::Replan`] if a table
+    /// is not what it was when the plan was made.
     pub(crate) fn lock_metadata(&mut self, plan: &PhysicalPlan) -> Attempt<()> {
         let mark = self.transaction.metadata.len();
         let locked = self.lock_tables_of(plan);

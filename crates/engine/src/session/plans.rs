@@ -675,7 +675,7 @@ impl LocalSession {
 
     fn key_here(&self, what: impl Hash, values: &[ValueRef<'_>]) -> u64 {
         let mut hasher = foldhash::fast::FixedState::default().build_hasher();
-        let settings = &self.variables.settings();
+        let settings = self.variables.settings();
         what.hash(&mut hasher);
         (settings.sql_mode.0, settings.connection_collation, settings.shapes).hash(&mut hasher);
         settings.optimizer_switch.hash(&mut hasher);

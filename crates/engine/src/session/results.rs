@@ -60,7 +60,7 @@ impl LastResults {
         self.next_insert_id
     }
 
-    /// SET insert_id; 0 takes it back.
+    /// SET insert_id; 0 removes it.
     pub(crate) fn set_next_insert_id(&mut self, id: u64) {
         self.next_insert_id = Some(id).filter(|id| *id != 0);
     }

@@ -460,8 +460,8 @@ impl<'a> Binder<'a> {
         bound
     }
 
-    /// Conditions of the current block; the first error of them is kept in the block until its select list is bound. Names that are not
-    /// found are told of at once, as is what this server does not run.
+    /// Conditions of the current block; the first error of them is kept in the block until its select list is bound. An unknown name is
+    /// an error at once, as is what this server does not run.
     pub(super) fn hold_error(
         &mut self,
         bind: impl FnOnce(&mut Self) -> PlanResult<Vec<Expr>>,
