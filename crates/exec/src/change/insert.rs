@@ -466,7 +466,12 @@ impl<'p> Insert<'p, '_> {
         Ok(())
     }
 
-    fn insert_batch(&mut self, batch: &Batch, rows: &QueryRows<'_>, ctx: &mut ExecContext<'_>) -> SqlResult<()> {
+    fn insert_batch(
+        &mut self,
+        batch: &Batch,
+        rows: &QueryRows<'_>,
+        ctx: &mut ExecContext<'_>,
+    ) -> SqlResult<()> {
         let passes = self.compiled.passes_texts && rows.may_be_references.contains(&true);
         let mut passed = vec![None; if passes { self.row.columns.len() } else { 0 }];
         for row in 0..batch.row_count {
