@@ -121,6 +121,8 @@ pub enum CallOption {
     Filled,
     /// A cast to a DATE or DATETIME as a statement writes it: NULL for dates that the session's mode does not have.
     Checked,
+    /// A conversion of a value to the one type of all that CASE, IF or COALESCE may give.
+    Common,
     /// A conversion to another character set that the statement does not write: 3854 for what the set does not hold.
     Lossless,
     /// Unit of DATE_ADD, EXTRACT, TIMESTAMPDIFF.

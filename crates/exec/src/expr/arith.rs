@@ -35,9 +35,10 @@ pub(super) enum ArithClass {
         unsigned: bool,
     },
     Double,
-    /// Result scale, for division.
+    /// Scale and sign of the result, for division.
     Decimal {
         scale: u8,
+        unsigned: bool,
     },
 }
 
@@ -91,7 +92,7 @@ impl Arith {
         match self.class {
             ArithClass::Int { .. } => self.ints(a, b, count, &mut out, run)?,
             ArithClass::Double => self.doubles(a, b, count, &mut out, run)?,
-            ArithClass::Decimal { scale } => self.decimals(a, b, count, scale, &mut out, run)?,
+            ArithClass::Decimal { scale, .. } => self.decimals(a, b, count, scale, &mut out, run)?,
         }
         run.scratch.pool.give(left);
         run.scratch.pool.give(right);
@@ -253,10 +254,10 @@ impl Arith {
             match data {
                 ColumnData::Decimal(data) => data.push(value),
                 ColumnData::Int(data) => {
-                    let unsigned = matches!(self.class, ArithClass::Int { unsigned: true, .. });
+                    let unsigned = matches!(self.class, ArithClass::Decimal { unsigned: true, .. });
                     let clipped = || ER_DATA_OUT_OF_RANGE.with(&[&"BIGINT", &self.text]);
                     let value = value.to_units(0).ok_or_else(clipped)?;
-                    data.push(narrow(value, unsigned).or_else(|| narrow(value, true)).ok_or_else(clipped)?);
+                    data.push(narrow(value, unsigned).ok_or_else(clipped)?);
                 }
                 _ => return Err(crate::error::internal("a decimal result has another shape")),
             }

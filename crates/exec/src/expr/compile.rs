@@ -9,6 +9,7 @@ use super::program::{Kernel, Node, RowCall};
 use crate::error::internal;
 use plan::expr::{CallOption, Expr, ExprKind};
 use plan::function::{FunctionId, Stability};
+use types::data_type::DECIMAL_PRECISION_MAX;
 use types::temporal::parse::DateMode;
 use types::{CollationId, Column, DataType, Physical, TypeKind, Value};
 
@@ -79,6 +80,28 @@ fn is_column(expr: &Expr) -> bool {
 /// The same in the whole statement: literals, parameters and what is computed from them.
 fn is_fixed(expr: &Expr) -> bool {
     expr.is_constant() && !expr.any(&mut |node| matches!(node.kind, ExprKind::Outer(_)))
+}
+
+/// A value without its conversion to the type of all that CASE or IF may give.
+fn own(value: &Expr) -> &Expr {
+    match &value.kind {
+        ExprKind::Call { function: FunctionId::Cast, args, option: CallOption::Common } => own(&args[0]),
+        // Another character set is one of the texts, too.
+        ExprKind::Call { function: FunctionId::ConvertUsing, args, option: CallOption::Lossless }
+        | ExprKind::Call { function: FunctionId::Collate, args, option: CallOption::Common } => own(&args[0]),
+        _ => value,
+    }
+}
+
+/// The type that a value is converted from: years that COALESCE and its like give are numbers.
+fn given_type(expr: &Expr) -> DataType {
+    use FunctionId as F;
+    match &expr.kind {
+        ExprKind::Call {
+            function: F::Coalesce | F::IfNull | F::Greatest | F::Least | F::AnyValue, ..
+        } if expr.data_type.kind == TypeKind::Year => DataType::BIGINT,
+        _ => expr.data_type.clone(),
+    }
 }
 
 /// The number may be a date; what is no literal may be anything. 0 is compared as a number: it equals the zero date, whatever the
@@ -286,6 +309,25 @@ impl Compiler {
         if target.is_identity(&expr.data_type) {
             return Ok(node);
         }
+        if let Some(asked) = target.asked_of_chosen(&expr.data_type)
+            && let Some(node) = self.chosen(expr, &asked)?
+        {
+            let node = match asked {
+                // A date or time has the fraction digits of all.
+                Target::Decimal if expr.data_type.is_temporal() => {
+                    let scale = expr.data_type.scale;
+                    let to = DataType::decimal(DECIMAL_PRECISION_MAX, scale);
+                    Node::Convert {
+                        node: Box::new(node),
+                        from: DataType::decimal(to.length, 0),
+                        to: Target::Cast(to),
+                    }
+                }
+                _ => node,
+            };
+            let is_once = expr.is_constant();
+            return Ok(if is_once { Node::Once { slot: self.slot(), node: Box::new(node) } } else { node });
+        }
         let is_column = matches!(expr.kind, ExprKind::Input(_) | ExprKind::Outer(_));
         let is_text_column = is_column && expr.data_type.is_text_or_blob();
         let target = match target {
@@ -300,8 +342,43 @@ impl Compiler {
             Node::Once { node, .. } => *node,
             node => node,
         };
-        let converted = Node::Convert { node: Box::new(node), from: expr.data_type.clone(), to: target };
+        let converted = Node::Convert { node: Box::new(node), from: given_type(expr), to: target };
         Ok(if constant { Node::Once { slot: self.slot(), node: Box::new(converted) } } else { converted })
+    }
+
+    /// CASE, IF and NULLIF with each value that they may give converted by itself, not to the type of all of them first.
+    fn chosen(&mut self, expr: &Expr, target: &Target) -> SqlResult<Option<Node>> {
+        let physical = target.physical();
+        Ok(Some(match &expr.kind {
+            ExprKind::Case { whens, otherwise } => {
+                let mut compiled = Vec::with_capacity(whens.len());
+                for (when, then) in whens {
+                    compiled.push((self.truth(when)?, self.converted(own(then), target.clone())?));
+                }
+                let otherwise = match otherwise {
+                    Some(otherwise) => Some(Box::new(self.converted(own(otherwise), target.clone())?)),
+                    None => None,
+                };
+                Node::Case { whens: compiled, otherwise, physical }
+            }
+            ExprKind::Call { function: FunctionId::If, args, .. } => Node::Case {
+                whens: vec![(self.truth(&args[0])?, self.converted(own(&args[1]), target.clone())?)],
+                otherwise: Some(Box::new(self.converted(own(&args[2]), target.clone())?)),
+                physical,
+            },
+            ExprKind::Call { function: FunctionId::NullIf, args, .. } => {
+                let value = self.converted(own(&args[0]), target.clone())?;
+                self.null_if(args, value, physical)?
+            }
+            _ => return Ok(None),
+        }))
+    }
+
+    fn null_if(&mut self, args: &[Expr], value: Node, physical: Physical) -> SqlResult<Node> {
+        let equal = Node::Compare(Box::new(self.comparison(CompareOp::Eq, &args[0], &args[1])?));
+        let mut null = Column::new(physical);
+        null.push_null();
+        Ok(Node::Case { whens: vec![(equal, Node::Const(null))], otherwise: Some(Box::new(value)), physical })
     }
 
     /// Compiles as a truth value: an integer 0, 1 or NULL.
@@ -459,8 +536,12 @@ impl Compiler {
                 Target::Int,
             ),
             // DIV of anything but integers divides decimals.
-            (ArithOp::IntDiv, ..) => (ArithClass::Decimal { scale: 0 }, Target::Decimal),
-            (_, Physical::Decimal, _) => (ArithClass::Decimal { scale: result.scale }, Target::Decimal),
+            (ArithOp::IntDiv, ..) => {
+                (ArithClass::Decimal { scale: 0, unsigned: result.unsigned }, Target::Decimal)
+            }
+            (_, Physical::Decimal, _) => {
+                (ArithClass::Decimal { scale: result.scale, unsigned: result.unsigned }, Target::Decimal)
+            }
             _ => (ArithClass::Double, Target::Double),
         };
         let left = self.converted(&args[0], target.clone())?;
@@ -548,19 +629,12 @@ impl Compiler {
                 Node::Coalesce { items, physical: result.physical() }
             }
             F::NullIf => {
-                let equal = Node::Compare(Box::new(self.comparison(CompareOp::Eq, &args[0], &args[1])?));
-                let mut null = Column::new(result.physical());
-                null.push_null();
                 let value = if is_text(&args[0].data_type) && result.is_string() {
                     self.converted(&args[0], Target::Text(result.collation))?
                 } else {
                     self.compile(&args[0])?
                 };
-                Node::Case {
-                    whens: vec![(equal, Node::Const(null))],
-                    otherwise: Some(Box::new(value)),
-                    physical: result.physical(),
-                }
+                self.null_if(args, value, result.physical())?
             }
             F::AnyValue => self.compile(&args[0])?,
             F::NameConst => self.compile(&args[1])?,
@@ -735,6 +809,9 @@ fn show(expr: &Expr) -> String {
             if args.len() == 2 && !function.name().starts_with(char::is_alphabetic) =>
         {
             format!("({} {} {})", show(&args[0]), function.name(), show(&args[1]))
+        }
+        ExprKind::Call { function: FunctionId::IntDiv, args, .. } => {
+            format!("({} DIV {})", show(&args[0]), show(&args[1]))
         }
         ExprKind::Call { function: FunctionId::Neg, args, .. } => {
             format!("-({})", args.first().map(show).unwrap_or_default())

@@ -107,6 +107,31 @@ impl Target {
         }
     }
 
+    /// What CASE, IF and NULLIF of this type ask the value that they choose for, instead of the type of all first: a number or a date
+    /// of an ENUM, a TIME, a BIT among texts is its own, and so is the text of a number. CAST to an integer reads a text.
+    pub(super) fn asked_of_chosen(&self, from: &DataType) -> Option<Target> {
+        match self {
+            Target::Int
+            | Target::Double
+            | Target::Decimal
+            | Target::DateTime
+            | Target::DateTimeOrZero
+            | Target::Date
+            | Target::DateParts { .. }
+            | Target::Time
+            | Target::Checked(_) => Some(self.clone()),
+            Target::ComparedText("date") => Some(Target::DateParts { days: true }),
+            Target::ComparedText(_) => Some(Target::DateTime),
+            Target::Text(_) | Target::Characters(_) | Target::JsonValue if from.is_numeric() => {
+                Some(self.clone())
+            }
+            Target::Cast(to) if to.is_integer() && from.is_string() => None,
+            Target::Cast(to) if to.is_numeric() || to.is_temporal() => Some(self.clone()),
+            Target::Cast(to) if to.is_string() && from.is_numeric() => Some(self.clone()),
+            _ => None,
+        }
+    }
+
     /// Values of this type need no conversion.
     pub(super) fn is_identity(&self, from: &DataType) -> bool {
         match self {
@@ -488,26 +513,31 @@ fn to_date(
     }
 }
 
-/// A date of which parts may be zero. MySQL reads a number below 101 as a day of no month of the year 2000 where it wants parts.
+/// A number below 101 as MySQL reads it where it wants a date: a day of no month of the year 2000.
+fn day_of_number(cell: Cell<'_>, from: &DataType, ctx: &mut EvalContext<'_>) -> SqlResult<Option<DateTime>> {
+    if !from.is_numeric() || matches!(from.kind, TypeKind::Year | TypeKind::Bit) {
+        return Ok(None);
+    }
+    let units = to_decimal(cell, from, ctx)?.truncate(0).to_units(0);
+    Ok(match units {
+        Some(day @ 0..=31) => Some(DateTime { year: 2000, day: day as u8, ..DateTime::ZERO }),
+        Some(100) => Some(DateTime { year: 2000, month: 1, ..DateTime::ZERO }),
+        _ => None,
+    })
+}
+
+/// A date of which parts may be zero. `days`: numbers of a day alone are read too.
 fn to_date_parts(
     cell: Cell<'_>,
     from: &DataType,
     days: bool,
     ctx: &mut EvalContext<'_>,
 ) -> SqlResult<Option<DateTime>> {
-    let is_number = from.is_numeric() && !matches!(from.kind, TypeKind::Year | TypeKind::Bit);
-    if is_number {
-        let units = to_decimal(cell, from, ctx)?.truncate(0).to_units(0);
-        let largest = if days { 100 } else { 0 };
-        if let Some(number) = units.filter(|number| (0..=largest).contains(number)) {
-            let day = DateTime { year: 2000, day: number as u8, ..DateTime::ZERO };
-            if number <= 31 || number == 100 {
-                let day = if number == 100 { DateTime { day: 0, month: 1, ..day } } else { day };
-                return Ok(Some(if days { day } else { DateTime::ZERO }));
-            }
-        }
+    match day_of_number(cell, from, ctx)? {
+        Some(day) if days => Ok(Some(day)),
+        Some(day) if day.month == 0 && day.day == 0 => Ok(Some(DateTime::ZERO)),
+        _ => to_date(cell, from, query_dates(ctx), ctx),
     }
-    to_date(cell, from, query_dates(ctx), ctx)
 }
 
 /// A value that GREATEST or LEAST compares with dates.
@@ -952,7 +982,11 @@ fn cast(
             out.push_double(f64::from(value));
         }
         TypeKind::Date => {
-            let value = to_date(cell, from, ctx.settings.date_mode(), ctx)?;
+            let mode = ctx.settings.date_mode();
+            let value = match day_of_number(cell, from, ctx)? {
+                Some(day) if mode.check(day).is_ok() => Some(day),
+                _ => to_date(cell, from, mode, ctx)?,
+            };
             push_packed(value.map(DateTime::date_part), out);
         }
         TypeKind::DateTime | TypeKind::Timestamp => {

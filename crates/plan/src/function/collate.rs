@@ -315,7 +315,7 @@ fn through(inner: Expr, function: FunctionId, collation: CollationId) -> Expr {
     } else {
         super::shape::string_type(inner.data_type.length, collation)
     };
-    let option = if function == FunctionId::ConvertUsing { CallOption::Lossless } else { CallOption::None };
+    let option = if function == FunctionId::ConvertUsing { CallOption::Lossless } else { CallOption::Common };
     Expr {
         nullable: inner.nullable,
         coercibility: inner.coercibility,

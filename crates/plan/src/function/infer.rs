@@ -83,6 +83,11 @@ fn passed_on(data_type: &DataType) -> DataType {
     }
 }
 
+/// Bits are numbers where COALESCE and its like give them.
+fn bits_as_number(data_type: DataType) -> DataType {
+    if data_type.kind == TypeKind::Bit { uint(data_type.length) } else { data_type }
+}
+
 fn widest(args: &[Expr]) -> Numeric {
     args.iter().map(|arg| numeric(&arg.data_type)).max().unwrap_or(Numeric::Double)
 }
@@ -481,7 +486,7 @@ pub(super) fn infer(
         F::IfNull | F::Coalesce => {
             let all_nullable = args.iter().all(|arg| arg.nullable);
             let typed = infer_arms(args, name, context)?;
-            Typed { nullable: all_nullable, ..typed }
+            Typed { data_type: bits_as_number(typed.data_type), nullable: all_nullable, ..typed }
         }
         F::NullIf => {
             // The comparison's collation is not that of the value.
@@ -520,13 +525,13 @@ pub(super) fn infer(
             if let Some(raw) = raw.filter(|_| typed.data_type.is_string()) {
                 *args = raw;
             }
-            typed
+            Typed { data_type: bits_as_number(typed.data_type), ..typed }
         }
         F::Interval => plain(int(2), false),
         F::AnyValue => {
             let arg = &args[0];
             Typed {
-                data_type: passed_on(&arg.data_type),
+                data_type: bits_as_number(passed_on(&arg.data_type)),
                 nullable: arg.nullable,
                 coercibility: arg.coercibility,
             }

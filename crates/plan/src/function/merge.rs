@@ -1,11 +1,11 @@
 //! The one type of several values: arms of CASE and its like, columns of UNION, cells of VALUES.
 
-use super::TypeContext;
 use super::collate::{self, Purpose};
 use super::infer::{Typed, computed};
 use super::shape::{Numeric, Width, decimal, integer_digits, numeric, scale, string_type, text_chars};
+use super::{FunctionId, TypeContext};
 use crate::error::{PlanError, PlanResult};
-use crate::expr::{Coercibility, Expr, ExprKind};
+use crate::expr::{CallOption, Coercibility, Expr, ExprKind};
 use types::data_type::SCALE_NOT_FIXED;
 use types::{CollationId, DataType, TypeKind, Value};
 
@@ -58,6 +58,11 @@ fn convert_arm(arm: &mut Expr, to: &DataType) {
         let is_binary = to.kind == TypeKind::Char && to.is_binary_string();
         let to = if is_binary { DataType { kind: TypeKind::VarChar, ..to.clone() } } else { to.clone() };
         *arm = super::cast(inner, to);
+        if let ExprKind::Call { function: FunctionId::Cast, option: option @ CallOption::None, .. } =
+            &mut arm.kind
+        {
+            *option = CallOption::Common;
+        }
     }
 }
 

@@ -22,7 +22,11 @@ pub(crate) fn keep_own_scale(expr: &mut Expr) {
         ExprKind::Call { function: FunctionId::If, args, .. } if is_decimal => {
             args[1..].iter_mut().for_each(uncast);
         }
-        ExprKind::Call { function: FunctionId::Cast, args, option: CallOption::None } if is_text => {
+        ExprKind::Call {
+            function: FunctionId::Cast,
+            args,
+            option: CallOption::None | CallOption::Common,
+        } if is_text => {
             args.iter_mut().for_each(keep_own_scale);
         }
         _ => {}
@@ -31,7 +35,8 @@ pub(crate) fn keep_own_scale(expr: &mut Expr) {
 
 fn uncast(arm: &mut Expr) {
     let is_decimal = arm.data_type.kind == TypeKind::Decimal;
-    if let ExprKind::Call { function: FunctionId::Cast, args, option: CallOption::None } = &mut arm.kind
+    if let ExprKind::Call { function: FunctionId::Cast, args, option: CallOption::None | CallOption::Common } =
+        &mut arm.kind
         && is_decimal
     {
         let of = &args[0].data_type;
