@@ -223,22 +223,28 @@ impl Insert<'_, '_> {
                 (Value::Query(query), _) => {
                     let (value, data_type) = self.queries.eval(*query as usize, input, 0, ctx)?;
                     let out = &mut input.columns[*ordinal];
-                    self.storing.put(target, value, given_by_query(data_type), out, ctx.eval.warnings)?;
+                    self.storing_changes.put(
+                        target,
+                        value,
+                        given_by_query(data_type),
+                        out,
+                        ctx.eval.warnings,
+                    )?;
                 }
                 (Value::Computed(computed), Some(program)) => {
                     let value = program.eval(computed, input, &mut ctx.eval)?;
                     let out = &mut input.columns[*ordinal];
-                    self.storing.put(target, value, computed.given(), out, ctx.eval.warnings)?;
+                    self.storing_changes.put(target, value, computed.given(), out, ctx.eval.warnings)?;
                 }
                 _ => match (&self.compiled.rules.defaults[*ordinal], &mut self.running.defaults[*ordinal]) {
                     (Some(rule), Some(running)) => {
                         let value = running.eval(rule, input, &mut ctx.eval)?;
                         let out = &mut input.columns[*ordinal];
-                        self.storing.put(target, value, rule.given(), out, ctx.eval.warnings)?;
+                        self.storing_changes.put(target, value, rule.given(), out, ctx.eval.warnings)?;
                     }
                     _ => {
                         let out = &mut input.columns[*ordinal];
-                        rules::put_default(&self.storing, target, out, ctx.eval.warnings)?;
+                        rules::put_default(&self.storing_changes, target, out, ctx.eval.warnings)?;
                     }
                 },
             }
@@ -256,7 +262,7 @@ impl Insert<'_, '_> {
         }
         for (ordinal, column) in definition.columns.iter().enumerate() {
             if column.on_update_now && !compiled.assigned.contains(&ordinal) {
-                self.storing.put_now(&column.data_type, &mut input.columns[ordinal]);
+                self.storing_changes.put_now(&column.data_type, &mut input.columns[ordinal]);
             }
         }
         for (generated, program) in self.compiled.rules.generated.iter().zip(&mut self.running.generated) {
@@ -264,7 +270,7 @@ impl Insert<'_, '_> {
                 Target { definition, ordinal: generated.ordinal, row: self.row_number, null_allowed: false };
             let value = program.eval(generated, input, &mut ctx.eval)?;
             let out = &mut input.columns[generated.ordinal];
-            self.storing.put(target, value, generated.given(), out, ctx.eval.warnings)?;
+            self.storing_changes.put(target, value, generated.given(), out, ctx.eval.warnings)?;
         }
         if !self.compiled.rules.checks.is_empty()
             && let Some(name) = self.compiled.rules.violated(&mut self.running, input, &mut ctx.eval)?

@@ -157,6 +157,8 @@ pub(super) struct Insert<'p, 's> {
     pub(super) table: Arc<Table>,
     pub(super) writer: Writer,
     pub(super) storing: Storing<'s>,
+    /// As `storing`, of ON DUPLICATE KEY UPDATE: beside the rows of a query a NULL is an error, however many they are.
+    pub(super) storing_changes: Storing<'s>,
     pub(super) running: RunningRules,
     cells_running: Vec<Running>,
     /// The row being inserted: one row, all columns of the table by ordinal.
@@ -243,11 +245,13 @@ pub(super) fn run(
         InsertSource::Query(node) => Some(Source::new(plan, node, programs)?),
         InsertSource::Values { .. } => None,
     };
+    let several_changes = several && source.is_none();
     let mut insertion = Insert {
         plan: insert,
         compiled,
         // A line of a file is one of many rows.
         storing: Storing::new(ctx.eval.settings, insert.ignore, several || ctx.change.file_line.is_some()),
+        storing_changes: Storing::new(ctx.eval.settings, insert.ignore, several_changes),
         running: compiled.rules.running(),
         cells_running: compiled.cells.iter().map(|(_, cell)| Running::new(cell)).collect(),
         row,

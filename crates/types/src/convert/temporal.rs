@@ -111,7 +111,8 @@ pub(super) fn store_datetime(
                         },
                         _ => Decimal::ZERO,
                     };
-                    let micros = value.to_units(6).unwrap_or(-1);
+                    // A number without a date, where it is too large.
+                    let micros = value.to_units(6).unwrap_or(-1_000_000);
                     (i64::try_from(micros / 1_000_000).unwrap_or(-1), (micros % 1_000_000).max(0) as u32)
                 }
                 _ => (whole_number(cell, from).and_then(|n| i64::try_from(n).ok()).unwrap_or(-1), 0),

@@ -626,7 +626,8 @@ pub fn to_integer(document: &[u8]) -> Option<i128> {
         Kind::True => Some(1),
         Kind::False => Some(0),
         Kind::Int => Some(i128::from(view.int())),
-        Kind::UInt => Some(i128::from(view.int() as u64)),
+        // The bits count, as in MySQL.
+        Kind::UInt => Some(i128::from(view.int())),
         Kind::Double => Some(view.double().round_ties_even() as i128),
         Kind::Decimal => view.decimal().to_units(0),
         Kind::String => {

@@ -299,7 +299,8 @@ pub fn parse_time_with(text: &[u8], truncates_fraction: bool) -> Result<ParsedTi
             }
         }
     };
-    if blanks > 0 && text.get(at + blanks).is_some_and(u8::is_ascii_digit) {
+    // A single digit at the end is no hour.
+    if blanks > 0 && text.len() - at - blanks > 1 && text[at + blanks].is_ascii_digit() {
         at += blanks;
         days = first;
         let run = digit_run(&text[at..]);
@@ -323,12 +324,21 @@ pub fn parse_time_with(text: &[u8], truncates_fraction: bool) -> Result<ParsedTi
         (micros, carry) = fraction_micros(&text[at + 1..at + 1 + digits], truncates_fraction);
         at += 1 + digits;
     }
-    if minutes > 59 || seconds > 59 {
+    let is_too_large = [days, hours].iter().any(|&number| number > u64::from(u32::MAX));
+    if minutes > 59 || seconds > 59 || is_too_large || starts_exponent(&text[at..]) {
         return Err(TemporalError::Invalid);
     }
     let truncated = text[at..].iter().any(|&byte| !is_space(byte));
     let hours = days.saturating_mul(24).saturating_add(hours);
     Ok(clip(negative, hours, minutes, seconds, micros, carry, truncated))
+}
+
+/// `e` and digits, as of a DOUBLE: MySQL takes nothing with them for a time.
+fn starts_exponent(text: &[u8]) -> bool {
+    match text {
+        [b'e' | b'E', b'+' | b'-', digit, ..] | [b'e' | b'E', digit, ..] => digit.is_ascii_digit(),
+        _ => false,
+    }
 }
 
 fn clip(

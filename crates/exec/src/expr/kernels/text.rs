@@ -1,7 +1,7 @@
 //! String functions. Positions and lengths count characters of the text's character set.
 
 use super::super::compile::{Class, Recipe};
-use super::super::context::SqlResult;
+use super::super::context::{SqlResult, sql_mode};
 use super::super::program::{Kernel, Row};
 use super::put;
 use plan::expr::{CallOption, Expr, ExprKind};
@@ -11,6 +11,9 @@ use types::charset::Charset;
 use types::locale::LocaleId;
 use types::temporal::DateTime;
 use types::{Cell, CollationId, DataType, TypeKind, number};
+
+/// Bytes from the first bad one on that error 1300 of CHAR shows.
+const SHOWN_BAD_BYTES: usize = 3;
 
 pub(super) fn recipe(function: FunctionId, args: &[Expr], result: &DataType) -> Option<Recipe> {
     use Class::{Any, Bytes, Double, Int, Text, Utf8};
@@ -276,10 +279,17 @@ fn char(r: &mut Row<'_, '_>) -> SqlResult<()> {
         let skip = bytes.iter().take_while(|&&byte| byte == 0).count().min(3);
         text.extend_from_slice(&bytes[skip..]);
     }
-    if charset != Charset::Binary && charset.validate(&text).is_err() {
-        let shown: String = text.iter().map(|byte| format!("{byte:02X}")).collect();
+    if let Err(bad) = charset.validate(&text) {
+        let shown: String =
+            text[bad.position..].iter().take(SHOWN_BAD_BYTES).map(|byte| format!("{byte:02X}")).collect();
         r.ctx.warn(service::error::ER_INVALID_CHARACTER_STRING, &[&charset.name(), &shown]);
-        return r.null();
+        // Every byte is a character of ASCII to MySQL here.
+        if charset != Charset::Ascii {
+            if r.ctx.settings.has(sql_mode::STRICT) {
+                return r.null();
+            }
+            text.truncate(bad.position);
+        }
     }
     r.put_bytes(&text)
 }
