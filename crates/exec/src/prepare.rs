@@ -6,9 +6,9 @@
 use std::sync::Arc;
 
 use plan::physical::{PhysicalPlan, PlanKind};
-use types::DataType;
+use types::{Batch, Column, DataType};
 
-use crate::expr::{Program, SqlResult};
+use crate::expr::{EvalContext, Program, SqlResult};
 use crate::run;
 use crate::status_counts::{StatusCounts, StatusKind, plan_counts};
 
@@ -18,6 +18,8 @@ pub struct Prepared {
     plan: Arc<PhysicalPlan>,
     programs: Vec<Arc<Program>>,
     change: Option<crate::change::Compiled>,
+    /// The plan's `constant_checks`, if there are any.
+    constant_checks: Option<Program>,
     /// What each execution counts for the way the plan reads its tables.
     counts: Box<[(StatusKind, u64)]>,
 }
@@ -39,8 +41,12 @@ impl Prepared {
             }
         }
         let programs = programs.compiled;
+        let constant_checks = match &plan.constant_checks[..] {
+            [] => None,
+            checks => Some(Program::compile(checks)?),
+        };
         let counts = plan_counts::of(&plan);
-        Ok(Prepared { plan, programs, change, counts })
+        Ok(Prepared { plan, programs, change, constant_checks, counts })
     }
 
     /// The plan.
@@ -68,6 +74,17 @@ impl Prepared {
         }
     }
 
+    /// Computes the plan's constants that must be right before a row is read.
+    ///
+    /// # Errors
+    /// Those of the constants: 1525 for a text beside a date that is none.
+    pub fn check_constants(&self, ctx: &mut EvalContext<'_>) -> SqlResult<()> {
+        match &self.constant_checks {
+            None => Ok(()),
+            Some(checks) => compute(checks, ctx),
+        }
+    }
+
     /// The compiled part of INSERT, UPDATE, DELETE.
     pub(crate) fn change(&self) -> Option<&crate::change::Compiled> {
         self.change.as_ref()
@@ -76,6 +93,16 @@ impl Prepared {
     pub(crate) fn programs(&self) -> Programs<'_> {
         Programs { known: &self.programs, next: 0, compiled: Vec::new() }
     }
+}
+
+/// Computes expressions of constants for their errors. What they warn of is said where they are used.
+fn compute(program: &Program, ctx: &mut EvalContext<'_>) -> SqlResult<()> {
+    let warned = ctx.warnings.total();
+    let mut out: Vec<Column> = (0..program.len()).map(|_| Column::new(types::Physical::Int)).collect();
+    let row = Batch { row_count: 1, ..Batch::default() };
+    program.eval(&mut program.scratch(), &row, ctx, &mut out)?;
+    ctx.warnings.truncate(warned);
+    Ok(())
 }
 
 /// The programs of a plan while its operators are built.

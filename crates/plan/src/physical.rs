@@ -36,6 +36,8 @@ pub struct PhysicalPlan {
     pub parameters: Vec<DataType>,
     /// Those of LIMIT, whose values must be counts.
     pub limit_parameters: Vec<u32>,
+    /// Constants that each execution computes before it reads a row, for their errors.
+    pub constant_checks: Vec<Expr>,
     /// What the account must be allowed.
     pub needs: Needs,
     /// Every column the statement knows, by [`ColumnId`]: names for EXPLAIN.

@@ -340,6 +340,11 @@ impl LocalSession {
             PlanKind::Query(_) => {
                 let columns = plan.encoded_columns(self.variables.settings().results_charset);
                 let (results, rows_max) = (self.variables.settings().results_charset, self.rows_max(plan));
+                if !plan.prepared.plan().constant_checks.is_empty() {
+                    self.with_context(plan, values, |prepared, context| {
+                        prepared.check_constants(&mut context.eval)
+                    })?;
+                }
                 reply.columns(&columns, self.status_flags(), 0)?;
                 let mut sink = ReplySink::new(reply, plan.output_types(), results, rows_max);
                 let found = self.with_context(plan, values, |prepared, context| {

@@ -110,6 +110,7 @@ pub fn run_change(prepared: &Prepared, ctx: &mut ExecContext<'_>) -> SqlResult<C
     if ctx.change.file_line.is_none() {
         prepared.count(ctx.status);
     }
+    prepared.check_constants(&mut ctx.eval)?;
     let mut programs = prepared.programs();
     let outcome = match (&plan.kind, prepared.change()) {
         (PlanKind::Insert(insert), Some(Compiled::Insert(compiled))) => {

@@ -409,7 +409,11 @@ impl Compiler {
 
     fn side(&mut self, expr: &Expr, other: &Expr, class: CompareClass) -> SqlResult<Node> {
         let constant = is_fixed(expr);
-        let other_name = if other.data_type.kind == TypeKind::Date { "DATE" } else { "DATETIME" };
+        let (other_name, small_name) = match other.data_type.kind {
+            TypeKind::Date => ("DATE", "date"),
+            TypeKind::Timestamp => ("TIMESTAMP", "datetime"),
+            _ => ("DATETIME", "datetime"),
+        };
         self.converted(
             expr,
             match class {
@@ -417,15 +421,15 @@ impl Compiler {
                 CompareClass::Double => Target::Double,
                 CompareClass::Decimal => Target::Decimal,
                 CompareClass::Text(collation) => Target::Text(collation),
+                // A bad value of a parameter is a warning; of literals that are parameters `constant_checks` have told.
+                CompareClass::DateTime if matches!(expr.kind, ExprKind::Param(_)) => {
+                    Target::Bound(small_name)
+                }
                 CompareClass::DateTime if constant => Target::ComparedDate(other_name),
                 CompareClass::DateTime
                     if is_text(&expr.data_type) || expr.data_type.kind == TypeKind::Year =>
                 {
-                    Target::ComparedText(if other.data_type.kind == TypeKind::Date {
-                        "date"
-                    } else {
-                        "datetime"
-                    })
+                    Target::ComparedText(small_name)
                 }
                 CompareClass::DateTime => Target::DateTime,
                 CompareClass::Time if constant && is_text(&expr.data_type) => Target::ComparedTime,

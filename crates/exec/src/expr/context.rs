@@ -248,6 +248,13 @@ impl Warnings {
         self.total == 0
     }
 
+    /// Forgets what came after `total` was this.
+    pub fn truncate(&mut self, total: u64) {
+        let entries = usize::try_from(total).unwrap_or(usize::MAX);
+        self.entries.truncate(entries);
+        self.total = self.total.min(total);
+    }
+
     /// Forgets all.
     pub fn clear(&mut self) {
         self.entries.clear();

@@ -668,18 +668,18 @@ pub(super) fn cell(
         Target::Lossless(collation) => push_lossless(cell, from, *collation, out)?,
         Target::Characters(collation) => push_characters(cell, from, *collation, ctx, out),
         Target::ComparedDate(name) => {
-            let mode = query_dates(ctx);
+            let mode = ctx.settings.date_mode();
             if let Cell::Bytes(text) = cell
                 && from.kind != TypeKind::Json
                 && parse::parse_datetime(text, mode).is_err()
             {
                 // In strict data changes the warning before that error is the error.
                 if ctx.settings.strict_dml {
-                    incorrect(&name.to_ascii_lowercase(), text, ctx)?;
+                    incorrect(if *name == "DATE" { "date" } else { "datetime" }, text, ctx)?;
                 }
                 return Err(ER_WRONG_VALUE.with(&[name, &shown(text)]));
             }
-            let value = to_datetime(cell, from, mode, "datetime", ctx)?;
+            let value = to_datetime(cell, from, query_dates(ctx), "datetime", ctx)?;
             push_packed(value, out);
         }
         Target::ComparedText(name) => {
@@ -697,13 +697,13 @@ pub(super) fn cell(
             push_packed(Some(value.unwrap_or(DateTime::ZERO)), out);
         }
         Target::Bound(name) => {
-            let mode = query_dates(ctx);
+            let mode = ctx.settings.date_mode();
             let value = match cell {
                 Cell::Bytes(text) if parse::parse_datetime(text, mode).is_err() => {
                     incorrect(name, text, ctx)?;
                     None
                 }
-                _ => to_datetime(cell, from, mode, name, ctx)?,
+                _ => to_datetime(cell, from, query_dates(ctx), name, ctx)?,
             };
             push_packed(Some(value.unwrap_or(DateTime::ZERO)), out);
         }

@@ -271,6 +271,7 @@ pub fn run_query(prepared: &Prepared, ctx: &mut ExecContext<'_>, sink: &mut dyn 
     };
     enter(plan, ctx);
     prepared.count(ctx.status);
+    prepared.check_constants(&mut ctx.eval)?;
     let mut source = Source::new(plan, root, &mut prepared.programs())?;
     source.start(ctx)?;
     let apart = Apart::of(plan, ctx)?;

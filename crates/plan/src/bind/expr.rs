@@ -471,6 +471,21 @@ impl<'a> Binder<'a> {
         }
     }
 
+    /// `(a, b) = (c, d)` where the right side is one of several: a text there that is no date equals none.
+    fn listed_row(&self, left: Vec<Expr>, right: Vec<Expr>) -> PlanResult<Expr> {
+        if left.len() != right.len() {
+            return Err(operand_columns(left.len()));
+        }
+        let parts = left.into_iter().zip(right).map(|(left, right)| {
+            if left.data_type.has_date() && right.data_type.is_string() {
+                function::in_list(left, vec![right], &self.types)
+            } else {
+                self.call(FunctionId::Eq, vec![left, right])
+            }
+        });
+        self.all_of(parts.collect::<PlanResult<Vec<_>>>()?)
+    }
+
     fn all_of(&self, mut parts: Vec<Expr>) -> PlanResult<Expr> {
         if parts.len() == 1 {
             return Ok(parts.swap_remove(0));
@@ -494,7 +509,11 @@ impl<'a> Binder<'a> {
                         function::follow_left(left, right, &self.types)?;
                     }
                 }
-                choices.push(self.compare_rows(CompareOp::Eq, left, right)?);
+                choices.push(if list.len() > 1 {
+                    self.listed_row(left, right)?
+                } else {
+                    self.compare_rows(CompareOp::Eq, left, right)?
+                });
             }
             let call =
                 if choices.len() == 1 { choices.swap_remove(0) } else { self.call(FunctionId::Or, choices)? };

@@ -19,6 +19,7 @@ const WRONG_TEXT_CHARS_SHOWN: usize = 128;
 impl Binder<'_> {
     pub(crate) fn literal(&mut self, literal: &Literal<'_>, start: u32) -> PlanResult<Expr> {
         if let Some(ordinal) = self.session.literal_parameter(start) {
+            self.literals_are_parameters = true;
             return Ok(self.parameter(ordinal));
         }
         Ok(match *literal {

@@ -9,6 +9,7 @@
 //! (UNION, VALUES, WITH RECURSIVE), [`group`] (GROUP BY and ONLY_FULL_GROUP_BY), [`change`] (INSERT, UPDATE, DELETE).
 
 mod change;
+mod constant_checks;
 mod expr;
 pub mod from;
 mod group;
@@ -232,6 +233,8 @@ pub(crate) struct Binder<'a> {
     cte_copies: u32,
     parameters: Vec<Option<DataType>>,
     limit_parameters: Vec<u32>,
+    /// Parameters stand for the literals of the text.
+    literals_are_parameters: bool,
     volatile: bool,
     recursion_count: u32,
     calc_found_rows: bool,
@@ -278,6 +281,7 @@ impl<'a> Binder<'a> {
             cte_copies: 0,
             parameters: Vec::new(),
             limit_parameters: Vec::new(),
+            literals_are_parameters: false,
             volatile: false,
             recursion_count: 0,
             calc_found_rows: false,
@@ -297,6 +301,8 @@ impl<'a> Binder<'a> {
 
     fn finish(mut self, kind: BoundKind, output: Vec<crate::logical::OutputColumn>) -> Bound {
         self.note_locks();
+        let constant_checks =
+            constant_checks::of(&kind, &self.columns, &self.kept_columns, self.literals_are_parameters);
         let parameters = self
             .parameters
             .into_iter()
@@ -310,6 +316,7 @@ impl<'a> Binder<'a> {
             needs: self.needs,
             parameters,
             limit_parameters: self.limit_parameters,
+            constant_checks,
             volatile: self.volatile,
             recursion_count: self.recursion_count,
             calc_found_rows: self.calc_found_rows,

@@ -253,6 +253,11 @@ impl<'a> Binder<'a> {
             items: &items,
         };
         self.describe(&steps, &mut output);
+        // What is the same in all rows orders none, and is not computed for it.
+        sort.retain(|key| {
+            let item = key.expr.as_column().and_then(|id| items.iter().find(|(item, _)| *item == id));
+            !item.map_or(&key.expr, |(_, expr)| expr).is_constant()
+        });
         if aggregated {
             self.block().is_grouped = true;
             let group = super::group::Group { keys, rollup, grouped, conditions: &conditions };

@@ -98,6 +98,7 @@ pub fn build(mut bound: Bound, options: &Options) -> PhysicalPlan {
         apart,
         parameters: bound.parameters,
         limit_parameters: bound.limit_parameters,
+        constant_checks: bound.constant_checks,
         needs: bound.needs,
         outer_slot_count: outer_slots.len() as u32,
         outer_slots,

@@ -291,6 +291,8 @@ pub struct Bound {
     pub parameters: Vec<DataType>,
     /// Those of LIMIT, whose values must be counts.
     pub limit_parameters: Vec<u32>,
+    /// Constants that each execution computes before it reads a row, for their errors.
+    pub constant_checks: Vec<Expr>,
     /// Depends on session state beyond the plan's key (variables): must not be cached.
     pub volatile: bool,
     /// Number of recursive CTEs.

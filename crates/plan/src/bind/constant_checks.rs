@@ -1,0 +1,463 @@
+//! Constants that MySQL converts when it resolves a comparison, and conditions that it computes before it reads a row: what is
+//! wrong with them is an error whether a row reaches them or not.
+//!
+//! | constant | when | error |
+//! | --- | --- | --- |
+//! | a text beside a date, or one of a subquery's rows that a date is looked for in | `=`, `<=>`, `<>`, `<` ..., STRCMP, NULLIF | 1525 |
+//! | a text beside a TIME column | the same, and BETWEEN of two constants | 1292 where changes are strict |
+//! | a text that is written beside a column of numbers, or in the rows of a subquery that it is looked for in | the same, in WHERE, ON and HAVING | 1292 where changes are strict |
+//! | the items of IN, if all are constants of one class | IN | that of the item |
+//! | a part of WHERE, ON and HAVING that AND, OR and NOT join to others | always | that of the part |
+
+use std::collections::{HashMap, HashSet};
+
+use crate::expr::{CallOption, ColumnId, Expr, ExprKind, Subquery, SubqueryKind};
+use crate::function::FunctionId as F;
+use crate::logical::{BoundAssignment, BoundKind, ColumnInfo, InsertRows, Logical};
+use types::{DataType, TypeKind, Value};
+
+/// A constant is followed through at most this many nodes of the expressions that it is made of.
+const NODES_MAX: usize = 512;
+
+/// A constant text and the type of what it is compared with, as an expression of constants: computing it converts the text, with the
+/// error that the comparison of a row would give.
+fn conversion(mut constant: Expr, to: &DataType) -> Expr {
+    if to.kind == TypeKind::Time || matches!(constant.kind, ExprKind::Param(_)) {
+        // A parameter is wrapped so that it does not take the type of what stands beside it.
+        let (data_type, option) = match to.kind {
+            TypeKind::Time => (to.clone(), CallOption::None),
+            _ => (constant.data_type.clone(), CallOption::Whole),
+        };
+        let kind = ExprKind::Call { function: F::Cast, args: vec![constant], option };
+        constant = Expr::new(kind, data_type, true);
+    }
+    call(F::Eq, vec![constant, typed_null(to)])
+}
+
+fn typed_null(data_type: &DataType) -> Expr {
+    Expr { data_type: data_type.clone(), ..Expr::literal(Value::Null) }
+}
+
+fn call(function: F, args: Vec<Expr>) -> Expr {
+    Expr::new(ExprKind::Call { function, args, option: CallOption::None }, DataType::BOOL, true)
+}
+
+/// The checks of a statement, each an expression that is computed once before a row is read.
+pub(super) fn of(
+    kind: &BoundKind,
+    columns: &[ColumnInfo],
+    kept: &HashSet<ColumnId>,
+    literals_are_parameters: bool,
+) -> Vec<Expr> {
+    let mut found = Found::default();
+    found.statement(kind);
+    if found.comparisons.is_empty() && found.conditions.is_empty() {
+        return Vec::new();
+    }
+    let resolve = Resolve { found: &found, columns, kept, literals_are_parameters };
+    let mut checks = Vec::new();
+    for comparison in &found.comparisons {
+        match *comparison {
+            Comparison::Sides(left, right) => {
+                checks.extend(resolve.pair(left, right));
+                checks.extend(resolve.pair(right, left));
+            }
+            Comparison::Output(left, output) => {
+                for right in resolve.branches(output) {
+                    checks.extend(resolve.pair(left, &right));
+                    checks.extend(resolve.pair(&right, left));
+                }
+            }
+            Comparison::List(value, list) => checks.extend(resolve.list(value, list)),
+        }
+    }
+    checks.extend(found.conditions.iter().filter_map(|conditions| resolve.all_of(conditions, F::And)));
+    checks
+}
+
+/// What is compared.
+#[derive(Clone, Copy)]
+enum Comparison<'t> {
+    Sides(&'t Expr, &'t Expr),
+    /// With an output column of a subquery.
+    Output(&'t Expr, ColumnId),
+    /// IN, and BETWEEN of a TIME.
+    List(&'t Expr, &'t [Expr]),
+}
+
+/// What the trees of a statement hold.
+#[derive(Default)]
+struct Found<'t> {
+    comparisons: Vec<Comparison<'t>>,
+    /// Of WHERE, ON and HAVING.
+    conditions: Vec<&'t [Expr]>,
+    items: HashMap<ColumnId, &'t Expr>,
+    /// The columns of the sides of UNION, EXCEPT and INTERSECT, by column of the result.
+    unions: HashMap<ColumnId, (ColumnId, ColumnId)>,
+}
+
+impl<'t> Found<'t> {
+    fn statement(&mut self, kind: &'t BoundKind) {
+        match kind {
+            BoundKind::Query(tree) | BoundKind::Do(tree) => self.tree(tree),
+            BoundKind::Insert(insert) => {
+                if let InsertRows::Query(tree, _) = &insert.rows {
+                    self.tree(tree);
+                }
+                insert.row_queries.iter().for_each(|query| self.tree(&query.tree));
+                self.assignments(&insert.on_duplicate);
+            }
+            BoundKind::Update(update) => {
+                self.tree(&update.source);
+                self.assignments(&update.assignments);
+            }
+            BoundKind::Delete(delete) => self.tree(&delete.source),
+        }
+    }
+
+    fn assignments(&mut self, assignments: &'t [BoundAssignment]) {
+        assignments
+            .iter()
+            .filter_map(|assignment| assignment.value.as_ref())
+            .for_each(|value| self.expr(value));
+    }
+
+    fn tree(&mut self, tree: &'t Logical) {
+        match tree {
+            Logical::Project { items, .. } => self.items.extend(items.iter().map(|(id, expr)| (*id, expr))),
+            Logical::SetOp { left_columns, right_columns, columns, .. } => {
+                let sides = left_columns.iter().copied().zip(right_columns.iter().copied());
+                self.unions.extend(columns.iter().copied().zip(sides));
+            }
+            Logical::Filter { conditions, .. } | Logical::Join { conditions, .. }
+                if conditions.iter().any(has_constant_part) =>
+            {
+                self.conditions.push(conditions);
+            }
+            Logical::Apply { subquery, .. } => self.subquery(subquery),
+            _ => {}
+        }
+        tree.each_input(&mut |input| self.tree(input));
+        tree.each_expr(&mut |expr| self.expr(expr));
+    }
+
+    fn expr(&mut self, expr: &'t Expr) {
+        match &expr.kind {
+            ExprKind::Subquery(subquery) => {
+                self.subquery(subquery);
+                return;
+            }
+            ExprKind::Call { function, args, .. } if compares_two(*function) => {
+                if let [left, right] = &args[..]
+                    && (converts(left, right) || converts(right, left))
+                {
+                    self.comparisons.push(Comparison::Sides(left, right));
+                }
+            }
+            ExprKind::Call { function: F::Between, args, .. } if is_time_column(&args[0]) => {
+                self.comparisons.push(Comparison::List(&args[0], &args[1..]));
+            }
+            ExprKind::InList { expr: value, list } if list.len() > 1 && is_of_one_class(list) => {
+                self.comparisons.push(Comparison::List(value, list));
+            }
+            _ => {}
+        }
+        expr.each_child(&mut |child| self.expr(child));
+    }
+
+    fn subquery(&mut self, subquery: &'t Subquery) {
+        self.tree(&subquery.plan);
+        let SubqueryKind::Quantified { condition, .. } = &subquery.kind else { return };
+        for part in condition {
+            let Some((function, [left, right])) = part.as_call() else { continue };
+            self.expr(left);
+            let output = right.as_column().filter(|id| subquery.columns.contains(id));
+            match output {
+                Some(output) if compares_rows(function, subquery) => {
+                    self.comparisons.push(Comparison::Output(left, output));
+                }
+                _ => {}
+            }
+        }
+    }
+}
+
+/// These convert a constant to the type of the other side.
+fn compares_two(function: F) -> bool {
+    matches!(function, F::Eq | F::NullSafeEq | F::Ne | F::Lt | F::Le | F::Gt | F::Ge | F::Strcmp | F::NullIf)
+}
+
+/// Operators, unlike functions that compare.
+fn compares_numbers(function: F) -> bool {
+    compares_two(function) && !matches!(function, F::Strcmp | F::NullIf)
+}
+
+/// Whether MySQL compares with each row of the subquery, and not with its least or greatest value.
+fn compares_rows(function: F, subquery: &Subquery) -> bool {
+    matches!(function, F::Eq | F::Ne | F::NullSafeEq) || !subquery.outer.is_empty()
+}
+
+/// Whether a constant would be converted to the type of what it is compared with.
+fn converts(constant: &Expr, other: &Expr) -> bool {
+    constant.data_type.is_string() && (other.data_type.has_date() || is_time_column(other))
+}
+
+fn is_time_column(expr: &Expr) -> bool {
+    expr.data_type.kind == TypeKind::Time && matches!(expr.kind, ExprKind::Column(_))
+}
+
+/// The text that is written beside a column of numbers, and that column's type.
+fn text_beside_numbers<'e>(left: &'e Expr, right: &'e Expr) -> Option<(&'e Expr, &'e DataType)> {
+    let text = |expr: &'e Expr| match &expr.kind {
+        ExprKind::Literal(_) | ExprKind::Param(_) if expr.data_type.is_string() => Some(expr),
+        // Beside a YEAR.
+        ExprKind::Call { args, option: CallOption::BesideYear, .. } => match &args[..] {
+            [arg] if arg.data_type.is_string() => Some(arg),
+            _ => None,
+        },
+        _ => None,
+    };
+    let is_number = |expr: &Expr| {
+        let of = &expr.data_type;
+        matches!(expr.kind, ExprKind::Column(_))
+            && (of.kind == TypeKind::Year || of.is_numeric() && of.kind != TypeKind::Bit)
+    };
+    [(left, right), (right, left)]
+        .into_iter()
+        .find(|(constant, column)| text(constant).is_some() && is_number(column))
+        .and_then(|(constant, column)| Some((text(constant)?, &column.data_type)))
+}
+
+/// MySQL keeps constants of one class sorted, and computes them for it.
+fn is_of_one_class(list: &[Expr]) -> bool {
+    let class = |expr: &Expr| match expr.data_type.kind {
+        TypeKind::Json => None,
+        _ if expr.data_type.is_string() => Some(0),
+        TypeKind::Decimal => Some(1),
+        TypeKind::Float | TypeKind::Double => Some(2),
+        _ if expr.data_type.is_integer() => Some(3),
+        _ => None,
+    };
+    let first = list.first().and_then(class);
+    first.is_some() && list.iter().all(|item| class(item) == first)
+}
+
+/// AND, OR and NOT, whose parts are looked at by themselves.
+fn joins_conditions(expr: &Expr) -> Option<&[Expr]> {
+    expr.as_call().filter(|(function, _)| matches!(function, F::And | F::Or | F::Not)).map(|(_, args)| args)
+}
+
+/// Some part may be a constant that is no number.
+fn has_constant_part(condition: &Expr) -> bool {
+    if let Some(parts) = joins_conditions(condition) {
+        return parts.iter().any(has_constant_part);
+    }
+    match &condition.kind {
+        ExprKind::Literal(Value::Null | Value::Int(_)) => false,
+        ExprKind::Subquery(subquery) => matches!(subquery.kind, SubqueryKind::Quantified { all: false, .. }),
+        ExprKind::Call { function, args, .. }
+            if compares_numbers(*function) && text_beside_numbers(&args[0], &args[1]).is_some() =>
+        {
+            true
+        }
+        _ => condition.is_constant() || condition.any(&mut |node| is_never_null(node)),
+    }
+}
+
+/// A column that may be computed by a constant: it is not on the inner side of an outer join.
+fn is_never_null(expr: &Expr) -> bool {
+    matches!(expr.kind, ExprKind::Column(_)) && !expr.nullable
+}
+
+/// Follows columns to what computes them.
+struct Resolve<'f, 't> {
+    found: &'f Found<'t>,
+    columns: &'f [ColumnInfo],
+    kept: &'f HashSet<ColumnId>,
+    literals_are_parameters: bool,
+}
+
+impl<'t> Resolve<'_, 't> {
+    /// The check of `constant` beside `other`, if it is one.
+    fn pair(&self, constant: &Expr, other: &Expr) -> Option<Expr> {
+        // A `?` takes the type of what stands beside it.
+        let is_parameter = matches!(constant.kind, ExprKind::Param(_)) && !self.literals_are_parameters;
+        if is_parameter || !converts(constant, other) {
+            return None;
+        }
+        let constant = self.constant(constant)?;
+        Some(conversion(constant, &other.data_type))
+    }
+
+    /// The check of the items of IN.
+    fn list(&self, value: &Expr, list: &[Expr]) -> Option<Expr> {
+        if value.data_type.kind == TypeKind::Year {
+            return None;
+        }
+        let list = list.iter().map(|item| self.constant(item)).collect::<Option<Vec<_>>>()?;
+        if is_time_column(value) {
+            let times = list.into_iter().filter(|item| item.data_type.is_string());
+            let times = times.map(|item| conversion(item, &value.data_type));
+            return times.reduce(|one, other| call(F::Or, vec![one, other]));
+        }
+        let kind = ExprKind::InList { expr: Box::new(typed_null(&value.data_type)), list };
+        Some(Expr::new(kind, DataType::BOOL, true))
+    }
+
+    /// The constants among the parts of a condition, joined as they are.
+    fn condition(&self, condition: &Expr) -> Option<Expr> {
+        if let Some((function, parts)) = condition.as_call()
+            && joins_conditions(condition).is_some()
+        {
+            return self.all_of(parts, function);
+        }
+        match &condition.kind {
+            ExprKind::Call { function: F::IsNull, .. } => None,
+            ExprKind::Call { function, args, .. } if compares_numbers(*function) => {
+                self.beside_numbers(&args[0], &args[1]).or_else(|| self.constant_condition(condition))
+            }
+            ExprKind::Subquery(subquery) => self.looked_for(subquery),
+            _ => self.constant_condition(condition),
+        }
+    }
+
+    /// Those of several parts.
+    fn all_of(&self, parts: &[Expr], function: F) -> Option<Expr> {
+        // NOT IN (SELECT ...) is no semijoin.
+        let is_looked_at = |part: &&Expr| function != F::Not || !matches!(part.kind, ExprKind::Subquery(_));
+        let mut parts: Vec<Expr> =
+            parts.iter().filter(is_looked_at).filter_map(|part| self.condition(part)).collect();
+        match (function, parts.len()) {
+            (_, 0) => None,
+            (F::Not, _) => Some(call(F::Not, parts)),
+            (_, 1) => {
+                parts.push(Expr::bool(function == F::And));
+                Some(call(function, parts))
+            }
+            _ => Some(call(function, parts)),
+        }
+    }
+
+    /// What computes a column.
+    fn computed<'e>(&self, expr: &'e Expr) -> &'e Expr
+    where
+        't: 'e,
+    {
+        let mut expr = expr;
+        while let Some(item) =
+            expr.as_column().filter(|id| !self.kept.contains(id)).and_then(|id| self.found.items.get(&id))
+        {
+            expr = item;
+        }
+        expr
+    }
+
+    fn constant_condition(&self, condition: &Expr) -> Option<Expr> {
+        let is_nullable = |node: &Expr| matches!(node.kind, ExprKind::Column(_)) && node.nullable;
+        if condition.any(&mut |node| is_nullable(node)) {
+            return None;
+        }
+        self.constant(condition)
+    }
+
+    /// The conversion of a text to a number, in place of the comparison with it.
+    fn beside_numbers(&self, left: &Expr, right: &Expr) -> Option<Expr> {
+        let (left, right) = (self.computed(left), self.computed(right));
+        let (text, data_type) = text_beside_numbers(left, right)?;
+        let to = if data_type.kind == TypeKind::Year { &DataType::DOUBLE } else { data_type };
+        // The comparison gives NULL, which ends no AND and no OR before its other parts.
+        self.constant(text).map(|text| conversion(text, to))
+    }
+
+    /// As above for `column IN (SELECT text ...)`.
+    fn looked_for(&self, subquery: &Subquery) -> Option<Expr> {
+        let SubqueryKind::Quantified { all: false, condition, .. } = &subquery.kind else { return None };
+        let checks = condition.iter().filter_map(|part| {
+            let (_, sides) = part.as_call().filter(|(function, _)| *function == F::Eq)?;
+            let [left, right] = sides else { return None };
+            let item = self.found.items.get(&right.as_column()?)?;
+            self.beside_numbers(left, item)
+        });
+        checks.reduce(|one, other| call(F::Or, vec![one, other]))
+    }
+
+    fn constant(&self, expr: &Expr) -> Option<Expr> {
+        let mut constant = expr.clone();
+        let mut nodes = NODES_MAX;
+        self.make_constant(&mut constant, &mut nodes).then_some(constant)
+    }
+
+    /// What the queries of a UNION compute for a column, or the one query there is.
+    fn branches(&self, output: ColumnId) -> Vec<Expr> {
+        let mut branches = Vec::new();
+        let mut columns = vec![output];
+        while let Some(column) = columns.pop() {
+            if !self.kept.contains(&column)
+                && let Some((left, right)) = self.found.unions.get(&column)
+            {
+                columns.extend([*right, *left]);
+                continue;
+            }
+            let item = self.found.items.get(&column).filter(|_| !self.kept.contains(&column));
+            branches.push(match item {
+                // A side of a UNION is cast to the type of the result.
+                Some(item) if column != output => uncast(item).clone(),
+                Some(item) => (*item).clone(),
+                None => {
+                    let info = &self.columns[column.0 as usize];
+                    Expr::column(column, info.data_type.clone(), true)
+                }
+            });
+        }
+        branches
+    }
+
+    /// Puts what computes them in place of columns and of subqueries without tables. `false`: it is no constant.
+    fn make_constant(&self, expr: &mut Expr, nodes: &mut usize) -> bool {
+        crate::progress::step();
+        if *nodes == 0 {
+            return false;
+        }
+        *nodes -= 1;
+        let item = match &expr.kind {
+            ExprKind::Column(id) if self.kept.contains(id) => return false,
+            ExprKind::Column(id) => match self.found.items.get(id) {
+                Some(item) => Some((*item).clone()),
+                None => return false,
+            },
+            ExprKind::Subquery(subquery) => match value_without_table(subquery) {
+                Some(value) => Some(value.clone()),
+                None => return false,
+            },
+            ExprKind::UserVar(_) | ExprKind::UserVarAssign { .. } => return false,
+            ExprKind::Call { function, .. } if !function.is_deterministic() => return false,
+            _ => None,
+        };
+        if let Some(item) = item {
+            *expr = item;
+            return self.make_constant(expr, nodes);
+        }
+        let mut is_constant = true;
+        expr.each_child_mut(&mut |child| is_constant = is_constant && self.make_constant(child, nodes));
+        is_constant
+    }
+}
+
+fn uncast(item: &Expr) -> &Expr {
+    match item.as_call() {
+        Some((F::Cast, [arg])) => arg,
+        _ => item,
+    }
+}
+
+/// What `(SELECT value)` computes.
+fn value_without_table(subquery: &Subquery) -> Option<&Expr> {
+    let (SubqueryKind::Scalar, Logical::Project { input, items }) = (&subquery.kind, &subquery.plan) else {
+        return None;
+    };
+    let [column] = subquery.columns[..] else { return None };
+    matches!(**input, Logical::OneRow)
+        .then(|| items.iter().find(|(id, _)| *id == column))
+        .flatten()
+        .map(|(_, expr)| expr)
+}
