@@ -32,8 +32,8 @@ pub struct PhysicalPlan {
     pub output: Vec<OutputColumn>,
     /// Which columns of the result are wholes ([`ColumnInfo::is_whole`](crate::logical::ColumnInfo)); none: empty.
     pub apart: Vec<bool>,
-    /// Types of the parameters.
-    pub parameters: Vec<DataType>,
+    /// Types of the parameters; `None`: it goes into a column as it is.
+    pub parameters: Vec<Option<DataType>>,
     /// Those of LIMIT, whose values must be counts.
     pub limit_parameters: Vec<u32>,
     /// Constants that each execution computes before it reads a row, for their errors.

@@ -436,7 +436,7 @@ impl LocalSession {
         let statement = self.parse_row(text, &arena)?;
         let value = Value::string(Vec::new(), collation);
         let values: Vec<ValueRef<'_>> = (0..parameters).map(|_| ValueRef::from(&value)).collect();
-        let plan = self.plan_statement(&statement, text, &values)?;
+        let plan = self.plan_definition(&statement, text, &values)?;
         self.require_plan_privileges(&plan)
     }
 
@@ -531,7 +531,7 @@ impl LocalSession {
                 let summary = loop {
                     let current = match plan.take() {
                         Some(current) if self.plan_is_current(&current, &values) => current,
-                        _ => self.plan_statement(&statement, text, &values)?,
+                        _ => self.plan_definition(&statement, text, &values)?,
                     };
                     let ran = self.run_file_line(&current, &values, line);
                     plan = Some(current);

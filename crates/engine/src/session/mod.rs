@@ -30,6 +30,7 @@ pub mod listing;
 pub mod load;
 pub(crate) mod lock_tables;
 mod memory;
+mod parameter_types;
 pub mod plans;
 pub mod point;
 pub mod prepared;

@@ -17,6 +17,7 @@ use catalog::Catalog;
 use env::memory::Held;
 use exec::Prepared;
 use exec::output::{ResultColumn, encode_columns};
+use plan::logical::Bound;
 use plan::{PlanError, PlanResult};
 use service::SqlError;
 use service::error::{
@@ -25,11 +26,12 @@ use service::error::{
 use syntax::ast::{Into, QueryBody, Statement, VarScope};
 use types::charset::Charset;
 use types::collation::CollationId;
-use types::data_type::{DECIMAL_PRECISION_MAX, DECIMAL_SCALE_MAX, FRACTION_DIGITS_MAX};
+use types::data_type::FRACTION_DIGITS_MAX;
 use types::{DataType, TypeKind, Value, ValueRef};
 use wire::EncodedColumns;
 
 use super::LocalSession;
+use super::parameter_types::{ParameterClass, fits, own_type};
 use super::point::PointProgram;
 use super::run::variables_of;
 use super::shared_plans::Known;
@@ -69,36 +71,6 @@ fn hinted_time(statement: &Statement<'_>, text: &[u8]) -> Option<u64> {
     let Statement::Query(query) = statement else { return None };
     let QueryBody::Select(select) = query.body else { return None };
     crate::deadlines::hinted(select.hints?.of(text))
-}
-
-/// What binding looks at in a parameter's value: its class, not the value.
-#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
-enum ParameterClass {
-    Null,
-    Int,
-    UInt,
-    Double,
-    Decimal(u8),
-    Date,
-    DateTime,
-    Time,
-    Text(CollationId),
-    Json,
-}
-
-fn class_of(value: &ValueRef<'_>) -> ParameterClass {
-    match value {
-        ValueRef::Null => ParameterClass::Null,
-        ValueRef::Int(_) => ParameterClass::Int,
-        ValueRef::UInt(_) => ParameterClass::UInt,
-        ValueRef::Double(_) => ParameterClass::Double,
-        ValueRef::Decimal(number) => ParameterClass::Decimal(number.scale()),
-        ValueRef::Date(_) => ParameterClass::Date,
-        ValueRef::DateTime(_) => ParameterClass::DateTime,
-        ValueRef::Time(_) => ParameterClass::Time,
-        ValueRef::Bytes { collation, .. } => ParameterClass::Text(*collation),
-        ValueRef::Json(_) => ParameterClass::Json,
-    }
 }
 
 /// A session's hold on a plan.
@@ -162,6 +134,12 @@ impl std::ops::Deref for HeldPlan {
 }
 
 impl CachedPlan {
+    /// Whether the plan takes these values, of texts by what they say.
+    #[cold]
+    fn takes_by_content(&self, values: &[ValueRef<'_>]) -> bool {
+        self.parameter_classes.iter().zip(values).all(|(class, value)| class.is_of(value))
+    }
+
     /// Column definitions of the result, encoded for strings in `results`.
     pub(crate) fn columns(&self, results: Option<Charset>) -> EncodedColumns {
         let output = &self.prepared.plan().output;
@@ -245,7 +223,7 @@ impl CachedPlan {
     }
 
     pub(crate) fn parameter_type(&self, index: usize) -> Option<&DataType> {
-        self.prepared.plan().parameters.get(index)
+        self.prepared.plan().parameters.get(index)?.as_ref()
     }
 }
 
@@ -307,12 +285,28 @@ fn same_name(one: Option<&Arc<str>>, other: Option<&Arc<str>>) -> bool {
     }
 }
 
+/// The types that a client's parameters get from their context, before their values are looked at.
+#[derive(Debug, Default)]
+struct DerivedTypes {
+    types: Vec<Option<DataType>>,
+    /// Those whose time of day is read.
+    times: Vec<u32>,
+}
+
+impl DerivedTypes {
+    fn reads_time(&self, index: usize) -> bool {
+        self.times.iter().any(|&ordinal| ordinal as usize == index)
+    }
+}
+
 /// What binding asks of a session.
 struct BindSession<'a> {
     session: &'a LocalSession,
     parameters: Option<&'a [ValueRef<'a>]>,
     /// The literals that are the parameters.
     literals: Option<&'a syntax::Digested<'a>>,
+    /// The types that the parameters of a client got from their context, where a value does not fit.
+    typed_before: Option<&'a DerivedTypes>,
     /// The statement is a query or changes rows, and defines no table.
     runs_query: bool,
 }
@@ -320,7 +314,45 @@ struct BindSession<'a> {
 impl BindSession<'_> {
     /// The parameters are a prepared statement's: neither literals of a text nor variables of a stored program.
     fn has_client_parameters(&self) -> bool {
-        self.literals.is_none() && self.parameters.is_some_and(|values| !values.is_empty())
+        self.runs_query && self.literals.is_none() && self.parameters.is_none_or(|values| !values.is_empty())
+    }
+}
+
+impl BindSession<'_> {
+    /// Binds a statement; once more where a client's value does not fit the type that the parameter got from its context. Answers
+    /// the derived types, too.
+    fn bind(
+        &self,
+        statement: &Statement<'_>,
+        text: &[u8],
+        catalog: &Catalog,
+    ) -> Result<(Bound, DerivedTypes), Box<SqlError>> {
+        let denied =
+            |error: Box<PlanError>| self.session.denied_instead(&error).unwrap_or_else(|| plan_error(&error));
+        let bound = plan::bind::bind(statement, text, catalog, self).map_err(denied)?;
+        let Some(values) = self.parameters.filter(|_| self.has_client_parameters()) else {
+            return Ok((bound, DerivedTypes::default()));
+        };
+        let derived = DerivedTypes { types: bound.parameters.clone(), times: bound.time_parameters.clone() };
+        let fit = derived.types.iter().zip(values).enumerate().all(|(index, (wanted, value))| {
+            wanted.as_ref().is_none_or(|wanted| fits(wanted, value, derived.reads_time(index)))
+        });
+        if fit {
+            return Ok((bound, derived));
+        }
+        let typed = BindSession { typed_before: Some(&derived), ..*self };
+        let again = plan::bind::bind(statement, text, catalog, &typed).map_err(denied)?;
+        Ok((again, derived))
+    }
+
+    /// The classes of the values that a plan takes whose parameters have these types.
+    fn classes(&self, derived: &DerivedTypes) -> Vec<ParameterClass> {
+        let by_content = self.has_client_parameters();
+        let class = |(index, value)| match derived.types.get(index) {
+            Some(Some(wanted)) if by_content => ParameterClass::at(value, wanted, derived.reads_time(index)),
+            _ => ParameterClass::of(value),
+        };
+        self.parameters.unwrap_or_default().iter().enumerate().map(class).collect()
     }
 }
 
@@ -349,7 +381,7 @@ impl plan::bind::Session for BindSession<'_> {
                 .settings()
                 .sql_mode
                 .has(SqlModes::NO_UNSIGNED_SUBTRACTION),
-            fixes_parameters: self.runs_query && self.has_client_parameters(),
+            fixes_parameters: self.has_client_parameters(),
         }
     }
 
@@ -364,14 +396,22 @@ impl plan::bind::Session for BindSession<'_> {
 
     fn parameter_type(&self, ordinal: u32) -> Option<DataType> {
         let value = self.parameters?.get(ordinal as usize)?;
+        if self.has_client_parameters() {
+            let is_bytes = matches!(value, ValueRef::Bytes { collation: CollationId::BINARY, .. });
+            return match self.typed_before {
+                Some(before) => {
+                    let derived = before.types.get(ordinal as usize)?.as_ref();
+                    own_type(value, derived, before.reads_time(ordinal as usize))
+                }
+                None if is_bytes => own_type(value, None, false),
+                None => None,
+            };
+        }
         let data_type = plan::expr::literal_type(*value);
         // The plan serves later values too: a time and a decimal have all digits of their fraction.
         Some(match data_type.kind {
             TypeKind::DateTime => DataType::datetime(FRACTION_DIGITS_MAX),
             TypeKind::Time => DataType::time(FRACTION_DIGITS_MAX),
-            TypeKind::Decimal if self.has_client_parameters() => {
-                DataType::decimal(DECIMAL_PRECISION_MAX, DECIMAL_SCALE_MAX)
-            }
             _ => data_type,
         })
     }
@@ -482,20 +522,28 @@ impl LocalSession {
             session: self,
             parameters: Some(values),
             literals: Some(literals),
+            typed_before: None,
             runs_query: true,
         };
-        self.plan_bound(statement, text, values, &self.catalog(), &bind)
+        self.plan_bound(statement, text, &self.catalog(), &bind)
     }
 
-    /// Plans the query that a table's columns are defined by: its parameters have the types of their values.
+    /// Plans a statement whose parameters have the types of their values, wherever they stand: the query that a table's columns
+    /// are defined by, the row of a line of LOAD DATA.
     pub(super) fn plan_definition(
         &self,
         statement: &Statement<'_>,
         text: &[u8],
         values: &[ValueRef<'_>],
     ) -> Result<HeldPlan, Box<SqlError>> {
-        let bind = BindSession { session: self, parameters: Some(values), literals: None, runs_query: false };
-        self.plan_bound(statement, text, values, &self.catalog(), &bind)
+        let bind = BindSession {
+            session: self,
+            parameters: Some(values),
+            literals: None,
+            typed_before: None,
+            runs_query: false,
+        };
+        self.plan_bound(statement, text, &self.catalog(), &bind)
     }
 
     pub(super) fn plan_with(
@@ -505,15 +553,20 @@ impl LocalSession {
         values: Option<&[ValueRef<'_>]>,
         catalog: &Arc<Catalog>,
     ) -> Result<HeldPlan, Box<SqlError>> {
-        let bind = BindSession { session: self, parameters: values, literals: None, runs_query: true };
-        self.plan_bound(statement, text, values.unwrap_or_default(), catalog, &bind)
+        let bind = BindSession {
+            session: self,
+            parameters: values,
+            literals: None,
+            typed_before: None,
+            runs_query: true,
+        };
+        self.plan_bound(statement, text, catalog, &bind)
     }
 
     fn plan_bound(
         &self,
         statement: &Statement<'_>,
         text: &[u8],
-        values: &[ValueRef<'_>],
         catalog: &Arc<Catalog>,
         bind: &BindSession<'_>,
     ) -> Result<HeldPlan, Box<SqlError>> {
@@ -528,9 +581,10 @@ impl LocalSession {
             None => None,
         };
         let began = deadline.is_some().then(|| self.core.env.clock.now());
+        let mut derived = DerivedTypes::default();
         let planned = plan::progress::stoppable(|| {
-            let bound = plan::bind::bind(statement, text, catalog, bind)
-                .map_err(|error| self.denied_instead(&error).unwrap_or_else(|| plan_error(&error)))?;
+            let (bound, types) = bind.bind(statement, text, catalog)?;
+            derived = types;
             let options = plan::Options {
                 switches: self.variables.settings().optimizer_switch.plan_switches(),
                 pads_chars: self.variables.settings().sql_mode.has(SqlModes::PAD_CHAR_TO_FULL_LENGTH),
@@ -551,7 +605,7 @@ impl LocalSession {
             connection_collation: self.variables.settings().connection_collation,
             shapes: self.variables.settings().shapes,
             optimizer_switch: self.variables.settings().optimizer_switch,
-            parameter_classes: values.iter().map(class_of).collect(),
+            parameter_classes: bind.classes(&derived),
             columns: None,
             kind,
             database: self.database.clone(),
@@ -642,7 +696,12 @@ impl LocalSession {
     pub(crate) fn plan_is_current(&self, plan: &CachedPlan, values: &[ValueRef<'_>]) -> bool {
         self.plan_fits(plan)
             && plan.parameter_classes.len() == values.len()
-            && plan.parameter_classes.iter().zip(values).all(|(class, value)| *class == class_of(value))
+            && (plan
+                .parameter_classes
+                .iter()
+                .zip(values)
+                .all(|(class, value)| *class == ParameterClass::of(value))
+                || plan.takes_by_content(values))
     }
 
     /// Whether this session would have made such a plan now: beside what may change under a plan, what a prepared statement keeps from
@@ -680,7 +739,7 @@ impl LocalSession {
         (settings.sql_mode.0, settings.connection_collation, settings.shapes).hash(&mut hasher);
         settings.optimizer_switch.hash(&mut hasher);
         (self.database.as_deref(), settings.results_charset).hash(&mut hasher);
-        values.iter().for_each(|value| class_of(value).hash(&mut hasher));
+        values.iter().for_each(|value| ParameterClass::of(value).hash(&mut hasher));
         hasher.finish()
     }
 }

@@ -306,7 +306,10 @@ impl<'a> Binder<'a> {
         let is_plain = !bound.data_type.is_binary_string() || bound.data_type.is_hex_literal();
         Ok(match bound.kind {
             crate::ExprKind::Literal(value) if is_plain => InsertCell::Value(value),
-            crate::ExprKind::Param(ordinal) => InsertCell::Param(ordinal),
+            crate::ExprKind::Param(ordinal) => {
+                self.note_parameter(ordinal, None);
+                InsertCell::Param(ordinal)
+            }
             _ => InsertCell::Expr(Box::new(bound)),
         })
     }
@@ -318,7 +321,7 @@ impl<'a> Binder<'a> {
         if !matches!(cell.kind, CellKind::Param | CellKind::Expr | CellKind::Default)
             && let Some(ordinal) = self.session.literal_parameter(cell.start)
         {
-            self.parameter(ordinal);
+            self.note_parameter(ordinal, None);
             return Ok(Some(InsertCell::Param(ordinal)));
         }
         let number =
@@ -344,7 +347,7 @@ impl<'a> Binder<'a> {
             }
             CellKind::Hex => Value::string(hex_bytes(text(cell.start, cell.len)), types::CollationId::BINARY),
             CellKind::Param => {
-                self.parameter(cell.start);
+                self.note_parameter(cell.start, None);
                 return Ok(Some(InsertCell::Param(cell.start)));
             }
             CellKind::Default | CellKind::Expr => return Ok(None),
@@ -407,11 +410,15 @@ impl<'a> Binder<'a> {
                 return Err(PlanError::new(1054, text));
             };
             self.block().clause = "field list";
-            let value = match assignment.value.kind {
+            let mut value = match assignment.value.kind {
                 Ast::Default => None,
                 _ => Some(self.expr(&assignment.value)?),
             };
             let definition = &self.tables[table.0 as usize].entry.definition;
+            if let Some(value) = &mut value {
+                crate::function::derive_stored(value, &definition.columns[column].data_type, &self.types);
+                self.note_parameters(std::slice::from_ref(value));
+            }
             let value = value.map(|value| stored::given(value, &definition.columns[column].data_type));
             if definition.columns[column].generated.is_some() && value.is_some() {
                 let text = format!(

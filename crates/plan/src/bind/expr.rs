@@ -32,11 +32,26 @@ const INTEGER_CAST_WIDTH: u32 = 21;
 impl<'a> Binder<'a> {
     /// Makes a call.
     pub(crate) fn call(&self, function: FunctionId, args: Vec<Expr>) -> PlanResult<Expr> {
-        function::build(function, args, CallOption::None, &self.types)
+        self.call_with(function, args, CallOption::None)
     }
 
-    fn call_with(&self, function: FunctionId, args: Vec<Expr>, option: CallOption) -> PlanResult<Expr> {
+    fn call_with(&self, function: FunctionId, mut args: Vec<Expr>, option: CallOption) -> PlanResult<Expr> {
+        function::derive(function, &mut args, &option, &self.types);
+        self.note_parameters(&args);
+        if let Some(first) = args.first() {
+            self.note_time(function, first);
+        }
         function::build(function, args, option, &self.types)
+    }
+
+    /// Notes a parameter whose time of day a function reads.
+    fn note_time(&self, function: FunctionId, arg: &Expr) {
+        if self.types.fixes_parameters
+            && let ExprKind::Param(ordinal) = arg.kind
+            && function::reads_time(function)
+        {
+            self.time_parameters.borrow_mut().push(ordinal);
+        }
     }
 
     fn typed(&self, function: FunctionId, arg: Expr, data_type: DataType) -> PlanResult<Expr> {
@@ -56,6 +71,8 @@ impl<'a> Binder<'a> {
         let mut conditions = Vec::new();
         let bound = self.expr(expr)?;
         let mut bound = self.truth(bound)?;
+        function::derive_condition(&mut bound, &self.types);
+        self.note_parameters(std::slice::from_ref(&bound));
         // The number in a text is asked for, with a warning where there is none.
         if bound.data_type.is_string() {
             bound = self.call(FunctionId::IsTrue, vec![bound])?;
@@ -226,15 +243,29 @@ impl<'a> Binder<'a> {
                 if cast.at_time_zone.is_some() {
                     return Err(PlanError::not_supported("AT TIME ZONE"));
                 }
-                let operand = self.expr(&cast.expr)?;
+                let mut operand = self.expr(&cast.expr)?;
                 let data_type = self.cast_type(&cast.to)?;
+                function::derive_cast(&mut operand, &data_type, &self.types);
+                self.note_parameters(std::slice::from_ref(&operand));
+                if data_type.kind == TypeKind::Time {
+                    self.note_time(FunctionId::Cast, &operand);
+                }
                 let option = match cast.to {
                     CastType::Binary(None) | CastType::Char { length: None, .. } => CallOption::Whole,
                     CastType::Binary(Some(_)) => CallOption::Filled,
                     _ if data_type.has_date() => CallOption::Checked,
                     _ => CallOption::None,
                 };
-                function::build_typed(FunctionId::Cast, vec![operand], data_type, option, &self.types)
+                // Whatever value comes, a client's parameter becomes the longest text.
+                let is_parameter = self.types.fixes_parameters && matches!(operand.kind, ExprKind::Param(_));
+                let is_whole = option == CallOption::Whole;
+                let collation = data_type.collation;
+                let args = vec![operand];
+                let mut call = function::build_typed(FunctionId::Cast, args, data_type, option, &self.types)?;
+                if is_parameter && is_whole {
+                    call.data_type = function::untyped(collation);
+                }
+                Ok(call)
             }
             Ast::ConvertUsing { expr, charset } => {
                 let operand = self.expr(expr)?;
@@ -524,7 +555,12 @@ impl<'a> Binder<'a> {
         let call = if list.len() == 1 {
             self.call(FunctionId::Eq, vec![expr, list.swap_remove(0)])?
         } else {
-            function::in_list(expr, list, &self.types)?
+            let mut all = list;
+            all.insert(0, expr);
+            function::derive_beside(&mut all, None, &self.types);
+            self.note_parameters(&all);
+            let expr = all.remove(0);
+            function::in_list(expr, all, &self.types)?
         };
         self.negate(call, negated)
     }
@@ -584,6 +620,8 @@ impl<'a> Binder<'a> {
             values.push(self.expr(then)?);
         }
         if has_operand {
+            function::derive_beside(&mut compared, None, &self.types);
+            self.note_parameters(&compared);
             let collation = function::case_collation(&mut compared, &self.types)?;
             let mut compared_with = compared.drain(..);
             if let Some(operand) = compared_with.next() {
@@ -592,8 +630,13 @@ impl<'a> Binder<'a> {
                     .collect::<PlanResult<Vec<_>>>()?;
             }
         }
-        let whens = compared.into_iter().zip(values).collect();
         let otherwise = case.otherwise.as_ref().map(|otherwise| self.expr(otherwise)).transpose()?;
+        let has_otherwise = otherwise.is_some();
+        values.extend(otherwise);
+        function::derive_beside(&mut values, None, &self.types);
+        self.note_parameters(&values);
+        let otherwise = if has_otherwise { values.pop() } else { None };
+        let whens = compared.into_iter().zip(values).collect();
         function::case(whens, otherwise, &self.types)
     }
 
@@ -844,8 +887,15 @@ impl<'a> Binder<'a> {
     /// The argument as the aggregate computes with it: sums of texts and times are sums of doubles.
     fn aggregate_arg(&self, function: AggregateFunc, mut arg: Expr) -> PlanResult<Expr> {
         if matches!(function, AggregateFunc::Sum | AggregateFunc::Avg) {
-            function::fix_double(std::slice::from_mut(&mut arg), &self.types);
+            function::derive_summed(&mut arg, false, &self.types);
         }
+        if matches!(
+            function,
+            AggregateFunc::StdPop | AggregateFunc::StdSamp | AggregateFunc::VarPop | AggregateFunc::VarSamp
+        ) {
+            function::derive_summed(&mut arg, true, &self.types);
+        }
+        self.note_parameters(std::slice::from_ref(&arg));
         let data_type = &arg.data_type;
         let is_bytes = |data_type: &DataType| data_type.is_binary_string() && !data_type.is_hex_literal();
         match function {

@@ -119,11 +119,7 @@ impl Binder<'_> {
     /// The variable of a stored program with this name: a parameter that holds its collation as a column does.
     pub(crate) fn local_variable(&mut self, name: &[u8]) -> Option<Expr> {
         let (ordinal, data_type) = self.session.local_variable(&utf8(name))?;
-        let position = ordinal as usize;
-        if self.parameters.len() <= position {
-            self.parameters.resize(position + 1, None);
-        }
-        self.parameters[position] = Some(data_type.clone());
+        self.note_parameter(ordinal, Some(data_type.clone()));
         let mut expr = Expr::new(ExprKind::Param(ordinal), data_type, true);
         if expr.coercibility == Coercibility::Literal {
             expr.coercibility = Coercibility::Implicit;
@@ -133,17 +129,33 @@ impl Binder<'_> {
 
     pub(crate) fn parameter(&mut self, ordinal: u32) -> Expr {
         let known = self.session.parameter_type(ordinal);
-        let position = ordinal as usize;
-        if self.parameters.len() <= position {
-            self.parameters.resize(position + 1, None);
-        }
-        if self.parameters[position].is_none() {
-            self.parameters[position].clone_from(&known);
-        }
-        let data_type = known.unwrap_or_else(|| DataType::varchar(0, self.types.connection_collation));
+        let data_type = known.unwrap_or_else(|| function::untyped(self.types.connection_collation));
+        self.note_parameter(ordinal, Some(data_type.clone()));
         let mut expr = Expr::new(ExprKind::Param(ordinal), data_type, true);
         expr.coercibility = Coercibility::Literal;
         expr
+    }
+
+    /// Notes the type of a parameter; `None`: any value will do.
+    pub(crate) fn note_parameter(&self, ordinal: u32, data_type: Option<DataType>) {
+        let position = ordinal as usize;
+        let mut types = self.parameters.borrow_mut();
+        if types.len() <= position {
+            types.resize(position + 1, None);
+        }
+        types[position] = data_type;
+    }
+
+    /// Notes the types that parameters have got from their context.
+    pub(crate) fn note_parameters(&self, exprs: &[Expr]) {
+        if !self.types.fixes_parameters {
+            return;
+        }
+        for expr in exprs {
+            if let ExprKind::Param(ordinal) = expr.kind {
+                self.note_parameter(ordinal, Some(expr.data_type.clone()));
+            }
+        }
     }
 }
 

@@ -84,7 +84,7 @@ pub trait Session {
         None
     }
 
-    /// The type of a parameter as the client sent it; `None`: not known yet (PREPARE).
+    /// The type of a parameter by its value; `None`: the one of its context.
     fn parameter_type(&self, ordinal: u32) -> Option<DataType> {
         let _ = ordinal;
         None
@@ -231,7 +231,10 @@ pub(crate) struct Binder<'a> {
     subqueries: u32,
     /// References to CTEs that were bound before.
     cte_copies: u32,
-    parameters: Vec<Option<DataType>>,
+    /// Types of the parameters; `None`: it goes into a column as it is.
+    parameters: std::cell::RefCell<Vec<Option<DataType>>>,
+    /// Those whose time of day a function reads.
+    time_parameters: std::cell::RefCell<Vec<u32>>,
     limit_parameters: Vec<u32>,
     /// Parameters stand for the literals of the text.
     literals_are_parameters: bool,
@@ -279,7 +282,8 @@ impl<'a> Binder<'a> {
             ctes: Vec::new(),
             subqueries: 0,
             cte_copies: 0,
-            parameters: Vec::new(),
+            parameters: std::cell::RefCell::default(),
+            time_parameters: std::cell::RefCell::default(),
             limit_parameters: Vec::new(),
             literals_are_parameters: false,
             volatile: false,
@@ -303,18 +307,14 @@ impl<'a> Binder<'a> {
         self.note_locks();
         let constant_checks =
             constant_checks::of(&kind, &self.columns, &self.kept_columns, self.literals_are_parameters);
-        let parameters = self
-            .parameters
-            .into_iter()
-            .map(|known| known.unwrap_or_else(|| DataType::varchar(0, self.types.connection_collation)))
-            .collect();
         Bound {
             kind,
             tables: self.tables,
             columns: self.columns,
             output,
             needs: self.needs,
-            parameters,
+            parameters: self.parameters.into_inner(),
+            time_parameters: self.time_parameters.into_inner(),
             limit_parameters: self.limit_parameters,
             constant_checks,
             volatile: self.volatile,

@@ -623,7 +623,10 @@ impl<'a> Binder<'a> {
         match &expr.kind {
             ast::ExprKind::Param(ordinal) => {
                 self.limit_parameters.push(*ordinal);
-                Ok(self.parameter(*ordinal))
+                let mut limit = self.parameter(*ordinal);
+                crate::function::derive_limit(&mut limit, &self.types);
+                self.note_parameters(std::slice::from_ref(&limit));
+                Ok(limit)
             }
             ast::ExprKind::Literal(literal) => self.literal(literal, expr.span.start),
             ast::ExprKind::Column(column) => match self.local_variable(column.name.text) {

@@ -12,7 +12,7 @@ use super::{FunctionId, TypeContext, aggregate_name};
 use crate::error::{PlanError, PlanResult};
 use crate::expr::{CallOption, Coercibility, Expr, ExprKind};
 use syntax::ast::{AggregateFunc, IntervalUnit};
-use types::data_type::{DECIMAL_SCALE_MAX, SCALE_NOT_FIXED};
+use types::data_type::{DECIMAL_SCALE_MAX, FRACTION_DIGITS_MAX, SCALE_NOT_FIXED};
 use types::temporal::parse::DateMode;
 use types::{CollationId, DataType, TypeKind, Value};
 
@@ -319,6 +319,14 @@ fn check_regexp_charsets(args: &[Expr], name: &str) -> PlanResult<()> {
         3995,
         format!("Character set '{first}' cannot be used in conjunction with '{second}' in call to {name}."),
     ))
+}
+
+/// Digits of the fraction of a time that is read from a value: a client's parameter may have all of them.
+fn read_digits(expr: &Expr, context: &TypeContext) -> u8 {
+    match expr.kind {
+        ExprKind::Param(_) if context.fixes_parameters => FRACTION_DIGITS_MAX,
+        _ => fraction_digits(expr),
+    }
 }
 
 pub(super) fn infer(
@@ -764,7 +772,7 @@ pub(super) fn infer(
         }
         F::Curdate | F::UtcDate => plain(DataType::DATE, false),
         F::Date | F::LastDay | F::FromDays | F::MakeDate => plain(DataType::DATE, true),
-        F::Time => plain(DataType::time(fraction_digits(&args[0])), true),
+        F::Time => plain(DataType::time(read_digits(&args[0], context)), true),
         F::Timestamp => {
             let digits = args.iter().map(fraction_digits).max().unwrap_or(0);
             plain(DataType::datetime(digits), true)
@@ -864,7 +872,7 @@ pub(super) fn infer(
                 plain(DataType::datetime(digits), true)
             }
         }
-        F::UnixTimestamp => match args.first().map_or(0, fraction_digits) {
+        F::UnixTimestamp => match args.first().map_or(0, |arg| read_digits(arg, context)) {
             0 => plain(int(INT_WIDTH), any_nullable),
             digits => plain(DataType::decimal(11 + u32::from(digits), digits), any_nullable),
         },

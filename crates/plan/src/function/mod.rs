@@ -17,7 +17,7 @@
 //! - NOW and its family take their fraction digits from the node's type; the literal argument is dropped.
 //!
 //! Read next: `table` (the names), `infer` (the result types), `shape` (how wide a value may be), `merge` (the one type of
-//! several values), `parameter` (types that parameters take from their place), `beside` (what converts arguments first),
+//! several values), `parameter` (types that parameters take from their context), `beside` (what converts arguments first),
 //! `collate` (which collation wins).
 
 mod beside;
@@ -39,7 +39,11 @@ use types::{CollationId, DataType, TypeKind};
 pub use infer::{Typed, aggregate_type, summed_temporal};
 pub use merge::common_type;
 pub(crate) use own_scale::keep_own_scale;
-pub(crate) use parameter::fix_double;
+pub use parameter::untyped;
+pub(crate) use parameter::{
+    derive, derive_beside, derive_cast, derive_condition, derive_limit, derive_stored, derive_summed,
+    reads_time,
+};
 pub use table::{ALL, FunctionId, Stability};
 
 /// What types depend on beside the arguments.
@@ -133,7 +137,6 @@ pub fn build(
             format!("Incorrect parameter count in the call to native function '{}'", function.name()),
         ));
     }
-    parameter::fix(function, &mut args, context);
     let option = match function {
         FunctionId::Greatest | FunctionId::Least => CallOption::Number(infer::extreme_digits_of(&args)),
         _ => option,
@@ -188,7 +191,6 @@ pub fn case(
     }
     let has_else = otherwise.is_some();
     values.extend(otherwise);
-    parameter::fix_beside(&mut values, context);
     let typed = merge::infer_arms(&mut values, "case", context)?;
     let otherwise = if has_else { values.pop().map(Box::new) } else { None };
     let nullable = typed.nullable || !has_else;

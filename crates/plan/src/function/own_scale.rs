@@ -5,7 +5,8 @@
 
 use super::FunctionId;
 use super::shape::integer_digits;
-use crate::expr::{CallOption, Expr, ExprKind};
+use crate::expr::{CallOption, Expr, ExprKind, SubqueryKind};
+use crate::logical::Logical;
 use types::data_type::SCALE_NOT_FIXED;
 use types::{DataType, TypeKind};
 
@@ -19,6 +20,13 @@ pub(crate) fn keep_own_scale(expr: &mut Expr) {
             let values = whens.iter_mut().map(|(_, then)| then).chain(otherwise.as_deref_mut());
             values.for_each(uncast);
         }
+        ExprKind::Case { whens, otherwise } if is_text => {
+            let values = whens.iter_mut().map(|(_, then)| then).chain(otherwise.as_deref_mut());
+            values.for_each(keep_own_scale);
+        }
+        ExprKind::Subquery(subquery) if is_decimal && matches!(subquery.kind, SubqueryKind::Scalar) => {
+            keep_in_one_row(&mut subquery.plan);
+        }
         ExprKind::Call { function: FunctionId::If, args, .. } if is_decimal => {
             args[1..].iter_mut().for_each(uncast);
         }
@@ -30,6 +38,15 @@ pub(crate) fn keep_own_scale(expr: &mut Expr) {
             args.iter_mut().for_each(keep_own_scale);
         }
         _ => {}
+    }
+}
+
+/// `(SELECT value)` is the value.
+fn keep_in_one_row(plan: &mut Logical) {
+    if let Logical::Project { input, items } = plan
+        && matches!(**input, Logical::OneRow)
+    {
+        items.iter_mut().for_each(|(_, item)| keep_own_scale(item));
     }
 }
 

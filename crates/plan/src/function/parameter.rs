@@ -1,62 +1,324 @@
-//! Types of parameters that the function around them or an operand beside them fixes, as MySQL does when it prepares a statement.
+//! Types that parameters of a prepared statement take from their context, as in MySQL: from the function around them, or from the
+//! first operand beside them that is no parameter.
 //!
-//! A number keeps the type the client sent it with (a DECIMAL always has 30 digits of its fraction), except that
-//! functions of doubles take it as a DOUBLE and that it is a DECIMAL beside one.
+//! A parameter comes in as a text ([`untyped`]) and is one where nothing says otherwise. Whether a value fits its type is
+//! found when the statement is executed; if one does not, the statement is bound again, numbers and times with types of their own.
 
+use super::shape::{INT_WIDTH, int, uint};
 use super::{FunctionId, TypeContext};
-use crate::expr::{Expr, ExprKind};
-use types::data_type::{DECIMAL_PRECISION_MAX, DECIMAL_SCALE_MAX};
-use types::{DataType, TypeKind};
+use crate::expr::{CallOption, Coercibility, Expr, ExprKind};
+use syntax::ast::IntervalUnit;
+use types::data_type::{DECIMAL_PRECISION_MAX, DECIMAL_SCALE_MAX, FRACTION_DIGITS_MAX};
+use types::{CollationId, DataType, TypeKind};
 
-fn is_number(expr: &Expr) -> bool {
-    let data_type = &expr.data_type;
-    matches!(expr.kind, ExprKind::Param(_)) && (data_type.is_integer() || data_type.kind == TypeKind::Decimal)
+/// Bytes of the longest parameter that is a text.
+const TEXT_BYTES: u32 = 65_535;
+
+/// The type of a parameter of which nothing is known: the longest VARCHAR.
+#[must_use]
+pub fn untyped(collation: CollationId) -> DataType {
+    DataType::varchar(TEXT_BYTES / collation.charset().max_bytes_per_char() as u32, collation)
 }
 
-fn widest_decimal() -> DataType {
+/// A parameter to which its context has given no type.
+fn is_untyped(expr: &Expr, context: &TypeContext) -> bool {
+    context.fixes_parameters
+        && matches!(expr.kind, ExprKind::Param(_))
+        && expr.coercibility == Coercibility::Literal
+        && expr.data_type == untyped(context.connection_collation)
+}
+
+fn give(expr: &mut Expr, data_type: DataType) {
+    if !data_type.is_string() {
+        expr.coercibility = Coercibility::Numeric;
+    }
+    expr.data_type = data_type;
+}
+
+/// Gives the untyped parameters among `args` a type.
+fn give_all(args: &mut [Expr], data_type: &DataType, context: &TypeContext) {
+    for arg in args {
+        if is_untyped(arg, context) {
+            give(arg, data_type.clone());
+        }
+    }
+}
+
+fn integer() -> DataType {
+    int(INT_WIDTH)
+}
+
+fn decimal() -> DataType {
     DataType::decimal(DECIMAL_PRECISION_MAX, DECIMAL_SCALE_MAX)
 }
 
-/// Fixes the types of parameters among a call's arguments.
-pub(super) fn fix(function: FunctionId, args: &mut [Expr], context: &TypeContext) {
+fn datetime() -> DataType {
+    DataType::datetime(FRACTION_DIGITS_MAX)
+}
+
+fn time() -> DataType {
+    DataType::time(FRACTION_DIGITS_MAX)
+}
+
+/// The type of a parameter beside an operand of this type; `None`: it stays a text.
+fn type_beside(of: &DataType) -> Option<DataType> {
+    Some(match of.kind {
+        _ if of.is_integer() => integer(),
+        TypeKind::Decimal => decimal(),
+        TypeKind::Float | TypeKind::Double => DataType::DOUBLE,
+        TypeKind::Date => DataType::DATE,
+        TypeKind::Time => time(),
+        TypeKind::DateTime | TypeKind::Timestamp => datetime(),
+        _ => return None,
+    })
+}
+
+/// Types parameters by the first operand that is none; by `otherwise` if there are only parameters.
+pub(crate) fn derive_beside(args: &mut [Expr], otherwise: Option<DataType>, context: &TypeContext) {
+    if !context.fixes_parameters {
+        return;
+    }
+    let first = args.iter().find(|arg| !is_untyped(arg, context));
+    let given = match first {
+        Some(first) => type_beside(&first.data_type),
+        None => otherwise,
+    };
+    if let Some(data_type) = given {
+        give_all(args, &data_type, context);
+    }
+}
+
+/// Types the parameter that a cast converts.
+pub(crate) fn derive_cast(arg: &mut Expr, to: &DataType, context: &TypeContext) {
+    if !is_untyped(arg, context) {
+        return;
+    }
+    let given = match to.kind {
+        // A TIME is taken out of a date, too.
+        TypeKind::Time => datetime(),
+        _ if to.unsigned && to.is_integer() => integer(),
+        _ => match type_beside(to) {
+            Some(given) => given,
+            None => return,
+        },
+    };
+    give(arg, given);
+}
+
+/// Types a parameter whose truth is asked.
+pub(crate) fn derive_condition(arg: &mut Expr, context: &TypeContext) {
+    give_all(std::slice::from_mut(arg), &integer(), context);
+}
+
+/// Types a parameter that is added up.
+pub(crate) fn derive_summed(arg: &mut Expr, is_deviation: bool, context: &TypeContext) {
+    let given = if is_deviation { decimal() } else { DataType::DOUBLE };
+    give_all(std::slice::from_mut(arg), &given, context);
+}
+
+/// Types a parameter that goes into a column of this type.
+pub(crate) fn derive_stored(arg: &mut Expr, column: &DataType, context: &TypeContext) {
+    if let Some(data_type) = type_beside(column) {
+        give_all(std::slice::from_mut(arg), &data_type, context);
+    }
+}
+
+/// Types a parameter of LIMIT.
+pub(crate) fn derive_limit(arg: &mut Expr, context: &TypeContext) {
+    give_all(std::slice::from_mut(arg), &uint(INT_WIDTH), context);
+}
+
+/// What is added to a date: a number of units, of seconds with a fraction; texts of several units.
+fn interval_type(unit: IntervalUnit) -> Option<DataType> {
+    use IntervalUnit as U;
+    match unit {
+        U::Microsecond | U::Minute | U::Hour | U::Day | U::Week | U::Month | U::Quarter | U::Year => {
+            Some(integer())
+        }
+        U::Second => Some(decimal()),
+        _ => None,
+    }
+}
+
+/// The date to which an interval is added: without a time of day where the interval has none.
+fn date_type(unit: IntervalUnit) -> DataType {
+    use IntervalUnit as U;
+    match unit {
+        U::Day | U::Week | U::Month | U::Quarter | U::Year | U::YearMonth => DataType::DATE,
+        _ => datetime(),
+    }
+}
+
+/// Whether the function reads the time of day of its first argument, from a number or text that is no date as well.
+pub(crate) fn reads_time(function: FunctionId) -> bool {
+    use FunctionId as F;
+    matches!(
+        function,
+        F::Hour
+            | F::Microsecond
+            | F::Minute
+            | F::Second
+            | F::Time
+            | F::TimeFormat
+            | F::UnixTimestamp
+            | F::Year
+            | F::Extract
+            | F::Cast
+    )
+}
+
+/// Gives the parameters among a call's arguments the types that the function wants.
+pub(crate) fn derive(function: FunctionId, args: &mut [Expr], option: &CallOption, context: &TypeContext) {
     use FunctionId as F;
     if !context.fixes_parameters {
         return;
     }
-    match function {
-        F::Neg | F::Abs => fix_double(args, context),
-        F::Round | F::Truncate => {
-            let rounded = args.first_mut().filter(|arg| is_number(arg));
-            rounded.into_iter().for_each(|arg| arg.data_type = widest_decimal());
+    let has_text = args.iter().any(|arg| arg.data_type.is_string() && !is_untyped(arg, context));
+    let has_number = args.iter().any(|arg| arg.data_type.is_numeric());
+    let mut at = |position: usize, data_type: DataType| {
+        if let Some(arg) = args.get_mut(position) {
+            give_all(std::slice::from_mut(arg), &data_type, context);
         }
-        F::Add | F::Sub | F::Mul | F::Div | F::Mod if args.iter().all(is_number) => fix_double(args, context),
-        F::Add
-        | F::Sub
-        | F::Mul
-        | F::Div
-        | F::Mod
-        | F::If
+    };
+    match function {
+        F::Add | F::Sub | F::Mul | F::Div | F::Mod => derive_beside(args, Some(DataType::DOUBLE), context),
+        F::IntDiv => derive_beside(args, Some(integer()), context),
+        F::Eq
+        | F::NullSafeEq
+        | F::Ne
+        | F::Lt
+        | F::Le
+        | F::Gt
+        | F::Ge
+        | F::Between
         | F::IfNull
+        | F::NullIf
         | F::Coalesce
         | F::Greatest
-        | F::Least => {
-            let first = usize::from(function == F::If);
-            fix_beside(&mut args[first..], context);
+        | F::Least => derive_beside(args, None, context),
+        F::Interval => derive_beside(args, Some(integer()), context),
+        F::If => {
+            at(0, integer());
+            derive_beside(&mut args[1..], None, context);
+        }
+        // Texts as long as one is among them.
+        F::Field if !has_text => {
+            derive_beside(args, None, context);
+        }
+        F::BitOr | F::BitAnd | F::BitXor if has_number => {
+            derive_beside(args, None, context);
+        }
+        F::ShiftLeft | F::ShiftRight => at(1, integer()),
+        F::And | F::Or | F::Xor | F::Not | F::IsTrue | F::IsFalse => give_all(args, &integer(), context),
+        F::Neg
+        | F::Abs
+        | F::Acos
+        | F::Asin
+        | F::Atan
+        | F::Atan2
+        | F::Ceil
+        | F::Cos
+        | F::Cot
+        | F::Degrees
+        | F::Exp
+        | F::Floor
+        | F::Ln
+        | F::Log
+        | F::Log10
+        | F::Log2
+        | F::Pow
+        | F::Radians
+        | F::Sign
+        | F::Sin
+        | F::Sqrt
+        | F::Tan => give_all(args, &DataType::DOUBLE, context),
+        F::Round | F::Truncate | F::Format => {
+            at(0, decimal());
+            at(1, integer());
+        }
+        F::FromUnixtime | F::SecToTime => at(0, decimal()),
+        F::Bin
+        | F::Oct
+        | F::Conv
+        | F::FromDays
+        | F::MakeDate
+        | F::PeriodAdd
+        | F::PeriodDiff
+        | F::InetNtoa => {
+            give_all(args, &integer(), context);
+        }
+        F::MakeTime => {
+            at(2, decimal());
+            give_all(&mut args[..2], &integer(), context);
+        }
+        F::Elt | F::ExportSet | F::MakeSet | F::Space => {
+            at(0, integer());
+            if function == F::ExportSet {
+                at(4, integer());
+            }
+        }
+        F::Insert => {
+            at(1, integer());
+            at(2, integer());
+        }
+        F::Left | F::Right | F::Repeat | F::Lpad | F::Rpad | F::Sha2 => at(1, integer()),
+        F::Locate | F::SubstringIndex => at(2, integer()),
+        F::Substring => {
+            at(1, integer());
+            at(2, integer());
+        }
+        F::RegexpSubstr => {
+            at(2, integer());
+            at(3, integer());
+        }
+        F::RegexpReplace => {
+            at(3, integer());
+            at(4, integer());
+        }
+        F::Date => at(0, DataType::DATE),
+        F::AddTime | F::SubTime => give_all(args, &time(), context),
+        F::TimeToSec => at(0, time()),
+        F::Timestamp => {
+            at(1, time());
+            at(0, datetime());
+        }
+        F::TimeDiff => derive_beside(args, None, context),
+        F::ConvertTz
+        | F::DateFormat
+        | F::DayName
+        | F::DayOfMonth
+        | F::DayOfWeek
+        | F::DayOfYear
+        | F::Hour
+        | F::LastDay
+        | F::Microsecond
+        | F::Minute
+        | F::Month
+        | F::MonthName
+        | F::Quarter
+        | F::Second
+        | F::Time
+        | F::TimeFormat
+        | F::ToDays
+        | F::ToSeconds
+        | F::UnixTimestamp
+        | F::WeekOfYear
+        | F::Weekday
+        | F::Year
+        | F::Extract => at(0, datetime()),
+        F::Week | F::YearWeek => {
+            at(0, datetime());
+            at(1, integer());
+        }
+        F::DateDiff | F::TimestampDiff => give_all(args, &datetime(), context),
+        F::DateAdd | F::DateSub => {
+            if let CallOption::Unit(unit) = option {
+                at(0, date_type(*unit));
+                if let Some(number) = interval_type(*unit) {
+                    at(1, number);
+                }
+            }
         }
         _ => {}
-    }
-}
-
-/// Numbers that a function takes as doubles.
-pub(crate) fn fix_double(args: &mut [Expr], context: &TypeContext) {
-    if context.fixes_parameters {
-        args.iter_mut().filter(|arg| is_number(arg)).for_each(|arg| arg.data_type = DataType::DOUBLE);
-    }
-}
-
-/// Numbers beside a DECIMAL.
-pub(super) fn fix_beside(args: &mut [Expr], context: &TypeContext) {
-    if context.fixes_parameters && args.iter().any(|arg| arg.data_type.kind == TypeKind::Decimal) {
-        args.iter_mut().filter(|arg| is_number(arg)).for_each(|arg| arg.data_type = widest_decimal());
     }
 }

@@ -287,8 +287,10 @@ pub struct Bound {
     pub output: Vec<OutputColumn>,
     /// What the account must hold.
     pub needs: Needs,
-    /// Types of the parameters as used; those not given are inferred.
-    pub parameters: Vec<DataType>,
+    /// Types of the parameters; `None`: it goes into a column as it is.
+    pub parameters: Vec<Option<DataType>>,
+    /// Those whose time of day a function reads: a number or text that is no date stays what it is.
+    pub time_parameters: Vec<u32>,
     /// Those of LIMIT, whose values must be counts.
     pub limit_parameters: Vec<u32>,
     /// Constants that each execution computes before it reads a row, for their errors.

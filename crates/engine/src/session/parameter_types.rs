@@ -1,0 +1,207 @@
+//! Which values a parameter of a prepared statement takes without being typed again.
+//!
+//! A parameter gets a type from its context (`plan::function::derive`). NULL and texts fit every type and are converted; a number
+//! fits a type that holds more than its own, and any date. Where one value does not fit, numbers and times are of their own
+//! types, and the statement is bound again with them, as in MySQL.
+
+use types::collation::CollationId;
+use types::data_type::{DECIMAL_PRECISION_MAX, DECIMAL_SCALE_MAX, FRACTION_DIGITS_MAX};
+use types::temporal::parse::{DateMode, datetime_from_number, parse_datetime};
+use types::{DataType, Decimal, TypeKind, ValueRef};
+
+/// Width of an integer whose digits are not known.
+const INTEGER_WIDTH: u32 = 21;
+
+/// What binding looks at in a parameter's value: its class, not the value.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+pub(super) enum ParameterClass {
+    Null,
+    Int,
+    UInt,
+    Double,
+    Decimal(u8),
+    Date,
+    DateTime,
+    Time,
+    Text(CollationId),
+    Json,
+    /// A text where a number or date is wanted.
+    Converted(CollationId, Reading),
+    /// A number or text of which the time of day is read.
+    Timed(Plain, IsDate),
+}
+
+/// Whether a value can be read as a date.
+type IsDate = bool;
+
+/// A class without regard to what a value holds.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+pub(super) enum Plain {
+    Int,
+    UInt,
+    Double,
+    Decimal,
+    Text(CollationId),
+}
+
+/// A number or text, and whether it can be read as a date; `None` for other values.
+fn timed(value: &ValueRef<'_>) -> Option<(Plain, IsDate)> {
+    let lenient = DateMode { allow_invalid: true, ..DateMode::default() };
+    let is_date = |number: i64| datetime_from_number(number, lenient).is_ok_and(|(date, _)| date.month != 0);
+    Some(match value {
+        ValueRef::Int(number) => (Plain::Int, is_date(*number)),
+        ValueRef::UInt(number) => (Plain::UInt, i64::try_from(*number).is_ok_and(is_date)),
+        #[allow(clippy::cast_possible_truncation, reason = "what lies beyond is no date")]
+        ValueRef::Double(number) => (Plain::Double, is_date(*number as i64)),
+        ValueRef::Decimal(number) => (Plain::Decimal, number.to_i64().is_ok_and(is_date)),
+        ValueRef::Bytes { bytes, collation } if *collation != CollationId::BINARY => {
+            (Plain::Text(*collation), parse_datetime(bytes, lenient).is_ok_and(|date| !date.truncated))
+        }
+        _ => return None,
+    })
+}
+
+/// How a text reads that is converted to a number or date.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+pub(super) enum Reading {
+    /// A whole number, or what becomes one.
+    Integer,
+    /// Another number: its context takes it for a DECIMAL.
+    Decimal,
+    /// A date, or what becomes one.
+    Date,
+    /// A date with a time of day.
+    DateTime,
+}
+
+impl Reading {
+    fn of_number(bytes: &[u8]) -> Reading {
+        let is_whole = std::str::from_utf8(bytes)
+            .is_ok_and(|text| !text.starts_with(['+', '-']) && text.parse::<i64>().is_ok());
+        if !is_whole && !bytes.is_empty() && Decimal::parse(bytes).consumed == bytes.len() {
+            Reading::Decimal
+        } else {
+            Reading::Integer
+        }
+    }
+
+    fn of_date(bytes: &[u8]) -> Reading {
+        let lenient = DateMode { allow_invalid: true, ..DateMode::default() };
+        let has_time = parse_datetime(bytes, lenient).is_ok_and(|date| {
+            date.value.hour != 0 || date.value.minute != 0 || date.value.second != 0 || date.value.micros != 0
+        });
+        if has_time { Reading::DateTime } else { Reading::Date }
+    }
+
+    /// How a text reads where this type is wanted; `None`: any text is taken.
+    fn at(wanted: &DataType, bytes: &[u8]) -> Option<Reading> {
+        match wanted.kind {
+            _ if wanted.is_integer() => Some(Reading::of_number(bytes)),
+            TypeKind::Date => Some(Reading::of_date(bytes)),
+            _ => None,
+        }
+    }
+
+    /// Whether another text reads so, too.
+    fn is_of(self, bytes: &[u8]) -> bool {
+        match self {
+            Reading::Integer | Reading::Decimal => Reading::of_number(bytes) == self,
+            Reading::Date | Reading::DateTime => Reading::of_date(bytes) == self,
+        }
+    }
+}
+
+impl ParameterClass {
+    pub(super) fn of(value: &ValueRef<'_>) -> ParameterClass {
+        match value {
+            ValueRef::Null => ParameterClass::Null,
+            ValueRef::Int(_) => ParameterClass::Int,
+            ValueRef::UInt(_) => ParameterClass::UInt,
+            ValueRef::Double(_) => ParameterClass::Double,
+            ValueRef::Decimal(number) => ParameterClass::Decimal(number.scale()),
+            ValueRef::Date(_) => ParameterClass::Date,
+            ValueRef::DateTime(_) => ParameterClass::DateTime,
+            ValueRef::Time(_) => ParameterClass::Time,
+            ValueRef::Bytes { collation, .. } => ParameterClass::Text(*collation),
+            ValueRef::Json(_) => ParameterClass::Json,
+        }
+    }
+
+    /// The class of a value where this type is wanted; `reads_time`: there a function reads its time of day.
+    pub(super) fn at(value: &ValueRef<'_>, wanted: &DataType, reads_time: bool) -> ParameterClass {
+        if reads_time && let Some((plain, is_date)) = timed(value) {
+            return ParameterClass::Timed(plain, is_date);
+        }
+        match value {
+            ValueRef::Bytes { bytes, collation } if *collation != CollationId::BINARY => {
+                match Reading::at(wanted, bytes) {
+                    Some(reading) => ParameterClass::Converted(*collation, reading),
+                    None => ParameterClass::Text(*collation),
+                }
+            }
+            _ => ParameterClass::of(value),
+        }
+    }
+
+    /// Whether another value has this class, too, by what it holds if need be.
+    pub(super) fn is_of(self, value: &ValueRef<'_>) -> bool {
+        match (self, value) {
+            (ParameterClass::Converted(of, reading), ValueRef::Bytes { bytes, collation }) => {
+                of == *collation && reading.is_of(bytes)
+            }
+            (ParameterClass::Timed(plain, is_date), value) => timed(value) == Some((plain, is_date)),
+            _ => self == ParameterClass::of(value),
+        }
+    }
+}
+
+/// Whether a parameter of this type takes a value.
+pub(super) fn fits(wanted: &DataType, value: &ValueRef<'_>, reads_time: bool) -> bool {
+    let number = match ParameterClass::at(value, wanted, reads_time) {
+        ParameterClass::Timed(_, is_date) => return is_date,
+        ParameterClass::Null | ParameterClass::Text(_) => return true,
+        ParameterClass::Converted(_, reading) => return matches!(reading, Reading::Integer | Reading::Date),
+        ParameterClass::Json => return wanted.kind == TypeKind::Json,
+        ParameterClass::Date => {
+            return matches!(wanted.kind, TypeKind::Date | TypeKind::DateTime);
+        }
+        ParameterClass::DateTime => return matches!(wanted.kind, TypeKind::DateTime | TypeKind::Time),
+        ParameterClass::Time => return wanted.kind == TypeKind::Time,
+        number => number,
+    };
+    match wanted.kind {
+        _ if wanted.is_integer() => match number {
+            ParameterClass::Int => true,
+            ParameterClass::UInt => wanted.unsigned,
+            _ => false,
+        },
+        TypeKind::Decimal => number != ParameterClass::Double,
+        TypeKind::Double | TypeKind::Date | TypeKind::Time | TypeKind::DateTime => true,
+        _ => false,
+    }
+}
+
+/// The type of a parameter by its value; `None`: NULL and texts have that of their context. `first` is the type that the context
+/// gave the parameter before any value was known.
+pub(super) fn own_type(value: &ValueRef<'_>, first: Option<&DataType>, reads_time: bool) -> Option<DataType> {
+    let decimal = || DataType::decimal(DECIMAL_PRECISION_MAX, DECIMAL_SCALE_MAX);
+    match value {
+        ValueRef::Null => None,
+        ValueRef::Bytes { bytes, collation } if *collation != CollationId::BINARY => {
+            if reads_time && timed(value).is_some_and(|(_, is_date)| !is_date) {
+                return Some(plan::expr::literal_type(*value));
+            }
+            match first.and_then(|first| Reading::at(first, bytes)) {
+                Some(Reading::Decimal) => Some(decimal()),
+                Some(Reading::DateTime) => Some(DataType::datetime(FRACTION_DIGITS_MAX)),
+                _ => None,
+            }
+        }
+        ValueRef::Int(_) => Some(DataType { length: INTEGER_WIDTH, ..DataType::BIGINT }),
+        ValueRef::UInt(_) => Some(DataType { length: INTEGER_WIDTH, ..DataType::BIGINT_UNSIGNED }),
+        ValueRef::Decimal(_) => Some(decimal()),
+        ValueRef::DateTime(_) => Some(DataType::datetime(FRACTION_DIGITS_MAX)),
+        ValueRef::Time(_) => Some(DataType::time(FRACTION_DIGITS_MAX)),
+        other => Some(plan::expr::literal_type(*other)),
+    }
+}
