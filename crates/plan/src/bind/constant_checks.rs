@@ -19,6 +19,9 @@ use types::{DataType, TypeKind, Value};
 /// A constant is followed through at most this many nodes of the expressions that it is made of.
 const NODES_MAX: usize = 512;
 
+/// Among more items of select lists than this, a column is not searched one by one.
+const SEARCHED_ITEMS_MAX: usize = 16;
+
 /// A constant text and the type of what it is compared with, as an expression of constants: computing it converts the text, with the
 /// error that the comparison of a row would give.
 fn conversion(mut constant: Expr, to: &DataType) -> Expr {
@@ -49,11 +52,13 @@ pub(super) fn of(
     kept: &HashSet<ColumnId>,
     literals_are_parameters: bool,
 ) -> Vec<Expr> {
-    let mut found = Found::default();
+    let mut found = Found { literals_are_parameters, ..Found::default() };
     found.statement(kind);
+    found.leave_out_conditions();
     if found.comparisons.is_empty() && found.conditions.is_empty() {
         return Vec::new();
     }
+    found.gather_items();
     let resolve = Resolve { found: &found, columns, kept, literals_are_parameters };
     let mut checks = Vec::new();
     for comparison in &found.comparisons {
@@ -71,7 +76,7 @@ pub(super) fn of(
             Comparison::List(value, list) => checks.extend(resolve.list(value, list)),
         }
     }
-    checks.extend(found.conditions.iter().filter_map(|conditions| resolve.all_of(conditions, F::And)));
+    checks.extend(found.conditions.iter().filter_map(|condition| resolve.all_of(condition.parts, F::And)));
     checks
 }
 
@@ -85,12 +90,22 @@ enum Comparison<'t> {
     List(&'t Expr, &'t [Expr]),
 }
 
+/// WHERE, ON or HAVING.
+struct Condition<'t> {
+    parts: &'t [Expr],
+    /// A part is a constant as it stands; else one may be if its columns are computed by constants.
+    has_constant: bool,
+}
+
 /// What the trees of a statement hold.
 #[derive(Default)]
 struct Found<'t> {
+    /// Parameters stand for the literals of the text. Where they are a client's, they take the type of what stands beside them.
+    literals_are_parameters: bool,
     comparisons: Vec<Comparison<'t>>,
-    /// Of WHERE, ON and HAVING.
-    conditions: Vec<&'t [Expr]>,
+    conditions: Vec<Condition<'t>>,
+    projections: Vec<&'t [(ColumnId, Expr)]>,
+    /// Those of `projections`, by column.
     items: HashMap<ColumnId, &'t Expr>,
     /// The columns of the sides of UNION, EXCEPT and INTERSECT, by column of the result.
     unions: HashMap<ColumnId, (ColumnId, ColumnId)>,
@@ -124,15 +139,16 @@ impl<'t> Found<'t> {
 
     fn tree(&mut self, tree: &'t Logical) {
         match tree {
-            Logical::Project { items, .. } => self.items.extend(items.iter().map(|(id, expr)| (*id, expr))),
+            Logical::Project { items, .. } => self.projections.push(items),
             Logical::SetOp { left_columns, right_columns, columns, .. } => {
                 let sides = left_columns.iter().copied().zip(right_columns.iter().copied());
                 self.unions.extend(columns.iter().copied().zip(sides));
             }
-            Logical::Filter { conditions, .. } | Logical::Join { conditions, .. }
-                if conditions.iter().any(has_constant_part) =>
-            {
-                self.conditions.push(conditions);
+            Logical::Filter { conditions: parts, .. } | Logical::Join { conditions: parts, .. } => {
+                let has_constant = parts.iter().any(|part| self.has_constant_part(part));
+                if has_constant || parts.iter().any(|part| part.any(&mut |node| is_never_null(node))) {
+                    self.conditions.push(Condition { parts, has_constant });
+                }
             }
             Logical::Apply { subquery, .. } => self.subquery(subquery),
             _ => {}
@@ -163,6 +179,66 @@ impl<'t> Found<'t> {
             _ => {}
         }
         expr.each_child(&mut |child| self.expr(child));
+    }
+
+    /// Some part may be a constant that is no number.
+    fn has_constant_part(&self, condition: &Expr) -> bool {
+        if let Some(parts) = joins_conditions(condition) {
+            return parts.iter().any(|part| self.has_constant_part(part));
+        }
+        match &condition.kind {
+            ExprKind::Literal(Value::Null | Value::Int(_)) => false,
+            ExprKind::Subquery(subquery) => {
+                matches!(subquery.kind, SubqueryKind::Quantified { all: false, .. })
+            }
+            ExprKind::Call { function, args, .. }
+                if compares_numbers(*function) && self.text_beside_numbers(&args[0], &args[1]).is_some() =>
+            {
+                true
+            }
+            _ => condition.is_constant(),
+        }
+    }
+
+    /// Those without a constant whose columns no query computes: most conditions of small statements.
+    fn leave_out_conditions(&mut self) {
+        let projections = &self.projections;
+        if projections.iter().map(|items| items.len()).sum::<usize>() > SEARCHED_ITEMS_MAX {
+            return;
+        }
+        let is_computed = |id| projections.iter().any(|items| items.iter().any(|(item, _)| *item == id));
+        self.conditions.retain(|condition| {
+            let mut computed = |node: &Expr| node.as_column().is_some_and(is_computed);
+            condition.has_constant || condition.parts.iter().any(|part| part.any(&mut computed))
+        });
+    }
+
+    fn gather_items(&mut self) {
+        let items = self.projections.iter().copied().flatten();
+        self.items = items.map(|(id, expr)| (*id, expr)).collect();
+    }
+
+    /// The text that is written beside a column of numbers, and that column's type.
+    fn text_beside_numbers<'e>(&self, left: &'e Expr, right: &'e Expr) -> Option<(&'e Expr, &'e DataType)> {
+        let text = |expr: &'e Expr| match &expr.kind {
+            ExprKind::Param(_) if !self.literals_are_parameters => None,
+            ExprKind::Literal(_) | ExprKind::Param(_) if expr.data_type.is_string() => Some(expr),
+            // Beside a YEAR.
+            ExprKind::Call { args, option: CallOption::BesideYear, .. } => match &args[..] {
+                [arg] if arg.data_type.is_string() => Some(arg),
+                _ => None,
+            },
+            _ => None,
+        };
+        let is_number = |expr: &Expr| {
+            let of = &expr.data_type;
+            matches!(expr.kind, ExprKind::Column(_))
+                && (of.kind == TypeKind::Year || of.is_numeric() && of.kind != TypeKind::Bit)
+        };
+        [(left, right), (right, left)]
+            .into_iter()
+            .find(|(constant, column)| text(constant).is_some() && is_number(column))
+            .and_then(|(constant, column)| Some((text(constant)?, &column.data_type)))
     }
 
     fn subquery(&mut self, subquery: &'t Subquery) {
@@ -206,28 +282,6 @@ fn is_time_column(expr: &Expr) -> bool {
     expr.data_type.kind == TypeKind::Time && matches!(expr.kind, ExprKind::Column(_))
 }
 
-/// The text that is written beside a column of numbers, and that column's type.
-fn text_beside_numbers<'e>(left: &'e Expr, right: &'e Expr) -> Option<(&'e Expr, &'e DataType)> {
-    let text = |expr: &'e Expr| match &expr.kind {
-        ExprKind::Literal(_) | ExprKind::Param(_) if expr.data_type.is_string() => Some(expr),
-        // Beside a YEAR.
-        ExprKind::Call { args, option: CallOption::BesideYear, .. } => match &args[..] {
-            [arg] if arg.data_type.is_string() => Some(arg),
-            _ => None,
-        },
-        _ => None,
-    };
-    let is_number = |expr: &Expr| {
-        let of = &expr.data_type;
-        matches!(expr.kind, ExprKind::Column(_))
-            && (of.kind == TypeKind::Year || of.is_numeric() && of.kind != TypeKind::Bit)
-    };
-    [(left, right), (right, left)]
-        .into_iter()
-        .find(|(constant, column)| text(constant).is_some() && is_number(column))
-        .and_then(|(constant, column)| Some((text(constant)?, &column.data_type)))
-}
-
 /// MySQL keeps constants of one class sorted, and computes them for it.
 fn is_of_one_class(list: &[Expr]) -> bool {
     let class = |expr: &Expr| match expr.data_type.kind {
@@ -245,23 +299,6 @@ fn is_of_one_class(list: &[Expr]) -> bool {
 /// AND, OR and NOT, whose parts are looked at by themselves.
 fn joins_conditions(expr: &Expr) -> Option<&[Expr]> {
     expr.as_call().filter(|(function, _)| matches!(function, F::And | F::Or | F::Not)).map(|(_, args)| args)
-}
-
-/// Some part may be a constant that is no number.
-fn has_constant_part(condition: &Expr) -> bool {
-    if let Some(parts) = joins_conditions(condition) {
-        return parts.iter().any(has_constant_part);
-    }
-    match &condition.kind {
-        ExprKind::Literal(Value::Null | Value::Int(_)) => false,
-        ExprKind::Subquery(subquery) => matches!(subquery.kind, SubqueryKind::Quantified { all: false, .. }),
-        ExprKind::Call { function, args, .. }
-            if compares_numbers(*function) && text_beside_numbers(&args[0], &args[1]).is_some() =>
-        {
-            true
-        }
-        _ => condition.is_constant() || condition.any(&mut |node| is_never_null(node)),
-    }
 }
 
 /// A column that may be computed by a constant: it is not on the inner side of an outer join.
@@ -363,7 +400,7 @@ impl<'t> Resolve<'_, 't> {
     /// The conversion of a text to a number, in place of the comparison with it.
     fn beside_numbers(&self, left: &Expr, right: &Expr) -> Option<Expr> {
         let (left, right) = (self.computed(left), self.computed(right));
-        let (text, data_type) = text_beside_numbers(left, right)?;
+        let (text, data_type) = self.found.text_beside_numbers(left, right)?;
         let to = if data_type.kind == TypeKind::Year { &DataType::DOUBLE } else { data_type };
         // The comparison gives NULL, which ends no AND and no OR before its other parts.
         self.constant(text).map(|text| conversion(text, to))
@@ -382,6 +419,11 @@ impl<'t> Resolve<'_, 't> {
     }
 
     fn constant(&self, expr: &Expr) -> Option<Expr> {
+        // Most have a column of a table, and are not worth a copy.
+        let is_read = |id| self.kept.contains(&id) || !self.found.items.contains_key(&id);
+        if expr.any(&mut |node| node.as_column().is_some_and(is_read)) {
+            return None;
+        }
         let mut constant = expr.clone();
         let mut nodes = NODES_MAX;
         self.make_constant(&mut constant, &mut nodes).then_some(constant)
