@@ -646,7 +646,7 @@ impl Compiler {
                 self.converted(&args[0], Target::Stored(result.clone()))?
             }
             F::Cast if matches!(option, CallOption::Checked) => {
-                self.converted(&args[0], Target::Checked(result.clone()))?
+                self.converted(&args[0], checked(&args[0], result))?
             }
             F::Cast if matches!(option, CallOption::Whole) => {
                 self.converted(&args[0], Target::Characters(result.collation))?
@@ -708,7 +708,7 @@ impl Compiler {
                 Class::Date => Some(Target::Date),
                 Class::DateParts => Some(Target::DateParts { days: true }),
                 Class::ZeroDate => Some(Target::DateParts { days: false }),
-                Class::Checked => Some(Target::Checked(result.clone())),
+                Class::Checked => Some(checked(arg, result)),
                 Class::Time => Some(Target::Time),
                 Class::Document => Some(Target::JsonDocument { argument: i + 1, function: function.name() }),
                 Class::JsonValue => Some(Target::JsonValue),
@@ -732,6 +732,15 @@ impl Compiler {
         // A call without arguments gives one row a row; what changes within a statement must be called for each.
         debug_assert!(function.stability() != Stability::Volatile || !call.name.is_empty());
         Ok(Node::Call(Box::new(call)))
+    }
+}
+
+/// How a date is checked for what the session's mode refuses; the time that a parameter holds is taken as it was sent.
+fn checked(arg: &Expr, result: &DataType) -> Target {
+    if matches!(arg.kind, ExprKind::Param(_)) && arg.data_type.kind == TypeKind::DateTime {
+        Target::Cast(result.clone())
+    } else {
+        Target::Checked(result.clone())
     }
 }
 

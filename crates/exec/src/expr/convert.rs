@@ -641,6 +641,12 @@ fn query_dates(ctx: &EvalContext<'_>) -> DateMode {
     DateMode { no_zero_in_date: false, ..ctx.settings.date_mode() }
 }
 
+/// Which dates the text of a parameter may name.
+fn client_dates(ctx: &EvalContext<'_>) -> DateMode {
+    let truncates_fraction = ctx.settings.has(sql_mode::TIME_TRUNCATE_FRACTIONAL);
+    DateMode { allow_invalid: true, truncates_fraction, ..DateMode::default() }
+}
+
 /// Converts one value that is not NULL and pushes the result.
 pub(super) fn cell(
     cell: Cell<'_>,
@@ -1141,6 +1147,10 @@ pub(super) fn value_column(
         }
     } else if data_type.is_string() {
         push_text(source.cell(0), &from, data_type.collation, &mut out);
+    } else if data_type.has_date() && from.is_string() {
+        // What a client says is a date is one whatever the mode: the function around it may check it.
+        let value = to_datetime(source.cell(0), &from, client_dates(ctx), "datetime", ctx)?;
+        push_packed(value.and_then(|value| rounded(value, data_type.scale, ctx)), &mut out);
     } else if data_type.kind == TypeKind::Decimal && data_type.scale > DECIMAL_SCALE_MAX {
         out.push_decimal(to_decimal(source.cell(0), &from, ctx)?);
     } else {

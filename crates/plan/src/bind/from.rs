@@ -379,6 +379,7 @@ impl<'a> Binder<'a> {
             }
             _ => None,
         };
+        let has_common = common.is_some();
         if let Some(common) = common {
             let first = if join.kind == AstJoin::Right { right_star.clone() } else { left_star.clone() };
             for name in common {
@@ -401,9 +402,8 @@ impl<'a> Binder<'a> {
             // The columns in common are shown in the first table's order.
             star.sort_by_key(|column| first.iter().position(|other| other == column));
         }
-        // The columns in common come first; then MySQL shows a RIGHT JOIN's right side before its left.
-        let natural = !star.is_empty();
-        if natural && join.kind == AstJoin::Right {
+        // The columns in common come first; then MySQL shows the right side of RIGHT JOIN with USING or NATURAL before its left.
+        if has_common && join.kind == AstJoin::Right {
             star.extend(right_star);
             star.extend(left_star);
         } else {

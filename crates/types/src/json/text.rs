@@ -227,8 +227,10 @@ impl Parser<'_> {
         }
         let text = std::str::from_utf8(&self.text[start..self.at]).unwrap_or("0");
         if whole {
-            if let Ok(value) = text.parse::<i64>() {
-                return Ok(Json::Int(value));
+            // MySQL takes numbers of more than 32 bits for unsigned ones.
+            match text.parse::<i64>() {
+                Ok(value) if value <= i64::from(u32::MAX) => return Ok(Json::Int(value)),
+                _ => {}
             }
             if let Ok(value) = text.parse::<u64>() {
                 return Ok(Json::UInt(value));

@@ -98,7 +98,7 @@ pub enum Json {
     Bool(bool),
     /// A whole number.
     Int(i64),
-    /// A whole number above `i64::MAX`, or one that came from an unsigned value.
+    /// A whole number above `u32::MAX` that was read from a text, or one that came from an unsigned value.
     UInt(u64),
     /// A number with point or exponent.
     Double(f64),

@@ -94,14 +94,13 @@ pub fn str_to_date(text: &[u8], format: &[u8]) -> Option<Scanned> {
     let mut week_year = None;
     let mut specifiers = format.iter().copied();
     while let Some(byte) = specifiers.next() {
+        // A text of blanks ends as an empty one does: the rest of the format is not asked for.
+        reader.blanks();
         if reader.at >= text.len() {
             break;
         }
         if byte != b'%' {
-            if crate::number::is_space(byte) {
-                reader.blanks();
-            } else {
-                reader.blanks();
+            if !crate::number::is_space(byte) {
                 if reader.text.get(reader.at) != Some(&byte) {
                     return None;
                 }
@@ -109,7 +108,6 @@ pub fn str_to_date(text: &[u8], format: &[u8]) -> Option<Scanned> {
             }
             continue;
         }
-        reader.blanks();
         let specifier = specifiers.next()?;
         match specifier {
             b'Y' => {
@@ -248,6 +246,8 @@ mod tests {
             ("10:", "%r", "0000-00-00 10:00:00"),
             ("12:34:56", "%r %T %p", "0000-00-00 00:34:56"),
             ("3", "%r %T", "0000-00-00 03:00:00"),
+            (" ", "%a %D", "0000-00-00 00:00:00"),
+            ("2", "%j", "0000-01-02 00:00:00"),
             ("2024 032", "%Y %j", "2024-02-01 00:00:00"),
             ("200442 Monday", "%X%V %W", "2004-10-18 00:00:00"),
         ] {

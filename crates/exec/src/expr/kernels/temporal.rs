@@ -942,7 +942,8 @@ fn str_to_date(r: &mut Row<'_, '_>) -> SqlResult<()> {
     let kind = r.call.result.kind;
     let mode = r.ctx.settings.date_mode();
     // NO_ZERO_DATE refuses any zero part here.
-    let is_taken = |date: DateTime| mode.check(date).is_ok() && !(mode.no_zero_date && date.has_zero_part());
+    let has_zero = |date: DateTime| date.year == 0 || date.has_zero_part();
+    let is_taken = |date: DateTime| mode.check(date).is_ok() && !(mode.no_zero_date && has_zero(date));
     let scanned =
         scan::str_to_date(text, format).filter(|scanned| kind == TypeKind::Time || is_taken(scanned.date));
     let Some(scanned) = scanned else {
