@@ -2,18 +2,23 @@
 //!
 //! Waiting sits in `env::blocking`. A waiter wakes on a release, on its own deadline and on KILL.
 //!
-//! Limits: names of [`NAME_CHARS_MAX`] characters (3057), a lock a name.
+//! Invariants:
+//! 1. `counts` holds for each connection how many locks of `held` it holds, and nothing for one that holds none.
+//! 2. Names have at most [`NAME_CHARS_MAX`] characters (3057), a connection at most [`LOCKS_PER_CONNECTION_MAX`] locks (1206).
 
 use std::time::Duration;
 
 use env::Env;
 use hashbrown::HashMap;
 use parking_lot::{Condvar, Mutex};
-use service::error::{ER_USER_LOCK_DEADLOCK, ER_USER_LOCK_WRONG_NAME};
+use service::error::{ER_LOCK_TABLE_FULL, ER_USER_LOCK_DEADLOCK, ER_USER_LOCK_WRONG_NAME};
 use service::{ConnectionControl, SqlError};
 
 /// The longest name, in characters.
 pub const NAME_CHARS_MAX: usize = 64;
+
+/// Locks that a connection may hold at a time. MySQL has no limit but its memory.
+pub const LOCKS_PER_CONNECTION_MAX: usize = 10_000;
 
 /// A waiter looks so often whether it was killed.
 const KILL_CHECK_INTERVAL: Duration = Duration::from_millis(100);
@@ -27,7 +32,9 @@ struct Held {
 #[derive(Debug, Default)]
 struct State {
     held: HashMap<String, Held>,
-    /// Which lock a connection waits for, to find circles.
+    /// How many locks each connection holds.
+    counts: HashMap<u64, usize>,
+    /// Which lock a connection waits for, to find deadlocks.
     waits: HashMap<u64, String>,
 }
 
@@ -49,7 +56,7 @@ impl UserLocks {
     /// Takes the lock: 1 got it, 0 timed out, `None` when killed. A negative timeout waits for ever.
     ///
     /// # Errors
-    /// 3057 for a bad name, 3058 for a deadlock among waiters, 1135 when too many wait already.
+    /// 3057 for a bad name, 3058 for a deadlock among waiters, 1206 for one lock too many, 1135 when too many wait already.
     pub fn acquire(
         &self,
         control: &ConnectionControl,
@@ -68,8 +75,13 @@ impl UserLocks {
             let mut state = self.state.lock();
             match state.held.get_mut(&name) {
                 None => {
-                    state.held.insert(name.clone(), Held { connection_id, times: 1 });
                     state.waits.remove(&connection_id);
+                    let count = state.counts.entry(connection_id).or_default();
+                    if *count >= LOCKS_PER_CONNECTION_MAX {
+                        return Err(ER_LOCK_TABLE_FULL.bare());
+                    }
+                    *count += 1;
+                    state.held.insert(name, Held { connection_id, times: 1 });
                     return Ok(Some(1));
                 }
                 Some(held) if held.connection_id == connection_id => {
@@ -78,7 +90,7 @@ impl UserLocks {
                 }
                 Some(_) => {}
             }
-            if state.closes_circle(connection_id, &name) {
+            if state.closes_cycle(connection_id, &name) {
                 state.waits.remove(&connection_id);
                 return Err(ER_USER_LOCK_DEADLOCK.bare());
             }
@@ -113,6 +125,7 @@ impl UserLocks {
         held.times -= 1;
         if held.times == 0 {
             state.held.remove(&name);
+            state.uncount(connection_id);
             self.released.notify_all();
         }
         Some(1)
@@ -121,6 +134,10 @@ impl UserLocks {
     /// Gives all locks of a connection back; answers how many holds there were.
     pub fn release_all(&self, connection_id: u64) -> i64 {
         let mut state = self.state.lock();
+        state.waits.remove(&connection_id);
+        if state.counts.remove(&connection_id).is_none() {
+            return 0;
+        }
         let mut count = 0;
         state.held.retain(|_, held| {
             let own = held.connection_id == connection_id;
@@ -129,10 +146,7 @@ impl UserLocks {
             }
             !own
         });
-        state.waits.remove(&connection_id);
-        if count > 0 {
-            self.released.notify_all();
-        }
+        self.released.notify_all();
         count
     }
 
@@ -143,8 +157,18 @@ impl UserLocks {
 }
 
 impl State {
+    /// The connection holds one lock less.
+    fn uncount(&mut self, connection_id: u64) {
+        if let Some(count) = self.counts.get_mut(&connection_id) {
+            *count -= 1;
+            if *count == 0 {
+                self.counts.remove(&connection_id);
+            }
+        }
+    }
+
     /// Whether waiting for `name` would make `connection_id` wait for itself.
-    fn closes_circle(&self, connection_id: u64, name: &str) -> bool {
+    fn closes_cycle(&self, connection_id: u64, name: &str) -> bool {
         let mut name = name;
         for _ in 0..=self.waits.len() {
             let Some(held) = self.held.get(name) else { return false };
@@ -179,6 +203,25 @@ mod tests {
         assert_eq!(locks.acquire(&second, "a", 0.0, &env).unwrap(), Some(1));
         assert_eq!(locks.release(1, "b"), None);
         assert_eq!(locks.acquire(&first, "", 0.0, &env).unwrap_err().number, 3057);
+    }
+
+    #[test]
+    fn a_connection_holds_a_bounded_number_of_locks() {
+        let env = Env::real();
+        let locks = UserLocks::default();
+        let (first, second) = (ConnectionControl::new(1, None), ConnectionControl::new(2, None));
+        for number in 0..LOCKS_PER_CONNECTION_MAX {
+            assert_eq!(locks.acquire(&first, &number.to_string(), 0.0, &env).unwrap(), Some(1));
+        }
+        assert_eq!(locks.acquire(&first, "0", 0.0, &env).unwrap(), Some(1), "it is held already");
+        assert_eq!(locks.acquire(&first, "one more", 0.0, &env).unwrap_err().number, 1206);
+        assert_eq!(locks.acquire(&second, "one more", 0.0, &env).unwrap(), Some(1));
+        assert_eq!(locks.release(1, "1"), Some(1));
+        assert_eq!(locks.acquire(&first, "another", 0.0, &env).unwrap(), Some(1));
+        assert_eq!(locks.release_all(1), LOCKS_PER_CONNECTION_MAX as i64 + 1);
+        assert_eq!(locks.release_all(1), 0);
+        assert_eq!(locks.release(2, "one more"), Some(1));
+        assert!(locks.state.lock().counts.is_empty());
     }
 
     #[test]

@@ -385,3 +385,20 @@ fn definitions_survive_crashes() {
         }
     }
 }
+
+#[test]
+fn a_session_has_a_bounded_number_of_temporary_tables() {
+    let world = SimWorld::new(11);
+    let mut session = started(&world);
+    let mut created = 0;
+    let refused = loop {
+        match session.run(&format!("CREATE TEMPORARY TABLE small{created} (a INT)")) {
+            Ok(_) => created += 1,
+            Err(error) => break error,
+        }
+    };
+    assert_eq!((created, refused.number), (4096, 1005));
+    assert_eq!(refused.message, "Can't create table 'small4096' (errno: 24 - Too many open files)");
+    session.run("DROP TEMPORARY TABLE small7").unwrap();
+    session.run("CREATE TEMPORARY TABLE small7 (a INT)").unwrap();
+}

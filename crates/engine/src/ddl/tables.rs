@@ -99,6 +99,9 @@ pub fn create_table(
     if schema.system {
         return Err(super::schemas::system_schema_error(&schema_name));
     }
+    if statement.temporary && !exists {
+        context.temporary.check_room(&name)?;
+    }
     let kind = if statement.temporary { TableKind::Temporary } else { TableKind::Base };
     let id = change.dictionary().new_table_id();
     let template = template(id, schema.id, kind, context.now_micros);

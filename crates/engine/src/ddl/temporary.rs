@@ -3,11 +3,15 @@
 //! DROP TEMPORARY TABLE leaves the session's transaction open, and that may have changed the table: its undo, and its record in
 //! the log when it commits, name the table's trees. So the table is gone for the session at once, its trees are dropped after the
 //! transaction has ended.
+//!
+//! A session has at most [`TEMPORARY_TABLES_MAX`] of them: each takes memory for its definition and blocks of the data file.
 
 use std::cell::RefCell;
 use std::sync::Arc;
 
 use catalog::{Catalog, TableEntry};
+use service::SqlError;
+use service::error::ER_CANT_CREATE_TABLE;
 use store::StoreError;
 
 use super::Definitions;
@@ -15,6 +19,11 @@ use super::definitions::trees_of;
 
 /// Set in the version of a snapshot that holds temporary tables.
 const OVERLAY: u64 = 1 << 63;
+
+/// Temporary tables of a session. MySQL has no such limit but its disk and memory.
+const TEMPORARY_TABLES_MAX: usize = 4096;
+/// The system's number and text for too many open files, which is what the table would be.
+const TOO_MANY: (u32, &str) = (24, "Too many open files");
 
 /// The temporary tables of one session.
 #[derive(Debug, Default)]
@@ -31,6 +40,18 @@ impl TemporaryTables {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.tables.is_empty()
+    }
+
+    /// Whether `name` may be created beside them.
+    ///
+    /// # Errors
+    /// 1005 beyond [`TEMPORARY_TABLES_MAX`].
+    pub(super) fn check_room(&self, name: &str) -> Result<(), Box<SqlError>> {
+        if self.tables.len() < TEMPORARY_TABLES_MAX {
+            return Ok(());
+        }
+        let (number, text) = TOO_MANY;
+        Err(ER_CANT_CREATE_TABLE.with(&[&name, &number, &text]))
     }
 
     /// The temporary table `schema.name`.
