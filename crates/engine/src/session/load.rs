@@ -246,9 +246,16 @@ struct Splitter {
     format: Format,
     waiting: Vec<u8>,
     read: usize,
+    /// Bytes that must wait before the line at their front is read again. A line that was not whole is read from its beginning when
+    /// twice as many bytes are there, so that the cost of a line is linear in its length however small the pieces are.
+    retry_bytes: usize,
 }
 
 impl Splitter {
+    fn new(format: Format) -> Self {
+        Self { format, waiting: Vec::new(), read: 0, retry_bytes: 0 }
+    }
+
     fn add(&mut self, piece: &[u8]) {
         self.waiting.drain(..self.read);
         self.read = 0;
@@ -257,10 +264,15 @@ impl Splitter {
 
     /// The first `field_max` fields of the next whole line, and whether there are more; `None` if more bytes are needed.
     fn next_line(&mut self, last: bool, field_max: usize, fields: &mut Vec<Field>) -> Option<bool> {
-        if self.read >= self.waiting.len() {
+        let bytes = &self.waiting[self.read..];
+        if bytes.is_empty() || (bytes.len() < self.retry_bytes && !last) {
             return None;
         }
-        let line = self.format.read_line(&self.waiting[self.read..], last, field_max, fields)?;
+        let Some(line) = self.format.read_line(bytes, last, field_max, fields) else {
+            self.retry_bytes = bytes.len().saturating_mul(2);
+            return None;
+        };
+        self.retry_bytes = 0;
         self.read += line.length;
         (!(fields.is_empty() && field_max > 0 && last)).then_some(line.is_cut)
     }
@@ -378,7 +390,7 @@ impl LocalSession {
             targets.iter().filter(|target| target.is_none()).count(),
             collation,
         )?;
-        let mut splitter = Splitter { format: format.clone(), waiting: Vec::new(), read: 0 };
+        let mut splitter = Splitter::new(format.clone());
         let mut pieces = self.open_source(load, reply)?;
         self.begin_table_statement();
         self.process.counts.status.add(exec::StatusKind::ExternalLock, 2);
@@ -642,7 +654,7 @@ mod tests {
     use super::*;
 
     fn lines(format: &Format, text: &str, piece_bytes: usize) -> Vec<Vec<Option<String>>> {
-        let mut splitter = Splitter { format: format.clone(), waiting: Vec::new(), read: 0 };
+        let mut splitter = Splitter::new(format.clone());
         let mut found = Vec::new();
         let mut fields = Vec::new();
         let mut take = |splitter: &mut Splitter, last: bool| {
@@ -689,6 +701,23 @@ mod tests {
                 "pieces of {piece_bytes} bytes"
             );
         }
+    }
+
+    /// Read from its beginning with each piece, this line would take hours.
+    #[test]
+    fn a_long_line_in_small_pieces_is_read_in_linear_time() {
+        let format = Format {
+            field_end: b"\t".to_vec(),
+            enclosed: None,
+            escaped: Some(b'\\'),
+            line_start: Vec::new(),
+            line_end: b"\n".to_vec(),
+        };
+        let long = "x".repeat(16 << 20);
+        assert_eq!(
+            lines(&format, &format!("1\t{long}\n2\t3"), 32),
+            [vec![text("1"), text(&long)], vec![text("2"), text("3")]]
+        );
     }
 
     #[test]
