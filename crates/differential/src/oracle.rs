@@ -5,11 +5,12 @@
 //!
 //! The script of the finding runs again in a database of its own. Its last statement, or what is read of a changed table, is then
 //! compared with the left server's answer once for each of [`VARIANTS`]. What is varied must not change what MySQL documents as the
-//! answer: optimizer switches, index hints, result modifiers, the protocol of a statement without parameters.
+//! answer: optimizer switches, index hints, result modifiers, a subquery as a derived table, the protocol of a statement without
+//! parameters.
 
 use client::{Error, Options};
 
-use crate::ast::{Body, Expr, Query, Script, Source, Statement};
+use crate::ast::{Body, Expr, Query, Script, Select, Source, Statement};
 use crate::compare::{self, Difference, Kind, Lenience};
 use crate::forms;
 use crate::round::{Finding, changed_tables};
@@ -30,6 +31,10 @@ enum Variant {
     Modifier(&'static str),
     /// With WHERE (p) as WHERE COALESCE(p, 0): no row more or less, but nothing is concluded from p.
     Coalesced,
+    /// With each subquery of an expression that is a set operation as `SELECT * FROM (subquery)`.
+    DerivedSets,
+    /// With each subquery of an expression so.
+    DerivedSubqueries,
     /// By the other protocol, without parameters.
     OtherProtocol,
 }
@@ -40,13 +45,15 @@ impl Variant {
             Variant::Switch(text) | Variant::Settings(text) | Variant::Modifier(text) => text,
             Variant::IgnoreIndexes => "IGNORE INDEX",
             Variant::Coalesced => "WHERE COALESCE(..., 0)",
+            Variant::DerivedSets => "IN (SELECT * FROM (set operation))",
+            Variant::DerivedSubqueries => "IN (SELECT * FROM (subquery))",
             Variant::OtherProtocol => "the other protocol",
         }
     }
 }
 
 /// Every variant, those that most often show a contradiction first.
-const VARIANTS: [Variant; 19] = [
+const VARIANTS: [Variant; 21] = [
     Variant::Switch("DEFAULT"),
     Variant::Switch("derived_merge=off"),
     Variant::Switch("hypergraph_optimizer=on"),
@@ -67,6 +74,8 @@ const VARIANTS: [Variant; 19] = [
     Variant::Modifier("SQL_BIG_RESULT"),
     Variant::Modifier("SQL_BUFFER_RESULT"),
     Variant::Coalesced,
+    Variant::DerivedSets,
+    Variant::DerivedSubqueries,
     Variant::OtherProtocol,
 ];
 
@@ -195,11 +204,38 @@ fn varied(
             *filter = Expr::Call { form, arguments: vec![condition, zero] };
             Some((RESET.to_owned(), varied, is_prepared))
         }
+        Variant::DerivedSets => derived(statement, is_prepared, |query| query.select().is_none()),
+        Variant::DerivedSubqueries => derived(statement, is_prepared, |_| true),
         Variant::OtherProtocol => {
             let is_applicable = !is_prepared || statement.prepared_sql().1.is_empty();
             is_applicable.then(|| (RESET.to_owned(), statement.clone(), !is_prepared))
         }
     }
+}
+
+/// The subqueries of expressions that `is_meant` as derived tables; nothing if there is none.
+fn derived(
+    statement: &Statement,
+    is_prepared: bool,
+    is_meant: impl Fn(&Query) -> bool,
+) -> Option<(String, Statement, bool)> {
+    let mut varied = statement.clone();
+    let mut count = 0;
+    walk::statement_expressions(&mut varied, &mut |expr| {
+        if let Expr::Scalar(query)
+        | Expr::Exists { query, .. }
+        | Expr::InQuery { query, .. }
+        | Expr::Quantified { query, .. } = expr
+            && is_meant(query)
+        {
+            count += 1;
+            let rows = Query::of(Select::default());
+            let inner = std::mem::replace(&mut **query, rows);
+            let from = Source::Derived { query: Box::new(inner), alias: format!("kept{count}") };
+            **query = Query::of(Select { from: Some(from), ..Select::default() });
+        }
+    });
+    (count > 0).then(|| (RESET.to_owned(), varied, is_prepared))
 }
 
 fn query_of(statement: &mut Statement) -> Option<&mut Query> {

@@ -68,6 +68,24 @@ pub fn query_expressions(query: &mut Query, see: &mut impl FnMut(&mut Expr)) {
     }
 }
 
+/// Calls `see` with every expression of a statement but those that INSERT and ON DUPLICATE KEY UPDATE compute.
+pub fn statement_expressions(statement: &mut Statement, see: &mut impl FnMut(&mut Expr)) {
+    match statement {
+        Statement::Query(query) | Statement::CreateSelect { query, .. } => query_expressions(query, see),
+        Statement::Insert { rows: Rows::Query(query), .. } => query_expressions(query, see),
+        Statement::Update { from, sets, filter, .. } => {
+            source_expressions(from, see);
+            sets.iter_mut().for_each(|(_, value)| expressions(value, see));
+            filter.iter_mut().for_each(|filter| expressions(filter, see));
+        }
+        Statement::Delete { from, filter, .. } => {
+            source_expressions(from, see);
+            filter.iter_mut().for_each(|filter| expressions(filter, see));
+        }
+        Statement::Insert { .. } | Statement::Alter { .. } | Statement::Plain(_) => {}
+    }
+}
+
 /// Calls `see` with every table that a query reads, those of its subqueries included.
 pub fn query_tables(query: &mut Query, see: &mut impl FnMut(&mut Source)) {
     from_tables(query, see);
