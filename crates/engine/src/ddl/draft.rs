@@ -725,10 +725,8 @@ impl Draft {
             let partial = parts.iter().any(|part| part.prefix_length.is_some());
             let group = match key.kind {
                 IndexKind::Primary => 0,
-                IndexKind::Unique if !nullable && !partial => 1,
-                IndexKind::Unique if !partial => 2,
-                IndexKind::Unique => 3,
-                IndexKind::Plain => 4,
+                IndexKind::Unique => 1 + 2 * u8::from(nullable) + u8::from(partial),
+                IndexKind::Plain => 5,
             };
             if key.origin.is_none()
                 && !key.generated

@@ -179,10 +179,11 @@ impl LocalSession {
             .iter()
             .map(|column| ddl::SelectedColumn {
                 name: column.name.to_string(),
-                data_type: column.data_type.clone(),
+                data_type: column.created_type.as_ref().unwrap_or(&column.data_type).clone(),
                 source: shown_column(plan, column),
                 nullable: column.nullable,
                 created: match column.source {
+                    _ if column.created_type.is_some() => column.created,
                     OutputSource::Expression => column.created,
                     OutputSource::Column | OutputSource::SetOperation => Created::Column,
                 },

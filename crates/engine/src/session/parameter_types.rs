@@ -1,8 +1,8 @@
 //! Which values a parameter of a prepared statement takes without being typed again.
 //!
 //! A parameter gets a type from its context (`plan::function::derive`). NULL and texts fit every type and are converted; a number
-//! fits a type that holds more than its own, and any date. Where one value does not fit, numbers and times are of their own
-//! types, and the statement is bound again with them, as in MySQL.
+//! fits a type that holds more than its own, and any date. Where one value does not fit, numbers, times and texts that read as
+//! neither are of their own types, and the statement is bound again with them, as in MySQL.
 
 use types::collation::CollationId;
 use types::data_type::{DECIMAL_PRECISION_MAX, DECIMAL_SCALE_MAX, FRACTION_DIGITS_MAX};
@@ -64,40 +64,51 @@ fn timed(value: &ValueRef<'_>) -> Option<(Plain, IsDate)> {
 /// How a text reads that is converted to a number or date.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub(super) enum Reading {
-    /// A whole number, or what becomes one.
+    /// A whole number.
     Integer,
-    /// Another number: its context takes it for a DECIMAL.
+    /// Another number: a context of integers takes it for a DECIMAL.
     Decimal,
-    /// A date, or what becomes one.
+    /// A date.
     Date,
-    /// A date with a time of day.
+    /// A date with a time of day: a context of dates takes it for a DATETIME.
     DateTime,
+    /// Where a number is wanted, none: what it begins with is one. It is a text if the statement is bound again.
+    NoNumber,
+    /// Where a date is wanted, none.
+    NoDate,
 }
 
 impl Reading {
     fn of_number(bytes: &[u8]) -> Reading {
+        let bytes = bytes.trim_ascii();
         let is_whole = std::str::from_utf8(bytes)
             .is_ok_and(|text| !text.starts_with(['+', '-']) && text.parse::<i64>().is_ok());
-        if !is_whole && !bytes.is_empty() && Decimal::parse(bytes).consumed == bytes.len() {
+        if is_whole {
+            Reading::Integer
+        } else if !bytes.is_empty() && Decimal::parse(bytes).consumed == bytes.len() {
             Reading::Decimal
         } else {
-            Reading::Integer
+            Reading::NoNumber
         }
     }
 
     fn of_date(bytes: &[u8]) -> Reading {
         let lenient = DateMode { allow_invalid: true, ..DateMode::default() };
-        let has_time = parse_datetime(bytes, lenient).is_ok_and(|date| {
-            date.value.hour != 0 || date.value.minute != 0 || date.value.second != 0 || date.value.micros != 0
-        });
-        if has_time { Reading::DateTime } else { Reading::Date }
+        match parse_datetime(bytes, lenient) {
+            Ok(date) => {
+                let time = (date.value.hour, date.value.minute, date.value.second, date.value.micros);
+                if time == (0, 0, 0, 0) { Reading::Date } else { Reading::DateTime }
+            }
+            Err(_) => Reading::NoDate,
+        }
     }
 
     /// How a text reads where this type is wanted; `None`: any text is taken.
     fn at(wanted: &DataType, bytes: &[u8]) -> Option<Reading> {
         match wanted.kind {
+            TypeKind::Decimal | TypeKind::Double => Some(Reading::of_number(bytes)),
             _ if wanted.is_integer() => Some(Reading::of_number(bytes)),
-            TypeKind::Date => Some(Reading::of_date(bytes)),
+            TypeKind::Date | TypeKind::DateTime => Some(Reading::of_date(bytes)),
             _ => None,
         }
     }
@@ -105,8 +116,17 @@ impl Reading {
     /// Whether another text reads so, too.
     fn is_of(self, bytes: &[u8]) -> bool {
         match self {
-            Reading::Integer | Reading::Decimal => Reading::of_number(bytes) == self,
-            Reading::Date | Reading::DateTime => Reading::of_date(bytes) == self,
+            Reading::Integer | Reading::Decimal | Reading::NoNumber => Reading::of_number(bytes) == self,
+            Reading::Date | Reading::DateTime | Reading::NoDate => Reading::of_date(bytes) == self,
+        }
+    }
+
+    /// Whether the value has another type than the wanted one, so that the statement is bound again.
+    fn is_wider(self, wanted: &DataType) -> bool {
+        match self {
+            Reading::Decimal => wanted.is_integer(),
+            Reading::DateTime => wanted.kind == TypeKind::Date,
+            Reading::Integer | Reading::Date | Reading::NoNumber | Reading::NoDate => false,
         }
     }
 }
@@ -155,23 +175,26 @@ impl ParameterClass {
     }
 }
 
-/// Whether a parameter of this type takes a value.
-pub(super) fn fits(wanted: &DataType, value: &ValueRef<'_>, reads_time: bool) -> bool {
+/// Whether a parameter of this type takes a value; `is_limit`: it stands in LIMIT.
+pub(super) fn fits(wanted: &DataType, value: &ValueRef<'_>, reads_time: bool, is_limit: bool) -> bool {
     let number = match ParameterClass::at(value, wanted, reads_time) {
         ParameterClass::Timed(_, is_date) => return is_date,
         ParameterClass::Null | ParameterClass::Text(_) => return true,
-        ParameterClass::Converted(_, reading) => return matches!(reading, Reading::Integer | Reading::Date),
+        ParameterClass::Converted(_, reading) => return !reading.is_wider(wanted),
         ParameterClass::Json => return wanted.kind == TypeKind::Json,
         ParameterClass::Date => {
             return matches!(wanted.kind, TypeKind::Date | TypeKind::DateTime);
         }
         ParameterClass::DateTime => return matches!(wanted.kind, TypeKind::DateTime | TypeKind::Time),
-        ParameterClass::Time => return wanted.kind == TypeKind::Time,
+        ParameterClass::Time => {
+            return wanted.kind == TypeKind::Time || wanted.kind == TypeKind::DateTime && !reads_time;
+        }
         number => number,
     };
     match wanted.kind {
         _ if wanted.is_integer() => match number {
-            ParameterClass::Int => true,
+            // A signed number fits LIMIT, but does not fit beside an unsigned one.
+            ParameterClass::Int => !wanted.unsigned || is_limit,
             ParameterClass::UInt => wanted.unsigned,
             _ => false,
         },
@@ -191,10 +214,16 @@ pub(super) fn own_type(value: &ValueRef<'_>, first: Option<&DataType>, reads_tim
             if reads_time && timed(value).is_some_and(|(_, is_date)| !is_date) {
                 return Some(plan::expr::literal_type(*value));
             }
-            match first.and_then(|first| Reading::at(first, bytes)) {
-                Some(Reading::Decimal) => Some(decimal()),
-                Some(Reading::DateTime) => Some(DataType::datetime(FRACTION_DIGITS_MAX)),
-                _ => None,
+            let first = first?;
+            match Reading::at(first, bytes)? {
+                // A text, but not the type from which its context would make another.
+                Reading::NoNumber | Reading::NoDate => {
+                    let untyped = plan::function::untyped(*collation);
+                    Some(DataType { length: untyped.length - 1, ..untyped })
+                }
+                reading if !reading.is_wider(first) => None,
+                Reading::Decimal => Some(decimal()),
+                _ => Some(DataType::datetime(FRACTION_DIGITS_MAX)),
             }
         }
         ValueRef::Int(_) => Some(DataType { length: INTEGER_WIDTH, ..DataType::BIGINT }),

@@ -307,14 +307,12 @@ struct BindSession<'a> {
     literals: Option<&'a syntax::Digested<'a>>,
     /// The types that the parameters of a client got from their context, where a value does not fit.
     typed_before: Option<&'a DerivedTypes>,
-    /// The statement is a query or changes rows, and defines no table.
-    runs_query: bool,
 }
 
 impl BindSession<'_> {
     /// The parameters are a prepared statement's: neither literals of a text nor variables of a stored program.
     fn has_client_parameters(&self) -> bool {
-        self.runs_query && self.literals.is_none() && self.parameters.is_none_or(|values| !values.is_empty())
+        self.literals.is_none() && self.parameters.is_none_or(|values| !values.is_empty())
     }
 }
 
@@ -335,7 +333,8 @@ impl BindSession<'_> {
         };
         let derived = DerivedTypes { types: bound.parameters.clone(), times: bound.time_parameters.clone() };
         let fit = derived.types.iter().zip(values).enumerate().all(|(index, (wanted, value))| {
-            wanted.as_ref().is_none_or(|wanted| fits(wanted, value, derived.reads_time(index)))
+            let is_limit = bound.limit_parameters.iter().any(|&ordinal| ordinal as usize == index);
+            wanted.as_ref().is_none_or(|wanted| fits(wanted, value, derived.reads_time(index), is_limit))
         });
         if fit {
             return Ok((bound, derived));
@@ -424,6 +423,10 @@ impl plan::bind::Session for BindSession<'_> {
             no_zero_date: mode.has(SqlModes::NO_ZERO_DATE),
             truncates_fraction: mode.has(SqlModes::TIME_TRUNCATE_FRACTIONAL),
         }
+    }
+
+    fn pads_chars(&self) -> bool {
+        self.session.variables.settings().sql_mode.has(SqlModes::PAD_CHAR_TO_FULL_LENGTH)
     }
 
     fn client_charset(&self) -> Charset {
@@ -523,7 +526,6 @@ impl LocalSession {
             parameters: Some(values),
             literals: Some(literals),
             typed_before: None,
-            runs_query: true,
         };
         self.plan_bound(statement, text, &self.catalog(), &bind)
     }
@@ -536,13 +538,8 @@ impl LocalSession {
         text: &[u8],
         values: &[ValueRef<'_>],
     ) -> Result<HeldPlan, Box<SqlError>> {
-        let bind = BindSession {
-            session: self,
-            parameters: Some(values),
-            literals: None,
-            typed_before: None,
-            runs_query: false,
-        };
+        let bind =
+            BindSession { session: self, parameters: Some(values), literals: None, typed_before: None };
         self.plan_bound(statement, text, &self.catalog(), &bind)
     }
 
@@ -553,13 +550,7 @@ impl LocalSession {
         values: Option<&[ValueRef<'_>]>,
         catalog: &Arc<Catalog>,
     ) -> Result<HeldPlan, Box<SqlError>> {
-        let bind = BindSession {
-            session: self,
-            parameters: values,
-            literals: None,
-            typed_before: None,
-            runs_query: true,
-        };
+        let bind = BindSession { session: self, parameters: values, literals: None, typed_before: None };
         self.plan_bound(statement, text, catalog, &bind)
     }
 

@@ -1006,6 +1006,8 @@ fn cast(
             None => out.push_null(),
         },
         TypeKind::Year => cast_year(cell, from, ctx, out)?,
+        // A text that MIN or MAX gives of such values: it names one, but for '', number 0.
+        TypeKind::Enum | TypeKind::Set => conv::push_members(cell, from, to, out),
         TypeKind::Json => match cell {
             Cell::Bytes(text) if from.is_string() && !from.is_binary_string() => {
                 let utf8 = as_utf8(text, from);

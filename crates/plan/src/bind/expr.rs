@@ -73,11 +73,14 @@ impl<'a> Binder<'a> {
         let mut bound = self.truth(bound)?;
         function::derive_condition(&mut bound, &self.types);
         self.note_parameters(std::slice::from_ref(&bound));
-        // The number in a text is asked for, with a warning where there is none.
-        if bound.data_type.is_string() {
-            bound = self.call(FunctionId::IsTrue, vec![bound])?;
-        }
         crate::rewrite::conjuncts(bound, &mut conditions);
+        // The number in a text is asked for, with a warning where there is none.
+        for condition in &mut conditions {
+            if condition.data_type.is_string() {
+                let text = std::mem::replace(condition, Expr::null());
+                *condition = self.call(FunctionId::IsTrue, vec![text])?;
+            }
+        }
         Ok(conditions)
     }
 
@@ -633,7 +636,7 @@ impl<'a> Binder<'a> {
         let otherwise = case.otherwise.as_ref().map(|otherwise| self.expr(otherwise)).transpose()?;
         let has_otherwise = otherwise.is_some();
         values.extend(otherwise);
-        function::derive_beside(&mut values, None, &self.types);
+        function::derive_chosen(&mut values, &self.types);
         self.note_parameters(&values);
         let otherwise = if has_otherwise { values.pop() } else { None };
         let whens = compared.into_iter().zip(values).collect();
@@ -884,6 +887,10 @@ impl<'a> Binder<'a> {
         }
     }
 
+    fn is_plainly_grouped(&self) -> bool {
+        self.blocks.last().is_some_and(|block| block.is_plainly_grouped)
+    }
+
     /// The argument as the aggregate computes with it: sums of texts and times are sums of doubles.
     fn aggregate_arg(&self, function: AggregateFunc, mut arg: Expr) -> PlanResult<Expr> {
         if matches!(function, AggregateFunc::Sum | AggregateFunc::Avg) {
@@ -919,6 +926,16 @@ impl<'a> Binder<'a> {
                 let Typed { data_type, .. } = function::aggregate_type(function, &mut args, &self.types)?;
                 let [arg] = args;
                 self.typed(FunctionId::Cast, arg, data_type)
+            }
+            // What is computed of BIT values is a number in the table of groups, and bits where there is none.
+            AggregateFunc::Min | AggregateFunc::Max if arg.as_column().is_none() => {
+                match function::bits_of(&arg) {
+                    Some(_) if self.is_plainly_grouped() => {
+                        self.typed(FunctionId::Cast, arg, DataType::BIGINT_UNSIGNED)
+                    }
+                    Some(bits) => Ok(Expr { data_type: DataType::bit(bits), ..arg }),
+                    None => Ok(arg),
+                }
             }
             AggregateFunc::BitAnd | AggregateFunc::BitOr | AggregateFunc::BitXor if is_bytes(data_type) => {
                 if data_type.length > BIT_AGGREGATE_BYTES_MAX {

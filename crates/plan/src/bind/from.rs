@@ -346,6 +346,9 @@ impl<'a> Binder<'a> {
     fn join(&mut self, join: &'a Join<'a>) -> PlanResult<(Logical, Vec<(u32, u32)>)> {
         // The later table's conditions come first, then those of the join.
         let of_others = self.block().error.take();
+        let has_common = join.natural || matches!(join.condition, JoinCondition::Using(_));
+        let is_within_common = self.block().is_within_common;
+        self.block().is_within_common |= has_common;
         let left_first = self.block().tables.len();
         let (mut left, mut left_star) = self.table_ref(&join.left)?;
         let of_left = self.block().error.take();
@@ -353,6 +356,7 @@ impl<'a> Binder<'a> {
         let (mut right, mut right_star) = self.table_ref(&join.right)?;
         let of_right = self.block().error.take();
         let end = self.block().tables.len();
+        self.block().is_within_common = is_within_common;
 
         let mut conditions = Vec::new();
         let mut star = Vec::new();
@@ -379,7 +383,6 @@ impl<'a> Binder<'a> {
             }
             _ => None,
         };
-        let has_common = common.is_some();
         if let Some(common) = common {
             let first = if join.kind == AstJoin::Right { right_star.clone() } else { left_star.clone() };
             for name in common {
@@ -402,8 +405,9 @@ impl<'a> Binder<'a> {
             // The columns in common are shown in the first table's order.
             star.sort_by_key(|column| first.iter().position(|other| other == column));
         }
-        // The columns in common come first; then MySQL shows the right side of RIGHT JOIN with USING or NATURAL before its left.
-        if has_common && join.kind == AstJoin::Right {
+        // The columns in common come first; then MySQL shows the right side of RIGHT JOIN with USING or NATURAL before its left, and so
+        // of any RIGHT JOIN that such a join is made of.
+        if (has_common || is_within_common) && join.kind == AstJoin::Right {
             star.extend(right_star);
             star.extend(left_star);
         } else {

@@ -7,12 +7,13 @@
 
 use crate::error::{PlanError, PlanResult};
 use crate::expr::{ColumnId, Expr, ExprKind};
-use crate::function::FunctionId;
+use crate::function::{self, FunctionId};
 use crate::logical::{
     AggregateCall, AggregateFunction, BoundTable, JoinKind, Logical, OutputColumn, SortKey,
 };
 
 use crate::rewrite::is_repeatable;
+use types::DataType;
 
 use super::Binder;
 use super::scope::ScopeColumns;
@@ -54,10 +55,24 @@ impl Binder<'_> {
         let free = std::mem::take(&mut block.free_columns);
 
         let mut read: Vec<(ColumnId, Place)> = Vec::new();
-        for (position, column) in output.iter().enumerate() {
+        for (position, column) in output.iter_mut().enumerate() {
             match items.iter_mut().find(|(id, _)| *id == column.id) {
-                Some((_, expr)) => {
+                Some((id, expr)) => {
+                    let bits = function::bits_of(expr);
+                    let was_computed = expr.as_column().is_none();
                     replace_keys(expr, &group.keys);
+                    if was_computed && expr.as_column().is_some() {
+                        // A row above the groups has NULL for its key; groups without such rows lie in a table, bits as bits.
+                        expr.nullable |= group.rollup;
+                        column.nullable |= expr.nullable;
+                        let info = &mut self.columns[id.0 as usize];
+                        info.nullable = expr.nullable;
+                        if let Some(bits) = bits.filter(|_| !group.rollup) {
+                            expr.data_type = DataType::bit(bits);
+                            column.data_type = expr.data_type.clone();
+                            info.data_type = expr.data_type.clone();
+                        }
+                    }
                     expr.each_column(&mut |id| read.push((id, Place::Select(position))));
                 }
                 None => read.push((column.id, Place::Select(position))),
@@ -70,6 +85,7 @@ impl Binder<'_> {
         for (position, key) in sort.iter_mut().enumerate() {
             replace_keys(&mut key.expr, &group.keys);
             key.expr.each_column(&mut |id| read.push((id, Place::Order(position))));
+            self.order_members(&mut key.expr, &group);
         }
 
         let mut determined = None;
@@ -101,6 +117,26 @@ impl Binder<'_> {
         let mut calls = std::mem::take(&mut self.block().aggregates);
         calls.extend(extra);
         Ok(Logical::Aggregate { input: Box::new(tree), keys: group.keys, calls, rollup: group.rollup })
+    }
+
+    /// ORDER BY the numbers of ENUM and SET members that MIN and MAX give, and by the texts of keys that ROLLUP may make NULL.
+    fn order_members(&self, key: &mut Expr, group: &Group<'_>) {
+        let Some(id) = key.as_column() else { return };
+        if let Some((_, of)) = group.keys.iter().find(|(other, _)| *other == id) {
+            if group.rollup && of.data_type.members.is_some() {
+                let text = DataType::char(of.data_type.length, of.data_type.collation);
+                *key = function::cast(std::mem::replace(key, Expr::null()), text);
+            }
+            return;
+        }
+        let aggregates = self.blocks.last().map_or(&[][..], |block| &block.aggregates);
+        let Some((_, call)) = aggregates.iter().find(|(other, _)| *other == id) else { return };
+        if let (AggregateFunction::Min | AggregateFunction::Max, Some((FunctionId::Cast, [of]))) =
+            (call.function, call.args.first().and_then(Expr::as_call))
+            && of.data_type.members.is_some()
+        {
+            *key = function::cast(std::mem::replace(key, Expr::null()), of.data_type.clone());
+        }
     }
 
     fn not_grouped(&self, id: ColumnId, place: Place, grouped: bool) -> Box<PlanError> {

@@ -132,7 +132,10 @@ impl Binder<'_> {
         let data_type = known.unwrap_or_else(|| function::untyped(self.types.connection_collation));
         self.note_parameter(ordinal, Some(data_type.clone()));
         let mut expr = Expr::new(ExprKind::Param(ordinal), data_type, true);
-        expr.coercibility = Coercibility::Literal;
+        // A number or date that has its own type converts as such.
+        if expr.data_type.is_string() {
+            expr.coercibility = Coercibility::Literal;
+        }
         expr
     }
 

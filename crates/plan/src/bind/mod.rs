@@ -95,6 +95,11 @@ pub trait Session {
         DateMode::default()
     }
 
+    /// `sql_mode` has PAD_CHAR_TO_FULL_LENGTH.
+    fn pads_chars(&self) -> bool {
+        false
+    }
+
     /// `character_set_client`: behind an introducer stand the bytes that the client sent.
     fn client_charset(&self) -> Charset {
         Charset::Utf8mb4
@@ -407,6 +412,7 @@ impl<'a> Binder<'a> {
             nullable,
             origin: None,
             coercibility: None,
+            bits: None,
             is_whole: false,
         });
         id
@@ -468,6 +474,7 @@ impl<'a> Binder<'a> {
                 nullable: column.nullable,
                 origin: Some((index, ordinal as u32)),
                 coercibility: None,
+                bits: None,
                 is_whole: false,
             });
         }

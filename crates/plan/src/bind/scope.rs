@@ -120,8 +120,12 @@ pub(crate) struct Block {
     pub(crate) in_aggregate: bool,
     /// It has groups, of which GROUP BY may say nothing.
     pub(crate) is_grouped: bool,
+    /// GROUP BY is written in it, without ROLLUP.
+    pub(crate) is_plainly_grouped: bool,
     /// A derived table: does not see the tables of the block around it.
     pub(crate) skips_parent: bool,
+    /// What is bound is part of a join with USING or NATURAL.
+    pub(crate) is_within_common: bool,
     /// Conditions are bound after the select list in MySQL: an error of the list comes before [`Block::error`].
     pub(crate) holds_errors: bool,
     /// What is wrong with a condition.
@@ -144,7 +148,9 @@ impl Block {
             aggregates_allowed: false,
             in_aggregate: false,
             is_grouped: false,
+            is_plainly_grouped: false,
             skips_parent: false,
+            is_within_common: false,
             holds_errors: false,
             error: None,
         }

@@ -17,7 +17,7 @@ use super::scope::{Alias, AliasRule, ScopeColumns};
 use super::{Binder, utf8};
 use crate::error::{PlanError, PlanResult};
 use crate::expr::{ColumnId, Expr, ExprKind};
-use crate::function::FunctionId;
+use crate::function::{self, FunctionId};
 use crate::logical::{Created, Logical, OutputColumn, OutputSource, SortKey};
 
 /// A bound query.
@@ -173,6 +173,8 @@ impl<'a> Binder<'a> {
         // The select list.
         self.block().clause = "field list";
         self.block().aggregates_allowed = true;
+        self.block().is_plainly_grouped =
+            !select.group_by.is_empty() && matches!(select.grouping, ast::GroupingKind::Plain);
         let mut items: Vec<(ColumnId, Expr)> = Vec::new();
         let mut output = Vec::new();
         for item in select.items {
@@ -180,6 +182,9 @@ impl<'a> Binder<'a> {
         }
         if let Some(error) = self.block().error.take() {
             return Err(error);
+        }
+        if select.options.distinct {
+            self.keep_bits(&mut items, &mut output);
         }
 
         // GROUP BY.
@@ -253,8 +258,11 @@ impl<'a> Binder<'a> {
             items: &items,
         };
         self.describe(&steps, &mut output);
-        // What is the same in all rows orders none, and is not computed for it.
+        // What is the same in all rows orders none, and is not computed for it. Rows above the groups have NULL for a constant key.
         sort.retain(|key| {
+            if rollup {
+                return true;
+            }
             let item = key.expr.as_column().and_then(|id| items.iter().find(|(item, _)| *item == id));
             !item.map_or(&key.expr, |(_, expr)| expr).is_constant()
         });
@@ -330,9 +338,15 @@ impl<'a> Binder<'a> {
                     _ => {
                         let id = self.new_column(&name, bound.data_type.clone(), bound.nullable);
                         self.columns[id.0 as usize].coercibility = Some(bound.coercibility);
+                        self.columns[id.0 as usize].bits = function::bits_of(&bound);
                         let mut column =
                             plain_output(id, name.clone(), bound.data_type.clone(), bound.nullable);
                         column.created = created(&bound);
+                        if column.created == Created::IfNull
+                            && let Some(bits) = function::bits_of(&bound)
+                        {
+                            column.created_type = Some(DataType::bit(bits));
+                        }
                         items.push((id, bound.clone()));
                         column
                     }
@@ -348,6 +362,19 @@ impl<'a> Binder<'a> {
                 let is_field = self.is_field(&bound);
                 self.block().aliases.push(Alias { name, shown, expr: bound, is_field });
                 Ok(())
+            }
+        }
+    }
+
+    /// DISTINCT keeps its rows: what COALESCE and its like give of BIT values is bits again.
+    fn keep_bits(&mut self, items: &mut [(ColumnId, Expr)], output: &mut [OutputColumn]) {
+        for (id, item) in items {
+            let Some(bits) = function::bits_of(item) else { continue };
+            item.data_type = DataType::bit(bits);
+            self.columns[id.0 as usize].data_type = item.data_type.clone();
+            for (position, column) in output.iter_mut().enumerate().filter(|(_, column)| column.id == *id) {
+                column.data_type = item.data_type.clone();
+                self.block().aliases[position].shown.data_type = item.data_type.clone();
             }
         }
     }
@@ -624,7 +651,7 @@ impl<'a> Binder<'a> {
             ast::ExprKind::Param(ordinal) => {
                 self.limit_parameters.push(*ordinal);
                 let mut limit = self.parameter(*ordinal);
-                crate::function::derive_limit(&mut limit, &self.types);
+                function::derive_limit(&mut limit, &self.types);
                 self.note_parameters(std::slice::from_ref(&limit));
                 Ok(limit)
             }
@@ -743,6 +770,7 @@ pub(super) fn plain_output(
         flags: 0,
         source: OutputSource::Expression,
         created: Created::Column,
+        created_type: None,
     }
 }
 

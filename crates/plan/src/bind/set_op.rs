@@ -54,8 +54,9 @@ impl<'a> Binder<'a> {
         let mut output = Vec::with_capacity(left.output.len());
         let mut casts: [Vec<(ColumnId, Expr)>; 2] = [Vec::new(), Vec::new()];
         let mut sides: [Vec<ColumnId>; 2] = [Vec::new(), Vec::new()];
-        for (left, right) in left.output.iter().zip(&right.output) {
-            let exprs = [self.column_expr(left.id), self.column_expr(right.id)];
+        let pads = self.session.pads_chars();
+        for (left_column, right_column) in left.output.iter().zip(&right.output) {
+            let exprs = [self.member_column(left_column.id), self.member_column(right_column.id)];
             let (data_type, coercibility) = function::common_type(&[&exprs[0], &exprs[1]], &self.types)?;
             let nullable = match op {
                 SetOp::Union => exprs.iter().any(|expr| expr.nullable),
@@ -63,22 +64,43 @@ impl<'a> Binder<'a> {
                 SetOp::Intersect => exprs.iter().all(|expr| expr.nullable),
             };
             for (side, expr) in exprs.into_iter().enumerate() {
-                if same_shape(&expr.data_type, &data_type) {
-                    sides[side].push(expr.as_column().unwrap_or(left.id));
+                let is_stored =
+                    expr.as_column().is_some_and(|id| self.columns[id.0 as usize].origin.is_some());
+                let fills = fills(&expr.data_type, &data_type, is_stored, pads);
+                if same_shape(&expr.data_type, &data_type) && !fills {
+                    sides[side].push(expr.as_column().unwrap_or(left_column.id));
                 } else {
                     let mut expr = expr;
+                    let member = if side == 0 { &mut left.plan } else { &mut right.plan };
+                    let has_own_digits = data_type.is_string()
+                        && expr
+                            .as_column()
+                            .and_then(|id| item_of(member, id))
+                            .is_some_and(function::keep_stored_scale);
                     if data_type.is_string() {
                         function::convert_to_set(&mut expr, data_type.collation)?;
                     }
-                    let cast = stored(expr, &data_type);
-                    let id = self.new_column(&left.name, data_type.clone(), nullable);
+                    let mut cast = stored(expr, &data_type);
+                    if has_own_digits {
+                        let none = text(NO_FRACTION, &data_type);
+                        let trimmed = self.call(FunctionId::RTrim, vec![cast, none])?;
+                        cast = Expr { data_type: data_type.clone(), ..trimmed };
+                    }
+                    if fills && data_type.kind == TypeKind::Char {
+                        let length = Expr::int(i64::from(data_type.length));
+                        let filler = if data_type.is_binary_string() { b"\0" } else { b" " };
+                        let args = vec![cast, length, text(filler, &data_type)];
+                        let padded = self.call(FunctionId::Rpad, args)?;
+                        cast = Expr { data_type: data_type.clone(), ..padded };
+                    }
+                    let id = self.new_column(&left_column.name, data_type.clone(), nullable);
                     casts[side].push((id, cast));
                     sides[side].push(id);
                 }
             }
-            let id = self.new_column(&left.name, data_type.clone(), nullable);
+            let id = self.new_column(&left_column.name, data_type.clone(), nullable);
             self.columns[id.0 as usize].coercibility = Some(coercibility);
-            let column = plain_output(id, left.name.clone(), data_type, nullable);
+            let column = plain_output(id, left_column.name.clone(), data_type, nullable);
             output.push(OutputColumn { source: OutputSource::SetOperation, ..column });
         }
         let [left_casts, right_casts] = casts;
@@ -102,6 +124,15 @@ impl<'a> Binder<'a> {
             columns: output.iter().map(|column: &OutputColumn| column.id).collect(),
         };
         Ok(BoundQuery { plan, output, outer })
+    }
+
+    /// A column of a member of a set operation.
+    fn member_column(&self, id: ColumnId) -> Expr {
+        let column = self.column_expr(id);
+        match self.columns[id.0 as usize].bits {
+            Some(bits) => Expr { data_type: DataType::bit(bits), ..column },
+            None => column,
+        }
     }
 
     /// `VALUES ROW(..), ..` as a query.
@@ -252,6 +283,45 @@ impl<'a> Binder<'a> {
         };
         let plan = self.limit(plan, query.limit.as_ref())?;
         Ok((plan, columns))
+    }
+}
+
+/// A literal beside texts of this type.
+fn text(bytes: &[u8], beside: &DataType) -> Expr {
+    Expr::literal(types::Value::Bytes { bytes: bytes.into(), collation: beside.collation })
+}
+
+/// What a date without a fraction has more than MySQL stores of it.
+const NO_FRACTION: &[u8] = b".000000";
+
+/// The expression that a member of a set operation computes a column by.
+fn item_of(member: &mut Logical, column: ColumnId) -> Option<&mut Expr> {
+    match member {
+        Logical::Project { input, items } => match items.iter().position(|(id, _)| *id == column) {
+            Some(position) => Some(&mut items[position].1),
+            None => item_of(input, column),
+        },
+        Logical::Limit { input, .. }
+        | Logical::Sort { input, .. }
+        | Logical::Filter { input, .. }
+        | Logical::Distinct { input, .. } => item_of(input, column),
+        _ => None,
+    }
+}
+
+/// Where CHAR values are padded (`pads`), as those of BINARY always are: a value, unless a column's (`is_stored`) that is as long, is
+/// filled up to the length of the set operation's, and in a TEXT it keeps its own.
+fn fills(from: &DataType, to: &DataType, is_stored: bool, pads: bool) -> bool {
+    if to.is_binary_string() {
+        return to.kind == TypeKind::Char && !is_stored;
+    }
+    if !pads {
+        return false;
+    }
+    match (from.kind, to.kind) {
+        (TypeKind::Char, TypeKind::Char) => from.length != to.length || !is_stored,
+        (TypeKind::Char, _) | (_, TypeKind::Char) => true,
+        _ => false,
     }
 }
 

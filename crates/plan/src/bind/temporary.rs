@@ -50,6 +50,7 @@ pub(super) fn keep(column: &mut OutputColumn, computed: bool) {
             *data_type = DataType::YEAR;
         }
     } else if data_type.integer_bytes().is_some() || data_type.kind == TypeKind::Year {
+        column.created_type.get_or_insert_with(|| data_type.clone());
         data_type.kind = if data_type.length < INT_DIGITS { TypeKind::Int } else { TypeKind::BigInt };
     }
 }

@@ -52,7 +52,7 @@ fn constants_beside_years(function: FunctionId, args: &mut [Expr]) {
     use FunctionId as F;
     let pairs: &[(usize, usize)] = match function {
         F::Eq | F::NullSafeEq | F::Ne | F::Lt | F::Le | F::Gt | F::Ge | F::Strcmp => &[(0, 1), (1, 0)],
-        F::NullIf => &[(0, 1)],
+        F::NullIf => &[(0, 1), (1, 0)],
         F::Between => &[(0, 1), (0, 2)],
         _ => return,
     };

@@ -88,6 +88,26 @@ fn bits_as_number(data_type: DataType) -> DataType {
     if data_type.kind == TypeKind::Bit { uint(data_type.length) } else { data_type }
 }
 
+/// How many bits the values have that COALESCE and its like choose among BIT values: where MySQL keeps them in a temporary table
+/// they are bits again.
+pub(crate) fn bits_of(expr: &Expr) -> Option<u32> {
+    use FunctionId as F;
+    if expr.data_type.kind == TypeKind::Bit {
+        return Some(expr.data_type.length);
+    }
+    let ExprKind::Call {
+        function: F::IfNull | F::Coalesce | F::Greatest | F::Least | F::AnyValue, args, ..
+    } = &expr.kind
+    else {
+        return None;
+    };
+    let mut bits = None;
+    for arg in args.iter().filter(|arg| !matches!(arg.kind, ExprKind::Literal(Value::Null))) {
+        bits = bits.max(Some(bits_of(arg)?));
+    }
+    bits
+}
+
 fn widest(args: &[Expr]) -> Numeric {
     args.iter().map(|arg| numeric(&arg.data_type)).max().unwrap_or(Numeric::Double)
 }

@@ -36,13 +36,14 @@ use types::charset::Charset;
 use types::locale::LocaleId;
 use types::{CollationId, DataType, TypeKind};
 
+pub(crate) use infer::bits_of;
 pub use infer::{Typed, aggregate_type, summed_temporal};
 pub use merge::common_type;
-pub(crate) use own_scale::keep_own_scale;
+pub(crate) use own_scale::{keep_own_scale, keep_stored_scale};
 pub use parameter::untyped;
 pub(crate) use parameter::{
-    derive, derive_beside, derive_cast, derive_condition, derive_limit, derive_stored, derive_summed,
-    reads_time,
+    derive, derive_beside, derive_cast, derive_chosen, derive_condition, derive_limit, derive_stored,
+    derive_summed, reads_time,
 };
 pub use table::{ALL, FunctionId, Stability};
 

@@ -41,6 +41,31 @@ pub(crate) fn keep_own_scale(expr: &mut Expr) {
     }
 }
 
+/// The same for a value that a set operation stores as a text: COALESCE and its like have a common scale where they are shown, but
+/// not there. Answers whether the value is a date or number whose digits follow from a parameter's: six, or none.
+pub(crate) fn keep_stored_scale(expr: &mut Expr) -> bool {
+    use FunctionId as F;
+    match &mut expr.kind {
+        ExprKind::Param(_) => {
+            keep_own_scale(expr);
+            expr.data_type.is_temporal() && expr.data_type.kind != TypeKind::Date
+        }
+        ExprKind::Call { function: F::UnixTimestamp, args, .. } => {
+            args.iter().any(|arg| matches!(arg.kind, ExprKind::Param(_)))
+        }
+        ExprKind::Call { function: F::IfNull | F::Coalesce, args, .. }
+            if expr.data_type.kind == TypeKind::Decimal =>
+        {
+            args.iter_mut().for_each(uncast);
+            false
+        }
+        _ => {
+            keep_own_scale(expr);
+            false
+        }
+    }
+}
+
 /// `(SELECT value)` is the value.
 fn keep_in_one_row(plan: &mut Logical) {
     if let Logical::Project { input, items } = plan

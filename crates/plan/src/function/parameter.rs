@@ -4,6 +4,7 @@
 //! A parameter comes in as a text ([`untyped`]) and is one where nothing says otherwise. Whether a value fits its type is
 //! found when the statement is executed; if one does not, the statement is bound again, numbers and times with types of their own.
 
+use super::merge::merge_all;
 use super::shape::{INT_WIDTH, int, uint};
 use super::{FunctionId, TypeContext};
 use crate::expr::{CallOption, Coercibility, Expr, ExprKind};
@@ -63,6 +64,7 @@ fn time() -> DataType {
 /// The type of a parameter beside an operand of this type; `None`: it stays a text.
 fn type_beside(of: &DataType) -> Option<DataType> {
     Some(match of.kind {
+        _ if of.is_integer() && of.unsigned && of.kind != TypeKind::Year => uint(INT_WIDTH),
         _ if of.is_integer() => integer(),
         TypeKind::Decimal => decimal(),
         TypeKind::Float | TypeKind::Double => DataType::DOUBLE,
@@ -85,6 +87,14 @@ pub(crate) fn derive_beside(args: &mut [Expr], otherwise: Option<DataType>, cont
     };
     if let Some(data_type) = given {
         give_all(args, &data_type, context);
+    }
+}
+
+/// Types parameters among values of which one is chosen: where the others have a text for their common type they are texts.
+pub(crate) fn derive_chosen(args: &mut [Expr], context: &TypeContext) {
+    let known = args.iter().filter(|arg| !is_untyped(arg, context)).map(|arg| &arg.data_type);
+    if !merge_all(known).is_string() {
+        derive_beside(args, None, context);
     }
 }
 
@@ -183,23 +193,14 @@ pub(crate) fn derive(function: FunctionId, args: &mut [Expr], option: &CallOptio
     match function {
         F::Add | F::Sub | F::Mul | F::Div | F::Mod => derive_beside(args, Some(DataType::DOUBLE), context),
         F::IntDiv => derive_beside(args, Some(integer()), context),
-        F::Eq
-        | F::NullSafeEq
-        | F::Ne
-        | F::Lt
-        | F::Le
-        | F::Gt
-        | F::Ge
-        | F::Between
-        | F::IfNull
-        | F::NullIf
-        | F::Coalesce
-        | F::Greatest
-        | F::Least => derive_beside(args, None, context),
+        F::Eq | F::NullSafeEq | F::Ne | F::Lt | F::Le | F::Gt | F::Ge | F::Between | F::NullIf => {
+            derive_beside(args, None, context);
+        }
+        F::IfNull | F::Coalesce | F::Greatest | F::Least => derive_chosen(args, context),
         F::Interval => derive_beside(args, Some(integer()), context),
         F::If => {
             at(0, integer());
-            derive_beside(&mut args[1..], None, context);
+            derive_chosen(&mut args[1..], context);
         }
         // Texts as long as one is among them.
         F::Field if !has_text => {

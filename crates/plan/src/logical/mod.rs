@@ -38,6 +38,8 @@ pub struct ColumnInfo {
     pub origin: Option<(TableIndex, u32)>,
     /// How strongly its collation holds, where that is not as a table's column does: the literals of a derived table.
     pub coercibility: Option<Coercibility>,
+    /// It is a number that COALESCE or its like makes of BIT values: a set operation keeps these bits.
+    pub bits: Option<u32>,
     /// It is a whole: the value with a mark before it, or where a large value lies ([`PartKind::Whole`]).
     pub is_whole: bool,
 }

@@ -89,6 +89,8 @@ pub struct OutputColumn {
     pub source: OutputSource,
     /// How it is computed.
     pub created: Created,
+    /// The type by which CREATE TABLE ... SELECT chooses its own, where that is not the one of the description.
+    pub created_type: Option<DataType>,
 }
 
 /// How a column of a result is computed, as far as MySQL chooses the type by it that CREATE TABLE ... SELECT gives the column.

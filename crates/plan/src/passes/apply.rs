@@ -141,6 +141,7 @@ fn new_column(bound: &mut Bound, expr: &Expr) -> ColumnId {
         nullable: expr.nullable,
         origin: None,
         coercibility: None,
+        bits: None,
         is_whole: false,
     });
     id

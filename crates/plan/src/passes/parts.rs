@@ -295,6 +295,7 @@ impl Parts<'_> {
             nullable: true,
             origin: called.is_none().then_some((column.table, column.ordinal as u32)),
             coercibility: None,
+            bits: None,
             is_whole: kind == PartKind::Whole,
         });
         table.parts.push(TablePart { id, column: column.ordinal, kind, data_type });

@@ -35,6 +35,16 @@ fn plain_text(cell: Cell<'_>, from: &DataType, to: &DataType) -> Option<Vec<u8>>
     }
 }
 
+/// The number of the ENUM or SET value that a text names; 0 if it names none.
+pub fn push_members(cell: Cell<'_>, from: &DataType, to: &DataType, out: &mut Column) {
+    // A text that names none is 0, of which the issue says no more.
+    let _ = if to.kind == TypeKind::Enum {
+        store_enum(cell, from, to, out)
+    } else {
+        store_set(cell, from, to, out)
+    };
+}
+
 pub(super) fn store_enum(cell: Cell<'_>, from: &DataType, to: &DataType, out: &mut Column) -> Option<Issue> {
     let empty = |out: &mut Column| {
         out.push_int(0);

@@ -20,6 +20,7 @@ use crate::value::Value;
 use crate::vector::{Cell, Column};
 pub use copied::store_copied;
 pub use issue::{Given, Issue, Origin, Report, Severity, StoreOptions};
+pub use members::push_members;
 use members::{store_enum, store_set};
 use number::{store_bit, store_decimal, store_double, store_integer, store_year};
 pub use show::{cell_value, json_value, value_column, write_json_value, write_text};

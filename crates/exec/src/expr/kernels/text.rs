@@ -762,9 +762,16 @@ fn soundex(r: &mut Row<'_, '_>) -> SqlResult<()> {
     const CODES: &[u8; 26] = b"01230120022455012623010202";
     let text = String::from_utf8_lossy(r.bytes(0)).into_owned();
     let charset = r.call.result.collation.charset();
-    // Of bytes only ASCII is letters.
-    let is_letter =
-        |letter: &char| letter.is_alphabetic() && (charset != Charset::Binary || letter.is_ascii());
+    // Of bytes only ASCII is letters. Of the sets of more bytes MySQL takes every character from U+00C0 on for a letter; the others
+    // say which of theirs are, and those do not count that only modify a letter.
+    let is_letter = |letter: &char| match charset {
+        Charset::Binary => letter.is_ascii_alphabetic(),
+        _ if letter.is_ascii() => letter.is_ascii_alphabetic(),
+        _ if charset.is_single_byte() => {
+            *letter >= '\u{C0}' && letter.is_alphabetic() && !('\u{2B0}'..='\u{2FF}').contains(letter)
+        }
+        _ => *letter >= '\u{C0}',
+    };
     let code_of = |letter: char| -> u8 {
         let upper = letter.to_ascii_uppercase();
         if upper.is_ascii_uppercase() { CODES[(upper as u8 - b'A') as usize] } else { b'0' }
