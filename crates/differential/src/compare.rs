@@ -37,6 +37,10 @@ pub struct Difference {
     pub text: String,
     /// The left server's answer; none for warnings.
     pub left: Option<Answer>,
+    /// Where descriptions of columns differ: the right server's.
+    pub right_columns: Vec<Described>,
+    /// Where descriptions of columns differ: in what, by column. Those that [`crate::oracle`] explains are taken out.
+    pub unlike: Vec<(usize, Attribute)>,
     /// The statement that read the content of a table, if that differs.
     pub content_of: Option<String>,
 }
@@ -45,7 +49,22 @@ impl Difference {
     /// Whether it may be the same defect.
     #[must_use]
     pub fn is_like(&self, other: &Difference) -> bool {
-        self.kind == other.kind && self.errors == other.errors
+        let has = |attribute: Attribute| other.unlike.iter().any(|(_, unlike)| *unlike == attribute);
+        self.kind == other.kind
+            && self.errors == other.errors
+            && self.unlike.first().is_none_or(|(_, attribute)| has(*attribute))
+    }
+}
+
+impl Difference {
+    /// Leaves these of the attributes that differ.
+    pub fn narrow(&mut self, unlike: Vec<(usize, Attribute)>) {
+        if let (Kind::Columns, Some(Answer::Rows { columns, .. })) = (self.kind, &self.left)
+            && !unlike.is_empty()
+        {
+            self.text = show_unlike(columns, &self.right_columns, &unlike);
+            self.unlike = unlike;
+        }
     }
 }
 
@@ -76,7 +95,9 @@ pub fn compare(
 ) -> Option<Difference> {
     let difference = |kind: Kind, text: String| {
         let errors = (left.error(), right.error());
-        Some(Difference { kind, errors, text, left: Some(left.clone()), content_of: None })
+        let left = Some(left.clone());
+        let (right_columns, unlike) = (Vec::new(), Vec::new());
+        Some(Difference { kind, errors, text, left, right_columns, unlike, content_of: None })
     };
     let both = |kind: Kind| difference(kind, format!("left:  {}\nright: {}", left.show(12), right.show(12)));
     match (left, right) {
@@ -95,13 +116,18 @@ pub fn compare(
                 return both(Kind::Order);
             }
             if lenience.columns {
-                let pairs = left_columns.iter().zip(right_columns);
-                let lines: Vec<String> = pairs
-                    .filter(|(left, right)| left != right)
-                    .map(|(left, right)| differing(left, right))
-                    .collect();
-                if !lines.is_empty() {
-                    return difference(Kind::Columns, lines.join("\n"));
+                if left_columns.len() != right_columns.len() {
+                    return both(Kind::Columns);
+                }
+                let unlike = unlike(left_columns, right_columns);
+                if !unlike.is_empty() {
+                    let text = show_unlike(left_columns, right_columns, &unlike);
+                    let found = difference(Kind::Columns, text);
+                    return found.map(|found| Difference {
+                        right_columns: right_columns.clone(),
+                        unlike,
+                        ..found
+                    });
                 }
             }
             None
@@ -134,9 +160,66 @@ pub fn compare(
     }
 }
 
-fn differing(left: &Described, right: &Described) -> String {
-    let text = |side: &Described| format!("{} {}", String::from_utf8_lossy(&side.name), side.description);
-    format!("left:  {}\nright: {}", text(left), text(right))
+/// One thing that is said of a column.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Attribute {
+    /// Its name.
+    Name,
+    /// Its type.
+    Type,
+    /// The most bytes of a value.
+    Length,
+    /// Digits after the point.
+    Decimals,
+    /// Its collation.
+    Collation,
+    /// One bit of its flags.
+    Flag(u16),
+}
+
+/// Whether both columns say the same of this.
+#[must_use]
+pub fn agree(attribute: Attribute, left: &Described, right: &Described) -> bool {
+    match attribute {
+        Attribute::Name => left.name == right.name,
+        Attribute::Type => left.column_type == right.column_type,
+        Attribute::Length => left.length == right.length,
+        Attribute::Decimals => left.decimals == right.decimals,
+        Attribute::Collation => left.collation == right.collation,
+        Attribute::Flag(bit) => left.flags.0 & bit == right.flags.0 & bit,
+    }
+}
+
+/// In what two lists of columns differ: the column's position, and what of it. Nothing if they are not as many.
+#[must_use]
+pub fn unlike(left: &[Described], right: &[Described]) -> Vec<(usize, Attribute)> {
+    use Attribute as A;
+    if left.len() != right.len() {
+        return Vec::new();
+    }
+    let all = || {
+        let flags = (0..u16::BITS).map(|bit| A::Flag(1 << bit));
+        [A::Name, A::Type, A::Length, A::Decimals, A::Collation].into_iter().chain(flags)
+    };
+    let mut found = Vec::new();
+    for (at, (left, right)) in left.iter().zip(right).enumerate() {
+        found.extend(
+            all().filter(|attribute| !agree(*attribute, left, right)).map(|attribute| (at, attribute)),
+        );
+    }
+    found
+}
+
+/// Both descriptions of the columns that are unlike.
+#[must_use]
+pub fn show_unlike(left: &[Described], right: &[Described], unlike: &[(usize, Attribute)]) -> String {
+    let mut lines = Vec::new();
+    for (at, (left, right)) in left.iter().zip(right).enumerate() {
+        if unlike.iter().any(|(other, _)| *other == at) {
+            lines.push(format!("left:  {}\nright: {}", left.show(), right.show()));
+        }
+    }
+    lines.join("\n")
 }
 
 /// The columns by which the query orders, of each row.
@@ -171,6 +254,8 @@ pub fn compare_warnings(left: &[String], right: &[String], lenience: Lenience) -
         errors: (None, None),
         text: format!("left:  {}\nright: {}", show(left), show(right)),
         left: None,
+        right_columns: Vec::new(),
+        unlike: Vec::new(),
         content_of: None,
     })
 }

@@ -318,6 +318,8 @@ pub static NOT: &Form = &form("(NOT {})", "c", CONDITION);
 pub static IS_NULL: &Form = &form("({} IS NULL)", "a", CONDITION);
 /// `a + b`.
 pub static PLUS: &Form = &form("({} + {})", "ii", INTEGER);
+/// As its condition, but no server knows before it reads rows.
+pub static UNKNOWN: &Form = &form("({} XOR RAND() > 2)", "c", CONDITION);
 /// `a < b`.
 pub static LESS: &Form = &form("({} < {})", "xx", CONDITION);
 /// `VALUES(column)` in ON DUPLICATE KEY UPDATE.

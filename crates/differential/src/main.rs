@@ -11,7 +11,7 @@ use differential::compare::Lenience;
 use differential::explained;
 use differential::generate::Settings;
 use differential::minimise::{minimise, script_text};
-use differential::oracle::Oracle;
+use differential::oracle::{Oracle, Verdict};
 use differential::round::Pair;
 
 const USAGE: &str = "\
@@ -121,7 +121,7 @@ fn run(arguments: &Arguments) -> Result<bool, String> {
     let mut seed = arguments.seed;
     let mut failure = None;
     while done < arguments.statements && failure.is_none() {
-        let ran = pair.round(seed, settings, |finding| {
+        let ran = pair.round(seed, settings, |mut finding| {
             let is_known = |finding: &differential::round::Finding| {
                 let sql =
                     finding.script.statements.last().map_or(String::new(), differential::ast::Statement::sql);
@@ -141,13 +141,13 @@ fn run(arguments: &Arguments) -> Result<bool, String> {
                 *counts.entry(format!("{:?}", finding.difference.kind)).or_default() += 1;
                 return;
             }
-            match oracle.contradiction(&finding, *lenience) {
-                Ok(Some(variant)) => {
+            match oracle.verdict(&finding, *lenience) {
+                Ok(Verdict::Contradicts(variant)) => {
                     println!("the oracle contradicts itself, {kind}, seed {seed}: {variant}");
                     *contradictions.entry(kind).or_default() += 1;
                     return;
                 }
-                Ok(None) => {}
+                Ok(Verdict::Stands(unlike)) => finding.difference.narrow(unlike),
                 Err(error) => failure = Some(error.to_string()),
             }
             let finding = match &mut cutter {

@@ -7,14 +7,17 @@
 //! compared with the left server's answer once for each of [`VARIANTS`]. What is varied must not change what MySQL documents as the
 //! answer: optimizer switches, index hints, result modifiers, a subquery as a derived table, the protocol of a statement without
 //! parameters.
+//!
+//! Of descriptions of columns each attribute of each column is asked for by itself, and other rows in the tables
+//! are variants as well: a description should not depend on them.
 
 use client::{Error, Options};
 
 use crate::ast::{Body, Expr, Query, Script, Select, Source, Statement};
-use crate::compare::{self, Difference, Kind, Lenience};
+use crate::compare::{self, Attribute, Difference, Kind, Lenience};
 use crate::forms;
 use crate::round::{Finding, changed_tables};
-use crate::schema::{IndexKind, Table};
+use crate::schema::{Column, IndexKind, Table, Type};
 use crate::server::{Answer, Server};
 use crate::value::Value;
 use crate::walk;
@@ -37,6 +40,21 @@ enum Variant {
     DerivedSubqueries,
     /// By the other protocol, without parameters.
     OtherProtocol,
+    /// With WHERE (p) as WHERE (p XOR RAND() > 2), which MySQL does not know to be false or true.
+    Unknown,
+    /// With more rows in each table.
+    MoreRows,
+    /// With no rows in each table.
+    NoRows,
+}
+
+/// What the right server says when it is asked again.
+#[derive(Debug)]
+pub enum Verdict {
+    /// Under this variant it answers as the left server does.
+    Contradicts(&'static str),
+    /// It never does; of descriptions of columns, these attributes.
+    Stands(Vec<(usize, Attribute)>),
 }
 
 impl Variant {
@@ -48,6 +66,9 @@ impl Variant {
             Variant::DerivedSets => "IN (SELECT * FROM (set operation))",
             Variant::DerivedSubqueries => "IN (SELECT * FROM (subquery))",
             Variant::OtherProtocol => "the other protocol",
+            Variant::Unknown => "WHERE ... XOR RAND() > 2",
+            Variant::MoreRows => "more rows",
+            Variant::NoRows => "no rows",
         }
     }
 }
@@ -79,6 +100,15 @@ const VARIANTS: [Variant; 21] = [
     Variant::OtherProtocol,
 ];
 
+/// More of them for descriptions of columns: those that most often show one come first.
+const VARIANTS_OF_COLUMNS: [Variant; 5] = [
+    Variant::Modifier("SQL_BUFFER_RESULT"),
+    Variant::Modifier("STRAIGHT_JOIN"),
+    Variant::Unknown,
+    Variant::MoreRows,
+    Variant::NoRows,
+];
+
 const RESET: &str = "SET optimizer_switch = DEFAULT, optimizer_search_depth = DEFAULT, \
                      internal_tmp_mem_storage_engine = DEFAULT";
 
@@ -86,6 +116,8 @@ const RESET: &str = "SET optimizer_switch = DEFAULT, optimizer_search_depth = DE
 #[derive(Debug)]
 pub struct Oracle {
     server: Server,
+    /// What its database was made with; more statements of the same round go on from there.
+    loaded: Vec<String>,
 }
 
 impl Oracle {
@@ -94,40 +126,43 @@ impl Oracle {
     /// # Errors
     /// The server is not there.
     pub fn connect(options: &Options, database: &str) -> Result<Oracle, Error> {
-        Ok(Oracle { server: Server::connect(options, database)? })
+        Ok(Oracle { server: Server::connect(options, database)?, loaded: Vec::new() })
     }
 
-    /// The variant in which the right server answers as the left one did, if there is one.
+    /// Whether there are variants in which the right server answers as the left one did.
     ///
     /// # Errors
     /// A connection broke and did not come back.
-    pub fn contradiction(
-        &mut self,
-        finding: &Finding,
-        lenience: Lenience,
-    ) -> Result<Option<&'static str>, Error> {
+    pub fn verdict(&mut self, finding: &Finding, lenience: Lenience) -> Result<Verdict, Error> {
+        let mut open = finding.difference.unlike.clone();
         let Difference { kind, left: Some(left), content_of, .. } = &finding.difference else {
-            return Ok(None);
+            return Ok(Verdict::Stands(open));
         };
-        let Some((last, before)) = finding.script.statements.split_last() else { return Ok(None) };
+        let Some((last, before)) = finding.script.statements.split_last() else {
+            return Ok(Verdict::Stands(open));
+        };
         if *kind == Kind::Crash {
-            return Ok(None);
+            return Ok(Verdict::Stands(open));
         }
         // A query leaves the tables as they are, so they are made once for all variants.
         let is_change = !changed_tables(last).is_empty();
-        let mut is_loaded = false;
-        for variant in &VARIANTS {
+        let of_columns: &[Variant] = if open.is_empty() { &[] } else { &VARIANTS_OF_COLUMNS };
+        for variant in of_columns.iter().chain(&VARIANTS) {
             let Some((settings, statement, is_prepared)) =
                 varied(variant, last, finding.is_prepared, &finding.script)
             else {
                 continue;
             };
-            if is_change || !is_loaded {
-                self.load(&finding.script.tables, before)?;
-                is_loaded = true;
+            self.load(&finding.script.tables, before)?;
+            if is_change {
+                self.loaded.clear();
             }
             // A setting that the server does not know leaves the plan as it is.
             self.server.ask(&settings);
+            let has_other_rows = matches!(variant, Variant::MoreRows | Variant::NoRows);
+            if has_other_rows {
+                self.change_rows(&finding.script.tables, matches!(variant, Variant::MoreRows));
+            }
             let mut answer = match (is_prepared, finding.is_prepared) {
                 (false, _) => self.server.ask(&statement.sql()),
                 (true, false) => self.server.ask_prepared(&statement.sql(), &[]),
@@ -138,33 +173,86 @@ impl Oracle {
             };
             if let Answer::Broken(_) = answer {
                 self.server.reconnect()?;
-                is_loaded = false;
+                self.loaded.clear();
                 continue;
+            }
+            if has_other_rows {
+                self.server.ask("ROLLBACK");
             }
             self.server.ask(RESET);
             if let Some(sql) = content_of {
                 answer = self.server.ask(sql);
             }
-            if compare::compare(left, &answer, last, lenience).is_none() {
-                return Ok(Some(variant.name()));
+            let is_same = match (left, &answer) {
+                (Answer::Rows { columns: left, .. }, Answer::Rows { columns: right, .. })
+                    if *kind == Kind::Columns =>
+                {
+                    let is_open = |(at, attribute): &(usize, Attribute)| match (left.get(*at), right.get(*at))
+                    {
+                        (Some(left), Some(right)) => !compare::agree(*attribute, left, right),
+                        _ => true,
+                    };
+                    open.retain(is_open);
+                    open.is_empty() && left.len() == right.len()
+                }
+                _ => compare::compare(left, &answer, last, lenience).is_none(),
+            };
+            if is_same {
+                return Ok(Verdict::Contradicts(variant.name()));
             }
         }
-        Ok(None)
+        Ok(Verdict::Stands(open))
+    }
+
+    /// Other rows in the tables, in a transaction.
+    fn change_rows(&mut self, tables: &[Table], has_more: bool) {
+        self.server.ask("START TRANSACTION");
+        for table in tables {
+            self.server.ask(&if has_more { more_rows(table) } else { format!("DELETE FROM {}", table.name) });
+        }
     }
 
     fn load(&mut self, tables: &[Table], statements: &[Statement]) -> Result<(), Error> {
-        self.server.fresh_database()?;
+        let mut wanted = Vec::new();
         for table in tables {
-            self.server.ask(&table.create_sql());
-            if let Some(sql) = table.insert_sql() {
-                self.server.ask(&sql);
-            }
+            wanted.push(table.create_sql());
+            wanted.extend(table.insert_sql());
         }
-        for statement in statements {
-            self.server.ask(&statement.sql());
+        wanted.extend(statements.iter().map(Statement::sql));
+        if self.loaded.is_empty() || !wanted.starts_with(&self.loaded) {
+            self.server.fresh_database()?;
+            self.loaded.clear();
         }
+        for sql in &wanted[self.loaded.len()..] {
+            self.server.ask(sql);
+        }
+        self.loaded = wanted;
         Ok(())
     }
+}
+
+/// An INSERT of rows with values of their own.
+fn more_rows(table: &Table) -> String {
+    let value = |column: &Column| match &column.column_type {
+        Type::Year => "1950 + n",
+        Type::Text { .. } | Type::Bytes { .. } => "CONCAT('r', n)",
+        Type::Date => "DATE'2001-01-01' + INTERVAL n DAY",
+        Type::Time(_) => "SEC_TO_TIME(n)",
+        Type::DateTime(_) | Type::Timestamp(_) => "TIMESTAMP'2001-01-01 00:00:00' + INTERVAL n HOUR",
+        Type::Enum(_) => "1 + n % 4",
+        Type::Set(_) => "n % 16",
+        Type::Json => "CAST(n AS JSON)",
+        Type::Integer { .. } | Type::Bit(_) | Type::Decimal { .. } | Type::Float | Type::Double => "n",
+    };
+    let names: Vec<&str> = table.columns.iter().map(|column| column.name.as_str()).collect();
+    let values: Vec<&str> = table.columns.iter().map(value).collect();
+    format!(
+        "INSERT IGNORE INTO {} ({}) WITH RECURSIVE numbers (n) AS (SELECT 30 UNION ALL SELECT n + 1 FROM numbers \
+         WHERE n < 70) SELECT {} FROM numbers",
+        table.name,
+        names.join(", "),
+        values.join(", ")
+    )
 }
 
 /// The settings, the statement and whether it is prepared; nothing where the variant does not apply.
@@ -192,6 +280,9 @@ fn varied(
         Variant::Modifier(modifier) => {
             let mut varied = statement.clone();
             let Query { body: Body::Select(select), .. } = query_of(&mut varied)? else { return None };
+            if select.modifiers.iter().any(|other| other == modifier) {
+                return None;
+            }
             select.modifiers.push((*modifier).to_owned());
             Some((RESET.to_owned(), varied, is_prepared))
         }
@@ -206,6 +297,15 @@ fn varied(
         }
         Variant::DerivedSets => derived(statement, is_prepared, |query| query.select().is_none()),
         Variant::DerivedSubqueries => derived(statement, is_prepared, |_| true),
+        Variant::Unknown => {
+            let mut varied = statement.clone();
+            let filter = filter_of(&mut varied)?;
+            let zero = Expr::Literal { value: Value::Int(0), is_bound: false };
+            let condition = std::mem::replace(filter, zero);
+            *filter = Expr::Call { form: forms::UNKNOWN, arguments: vec![condition] };
+            Some((RESET.to_owned(), varied, is_prepared))
+        }
+        Variant::MoreRows | Variant::NoRows => Some((RESET.to_owned(), statement.clone(), is_prepared)),
         Variant::OtherProtocol => {
             let is_applicable = !is_prepared || statement.prepared_sql().1.is_empty();
             is_applicable.then(|| (RESET.to_owned(), statement.clone(), !is_prepared))

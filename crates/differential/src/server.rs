@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use client::{Column, ColumnFlags, Connection, Error, Options, Param};
+use client::{Column, ColumnFlags, ColumnType, Connection, Error, Options, Param};
 
 use crate::value::Value;
 
@@ -26,8 +26,45 @@ const SESSION_IF_ALLOWED: &str = "SET SESSION sql_log_bin = 0";
 pub struct Described {
     /// Its name.
     pub name: Vec<u8>,
-    /// Type, length, decimals, collation and flags.
-    pub description: String,
+    /// Type.
+    pub column_type: ColumnType,
+    /// The most bytes of a value.
+    pub length: u32,
+    /// Digits after the point.
+    pub decimals: u8,
+    /// Number of its collation.
+    pub collation: u16,
+    /// Flags.
+    pub flags: ColumnFlags,
+}
+
+impl Described {
+    fn of(column: &Column<'_>) -> Described {
+        Described {
+            name: column.name.to_vec(),
+            column_type: column.column_type,
+            length: column.length,
+            decimals: column.decimals,
+            collation: column.collation,
+            flags: column.flags,
+        }
+    }
+
+    /// Name, type, length, decimals, collation and flags, as a person reads them.
+    #[must_use]
+    pub fn show(&self) -> String {
+        let mut line =
+            format!("{} {:?}({}", String::from_utf8_lossy(&self.name), self.column_type, self.length);
+        if self.decimals > 0 {
+            let _ = write!(line, ",{}", self.decimals);
+        }
+        let _ = write!(line, ") c{}", self.collation);
+        write_flags(self.flags, &mut line);
+        if self.flags.has(ColumnFlags::PART_KEY) {
+            line.push_str(" PART_KEY");
+        }
+        line
+    }
 }
 
 /// One row: the text of each cell, `None` for NULL.
@@ -274,11 +311,7 @@ fn read(mut answer: client::Answer<'_>) -> Answer {
             };
             continue;
         }
-        let columns = answer
-            .columns()
-            .iter()
-            .map(|column| Described { name: column.name.to_vec(), description: describe(&column) })
-            .collect();
+        let columns = answer.columns().iter().map(|column| Described::of(&column)).collect();
         let mut rows = Vec::new();
         let mut is_too_long = false;
         loop {
@@ -301,17 +334,6 @@ fn read(mut answer: client::Answer<'_>) -> Answer {
         }
         last = Answer::Rows { columns, rows, warnings: answer.summary().warnings };
     }
-}
-
-/// Type, length, decimals, collation and flags.
-fn describe(column: &Column<'_>) -> String {
-    let mut line = format!("{:?}({}", column.column_type, column.length);
-    if column.decimals > 0 {
-        let _ = write!(line, ",{}", column.decimals);
-    }
-    let _ = write!(line, ") c{}", column.collation);
-    write_flags(column.flags, &mut line);
-    line
 }
 
 /// Appends the names of these flags, each after a blank.

@@ -193,6 +193,8 @@ bit_set! {
         NO_DEFAULT_VALUE = 1 << 12;
         /// Set to the time of the change by UPDATE.
         ON_UPDATE_NOW = 1 << 13;
+        /// Part of an index.
+        PART_KEY = 1 << 14;
         /// A number.
         NUM = 1 << 15;
     }
