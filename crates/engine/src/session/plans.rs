@@ -369,17 +369,14 @@ impl plan::bind::Session for BindSession<'_> {
     }
 
     fn type_context(&self) -> plan::function::TypeContext {
+        let sql_mode = self.session.variables.settings().sql_mode;
         plan::function::TypeContext {
             connection_collation: self.session.variables.settings().connection_collation,
             div_precision_increment: self.session.variables.settings().div_precision_increment,
             locale: self.session.variables.settings().locale,
             group_concat_bytes: self.session.variables.settings().group_concat_bytes,
-            no_unsigned_subtraction: self
-                .session
-                .variables
-                .settings()
-                .sql_mode
-                .has(SqlModes::NO_UNSIGNED_SUBTRACTION),
+            no_unsigned_subtraction: sql_mode.has(SqlModes::NO_UNSIGNED_SUBTRACTION),
+            is_strict: sql_mode.is_strict(),
             fixes_parameters: self.has_client_parameters(),
         }
     }

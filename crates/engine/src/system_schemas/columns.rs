@@ -22,18 +22,17 @@ pub fn type_texts(column: &ColumnDefinition) -> (String, String) {
 #[must_use]
 pub fn column_key(table: &TableDefinition, ordinal: usize) -> &'static str {
     let mut key = "";
-    for index in &table.indexes {
+    for (position, index) in table.indexes.iter().enumerate() {
         if !index.parts.iter().any(|part| part.column == ordinal) {
             continue;
         }
-        if index.kind == IndexKind::Primary {
+        // A table without a primary key shows its clustered unique key as one.
+        if index.kind == IndexKind::Primary || table.clustered == Some(position) {
             return "PRI";
         }
         let first = index.parts[0].column == ordinal;
         if first && index.kind == IndexKind::Unique && index.parts.len() == 1 {
-            // A table without a primary key shows its clustered unique key as one.
-            let clustered = table.primary_key().is_none() && !table.columns[ordinal].nullable;
-            key = if clustered { "PRI" } else { "UNI" };
+            key = "UNI";
         } else if first && key.is_empty() {
             key = "MUL";
         }

@@ -190,7 +190,7 @@ impl<'a> Binder<'a> {
         }
         if !self.is_merged(query) {
             self.keep_aggregates(&bound.plan);
-            self.keep_derived(&mut bound.output);
+            self.keep_derived(&bound.plan, &mut bound.output);
             store_values(&mut bound.plan, &mut self.columns);
         }
     }
@@ -291,9 +291,11 @@ impl<'a> Binder<'a> {
             let mut fresh = Vec::with_capacity(columns.len());
             for (name, id) in columns {
                 let info = self.columns[id.0 as usize].clone();
+                let held = self.held_columns.get(&id).cloned();
                 let id = self.new_column(&name, info.data_type, true);
                 self.columns[id.0 as usize].coercibility = info.coercibility;
                 self.kept_columns.insert(id);
+                self.held_columns.extend(held.map(|held| (id, held)));
                 fresh.push((name.clone(), id));
             }
             let ids = fresh.iter().map(|(_, id)| *id).collect();

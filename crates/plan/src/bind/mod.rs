@@ -266,6 +266,8 @@ pub(crate) struct Binder<'a> {
     derived_tables: Vec<TableIndex>,
     /// Columns of derived tables that MySQL keeps in temporary tables.
     kept_columns: std::collections::HashSet<ColumnId>,
+    /// What those of derived tables say of themselves.
+    held_columns: std::collections::HashMap<ColumnId, temporary::Held>,
 }
 
 impl<'a> Binder<'a> {
@@ -305,6 +307,7 @@ impl<'a> Binder<'a> {
             last_block: None,
             derived_tables: Vec::new(),
             kept_columns: std::collections::HashSet::new(),
+            held_columns: std::collections::HashMap::new(),
         }
     }
 

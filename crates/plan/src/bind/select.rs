@@ -254,6 +254,7 @@ impl<'a> Binder<'a> {
             rollup,
             distinct: select.options.distinct,
             is_buffered: select.options.buffer_result,
+            gives_no_row: limit.is_some_and(is_limit_zero),
             sort: &sort,
             items: &items,
         };
@@ -322,6 +323,9 @@ impl<'a> Binder<'a> {
             }
             SelectItem::Expr { expr, alias, source } => {
                 let bound = self.expr(expr)?;
+                if let Some(alias) = alias {
+                    self.warn_of_blanks(&utf8(alias.text));
+                }
                 let name = shown_name(&match (alias, &expr.kind) {
                     (Some(alias), _) => utf8(alias.text),
                     (None, ast::ExprKind::Column(name)) => match self.name_as_defined(&bound) {
@@ -409,6 +413,17 @@ impl<'a> Binder<'a> {
         OutputColumn { name, ..self.output_of_column(id, &expr) }
     }
 
+    /// Warnings of an alias that loses the blanks before it.
+    fn warn_of_blanks(&mut self, alias: &str) {
+        let rest = without_leading_blanks(alias);
+        if rest.is_empty() && !alias.is_empty() {
+            self.warnings.push(*PlanError::new(1474, format!("Name '{alias}' has become ''")));
+        } else if rest.len() < alias.len() {
+            let text = format!("Leading spaces are removed from name '{alias}'");
+            self.warnings.push(*PlanError::new(1466, text));
+        }
+    }
+
     fn output_of_column(&mut self, id: ColumnId, expr: &Expr) -> OutputColumn {
         let info = &self.columns[id.0 as usize];
         let mut column = plain_output(id, info.name.clone(), expr.data_type.clone(), expr.nullable);
@@ -435,9 +450,10 @@ impl<'a> Binder<'a> {
             column.schema = definition.schema.clone();
             column.original_name = info.name.clone();
             column.flags = column_flags(definition, ordinal as usize);
-            if self.kept_columns.contains(&id) {
-                super::temporary::keep(&mut column, false);
-            }
+        }
+        if let Some(held) = self.held_columns.get(&id) {
+            column.data_type = held.data_type.clone();
+            column.flags = held.flags;
         }
         column
     }
@@ -786,16 +802,22 @@ fn created(item: &Expr) -> Created {
     }
 }
 
+fn is_limit_zero(limit: &Limit<'_>) -> bool {
+    matches!(limit.count.kind, ast::ExprKind::Literal(ast::Literal::Number(ast::NumberKind::Integer, b"0")))
+}
+
 /// The flags that a table's column has in its definition packet beside those of its type.
-fn column_flags(definition: &catalog::TableDefinition, ordinal: usize) -> u16 {
+pub(super) fn column_flags(definition: &catalog::TableDefinition, ordinal: usize) -> u16 {
     use types::data_type::column_flag as flag;
     let column = &definition.columns[ordinal];
     let mut flags = 0;
-    for index in &definition.indexes {
+    for (position, index) in definition.indexes.iter().enumerate() {
+        // MySQL takes the first unique key without NULL for the primary key of a table that has none.
+        let is_primary = index.is_primary() || definition.clustered == Some(position);
         if index.parts.iter().any(|part| part.column == ordinal) {
             flags |= flag::PART_KEY;
         }
-        if index.is_primary() && index.parts.iter().any(|part| part.column == ordinal) {
+        if is_primary && index.parts.iter().any(|part| part.column == ordinal) {
             flags |= flag::PRIMARY_KEY;
         } else if index.parts.first().is_some_and(|part| part.column == ordinal) {
             flags |= if index.is_unique() && index.parts.len() == 1 {
@@ -885,9 +907,32 @@ fn ref_mentions(table: &TableRef<'_>, name: &[u8]) -> bool {
     }
 }
 
-/// The name of a column of a result: MySQL cuts longer ones, such as those of a literal of 64 MB.
+/// The name of a column of a result: MySQL leaves leading blanks and control characters out, has no characters beyond the
+/// basic plane in names, and cuts what is longer, such as a literal of 64 MB.
 fn shown_name(text: &str) -> Arc<str> {
-    const NAME_BYTES_MAX: usize = 256;
+    const NAME_BYTES_MAX: usize = 255;
+    let text = without_leading_blanks(text);
     let end = (0..=NAME_BYTES_MAX.min(text.len())).rev().find(|&end| text.is_char_boundary(end));
-    text[..end.unwrap_or(0)].into()
+    let end = end.unwrap_or(0);
+    if text[..end].chars().all(is_in_names) {
+        return text[..end].into();
+    }
+    let mut name = String::with_capacity(NAME_BYTES_MAX);
+    for char in text.chars() {
+        let char = if is_in_names(char) { char } else { '?' };
+        if name.len() + char.len_utf8() > NAME_BYTES_MAX {
+            break;
+        }
+        name.push(char);
+    }
+    name.into()
+}
+
+fn without_leading_blanks(name: &str) -> &str {
+    name.trim_start_matches(|char: char| char == ' ' || char.is_ascii_control())
+}
+
+/// Names are of the characters of utf8mb3.
+fn is_in_names(char: char) -> bool {
+    char.len_utf8() <= 3
 }

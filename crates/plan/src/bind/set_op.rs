@@ -6,10 +6,11 @@
 use std::sync::Arc;
 
 use syntax::ast::{Ident, Query, QueryBody, SetOp, ValuesRows};
-use types::data_type::SCALE_NOT_FIXED;
+use types::data_type::{SCALE_NOT_FIXED, column_flag};
 use types::{DataType, TypeKind};
 
 use super::select::{BoundQuery, body_mentions, plain_output};
+use super::temporary::Held;
 use super::{Binder, NamedColumns, utf8};
 use crate::error::{PlanError, PlanResult};
 use crate::expr::{CallOption, ColumnId, Expr, ExprKind};
@@ -100,7 +101,15 @@ impl<'a> Binder<'a> {
             }
             let id = self.new_column(&left_column.name, data_type.clone(), nullable);
             self.columns[id.0 as usize].coercibility = Some(coercibility);
-            let column = plain_output(id, left_column.name.clone(), data_type, nullable);
+            let mut column = plain_output(id, left_column.name.clone(), data_type, nullable);
+            // Texts of columns stay what they are.
+            if matches!(column.data_type.kind, TypeKind::VarChar | TypeKind::Null) {
+                super::temporary::keep_text(&mut column.data_type);
+            }
+            if !nullable && column.data_type.has_date() {
+                // MySQL gives a DATE or DATETIME that is not NULL no default.
+                column.flags |= column_flag::NO_DEFAULT_VALUE;
+            }
             output.push(OutputColumn { source: OutputSource::SetOperation, ..column });
         }
         let [left_casts, right_casts] = casts;
@@ -227,13 +236,17 @@ impl<'a> Binder<'a> {
             // As the rows of a UNION are.
             column.source = OutputSource::SetOperation;
         }
-        self.keep_derived(&mut seed.output);
+        self.keep_derived(&seed.plan, &mut seed.output);
         let named = super::from::rename(&seed.output, names)?;
         let mut columns = Vec::new();
         for (column, (name, _)) in seed.output.iter().zip(&named) {
-            let id = self.new_column(name, column.data_type.clone(), true);
-            self.columns[id.0 as usize].coercibility = self.columns[column.id.0 as usize].coercibility;
+            let seed = &self.columns[column.id.0 as usize];
+            let (data_type, coercibility) = (seed.data_type.clone(), seed.coercibility);
+            let id = self.new_column(name, data_type, true);
+            self.columns[id.0 as usize].coercibility = coercibility;
             self.kept_columns.insert(id);
+            let held = self.held_columns.get(&column.id).cloned();
+            self.held_columns.extend(held.map(|held| (id, Held { flags: 0, ..held })));
             columns.push((name.clone(), id));
         }
         let recursion = self.recursion_count;

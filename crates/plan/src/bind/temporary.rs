@@ -6,12 +6,14 @@
 //! follows from the statement as long as the joined tables are read in the order of FROM; of other join orders the
 //! description may differ.
 
+use std::sync::Arc;
+
 use types::data_type::column_flag as flag;
-use types::{DataType, TypeKind};
+use types::{CollationId, DataType, TypeKind};
 
 use super::Binder;
 use crate::expr::{ColumnId, Expr, ExprKind, SubqueryKind};
-use crate::function::FunctionId;
+use crate::function::{FunctionId, text_chars};
 use crate::logical::{
     AggregateCall, AggregateFunction, BoundTable, Logical, OutputColumn, OutputSource, SortKey,
 };
@@ -19,6 +21,15 @@ use crate::rewrite::is_repeatable;
 
 /// Integers with fewer digits and sign are INT in a temporary table, others BIGINT.
 const INT_DIGITS: u32 = 10;
+/// Longer texts are BLOB or TEXT in a temporary table.
+const VARCHAR_CHARS_MAX: u32 = 512;
+
+/// What the column of a temporary table says of itself beside what is computed with.
+#[derive(Clone, Debug)]
+pub(super) struct Held {
+    pub(super) data_type: DataType,
+    pub(super) flags: u16,
+}
 
 /// What a query block does with the rows of its FROM.
 pub(super) struct Steps<'s> {
@@ -31,28 +42,56 @@ pub(super) struct Steps<'s> {
     pub(super) distinct: bool,
     /// SQL_BUFFER_RESULT.
     pub(super) is_buffered: bool,
+    /// LIMIT 0.
+    pub(super) gives_no_row: bool,
     pub(super) sort: &'s [SortKey],
     /// Items that are no plain columns.
     pub(super) items: &'s [(ColumnId, Expr)],
 }
 
-/// Turns a column of a result into one of a temporary table. `computed`: no column, nor what MIN and its like pass on.
-pub(super) fn keep(column: &mut OutputColumn, computed: bool) {
+/// Leaves the flags that a column of a temporary table has from that of a base table.
+fn without_keys(flags: u16) -> u16 {
     const KEYS: u16 =
         flag::PRIMARY_KEY | flag::UNIQUE_KEY | flag::MULTIPLE_KEY | flag::PART_KEY | flag::AUTO_INCREMENT;
-    column.flags &= !KEYS;
-    if std::mem::replace(&mut column.source, OutputSource::Column) != OutputSource::Expression {
+    flags & !KEYS
+}
+
+/// Turns the type of a computed value into that of a column. CREATE TABLE ... SELECT makes a column of the type before that.
+fn keep_computed(column: &mut OutputColumn) {
+    let data_type = &mut column.data_type;
+    if data_type.integer_bytes().is_some() || data_type.kind == TypeKind::Year {
+        column.created_type.get_or_insert_with(|| data_type.clone());
+    }
+    let whole = |length: u32| if length < INT_DIGITS { TypeKind::Int } else { TypeKind::BigInt };
+    match data_type.kind {
+        TypeKind::Null => *data_type = DataType::varchar(0, CollationId::BINARY),
+        TypeKind::Year => {
+            data_type.kind = whole(data_type.length);
+            data_type.zerofill = false;
+        }
+        _ if data_type.integer_bytes().is_some() => data_type.kind = whole(data_type.length),
+        _ => keep_text(data_type),
+    }
+}
+
+/// The type of a column that holds a computed text.
+pub(super) fn keep_text(data_type: &mut DataType) {
+    if data_type.kind == TypeKind::Null {
+        *data_type = DataType::varchar(0, CollationId::BINARY);
+    }
+    if !data_type.is_string() {
         return;
     }
-    let data_type = &mut column.data_type;
-    if !computed {
-        if data_type.kind == TypeKind::Year {
-            *data_type = DataType::YEAR;
-        }
-    } else if data_type.integer_bytes().is_some() || data_type.kind == TypeKind::Year {
-        column.created_type.get_or_insert_with(|| data_type.clone());
-        data_type.kind = if data_type.length < INT_DIGITS { TypeKind::Int } else { TypeKind::BigInt };
-    }
+    let (chars, collation) = (text_chars(data_type), data_type.collation);
+    *data_type = if chars <= VARCHAR_CHARS_MAX {
+        DataType::varchar(chars, collation)
+    } else {
+        let length = chars.saturating_mul(collation.charset().max_bytes_per_char() as u32);
+        let is_in = |kind: &TypeKind| length <= DataType::text(*kind, collation).length;
+        let kinds = [TypeKind::Text, TypeKind::MediumText];
+        let kind = kinds.into_iter().find(is_in).unwrap_or(TypeKind::LongText);
+        DataType { length, ..DataType::text(kind, collation) }
+    };
 }
 
 /// Where MySQL gives the rows of a query block from.
@@ -62,6 +101,8 @@ enum Kept {
     RolledUp,
     /// From a temporary table of groups: what is computed from finished groups is computed behind it.
     Groups,
+    /// From a temporary table of rows that are sorted, then grouped: aggregates are computed behind it.
+    Rows,
     /// From a temporary table.
     Table,
 }
@@ -79,17 +120,36 @@ impl Binder<'_> {
             let is_kept = match kept {
                 Kept::RolledUp => {
                     if steps.keys.iter().any(|(id, _)| *id == column.id) {
-                        column.source = OutputSource::Expression;
-                        column.flags = 0;
+                        make_computed(column);
+                        column.data_type = match column.data_type.kind {
+                            TypeKind::Year => DataType::COMPUTED_YEAR,
+                            _ => crate::function::computed(&column.data_type),
+                        };
                     }
                     false
                 }
                 Kept::Groups => !self.is_finished_behind(column.id, item),
-                Kept::Table => true,
+                Kept::Rows => !self.holds_aggregate(column.id, item),
+                // What is computed from aggregates is computed when the rows above the groups are there.
+                Kept::Table => {
+                    !steps.rollup || item.is_none_or(|item| !self.holds_aggregate(column.id, Some(item)))
+                }
             };
             // Constants are not kept.
-            if is_kept && !item.is_some_and(Expr::is_constant) {
-                keep(column, item.is_some());
+            if is_kept && !item.is_some_and(is_fixed_value) {
+                let is_key = |id: ColumnId| steps.keys.iter().any(|(key, _)| *key == id);
+                if steps.rollup && !self.holds_aggregate(column.id, item) {
+                    let is_or_reads_key = |item: &Expr| {
+                        steps.keys.iter().any(|(_, key)| key == item)
+                            || item.any(&mut |node| node.as_column().is_some_and(is_key))
+                    };
+                    column.nullable |= item.is_some_and(is_or_reads_key);
+                    if is_key(column.id) {
+                        column.data_type = self.columns[column.id.0 as usize].data_type.clone();
+                        make_computed(column);
+                    }
+                }
+                self.keep(column, self.blocks.last().map_or(&[][..], |block| &block.aggregates));
             }
         }
     }
@@ -118,30 +178,120 @@ impl Binder<'_> {
         }
     }
 
+    /// An aggregate or an expression over one.
+    fn holds_aggregate(&self, id: ColumnId, item: Option<&Expr>) -> bool {
+        let aggregates = self.blocks.last().map_or(&[][..], |block| &block.aggregates);
+        let is_one = |id: ColumnId| aggregates.iter().any(|(other, _)| *other == id);
+        is_one(id) || item.is_some_and(|item| item.any(&mut |node| node.as_column().is_some_and(is_one)))
+    }
+
+    /// Turns a column of a result into one of a temporary table. `aggregates`: those of the query block that gives it.
+    fn keep(&self, column: &mut OutputColumn, aggregates: &[(ColumnId, AggregateCall)]) {
+        column.flags = without_keys(column.flags);
+        if column.data_type.kind == TypeKind::Bit {
+            // MySQL keeps bits as texts are kept.
+            column.flags = 0;
+        }
+        if std::mem::replace(&mut column.source, OutputSource::Column) != OutputSource::Expression {
+            return;
+        }
+        let data_type = &mut column.data_type;
+        let Some((_, call)) = aggregates.iter().find(|(id, _)| *id == column.id) else {
+            return keep_computed(column);
+        };
+        match call.function {
+            AggregateFunction::Min | AggregateFunction::Max => {
+                let argument =
+                    call.args.first().map(text_of_member).filter(|argument| self.is_field(argument));
+                if let Some(id) = argument.and_then(Expr::as_column) {
+                    column.flags = self.flags_of_field(id);
+                    match self.type_of_field(id) {
+                        of if of.kind == TypeKind::Enum => column.flags |= flag::ENUM,
+                        of if of.kind == TypeKind::Set => column.flags |= flag::SET,
+                        of => *data_type = of,
+                    }
+                } else if data_type.integer_bytes().is_some() || data_type.kind == TypeKind::Year {
+                    data_type.kind = TypeKind::BigInt;
+                    data_type.zerofill = false;
+                } else {
+                    keep_computed(column);
+                }
+            }
+            AggregateFunction::GroupConcat => {
+                if data_type.is_text_or_blob() {
+                    data_type.length /= data_type.collation.charset().max_bytes_per_char() as u32;
+                }
+                keep_text(data_type);
+            }
+            _ => keep_computed(column),
+        }
+    }
+
+    fn flags_of_field(&self, id: ColumnId) -> u16 {
+        match (self.columns[id.0 as usize].origin, self.held_columns.get(&id)) {
+            (_, Some(held)) => held.flags,
+            (Some((table, ordinal)), None) => {
+                let definition = &self.tables[table.0 as usize].entry.definition;
+                without_keys(super::select::column_flags(definition, ordinal as usize))
+            }
+            (None, None) => 0,
+        }
+    }
+
+    fn type_of_field(&self, id: ColumnId) -> DataType {
+        match self.held_columns.get(&id) {
+            Some(held) => held.data_type.clone(),
+            None => self.columns[id.0 as usize].data_type.clone(),
+        }
+    }
+
     /// The columns of a derived table that MySQL keeps in a temporary table.
-    pub(super) fn keep_derived(&mut self, output: &mut [OutputColumn]) {
+    pub(super) fn keep_derived(&mut self, plan: &Logical, output: &mut [OutputColumn]) {
         for column in output {
-            let computed = matches!(column.data_type.kind, TypeKind::BigInt);
-            keep(column, computed);
-            // A YEAR that is computed compares as a number, whatever the description says.
-            if column.data_type.kind != TypeKind::Year {
-                self.columns[column.id.0 as usize].data_type = column.data_type.clone();
+            self.keep(column, aggregates_of(plan));
+            let held = Held { data_type: column.data_type.clone(), flags: column.flags };
+            // Of a text or integer MySQL says the length of the value, but computes with as much as the type holds.
+            let computed_with = match &held.data_type {
+                of if of.is_text_or_blob() => DataType::text(of.kind, of.collation),
+                of if of.integer_bytes().is_some() && of.kind != TypeKind::Year => {
+                    let whole = DataType::integer(of.kind, of.unsigned);
+                    DataType { zerofill: of.zerofill, length: whole.length.max(of.length), ..whole }
+                }
+                of => of.clone(),
+            };
+            let data_type = &mut self.columns[column.id.0 as usize].data_type;
+            // A YEAR that is computed compares as a number. The values stay what they are: NULL does not become a text.
+            if computed_with.kind != TypeKind::Year && computed_with.physical() == data_type.physical() {
+                *data_type = computed_with;
             }
             self.kept_columns.insert(column.id);
+            self.held_columns.insert(column.id, held);
         }
     }
 
     /// The temporary table that the block needs, if it needs one.
     fn table_of(&self, steps: &Steps<'_>, output: &[OutputColumn]) -> Option<Kept> {
-        let leaves = Leaves::of(steps.rows, steps.conditions, &self.tables);
+        let mut leaves = Leaves::of(steps.rows, steps.conditions, &self.tables);
+        let mut fixed = fixed_columns(steps.conditions);
+        // MySQL reads the row of a table whose unique key is fixed before it plans the rest.
+        leaves.nodes.retain(|leaf| {
+            let is_one_row = self.is_one_row(leaf, &fixed);
+            if is_one_row {
+                fixed.extend(leaf.output(&self.tables));
+            }
+            !is_one_row
+        });
         let first = leaves.nodes.first()?;
-        if steps.is_buffered {
-            return Some(Kept::Table);
+        if steps.gives_no_row {
+            return None;
         }
-        let fixed = fixed_columns(steps.conditions);
+        let aggregates = self.blocks.last().map_or(&[][..], |block| &block.aggregates);
+        if steps.is_buffered {
+            let is_one_row = steps.keys.is_empty() && !aggregates.is_empty();
+            return (!is_one_row).then_some(Kept::Table);
+        }
         let is_fixed =
             |expr: &Expr| expr.is_constant() || expr.as_column().is_some_and(|id| fixed.contains(&id));
-        let aggregates = self.blocks.last().map_or(&[][..], |block| &block.aggregates);
         let mut groups: Vec<Expr> = Vec::new();
         for (_, key) in steps.keys {
             let key = key.as_column().map_or_else(|| key.clone(), |id| self.output_expr(steps, id));
@@ -187,6 +337,7 @@ impl Binder<'_> {
         match (is_simple, sort_is_free) {
             (true, true) => None,
             (false, _) if !is_distinct && !is_sorted => Some(Kept::Groups),
+            (false, true) if !is_distinct && !steps.rollup => Some(Kept::Rows),
             _ => Some(Kept::Table),
         }
     }
@@ -225,6 +376,19 @@ impl Binder<'_> {
         })
     }
 
+    /// At most one row of the table has these values.
+    fn is_one_row(&self, leaf: &Logical, fixed: &[ColumnId]) -> bool {
+        let Some(table) = self.scanned(leaf) else { return false };
+        table.entry.definition.indexes.iter().filter(|index| index.visible && index.is_unique()).any(
+            |index| {
+                index
+                    .parts
+                    .iter()
+                    .all(|part| part.prefix_length.is_none() && fixed.contains(&table.column(part.column)))
+            },
+        )
+    }
+
     fn holds_unique_key(&self, leaf: &Logical, items: &[Expr]) -> bool {
         let Some(table) = self.scanned(leaf) else { return false };
         let definition = &table.entry.definition;
@@ -242,6 +406,48 @@ impl Steps<'_> {
     /// What a column computes: an item of the block or of a derived table that is merged into it.
     fn item(&self, id: ColumnId) -> Option<&Expr> {
         find(self.items, id).or_else(|| merged_item(self.rows, id))
+    }
+}
+
+/// The column of ENUM or SET whose text MIN and MAX compare; otherwise the argument itself.
+fn text_of_member(argument: &Expr) -> &Expr {
+    match argument.as_call() {
+        Some((FunctionId::Cast, [of])) if matches!(of.data_type.kind, TypeKind::Enum | TypeKind::Set) => of,
+        _ => argument,
+    }
+}
+
+/// The aggregates of the query block that this is the plan of.
+fn aggregates_of(plan: &Logical) -> &[(ColumnId, AggregateCall)] {
+    match plan {
+        Logical::Limit { input, .. }
+        | Logical::Sort { input, .. }
+        | Logical::Filter { input, .. }
+        | Logical::Project { input, .. }
+        | Logical::Distinct { input, .. } => aggregates_of(input),
+        Logical::Aggregate { calls, .. } => calls,
+        _ => &[],
+    }
+}
+
+/// A key of ROLLUP is a value, not the column that it may be.
+fn make_computed(column: &mut OutputColumn) {
+    let nowhere: Arc<str> = "".into();
+    column.table = nowhere.clone();
+    column.original_table = nowhere.clone();
+    column.original_name = nowhere.clone();
+    column.schema = nowhere;
+    column.source = OutputSource::Expression;
+    column.flags = 0;
+}
+
+/// What MySQL computes once: a constant, or a subquery that reads nothing of the row.
+fn is_fixed_value(item: &Expr) -> bool {
+    match &item.kind {
+        ExprKind::Subquery(subquery) => {
+            matches!(subquery.kind, SubqueryKind::Scalar | SubqueryKind::Exists) && subquery.outer.is_empty()
+        }
+        _ => item.is_constant(),
     }
 }
 

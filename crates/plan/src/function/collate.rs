@@ -357,7 +357,7 @@ pub(super) fn explicit(expr: Expr, collation: CollationId, context: &TypeContext
     }
     let length = super::shape::text_chars(&expr.data_type);
     Ok(Expr {
-        nullable: expr.nullable,
+        nullable: expr.nullable || context.is_strict,
         coercibility: Coercibility::Explicit,
         data_type: super::shape::string_type(length, collation),
         kind: ExprKind::Call { function: FunctionId::Collate, args: vec![expr], option: CallOption::None },

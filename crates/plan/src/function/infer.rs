@@ -5,8 +5,8 @@
 use super::collate::{self, Purpose};
 use super::merge::infer_arms;
 use super::shape::{
-    INT_WIDTH, Numeric, UNKNOWN_CHARS, Width, decimal, double_of, int, integer_digits, numeric, precision,
-    scale, string_type, text_chars, uint,
+    INT_WIDTH, Numeric, UNKNOWN_CHARS, Width, decimal, double_of, fixed_scale, int, integer_digits, numeric,
+    precision, scale, string_type, text_chars, uint,
 };
 use super::{FunctionId, TypeContext, aggregate_name};
 use crate::error::{PlanError, PlanResult};
@@ -36,6 +36,14 @@ fn temporal_as_double(args: &mut [Expr]) -> bool {
     true
 }
 
+/// A number with the fixed scale of its argument, or without one.
+fn double_of_one(arg: &Expr) -> DataType {
+    match fixed_scale(&arg.data_type) {
+        Some(scale) => DataType { scale: scale as u8, length: DOUBLE_DIGITS + scale, ..DataType::DOUBLE },
+        None => DataType::DOUBLE,
+    }
+}
+
 /// Characters of a document as a text.
 const JSON_CHARS_MAX: u32 = u32::MAX / 4;
 
@@ -44,6 +52,12 @@ const GROUP_CONCAT_VARCHAR_MAX: u32 = 512;
 
 /// Bytes of the weight of a number or temporal value.
 const WEIGHT_OF_NUMBER_BYTES: u32 = 8;
+
+/// Most digits of a DECIMAL, and of a product of integers.
+const DECIMAL_DIGITS_MAX: u32 = 65;
+
+/// Most digits that DIV says it gives.
+const QUOTIENT_DIGITS_MAX: u32 = 21;
 
 /// Width of a DOUBLE without digits after the point.
 const DOUBLE_DIGITS: u32 = 17;
@@ -60,7 +74,7 @@ fn truth_of_document(arg: &mut Expr) {
 }
 
 /// The type of a value that has been a column's.
-pub(super) fn computed(data_type: &DataType) -> DataType {
+pub(crate) fn computed(data_type: &DataType) -> DataType {
     match data_type.kind {
         TypeKind::Year => DataType::COMPUTED_YEAR,
         // Room for as many of the widest characters as a column's text has bytes.
@@ -79,6 +93,7 @@ fn passed_on(data_type: &DataType) -> DataType {
             DataType { length: DataType::DOUBLE.length, ..data_type.clone() }
         }
         TypeKind::Decimal => DataType { unsigned: false, ..data_type.clone() },
+        _ if data_type.is_hex_literal() => DataType::varchar(data_type.length, CollationId::BINARY),
         _ => computed(data_type),
     }
 }
@@ -121,14 +136,21 @@ fn arithmetic(function: FunctionId, args: &[Expr], context: &TypeContext) -> Dat
         _ => a.unsigned || b.unsigned,
     };
     match class {
-        Numeric::Double => double_of(args),
+        Numeric::Double => {
+            let increment = u32::from(context.div_precision_increment);
+            let double = double_of(args, if function == FunctionId::Div { increment } else { 0 });
+            let unsigned = function == FunctionId::Mod && a.unsigned && a.is_numeric();
+            DataType { unsigned, ..double }
+        }
         Numeric::Int => {
             let digits = match function {
-                FunctionId::Mul => integer_digits(a) + integer_digits(b),
+                FunctionId::Mul => (integer_digits(a) + integer_digits(b)).min(DECIMAL_DIGITS_MAX),
                 FunctionId::Mod => integer_digits(a).max(integer_digits(b)),
-                _ => integer_digits(a).max(integer_digits(b)) + 1,
+                _ => integer_digits(a).max(integer_digits(b)).min(DECIMAL_DIGITS_MAX) + 1,
             };
-            DataType { unsigned, ..int((digits + u32::from(!unsigned)).min(INT_WIDTH + 1)) }
+            // MySQL leaves room for a sign that it says a remainder does not have.
+            let sign = u32::from(!unsigned || function == FunctionId::Mod);
+            DataType { unsigned, ..int(digits + sign) }
         }
         Numeric::Decimal if function == FunctionId::Mod => {
             // MySQL leaves room for a sign that it says there is none.
@@ -363,6 +385,8 @@ pub(super) fn infer(
         coercibility: Coercibility::Numeric,
     };
     let connection = context.connection_collation;
+    // What makes a text may be NULL in strict modes only, where MySQL checks whether its bytes are characters.
+    let text_nullable = any_nullable || context.is_strict;
     // A text made from no text argument.
     let fresh = |chars: u32| Typed {
         data_type: string_type(chars, connection),
@@ -388,7 +412,13 @@ pub(super) fn infer(
     let build = |args: &mut [Expr], chars: u64| -> PlanResult<Typed> {
         let (collation, coercibility) = collate::aggregate(args, name, context, Purpose::Build)?;
         let chars = u32::try_from(chars).unwrap_or(u32::MAX);
-        Ok(Typed { data_type: string_type(chars, collation), nullable: true, coercibility })
+        Ok(Typed { data_type: string_type(chars, collation), nullable: text_nullable, coercibility })
+    };
+    // A text of this length, which is NULL if it would be longer than texts may be.
+    let bounded = |chars: u64, collation: CollationId, coercibility: Coercibility| Typed {
+        data_type: limited(chars, collation),
+        nullable: text_nullable || chars > limit_chars(collation),
+        coercibility,
     };
     // Texts that take over the collation of the first of `positions`.
     let follow = |args: &mut [Expr], positions: &[usize]| {
@@ -406,25 +436,34 @@ pub(super) fn infer(
         let widths: Vec<Width> = args.iter().map(|arg| Width::of(&arg.data_type)).collect();
         let (collation, coercibility) = follow(args, positions)?;
         let widths: Vec<u64> = widths.iter().map(|width| u64::from(width.chars_in(collation))).collect();
-        Ok(Typed { data_type: limited(chars(&widths), collation), nullable: true, coercibility })
+        Ok(bounded(chars(&widths), collation, coercibility))
     };
     // As above, of the widths of the arguments in the result's character set: characters, or bytes of a binary string.
     let build_of = |args: &mut [Expr], chars: &dyn Fn(&[u64]) -> u64| -> PlanResult<Typed> {
         let widths: Vec<Width> = args.iter().map(|arg| Width::of(&arg.data_type)).collect();
         let (collation, coercibility) = collate::aggregate(args, name, context, Purpose::Build)?;
         let widths: Vec<u64> = widths.iter().map(|width| u64::from(width.chars_in(collation))).collect();
-        Ok(Typed { data_type: limited(chars(&widths), collation), nullable: true, coercibility })
+        Ok(bounded(chars(&widths), collation, coercibility))
     };
     Ok(match function {
         F::Add | F::Sub | F::Mul => plain(arithmetic(function, args, context), any_nullable),
         F::Div | F::Mod => plain(arithmetic(function, args, context), true),
         F::IntDiv => {
-            let unsigned = args.iter().any(|arg| arg.data_type.unsigned);
-            let digits = match numeric(&args[0].data_type) {
-                Numeric::Double => 20,
-                _ => integer_digits(&args[0].data_type) + scale(&args[1].data_type),
+            // The numbers of members are unsigned, but what is divided is their text.
+            let is_number = |of: &DataType| numeric(of) != Numeric::Double || of.is_numeric();
+            let unsigned = args.iter().any(|arg| arg.data_type.unsigned && is_number(&arg.data_type));
+            // Of numbers without a fixed scale and of texts all characters count, on both sides.
+            let whole = |of: &DataType| match numeric(of) {
+                Numeric::Double => text_chars(of).saturating_sub(fixed_scale(of).unwrap_or(0)),
+                _ => integer_digits(of),
             };
-            plain(DataType { unsigned, ..int((digits + u32::from(!unsigned)).min(INT_WIDTH)) }, true)
+            let fraction = |of: &DataType| match numeric(of) {
+                Numeric::Double => fixed_scale(of).unwrap_or_else(|| text_chars(of)),
+                _ => scale(of),
+            };
+            let digits = whole(&args[0].data_type).saturating_add(fraction(&args[1].data_type));
+            let sign = u32::from(!unsigned);
+            plain(DataType { unsigned, ..int(digits.min(QUOTIENT_DIGITS_MAX) + sign) }, true)
         }
         F::Neg => {
             let was_temporal = temporal_as_double(args);
@@ -433,7 +472,7 @@ pub(super) fn infer(
                 Numeric::Int => int(integer_digits(of) + 1),
                 Numeric::Decimal => DataType { unsigned: false, ..decimal(integer_digits(of), scale(of)) },
                 Numeric::Double if was_temporal => of.clone(),
-                Numeric::Double => double_of(args),
+                Numeric::Double => double_of_one(&args[0]),
             };
             // -9223372036854775808 is written as a negated number too large for BIGINT.
             let data_type = match &args[0].kind {
@@ -493,7 +532,7 @@ pub(super) fn infer(
             check_regexp_charsets(&args[..2], name)?;
             collate::aggregate(&mut args[..2], name, context, Purpose::Compare)?;
             let chars = chars_of(args, 0);
-            build(&mut args[..2], u64::from(chars))?
+            Typed { nullable: true, ..build(&mut args[..2], u64::from(chars))? }
         }
         F::RegexpReplace => {
             check_regexp_charsets(&args[..3], name)?;
@@ -508,8 +547,8 @@ pub(super) fn infer(
         F::MemberOf => plain(DataType::BOOL, any_nullable),
 
         F::If => {
-            let typed = infer_arms(&mut args[1..], name, context)?;
-            Typed { nullable: args[1].nullable || args[2].nullable, ..typed }
+            // A conversion to the common type does not make a value NULL.
+            infer_arms(&mut args[1..], name, context)?
         }
         F::IfNull | F::Coalesce => {
             let all_nullable = args.iter().all(|arg| arg.nullable);
@@ -605,8 +644,8 @@ pub(super) fn infer(
             plain(int(2), any_nullable)
         }
         F::Bin | F::Oct | F::Conv => fresh(65),
-        F::Char => binary(4 * args.len() as u32),
-        F::Charset | F::Collation => system(64, true),
+        F::Char => Typed { nullable: text_nullable, ..binary(4 * args.len() as u32) },
+        F::Charset | F::Collation => system(64, context.is_strict),
         F::Coercibility => plain(int(10), false),
         F::Concat => build_of(args, &|widths| widths.iter().sum())?,
         F::ConcatWs => build_of(args, &|widths| {
@@ -614,10 +653,11 @@ pub(super) fn infer(
         })?,
         F::Elt => {
             let chars = args[1..].iter().map(|arg| u64::from(text_chars(&arg.data_type))).max().unwrap_or(0);
-            build(&mut args[1..], chars)?
+            Typed { nullable: true, ..build(&mut args[1..], chars)? }
         }
         F::MakeSet => {
-            build_of(&mut args[1..], &|widths| widths.iter().sum::<u64>() + widths.len() as u64 - 1)?
+            let sum = |widths: &[u64]| widths.iter().sum::<u64>() + widths.len() as u64 - 1;
+            Typed { nullable: any_nullable, ..build_of(&mut args[1..], &sum)? }
         }
         F::ExportSet => {
             let end = args.len().min(4);
@@ -625,7 +665,10 @@ pub(super) fn infer(
                 widths[0].max(widths[1]) * 64 + widths.get(2).copied().unwrap_or(1) * 63
             })?
         }
-        F::Format => fresh(chars_of(args, 0) + chars_of(args, 0) / 3 + 32),
+        F::Format => Typed {
+            nullable: text_nullable,
+            ..fresh(chars_of(args, 0).saturating_add(chars_of(args, 0) / 3).saturating_add(32))
+        },
         F::FromBase64 => {
             let bytes = bytes_of(args, 0) / 4 * 3 + bytes_of(args, 0) % 4 * 3 / 4;
             Typed { data_type: limited(bytes, CollationId::BINARY), ..binary(0) }
@@ -634,11 +677,11 @@ pub(super) fn infer(
             let digits = bytes_of(args, 0).div_ceil(3) * 4;
             // A line break behind each 76 of them.
             let chars = digits + digits.saturating_sub(1) / 76;
-            Typed { data_type: limited(chars, connection), ..fresh(0) }
+            bounded(chars, connection, Coercibility::Literal)
         }
         F::Hex => {
             let bytes = if args[0].data_type.is_numeric() { 8 } else { bytes_of(args, 0) };
-            fresh(u32::try_from(bytes * 2).unwrap_or(u32::MAX))
+            Typed { nullable: text_nullable, ..fresh(u32::try_from(bytes * 2).unwrap_or(u32::MAX)) }
         }
         F::Unhex => binary(bytes_of(args, 0).div_ceil(2) as u32),
         F::Insert => led(args, &[0, 3], &|widths| widths[0] + widths[3])?,
@@ -670,7 +713,7 @@ pub(super) fn infer(
             // No longer than the first, which may be beyond what other texts are limited to.
             let chars = chars_of(args, 0);
             let (collation, coercibility) = follow(args, &[0, 1])?;
-            Typed { data_type: string_type(chars, collation), nullable: true, coercibility }
+            Typed { data_type: string_type(chars, collation), nullable: text_nullable, coercibility }
         }
         F::Replace => led(args, &[0, 1, 2], &|widths| match widths[2].saturating_sub(1) {
             0 => widths[0],
@@ -678,19 +721,19 @@ pub(super) fn infer(
         })?,
         F::Repeat => {
             let count = constant(args.get(1)).map(|count| count.clamp(0, i64::from(i32::MAX)) as u64);
-            build_of(&mut args[..1], &|widths| count.map_or(u64::MAX, |count| widths[0] * count))?
+            let typed = build_of(&mut args[..1], &|widths| widths[0] * count.unwrap_or(0))?;
+            if count.is_some() { typed } else { of_unknown_length(&typed) }
         }
-        F::Lpad | F::Rpad => {
-            let chars = match constant(args.get(1)) {
-                Some(count @ 0..) => count.min(i64::from(UNKNOWN_CHARS)) as u64,
-                _ => u64::from(UNKNOWN_CHARS),
-            };
-            led(args, &[0, 2], &|_| chars)?
-        }
-        F::Space => fresh(match constant(args.first()) {
-            Some(count) => count.clamp(0, i64::from(UNKNOWN_CHARS)) as u32,
-            None => UNKNOWN_CHARS,
-        }),
+        F::Lpad | F::Rpad => match constant(args.get(1)) {
+            Some(count @ 0..) => led(args, &[0, 2], &|_| count as u64)?,
+            _ => of_unknown_length(&led(args, &[0, 2], &|_| 0)?),
+        },
+        F::Space => match constant(args.first()) {
+            Some(count) => {
+                Typed { nullable: text_nullable, ..fresh(count.clamp(0, i64::from(UNKNOWN_CHARS)) as u32) }
+            }
+            None => fresh(UNKNOWN_CHARS),
+        },
         F::Quote => build_of(args, &|widths| widths[0] * 2 + 2)?,
         F::Soundex => {
             let chars = chars_of(args, 0).max(4);
@@ -719,7 +762,7 @@ pub(super) fn infer(
                     DataType { unsigned: of.unsigned, ..decimal(integer_digits(&of), scale(&of)) }
                 }
                 Numeric::Double if was_temporal => of,
-                Numeric::Double => double_of(args),
+                Numeric::Double => double_of_one(&args[0]),
             };
             plain(data_type, any_nullable)
         }
@@ -746,7 +789,8 @@ pub(super) fn infer(
                 Numeric::Double => DataType::DOUBLE,
                 Numeric::Decimal => {
                     let wanted = digits.unwrap_or(i64::from(scale(of))).clamp(0, i64::from(scale(of))) as u32;
-                    let grows = u32::from(function == F::Round && wanted < scale(of));
+                    let is_whole = scale(of) == 0 && digits.is_none_or(|digits| digits <= 0);
+                    let grows = u32::from(function == F::Round && (wanted < scale(of) || is_whole));
                     decimal(integer_digits(of) + grows, wanted)
                 }
             };
@@ -761,17 +805,16 @@ pub(super) fn infer(
         | F::Atan2
         | F::Cos
         | F::Cot
-        | F::Degrees
         | F::Exp
         | F::Ln
         | F::Log
         | F::Log10
         | F::Log2
         | F::Pow
-        | F::Radians
         | F::Sin
         | F::Sqrt
         | F::Tan => plain(DataType::DOUBLE, true),
+        F::Degrees | F::Radians => plain(DataType::DOUBLE, any_nullable),
 
         F::Now | F::Sysdate | F::UtcTimestamp | F::Curtime | F::UtcTime => {
             let digits = constant(args.first()).unwrap_or(0);
@@ -924,26 +967,27 @@ pub(super) fn infer(
         | F::JsonContainsPath
         | F::JsonDepth
         | F::JsonLength
-        | F::JsonOverlaps
         | F::JsonValid
-        | F::JsonStorageFree
         | F::JsonStorageSize => plain(int(INT_WIDTH), true),
-        F::JsonPretty => json_text(UNKNOWN_CHARS),
+        F::JsonStorageFree => plain(int(INT_WIDTH), any_nullable),
+        F::JsonOverlaps => plain(DataType::BOOL, any_nullable),
+        F::JsonPretty => Typed { nullable: text_nullable, ..json_text(UNKNOWN_CHARS) },
         F::JsonQuote => json_text(chars_of(args, 0).saturating_mul(6).saturating_add(2)),
         F::JsonType => json_text(17),
         F::JsonUnquote => json_text(chars_of(args, 0)),
         F::JsonValue => json_text(512),
 
-        F::BinToUuid | F::Uuid => Typed { coercibility: Coercibility::Literal, ..system(36, true) },
+        F::BinToUuid => Typed { coercibility: Coercibility::Literal, ..system(36, true) },
+        F::Uuid => Typed { coercibility: Coercibility::Literal, ..system(36, context.is_strict) },
         F::UuidToBin | F::Inet6Aton => binary(16),
         F::IsUuid => plain(DataType::BOOL, true),
         F::Compress => binary(chars_of(args, 0).saturating_mul(4).saturating_add(12)),
         F::Uncompress => binary(1 << 24),
-        F::UncompressedLength => plain(int(11), true),
+        F::UncompressedLength => plain(int(11), any_nullable),
         F::Inet6Ntoa => fresh(39),
         F::InetNtoa => fresh(31),
         F::InetAton => plain(uint(INT_WIDTH), true),
-        F::IsIpv4 | F::IsIpv4Compat | F::IsIpv4Mapped | F::IsIpv6 => plain(DataType::BOOL, true),
+        F::IsIpv4 | F::IsIpv4Compat | F::IsIpv4Mapped | F::IsIpv6 => plain(DataType::BOOL, any_nullable),
         F::Md5 => fresh(32),
         F::Sha1 => fresh(40),
         F::Sha2 => fresh(match constant(args.get(1)) {
@@ -952,24 +996,33 @@ pub(super) fn infer(
             Some(0 | 256) => 64,
             _ => 128,
         }),
-        F::RandomBytes => binary(1024),
+        F::RandomBytes => Typed { nullable: text_nullable, ..binary(1024) },
         F::UuidShort | F::ConnectionId | F::PsCurrentThreadId => plain(uint(INT_WIDTH), false),
         F::LastInsertId => plain(uint(INT_WIDTH), any_nullable),
         F::FoundRows | F::RowCount | F::Sleep => plain(int(INT_WIDTH), false),
         F::GetLock | F::ReleaseLock | F::IsFreeLock => plain(int(1), true),
         F::IsUsedLock | F::ReleaseAllLocks => plain(uint(INT_WIDTH), function == F::IsUsedLock),
         F::Database => system(64, true),
-        F::User | F::CurrentUser => system(288, true),
-        F::CurrentRole => system(16_384, true),
+        F::User | F::CurrentUser => system(288, context.is_strict),
+        F::CurrentRole => system(16_384, context.is_strict),
         F::Version | F::IcuVersion => system(if function == F::Version { 7 } else { 5 }, false),
     })
 }
 
+/// Characters that fit into as many bytes as most functions say they give.
+pub(super) fn limit_chars(collation: CollationId) -> u64 {
+    u64::from(UNKNOWN_CHARS) / collation.charset().max_bytes_per_char() as u64
+}
+
 /// A text of at most this number of characters, but of no more bytes than most functions say they give.
 fn limited(chars: u64, collation: CollationId) -> DataType {
-    let char_bytes = collation.charset().max_bytes_per_char() as u64;
-    let chars = chars.min(u64::from(UNKNOWN_CHARS) / char_bytes);
-    string_type(chars as u32, collation)
+    string_type(chars.min(limit_chars(collation)) as u32, collation)
+}
+
+/// A text of this collation that may have any length.
+fn of_unknown_length(typed: &Typed) -> Typed {
+    let data_type = string_type(UNKNOWN_CHARS, typed.data_type.collation);
+    Typed { data_type, nullable: true, coercibility: typed.coercibility }
 }
 
 fn json_text(chars: u32) -> Typed {

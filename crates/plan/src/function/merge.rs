@@ -29,12 +29,25 @@ pub(super) fn infer_arms(arms: &mut [Expr], operation: &str, context: &TypeConte
         };
     } else if data_type.kind == TypeKind::Null {
         coercibility = Coercibility::Ignorable;
+    } else if arms.len() > 1 && arms.iter().any(|arm| arm.data_type.kind == TypeKind::Null) {
+        data_type = beside_null(data_type);
     }
     data_type = computed(&data_type);
     for arm in arms.iter_mut() {
         convert_arm(arm, &data_type);
     }
     Ok(Typed { data_type, nullable, coercibility })
+}
+
+/// A number beside NULL: as wide as any of its kind, and signed.
+pub(super) fn beside_null(data_type: DataType) -> DataType {
+    match data_type.kind {
+        TypeKind::Float | TypeKind::Double => {
+            DataType { scale: SCALE_NOT_FIXED, length: DataType::DOUBLE.length, ..data_type }
+        }
+        TypeKind::Decimal => DataType { unsigned: false, ..data_type },
+        _ => data_type,
+    }
 }
 
 /// Converts one arm to the common type where the physical values would differ.

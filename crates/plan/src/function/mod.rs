@@ -36,7 +36,7 @@ use types::charset::Charset;
 use types::locale::LocaleId;
 use types::{CollationId, DataType, TypeKind};
 
-pub(crate) use infer::bits_of;
+pub(crate) use infer::{bits_of, computed};
 pub use infer::{Typed, aggregate_type, summed_temporal};
 pub use merge::common_type;
 pub(crate) use own_scale::{keep_own_scale, keep_stored_scale};
@@ -45,6 +45,7 @@ pub(crate) use parameter::{
     derive, derive_beside, derive_cast, derive_chosen, derive_condition, derive_limit, derive_stored,
     derive_summed, reads_time,
 };
+pub(crate) use shape::text_chars;
 pub use table::{ALL, FunctionId, Stability};
 
 /// What types depend on beside the arguments.
@@ -60,6 +61,8 @@ pub struct TypeContext {
     pub group_concat_bytes: u32,
     /// NO_UNSIGNED_SUBTRACTION.
     pub no_unsigned_subtraction: bool,
+    /// STRICT_TRANS_TABLES or STRICT_ALL_TABLES.
+    pub is_strict: bool,
     /// Parameters are those of a prepared statement: functions and what stands beside them fix their types.
     pub fixes_parameters: bool,
 }
@@ -72,6 +75,7 @@ impl Default for TypeContext {
             locale: LocaleId::EN_US,
             group_concat_bytes: 1024,
             no_unsigned_subtraction: false,
+            is_strict: true,
             fixes_parameters: false,
         }
     }
@@ -197,7 +201,7 @@ pub fn case(
     let nullable = typed.nullable || !has_else;
     Ok(Expr {
         kind: ExprKind::Case { whens: conditions.into_iter().zip(values).collect(), otherwise },
-        data_type: typed.data_type,
+        data_type: if has_else { typed.data_type } else { merge::beside_null(typed.data_type) },
         nullable,
         coercibility: typed.coercibility,
     })
@@ -267,10 +271,6 @@ pub fn build_typed(
     if function == FunctionId::Collate && args.len() == 1 {
         return collate(args.swap_remove(0), data_type.collation, context);
     }
-    let nullable = args.iter().any(|arg| arg.nullable)
-        || data_type.is_temporal()
-        || data_type.is_string()
-        || data_type.kind == TypeKind::Json;
     let data_type = match function {
         // Without a length the text is as long as its source.
         FunctionId::Cast if option == CallOption::Whole => whole_text(&args, data_type.collation),
@@ -284,6 +284,14 @@ pub fn build_typed(
     if data_type.is_string() {
         args.iter_mut().for_each(keep_own_scale);
     }
+    // MySQL checks the bytes of a text in strict modes, and whether a long one is too long.
+    let is_text_nullable = data_type.is_string()
+        && (context.is_strict || u64::from(text_chars(&data_type)) > infer::limit_chars(data_type.collation));
+    let nullable = args.iter().any(|arg| arg.nullable)
+        || data_type.is_temporal()
+        || function == FunctionId::JsonValue
+        || matches!(data_type.kind, TypeKind::Json | TypeKind::Year)
+        || is_text_nullable;
     let mut call = Expr::new(ExprKind::Call { function, args, option }, data_type, nullable);
     if matches!(function, FunctionId::Char | FunctionId::JsonValue) && call.data_type.is_string() {
         call.coercibility = Coercibility::Literal;

@@ -10,6 +10,9 @@ pub(super) const INT_WIDTH: u32 = 21;
 /// Bytes of the longest text that most functions say they give, and characters of one of unknown length.
 pub(super) const UNKNOWN_CHARS: u32 = 16_777_216;
 
+/// Most characters of a DOUBLE as text.
+const DOUBLE_CHARS: u32 = 22;
+
 pub(super) fn int(length: u32) -> DataType {
     DataType { length, ..DataType::BIGINT }
 }
@@ -59,7 +62,7 @@ impl Width {
 }
 
 /// Most characters a value has as text.
-pub(super) fn text_chars(data_type: &DataType) -> u32 {
+pub(crate) fn text_chars(data_type: &DataType) -> u32 {
     match data_type.kind {
         // Of a table's column each byte may be a character; a computed text has room for its widest characters.
         TypeKind::TinyText | TypeKind::Text | TypeKind::MediumText | TypeKind::LongText
@@ -71,6 +74,8 @@ pub(super) fn text_chars(data_type: &DataType) -> u32 {
             data_type.length + u32::from(data_type.scale > 0) + u32::from(!data_type.unsigned)
         }
         TypeKind::Json => 1 << 30,
+        // A number that is computed has room for one more digit than its text.
+        TypeKind::Double => DOUBLE_CHARS,
         _ => data_type.length,
     }
 }
@@ -130,22 +135,26 @@ pub(super) fn decimal(integer: u32, scale: u32) -> DataType {
     DataType::decimal((integer + scale).max(1), scale as u8)
 }
 
-pub(super) fn double_of(args: &[Expr]) -> DataType {
-    let fixed: Option<u8> = args
-        .iter()
-        .map(|arg| match numeric(&arg.data_type) {
-            Numeric::Double if arg.data_type.scale >= SCALE_NOT_FIXED || !arg.data_type.is_numeric() => None,
-            _ => Some(scale(&arg.data_type) as u8),
-        })
-        .try_fold(0, |most, scale| scale.map(|scale| most.max(scale)));
-    match fixed {
-        Some(scale)
-            if args
-                .iter()
-                .any(|arg| arg.data_type.scale != SCALE_NOT_FIXED && arg.data_type.is_numeric()) =>
-        {
-            DataType { scale, ..DataType::DOUBLE }
-        }
-        _ => DataType::DOUBLE,
+/// Digits after the point where their number is fixed.
+pub(super) fn fixed_scale(data_type: &DataType) -> Option<u32> {
+    match numeric(data_type) {
+        _ if data_type.kind == TypeKind::Null => Some(0),
+        Numeric::Double if data_type.scale >= SCALE_NOT_FIXED || !data_type.is_numeric() => None,
+        _ => Some(scale(data_type)),
     }
+}
+
+/// The DOUBLE that an operator gives: with the largest scale and `more` digits where those of all operands are fixed.
+pub(super) fn double_of(args: &[Expr], more: u32) -> DataType {
+    let scales = args.iter().map(|arg| fixed_scale(&arg.data_type));
+    let largest = scales.clone().try_fold(0, |most, scale| scale.map(|scale: u32| most.max(scale)));
+    let Some(scale) = largest.map(|scale| scale + more).filter(|scale| *scale < u32::from(SCALE_NOT_FIXED))
+    else {
+        return DataType::DOUBLE;
+    };
+    let whole = args.iter().zip(scales).map(|(arg, scale)| {
+        let chars = if arg.data_type.kind == TypeKind::Null { 0 } else { text_chars(&arg.data_type) };
+        chars.saturating_sub(scale.unwrap_or(0))
+    });
+    DataType { scale: scale as u8, length: whole.max().unwrap_or(0) + scale, ..DataType::DOUBLE }
 }
