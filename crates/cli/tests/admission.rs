@@ -90,7 +90,7 @@ fn more_wait_for_a_row_than_there_are_threads_for() {
                 })
             })
             .collect();
-        wait_for(&mut other, "Statements_taken_back", 13);
+        wait_for(&mut other, "Statements_requeued", 13);
         assert_eq!(status(&mut other, "Innodb_row_lock_current_waits"), 3);
         // Others are served, and those who wait without a thread are heard and seen.
         must(&mut other, "UPDATE t SET n = n + 1 WHERE id = 2");
@@ -101,9 +101,9 @@ fn more_wait_for_a_row_than_there_are_threads_for() {
         assert_eq!(number_of(run(&mut late, ADD)), 1205);
         let mut killed = session(server);
         let id = killed.connection_id();
-        let taken_back = status(&mut other, "Statements_taken_back");
+        let requeued = status(&mut other, "Statements_requeued");
         let killed = scope.spawn(move || (number_of(run(&mut killed, ADD)), one(&mut killed, "SELECT 7")));
-        wait_for(&mut other, "Statements_taken_back", taken_back + 1);
+        wait_for(&mut other, "Statements_requeued", requeued + 1);
         must(&mut other, &format!("KILL QUERY {id}"));
         assert_eq!(killed.join().unwrap(), (1317, "7".to_owned()));
         // What cannot be given again is refused.
@@ -139,7 +139,7 @@ fn a_crowd_at_one_row_leaves_the_threads_to_others() {
     std::thread::scope(|scope| {
         let server = &server;
         let crowd: Vec<_> = (0..40).map(|_| scope.spawn(|| run(&mut session(server), ADD))).collect();
-        wait_for(&mut other, "Statements_taken_back", 24);
+        wait_for(&mut other, "Statements_requeued", 24);
         assert_eq!(status(&mut other, WAITS), 16);
         // A circle through one who holds a row is found, however many wait for the other.
         let in_circle = scope.spawn(|| {
@@ -158,7 +158,7 @@ fn a_crowd_at_one_row_leaves_the_threads_to_others() {
             .map(|_| scope.spawn(|| run(&mut session(server), "UPDATE t SET n = n + 1 WHERE id = 2")))
             .collect();
         wait_for(&mut other, WAITS, 20);
-        assert_eq!(status(&mut other, "Statements_taken_back"), 24);
+        assert_eq!(status(&mut other, "Statements_requeued"), 24);
         must(&mut holder, "COMMIT");
         for thread in crowd.into_iter().chain(neighbours) {
             assert_eq!(thread.join().unwrap().unwrap(), 1);
@@ -189,7 +189,7 @@ fn more_wait_for_a_table_than_there_are_threads_for() {
             assert!(start.elapsed() < Duration::from_secs(60));
         }
         let users: Vec<_> = (0..10).map(|_| scope.spawn(|| run(&mut session(server), ADD))).collect();
-        wait_for(&mut other, "Statements_taken_back", 7);
+        wait_for(&mut other, "Statements_requeued", 7);
         must(&mut holder, "COMMIT");
         definer.join().unwrap().unwrap();
         for user in users {

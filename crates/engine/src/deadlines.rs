@@ -107,14 +107,9 @@ impl Shared {
 }
 
 impl Deadline {
-    /// The statement has ended: an interruption was one by time if that is what was asked last.
-    pub fn end<T>(self, outcome: Result<T, Box<SqlError>>) -> Result<T, Box<SqlError>> {
-        outcome.map_err(|error| self.explain(error))
-    }
-
-    /// The error to return for a statement that has failed with `error`.
+    /// The error to return for a statement that has failed with `error`: an interruption was one by time if that is what was asked last.
     #[must_use]
-    pub fn explain(self, error: Box<SqlError>) -> Box<SqlError> {
+    pub fn explain(&self, error: Box<SqlError>) -> Box<SqlError> {
         match error.number == ER_QUERY_INTERRUPTED.number && self.control.kill_state() == Kill::Timeout {
             true => ER_QUERY_TIMEOUT.bare(),
             false => error,
@@ -171,12 +166,11 @@ mod tests {
         while !one.is_killed() {
             std::thread::yield_now();
         }
-        let interrupted: Result<(), _> = Err(ER_QUERY_INTERRUPTED.bare());
-        assert_eq!(short.end(interrupted).unwrap_err().number, ER_QUERY_TIMEOUT.number);
+        assert_eq!(short.explain(ER_QUERY_INTERRUPTED.bare()).number, ER_QUERY_TIMEOUT.number);
+        drop(short);
         assert!(!one.is_killed() && !two.is_killed());
         two.kill(Kill::Query);
-        let interrupted: Result<(), _> = Err(ER_QUERY_INTERRUPTED.bare());
-        assert_eq!(long.end(interrupted).unwrap_err().number, ER_QUERY_INTERRUPTED.number);
+        assert_eq!(long.explain(ER_QUERY_INTERRUPTED.bare()).number, ER_QUERY_INTERRUPTED.number);
         assert!(two.is_killed());
     }
 }

@@ -482,7 +482,7 @@ impl Service for Engine {
             ConnectionEvent::Closed => {}
             ConnectionEvent::ThreadStarted => counters.threads_created.increment(),
             ConnectionEvent::StatementQueued => counters.statements_queued.increment(),
-            ConnectionEvent::StatementTakenBack => counters.statements_taken_back.increment(),
+            ConnectionEvent::StatementRequeued => counters.statements_requeued.increment(),
             ConnectionEvent::Traffic { received_bytes, sent_bytes } => {
                 self.core.processes.add_traffic(received_bytes, sent_bytes);
             }

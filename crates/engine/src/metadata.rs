@@ -33,7 +33,7 @@ pub fn lock_error(error: MetadataLockError) -> Box<SqlError> {
         MetadataLockError::Timeout => ER_LOCK_WAIT_TIMEOUT.bare(),
         MetadataLockError::Killed => ER_QUERY_INTERRUPTED.bare(),
         MetadataLockError::Deadlock => ER_LOCK_DEADLOCK.bare(),
-        MetadataLockError::NoThread => exec::no_thread(),
+        MetadataLockError::NoThread => SqlError::refused_wait(),
     }
 }
 

@@ -13,6 +13,7 @@
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
+use env::blocking::WaitForOthers;
 use parking_lot::{Condvar, Mutex};
 use table::{MetadataLockError, Patience};
 
@@ -134,7 +135,8 @@ impl ReadLock {
         if (patience.killed)() {
             return Err(MetadataLockError::Killed);
         }
-        let _blocking = env::blocking::try_enter(None)?;
+        let wait = WaitForOthers { may_requeue: patience.may_requeue, crowd: None };
+        let _blocking = env::blocking::try_enter(wait)?;
         let mut guard = self.waiting.lock();
         while !done() {
             if (patience.killed)() {

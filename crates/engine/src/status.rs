@@ -82,8 +82,8 @@ pub struct Counters {
     pub memory_status_hits: Counter,
     /// Statements during which all used more than `global_connection_memory_status_limit`.
     pub global_memory_status_hits: Counter,
-    /// Statements taken back to wait without a thread (`Statements_taken_back`).
-    pub statements_taken_back: Counter,
+    /// Statements requeued to wait without a thread (`Statements_requeued`).
+    pub statements_requeued: Counter,
     /// Refused for `max_connections`.
     pub connection_errors_max_connections: Counter,
     /// The most at one time.
@@ -114,7 +114,7 @@ impl Default for Counters {
             statements_queued: Counter::new(),
             memory_status_hits: Counter::new(),
             global_memory_status_hits: Counter::new(),
-            statements_taken_back: Counter::new(),
+            statements_requeued: Counter::new(),
             connection_errors_max_connections: Counter::new(),
             max_used_connections: Gauge::new(),
             prepared_statement_count: Gauge::new(),
@@ -159,7 +159,7 @@ impl Counters {
             ("Spill_bytes_written", self.spill_bytes_written.get()),
             ("Statements_parsed", self.statements_parsed.get()),
             ("Statements_queued", self.statements_queued.get()),
-            ("Statements_taken_back", self.statements_taken_back.get()),
+            ("Statements_requeued", self.statements_requeued.get()),
             ("Threads_created", self.threads_created.get()),
         ]
     }

@@ -9,6 +9,7 @@
 use std::time::Duration;
 
 use env::Env;
+use env::blocking::WaitForOthers;
 use hashbrown::HashMap;
 use parking_lot::{Condvar, Mutex};
 use service::error::{ER_LOCK_TABLE_FULL, ER_USER_LOCK_DEADLOCK, ER_USER_LOCK_WRONG_NAME};
@@ -106,7 +107,8 @@ impl UserLocks {
             }
             if blocking.is_none() {
                 drop(state);
-                blocking = Some(env::blocking::try_enter(None).map_err(|_| exec::no_thread())?);
+                let entered = env::blocking::try_enter(WaitForOthers::default());
+                blocking = Some(entered.map_err(|_| SqlError::refused_wait())?);
                 continue;
             }
             state.waits.insert(connection_id, name.clone());

@@ -77,7 +77,7 @@ impl Client {
     }
 
     fn query(&mut self, sql: &str) -> u64 {
-        self.count(RowFormat::Text, |session, reply| session.query(sql.as_bytes(), reply))
+        self.count(RowFormat::Text, |session, reply| session.query(sql.as_bytes(), reply).without_requeue())
     }
 
     fn prepare(&mut self, sql: &str) {
@@ -92,7 +92,7 @@ impl Client {
             parameters,
             query_attributes: false,
         };
-        self.count(RowFormat::Binary, |session, reply| session.execute(request, reply))
+        self.count(RowFormat::Binary, |session, reply| session.execute(request, reply).without_requeue())
     }
 
     fn answer_has(&self, text: &str) -> bool {

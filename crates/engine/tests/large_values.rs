@@ -553,8 +553,9 @@ fn a_large_value_is_never_in_memory_whole_when_it_is_sent() {
             "SELECT id, n, f, title FROM (SELECT id, n, frames AS f, title FROM film) d WHERE id < 5",
         ] {
             let before = (reads(session), count(session, "Large_value_bytes_read"));
-            let (rows, waited) =
-                taken(session, RowFormat::Text, |session, reply| session.query(sql.as_bytes(), reply));
+            let (rows, waited) = taken(session, RowFormat::Text, |session, reply| {
+                session.query(sql.as_bytes(), reply).without_requeue()
+            });
             let after = (reads(session), count(session, "Large_value_bytes_read"));
             assert_eq!((after.0 - before.0, after.1 - before.1), (2, 40_070_000), "{sql}");
             assert!(waited < waiting, "{sql}: {waited}");
@@ -587,8 +588,9 @@ fn a_large_value_is_never_in_memory_whole_when_it_is_sent() {
             "SELECT DISTINCT frames FROM film WHERE id = 1",
             "SELECT frames FROM film WHERE frames LIKE '%890123%'",
         ] {
-            let (rows, _) =
-                taken(session, RowFormat::Text, |session, reply| session.query(sql.as_bytes(), reply));
+            let (rows, _) = taken(session, RowFormat::Text, |session, reply| {
+                session.query(sql.as_bytes(), reply).without_requeue()
+            });
             assert_eq!(rows.iter().filter(|row| has_it(row)).count(), 1, "{sql}");
         }
         // In binary form the bitmap goes before the values.
@@ -602,8 +604,9 @@ fn a_large_value_is_never_in_memory_whole_when_it_is_sent() {
             parameters: &parameters,
             query_attributes: false,
         };
-        let (rows, waited) =
-            taken(session, RowFormat::Binary, |session, reply| session.execute(request, reply));
+        let (rows, waited) = taken(session, RowFormat::Binary, |session, reply| {
+            session.execute(request, reply).without_requeue()
+        });
         assert!(waited < waiting, "{waited}");
         // Header, bitmap (n is NULL: bit 2), a length of nine bytes, the value, "one".
         assert_eq!(rows[0].len(), 1 + 1 + 9 + LENGTH + 4);
@@ -650,7 +653,7 @@ fn execute_long(session: &mut dyn Session, statement: u32, id: i64, is_text: boo
     let mut buffer = PacketBuffer::new();
     let mut link = Discard;
     let mut reply = Reply::new(&mut buffer, &mut link, CAPABILITIES, RowFormat::Binary);
-    session.execute(request, &mut reply).err().map(|error| error.number)
+    session.execute(request, &mut reply).without_requeue().err().map(|error| error.number)
 }
 
 fn send_long(session: &mut dyn Session, statement: u32, data: &[u8]) {
@@ -662,7 +665,9 @@ fn send_long(session: &mut dyn Session, statement: u32, data: &[u8]) {
 /// Compares what a client reads of a row's column.
 fn column_is(session: &mut dyn Session, column: &str, id: i64, expected: &[u8]) {
     let sql = format!("SELECT {column} FROM t WHERE id = {id}");
-    let (rows, _) = taken(session, RowFormat::Text, |session, reply| session.query(sql.as_bytes(), reply));
+    let (rows, _) = taken(session, RowFormat::Text, |session, reply| {
+        session.query(sql.as_bytes(), reply).without_requeue()
+    });
     let mut found = false;
     text_row(&rows[0], |cell| found = cell == Some(expected)).expect("a text row");
     assert!(found, "{sql}");

@@ -74,7 +74,9 @@ impl Client {
 
     fn query(&mut self, sql: &str) -> Vec<String> {
         let reader = ResultReader::query(CAPABILITIES);
-        self.ask(RowFormat::Text, reader, |session, reply| session.query(sql.as_bytes(), reply))
+        self.ask(RowFormat::Text, reader, |session, reply| {
+            session.query(sql.as_bytes(), reply).without_requeue()
+        })
     }
 
     fn try_prepare(&mut self, sql: &str) -> String {
@@ -99,7 +101,9 @@ impl Client {
             query_attributes: false,
         };
         let reader = ResultReader::query(CAPABILITIES);
-        self.ask(RowFormat::Binary, reader, |session, reply| session.execute(request, reply))
+        self.ask(RowFormat::Binary, reader, |session, reply| {
+            session.execute(request, reply).without_requeue()
+        })
     }
 
     fn fetch(&mut self, statement_id: u32, row_count: u32) -> Vec<String> {

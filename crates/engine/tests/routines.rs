@@ -90,7 +90,7 @@ fn run(session: &mut dyn Session, sql: &str, out: &mut String) -> bool {
     let mut columns: Vec<String> = Vec::new();
     let mut rows = 0;
     let mut warned = false;
-    for payload in packets(RowFormat::Text, |reply| session.query(sql.as_bytes(), reply)) {
+    for payload in packets(RowFormat::Text, |reply| session.query(sql.as_bytes(), reply).without_requeue()) {
         match reader.read(&payload).unwrap() {
             Event::Ok(ok) => {
                 writeln!(out, "OK, {} affected, {} warnings", ok.affected_rows, ok.warnings).unwrap();
@@ -132,7 +132,8 @@ fn run(session: &mut dyn Session, sql: &str, out: &mut String) -> bool {
 
 fn show_warnings(session: &mut dyn Session, out: &mut String) {
     let mut reader = ResultReader::query(CAPABILITIES);
-    for payload in packets(RowFormat::Text, |reply| session.query(b"show warnings", reply)) {
+    for payload in packets(RowFormat::Text, |reply| session.query(b"show warnings", reply).without_requeue())
+    {
         if let Event::Row(row) = reader.read(&payload).unwrap() {
             let mut cells = Vec::new();
             text_row(row, |cell| cells.push(String::from_utf8_lossy(cell.unwrap_or_default()).into_owned()))
@@ -251,7 +252,7 @@ fn out_parameters_of_a_prepared_call_are_a_result() {
         parameters: &parameters,
         query_attributes: false,
     };
-    let answer = packets(RowFormat::Binary, |reply| session.execute(request, reply));
+    let answer = packets(RowFormat::Binary, |reply| session.execute(request, reply).without_requeue());
     let mut reader = ResultReader::query(CAPABILITIES);
     let mut seen = Vec::new();
     for payload in &answer {

@@ -6,8 +6,8 @@
 //!
 //! Two kinds of wait: for the machine (disk, log, a client's socket), which ends whatever other statements do, and for others
 //! (a lock that a statement still to come must give back). Of the second kind there may be as many as there are clients, and each
-//! holds a thread, so the hook may refuse it ([`try_enter`]): who asked then gives up what it was about. Work that can begin anew says
-//! so ([`set_repeatable`]), and may be refused much earlier than what cannot.
+//! holds a thread, so the hook may refuse it ([`try_enter`]): the caller then gives up what it was about. Work that can be requeued says
+//! so ([`WaitForOthers::may_requeue`]), and may be refused much earlier than what cannot.
 //!
 //! Invariants:
 //! 1. The hook sees `enter` or `try_enter` and `leave` strictly in turn: of nested guards only the outermost reaches it.
@@ -26,12 +26,11 @@ pub trait BlockingHook {
     fn enter(&self);
     /// The wait is over; returns when the thread may go on (it may wait itself).
     fn leave(&self);
-    /// The same for a wait that only others can end; an error means that it must not begin. `crowd` names what is waited for, if the
-    /// work can begin anew and holds nothing that others wait for.
+    /// The same for a wait that only others can end; an error means that it must not begin.
     ///
     /// # Errors
     /// Nothing was entered, and `leave` is not called.
-    fn try_enter(&self, _crowd: Option<u64>) -> Result<(), Refused> {
+    fn try_enter(&self, _wait: WaitForOthers) -> Result<(), Refused> {
         self.enter();
         Ok(())
     }
@@ -51,6 +50,15 @@ pub trait BlockingHook {
     }
 }
 
+/// A wait that only others can end: for a lock that another transaction holds, for another session's statement.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct WaitForOthers {
+    /// Work whose wait is refused is requeued: it has left no trace, and runs again from its beginning.
+    pub may_requeue: bool,
+    /// What is waited for, the same number for the same thing, if who waits holds nothing that others wait for.
+    pub crowd: Option<u64>,
+}
+
 /// Why a wait for others must not begin.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Refused {
@@ -63,7 +71,6 @@ pub enum Refused {
 thread_local! {
     static HOOK: RefCell<Option<Rc<dyn BlockingHook>>> = const { RefCell::new(None) };
     static DEPTH: Cell<u32> = const { Cell::new(0) };
-    static IS_REPEATABLE: Cell<bool> = const { Cell::new(false) };
 }
 
 /// Sets this thread's hook, or removes it, and returns the one before.
@@ -90,29 +97,16 @@ pub fn enter() -> BlockingGuard {
     BlockingGuard { not_send: PhantomData }
 }
 
-/// Says whether what this thread is about, when a wait is refused to it, leaves no trace and is begun anew. Said at its beginning;
-/// taken back by whatever leaves a trace.
-pub fn set_repeatable(is_repeatable: bool) {
-    IS_REPEATABLE.set(is_repeatable);
-}
-
-/// Whether what this thread is about could begin anew.
-#[must_use]
-pub fn is_repeatable() -> bool {
-    IS_REPEATABLE.get()
-}
-
-/// As [`enter`], for a wait that only others can end: somebody's lock, somebody's word. `crowd` names what is waited for (the same number
-/// for the same thing), if who waits holds nothing that others wait for.
+/// As [`enter`], for a wait that only others can end.
 ///
 /// # Errors
 /// The owner of the thread has none to spare: do not wait.
-pub fn try_enter(crowd: Option<u64>) -> Result<BlockingGuard, Refused> {
+pub fn try_enter(wait: WaitForOthers) -> Result<BlockingGuard, Refused> {
     let depth = DEPTH.get();
     if depth == 0 {
         let hook = HOOK.with_borrow(Clone::clone);
         if let Some(hook) = hook {
-            hook.try_enter(crowd.filter(|_| is_repeatable()))?;
+            hook.try_enter(wait)?;
         }
     }
     DEPTH.set(depth + 1);
@@ -200,8 +194,8 @@ mod tests {
         fn leave(&self) {
             panic!("what was refused is not left");
         }
-        fn try_enter(&self, crowd: Option<u64>) -> Result<(), Refused> {
-            assert_eq!(crowd, is_repeatable().then_some(5), "only what begins anew is one of a crowd");
+        fn try_enter(&self, wait: WaitForOthers) -> Result<(), Refused> {
+            assert_eq!(wait.crowd, Some(5));
             Err(Refused::NoThread)
         }
     }
@@ -209,13 +203,11 @@ mod tests {
     #[test]
     fn a_wait_that_is_refused_was_never_entered() {
         assert!(install(Some(Rc::new(Refusing))).is_none());
-        assert_eq!(try_enter(Some(5)).err(), Some(Refused::NoThread));
-        set_repeatable(true);
-        assert_eq!(try_enter(Some(5)).err(), Some(Refused::NoThread));
-        set_repeatable(false);
+        let wait = WaitForOthers { may_requeue: true, crowd: Some(5) };
+        assert_eq!(try_enter(wait).err(), Some(Refused::NoThread));
         // So it counts as outside every wait.
         assert!(install(None).is_some());
-        assert!(try_enter(None).is_ok());
+        assert!(try_enter(WaitForOthers::default()).is_ok());
     }
 
     struct Diary(RefCell<Vec<&'static str>>);

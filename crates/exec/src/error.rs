@@ -5,12 +5,12 @@
 use std::borrow::Borrow;
 
 use service::error::{
-    Code, ER_AUTOINC_READ_FAILED, ER_CANT_CREATE_THREAD, ER_CHECKREAD, ER_DISK_FULL, ER_DUP_ENTRY,
-    ER_DUP_ENTRY_WITH_KEY_NAME, ER_ERROR_ON_READ, ER_FK_DEPTH_EXCEEDED,
-    ER_FOREIGN_DUPLICATE_KEY_WITH_CHILD_INFO, ER_GET_ERRNO, ER_INDEX_CORRUPT, ER_INTERNAL_ERROR,
-    ER_LOCK_DEADLOCK, ER_LOCK_NOWAIT, ER_LOCK_TABLE_FULL, ER_LOCK_WAIT_TIMEOUT, ER_NO_REFERENCED_ROW_2,
-    ER_QUERY_INTERRUPTED, ER_RECORD_FILE_FULL, ER_ROW_IS_REFERENCED_2, ER_TABLE_CORRUPT,
-    ER_TABLE_DEF_CHANGED, ER_TOO_LONG_KEY, ER_TRANS_CACHE_FULL, ER_UNKNOWN_ERROR, SqlError,
+    Code, ER_AUTOINC_READ_FAILED, ER_CHECKREAD, ER_DISK_FULL, ER_DUP_ENTRY, ER_DUP_ENTRY_WITH_KEY_NAME,
+    ER_ERROR_ON_READ, ER_FK_DEPTH_EXCEEDED, ER_FOREIGN_DUPLICATE_KEY_WITH_CHILD_INFO, ER_GET_ERRNO,
+    ER_INDEX_CORRUPT, ER_INTERNAL_ERROR, ER_LOCK_DEADLOCK, ER_LOCK_NOWAIT, ER_LOCK_TABLE_FULL,
+    ER_LOCK_WAIT_TIMEOUT, ER_NO_REFERENCED_ROW_2, ER_QUERY_INTERRUPTED, ER_RECORD_FILE_FULL,
+    ER_ROW_IS_REFERENCED_2, ER_TABLE_CORRUPT, ER_TABLE_DEF_CHANGED, ER_TOO_LONG_KEY, ER_TRANS_CACHE_FULL,
+    ER_UNKNOWN_ERROR, SqlError,
 };
 use store::StoreError;
 use table::{DuplicateKey, ForeignKeyViolation, Table, WriteError};
@@ -52,7 +52,7 @@ pub fn write_error(error: impl Borrow<WriteError>) -> Box<SqlError> {
         WriteError::Locked => ER_LOCK_NOWAIT.bare(),
         WriteError::Interrupted => ER_QUERY_INTERRUPTED.bare(),
         WriteError::TooManyLocks => ER_LOCK_TABLE_FULL.bare(),
-        WriteError::NoThread => no_thread(),
+        WriteError::NoThread => SqlError::refused_wait(),
         WriteError::ChangedSinceSnapshot => ER_CHECKREAD.with(&[&""]),
         WriteError::KeyTooLong { .. } => ER_TOO_LONG_KEY.with(&[&store::KEY_BYTES_MAX]),
         WriteError::ForeignKey(violation) => {
@@ -70,14 +70,6 @@ pub fn write_error(error: impl Borrow<WriteError>) -> Box<SqlError> {
         }
         WriteError::Store(error) => store_error(error),
     }
-}
-
-/// 1135: the statement would have to wait for others, and too many do already.
-#[cold]
-pub fn no_thread() -> Box<SqlError> {
-    /// The system's number for "try again" (EAGAIN).
-    const TRY_AGAIN: u32 = 11;
-    ER_CANT_CREATE_THREAD.with(&[&TRY_AGAIN])
 }
 
 /// A row of this table could not be written or locked.

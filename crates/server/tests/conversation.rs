@@ -573,8 +573,8 @@ fn those_beyond_the_waiters_wait_without_a_thread_and_hold_up_nobody() {
     for client in &mut passers {
         begin(client, "PASS");
     }
-    let taken_back = || world.echo.count(ConnectionEvent::StatementTakenBack);
-    wait_until("too few were taken back", || taken_back() >= 18);
+    let requeued = || world.echo.count(ConnectionEvent::StatementRequeued);
+    wait_until("too few were requeued", || requeued() >= 18);
     assert_eq!(other.query("SELECT 1"), ["\u{1}1", "end"]);
     assert!(world.echo.held_waiters.load(Ordering::SeqCst) <= 2);
     // Killed where it waits without a thread, by both kinds of KILL.
@@ -594,7 +594,7 @@ fn those_beyond_the_waiters_wait_without_a_thread_and_hold_up_nobody() {
 #[test]
 fn who_waits_without_a_thread_for_too_long_is_told_so() {
     let world = world_of(Duration::ZERO, 1, 1);
-    world.echo.repeat_ms.store(1, Ordering::SeqCst);
+    world.echo.requeue_ms.store(1, Ordering::SeqCst);
     let mut clients: Vec<Client> = (0..4).map(|_| root(&world)).collect();
     assert_eq!(clients[0].query("HOLD"), ["OK 0"]);
     begin(&mut clients[1], "PASS");

@@ -16,7 +16,9 @@ use std::sync::Arc;
 
 pub use control::{ConnectionControl, Kill, Transport};
 pub use error::{Code, Diagnostic, Level, SqlError};
-pub use reply::{BUFFER_BYTES_HIGH, Discard, Link, OkSummary, Outcome, OuterReply, Reply, RowFormat};
+pub use reply::{
+    BUFFER_BYTES_HIGH, CommandOutcome, Discard, Link, OkSummary, Outcome, OuterReply, Reply, RowFormat,
+};
 pub use wire::flags::{Capabilities, StatusFlags};
 
 /// How an account proves who it is.
@@ -190,8 +192,8 @@ pub enum ConnectionEvent {
     ThreadStarted,
     /// A statement had to wait until fewer others computed (`Statements_queued`).
     StatementQueued,
-    /// A statement that would have waited for a lock was taken back, as too many waited (`Statements_taken_back`).
-    StatementTakenBack,
+    /// A statement that would have waited for a lock was requeued, as too many waited (`Statements_requeued`).
+    StatementRequeued,
     /// Bytes came in and went out on a connection that has no session.
     Traffic {
         /// `Bytes_received`.
@@ -294,7 +296,8 @@ pub enum SetOption {
 }
 
 /// One conversation. Called by one thread at a time. Every method but [`send_long_data`](Self::send_long_data) and
-/// [`close_statement`](Self::close_statement) answers exactly once: through `reply`, or by the error it returns.
+/// [`close_statement`](Self::close_statement) answers exactly once: through `reply`, or by the error it returns. A command that ends with
+/// [`CommandOutcome::Requeue`] answers when it is given again.
 pub trait Session: Send {
     /// The message of an error as this session's client reads it.
     fn error_text<'e>(&self, error: &'e SqlError) -> Cow<'e, [u8]> {
@@ -305,7 +308,7 @@ pub trait Session: Send {
     fn note_traffic(&mut self, _received_bytes: u64, _sent_bytes: u64) {}
 
     /// COM_QUERY: one or more statements as text, in `character_set_client`.
-    fn query(&mut self, sql: &[u8], reply: &mut Reply<'_>) -> Outcome;
+    fn query(&mut self, sql: &[u8], reply: &mut Reply<'_>) -> CommandOutcome;
 
     /// Attributes of the query that follows, by name and value; called only if there are any.
     fn query_attributes(&mut self, _attributes: &[(&[u8], wire::parameter::ParameterValue<'_>)]) {}
@@ -314,7 +317,7 @@ pub trait Session: Send {
     fn prepare(&mut self, sql: &[u8], reply: &mut Reply<'_>) -> Outcome;
 
     /// COM_STMT_EXECUTE.
-    fn execute(&mut self, request: ExecuteRequest<'_>, reply: &mut Reply<'_>) -> Outcome;
+    fn execute(&mut self, request: ExecuteRequest<'_>, reply: &mut Reply<'_>) -> CommandOutcome;
 
     /// COM_STMT_SEND_LONG_DATA: a piece of a parameter's value. Never answered; an error shows at the next execute.
     fn send_long_data(&mut self, statement_id: u32, parameter: u16, data: &[u8]);
@@ -358,13 +361,6 @@ pub trait Session: Send {
     /// 1047, unless implemented.
     fn other(&mut self, _command: u8, _payload: &[u8], _reply: &mut Reply<'_>) -> Outcome {
         Err(error::ER_UNKNOWN_COM_ERROR.bare())
-    }
-
-    /// Asked when a command has just failed with [`error::ER_CANT_CREATE_THREAD`] and nothing of its answer has left: whether it
-    /// can be given once more, and for how long in all. `Some` promises that it left no trace but the locks of its transaction, and
-    /// that the session takes the next command for the same one.
-    fn take_repeat(&mut self) -> Option<std::time::Duration> {
-        None
     }
 
     /// The command just given to it panicked: puts the session in order, with its transaction rolled back, and writes down what happened.

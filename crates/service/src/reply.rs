@@ -15,6 +15,8 @@
 //! 2. Each result ends once, by `ok`, `end_rows` or an error; another follows only if the flag of
 //!    [`Reply::more_results`] was set when it ended.
 
+use std::time::Duration;
+
 use wire::flags::{Capabilities, StatusFlags};
 use wire::message::{self, EOF_HEADER, LOCAL_FILE_HEADER, OK_HEADER, OkPacket};
 use wire::packet::PacketBuffer;
@@ -27,6 +29,44 @@ pub const BUFFER_BYTES_HIGH: usize = 64 * 1024;
 
 /// What the session's methods return: an error goes to the client as it is.
 pub type Outcome = Result<(), Box<SqlError>>;
+
+/// How a command, or a part of one, ended that may be requeued.
+#[derive(Debug)]
+#[must_use]
+pub enum CommandOutcome<T = ()> {
+    /// It ran. What a client gets of it stands in the reply.
+    Done(T),
+    /// It would have had to wait for others, and too many do. It was rolled back, has left no trace but the locks of its transaction, and
+    /// nothing of its answer has left: whoever gave it gives it again when fewer wait, for so long in all.
+    Requeue(Duration),
+    /// It failed, and what it did was rolled back. The error goes to the client as it is.
+    Failed(Box<SqlError>),
+}
+
+impl<T> CommandOutcome<T> {
+    /// For a caller that cannot give the command again: one that would be requeued has failed.
+    ///
+    /// # Errors
+    /// The command's; 1135 for one that would be requeued.
+    #[inline]
+    pub fn without_requeue(self) -> Result<T, Box<SqlError>> {
+        match self {
+            CommandOutcome::Done(done) => Ok(done),
+            CommandOutcome::Requeue(_) => Err(SqlError::refused_wait()),
+            CommandOutcome::Failed(error) => Err(error),
+        }
+    }
+}
+
+impl<T> From<Result<T, Box<SqlError>>> for CommandOutcome<T> {
+    #[inline]
+    fn from(result: Result<T, Box<SqlError>>) -> CommandOutcome<T> {
+        match result {
+            Ok(done) => CommandOutcome::Done(done),
+            Err(error) => CommandOutcome::Failed(error),
+        }
+    }
+}
 
 /// The way to the client, as far as a reply needs it. The server's is a socket; tests use [`Discard`] or their own.
 pub trait Link {
@@ -104,6 +144,8 @@ pub struct Reply<'a> {
     has_sent: bool,
     /// A row whose beginning has left will never end: nothing the client could read can follow.
     is_cut: bool,
+    /// The command was requeued.
+    is_requeued: bool,
 }
 
 /// What a reply was before a stored procedure began to answer: see [`Reply::begin_procedure`].
@@ -144,7 +186,22 @@ impl<'a> Reply<'a> {
             row_under_way: false,
             has_sent: false,
             is_cut: false,
+            is_requeued: false,
         }
+    }
+
+    /// The answer to a command that was requeued ([`CommandOutcome::Requeue`]).
+    #[must_use]
+    pub fn of_requeued(self, is_requeued: bool) -> Reply<'a> {
+        Reply { is_requeued, ..self }
+    }
+
+    /// Whether the statement was given to the session before, and requeued: it is counted and logged already. Of a command with several
+    /// statements that is the first.
+    #[inline]
+    #[must_use]
+    pub fn is_requeued(&self) -> bool {
+        self.is_requeued && self.finished_count == 0
     }
 
     /// From here on the statements of a stored procedure answer: results with rows are sent, each said to be followed by

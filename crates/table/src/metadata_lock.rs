@@ -25,7 +25,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use env::blocking::Refused;
+use env::blocking::{Refused, WaitForOthers};
 use parking_lot::{Condvar, Mutex, MutexGuard};
 
 use crate::metadata_deadlock::Waiting;
@@ -95,7 +95,7 @@ pub enum MetadataLockError {
     Killed,
     /// Who waited stood in a circle, and was chosen to end it. The whole transaction goes back. Client sees 1213.
     Deadlock,
-    /// Too many wait already; it was not waited. Client sees 1135, if the statement cannot be given again.
+    /// Too many wait already; it was not waited. The client sees 1135, if the statement cannot be requeued.
     NoThread,
 }
 
@@ -115,6 +115,8 @@ pub struct Patience<'a> {
     pub time: Duration,
     /// Whether to give up now: KILL.
     pub killed: &'a dyn Fn() -> bool,
+    /// The statement that waits is requeued if it must not wait.
+    pub may_requeue: bool,
 }
 
 impl std::fmt::Debug for Patience<'_> {
@@ -127,7 +129,7 @@ impl Patience<'static> {
     /// Waits so long, whatever comes.
     #[must_use]
     pub fn of(time: Duration) -> Self {
-        Self { time, killed: &|| false }
+        Self { time, killed: &|| false, may_requeue: false }
     }
 }
 
@@ -180,7 +182,8 @@ impl MetadataLock {
         if attempt() {
             return Ok(());
         }
-        let _blocking = env::blocking::try_enter(None)?;
+        let wait = WaitForOthers { may_requeue: patience.may_requeue, crowd: None };
+        let _blocking = env::blocking::try_enter(wait)?;
         let waiting = Waiting::enter(self, mode, held.iter().map(|(lock, mode)| (&**lock, *mode)));
         let mut left = patience.time;
         let mut guard = self.waiting.lock();
@@ -324,7 +327,8 @@ mod tests {
     use super::*;
     use MetadataMode::{Alone, Define, Read, ReadOnly, Write};
 
-    const AT_ONCE: Patience<'static> = Patience { time: Duration::ZERO, killed: &|| false };
+    const AT_ONCE: Patience<'static> =
+        Patience { time: Duration::ZERO, killed: &|| false, may_requeue: false };
 
     /// DDL waits for a reader, a later reader stands behind DDL, and a timeout lets everybody go on.
     #[test]
@@ -466,7 +470,7 @@ mod tests {
     fn a_kill_ends_the_wait() {
         let lock = MetadataLock::default();
         assert!(lock.try_lock(Alone));
-        let patience = Patience { time: Duration::from_secs(60), killed: &|| true };
+        let patience = Patience { killed: &|| true, ..Patience::of(Duration::from_secs(60)) };
         assert_eq!(lock.lock(Write, patience), Err(MetadataLockError::Killed));
     }
 }

@@ -62,7 +62,7 @@ impl Client {
     }
 
     fn query(&mut self, sql: &str) -> usize {
-        self.answer(RowFormat::Text, |session, reply| session.query(sql.as_bytes(), reply))
+        self.answer(RowFormat::Text, |session, reply| session.query(sql.as_bytes(), reply).without_requeue())
     }
 
     /// The number of the statement.
@@ -80,7 +80,7 @@ impl Client {
             parameters,
             query_attributes: false,
         };
-        self.answer(RowFormat::Binary, |session, reply| session.execute(request, reply))
+        self.answer(RowFormat::Binary, |session, reply| session.execute(request, reply).without_requeue())
     }
 }
 

@@ -119,8 +119,8 @@ impl LocalSession {
         if let ExprKind::Param(ordinal) = expr.kind {
             return Ok(parameters.get(ordinal as usize).map_or(Value::Null, |value| value.to_value()));
         }
-        let plan = self.plan_expr(expr, text, parameters)?;
-        let mut rows = self.collect(&plan, parameters, 1, false)?;
+        let mut plan = self.plan_expr(expr, text, parameters)?;
+        let mut rows = self.collect(&mut plan, parameters, 1, false)?;
         Ok(rows.pop().and_then(|mut row| row.pop()).unwrap_or(Value::Null))
     }
 

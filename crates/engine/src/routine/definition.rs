@@ -137,7 +137,7 @@ impl LocalSession {
         self.require_writable()?;
         self.commit_transaction()?;
         self.wait_for_commit(reply);
-        self.enter_change()?;
+        self.enter_change(false)?;
         self.with_backup_lock(|session| run(session, reply))
     }
 

@@ -23,7 +23,7 @@ impl LocalSession {
             if count.is_multiple_of(TICK_INSTRUCTIONS) {
                 env::blocking::tick();
             }
-            if let Err(error) = until_planned(|| self.step(base, reply)) {
+            if let Err(error) = until_planned(|| self.step(base, reply)).without_requeue() {
                 self.handle_error(base, error, reply)?;
             }
         }

@@ -16,7 +16,7 @@ use super::program::{EmbeddedKind, Program, Slot, SlotType, StatementId, Target}
 use super::{Frame, Planned, compile};
 use crate::session::LocalSession;
 use crate::session::attempt::Attempt;
-use crate::session::plans::{CachedPlan, HeldPlan, into_of};
+use crate::session::plans::{HeldPlan, into_of};
 use crate::variables::sql_mode::SqlModes;
 
 type Result<T> = std::result::Result<T, Box<SqlError>>;
@@ -41,7 +41,7 @@ impl LocalSession {
                 self.account.renew(&self.core);
                 let mut planned = self.take_plan(program, id)?;
                 let ran = match &planned.into {
-                    Some(targets) => self.run_into_targets(&planned.plan, targets),
+                    Some(targets) => self.run_into_targets(&mut planned.plan, targets),
                     None => self.run_with_slots(&mut planned.plan, reply),
                 };
                 self.keep_plan_of(id, planned)?;
@@ -72,8 +72,8 @@ impl LocalSession {
     /// The value of an expression of the program. `assigns`: it is for a variable, so strict mode makes errors of
     /// warnings.
     pub(super) fn compute(&mut self, program: &Program, id: StatementId, assigns: bool) -> Attempt<Value> {
-        let planned = self.take_plan(program, id)?;
-        let rows = self.collect(&planned.plan, &[], 1, assigns);
+        let mut planned = self.take_plan(program, id)?;
+        let rows = self.collect(&mut planned.plan, &[], 1, assigns);
         self.keep_plan_of(id, planned)?;
         Ok(rows?.pop().and_then(|mut row| row.pop()).unwrap_or(Value::Null))
     }
@@ -84,8 +84,8 @@ impl LocalSession {
         program: &Program,
         id: StatementId,
     ) -> Attempt<(Vec<DataType>, Vec<Vec<Value>>)> {
-        let planned = self.take_plan(program, id)?;
-        let rows = self.collect(&planned.plan, &[], usize::MAX, false);
+        let mut planned = self.take_plan(program, id)?;
+        let rows = self.collect(&mut planned.plan, &[], usize::MAX, false);
         let types = planned.plan.output_types().cloned().collect();
         self.keep_plan_of(id, planned)?;
         Ok((types, rows?))
@@ -128,7 +128,9 @@ impl LocalSession {
         }
     }
 
-    fn keep_plan_of(&mut self, id: StatementId, planned: Planned) -> Outcome {
+    fn keep_plan_of(&mut self, id: StatementId, mut planned: Planned) -> Outcome {
+        // That of a statement that failed before it ran.
+        planned.plan.take_deadline();
         self.frame()?.plans[id] = Some(planned);
         Ok(())
     }
@@ -179,7 +181,7 @@ impl LocalSession {
     /// Runs a query and keeps its rows, at most `rows_max`; a statement of its own where it reads tables.
     pub(super) fn collect(
         &mut self,
-        plan: &CachedPlan,
+        plan: &mut HeldPlan,
         values: &[ValueRef<'_>],
         rows_max: usize,
         assigns: bool,
@@ -187,8 +189,8 @@ impl LocalSession {
         self.require_plan_privileges(plan)?;
         self.require_join_size(plan, values)?;
         let mut sink = CollectSink::new(plan.output_types().cloned().collect(), rows_max);
-        self.run_limited(plan, |session| {
-            session.in_statement(plan, |session, in_transaction| {
+        self.run_limited(plan, |session, plan| {
+            session.in_statement(plan, false, |session, in_transaction| {
                 session.routines.assigning = assigns;
                 let ran = session.with_context(plan, values, |prepared, context| {
                     exec::run_query(prepared, context, &mut sink)
@@ -202,7 +204,7 @@ impl LocalSession {
     }
 
     /// SELECT ... INTO.
-    fn run_into_targets(&mut self, plan: &CachedPlan, targets: &[Target]) -> Attempt<()> {
+    fn run_into_targets(&mut self, plan: &mut HeldPlan, targets: &[Target]) -> Attempt<()> {
         if plan.output_types().count() != targets.len() {
             return Err(e::ER_WRONG_NUMBER_OF_COLUMNS_IN_SELECT.bare().into());
         }

@@ -1,12 +1,24 @@
 //! How an attempt to run a statement may end.
+//!
+//! | end | what becomes of the statement |
+//! | --- | --- |
+//! | `Ok` | it is answered |
+//! | [`Stop::Replan`] | planned and run again, here ([`until_planned`]) |
+//! | [`Stop::Requeue`] | given to the session again by the server ([`CommandOutcome::Requeue`]) |
+//! | [`Stop::Failed`] | the client gets the error |
 
-use service::SqlError;
+use std::time::Duration;
+
+use service::{CommandOutcome, SqlError};
 
 /// Why a statement did not run to its end.
 #[derive(Debug)]
 pub(crate) enum Stop {
     /// While it waited for a table's lock, the table changed. It has done nothing and sent nothing: it is planned and run again.
     Replan,
+    /// It would have had to wait for others, and too many do. What it did was rolled back, and it has sent nothing: it runs again from its
+    /// beginning when fewer wait, for so long in all.
+    Requeue(Duration),
     /// It failed, and what it did was rolled back.
     Failed(Box<SqlError>),
 }
@@ -31,13 +43,14 @@ impl Stop {
 
 /// Attempts something until its plan is not stale. `run` plans again each time.
 #[inline]
-pub(crate) fn until_planned<T>(mut run: impl FnMut() -> Attempt<T>) -> Result<T, Box<SqlError>> {
+pub(crate) fn until_planned<T>(mut run: impl FnMut() -> Attempt<T>) -> CommandOutcome<T> {
     loop {
         match run() {
-            Ok(done) => return Ok(done),
+            Ok(done) => return CommandOutcome::Done(done),
             Err(stop) => match *stop {
                 Stop::Replan => {}
-                Stop::Failed(error) => return Err(error),
+                Stop::Requeue(within) => return CommandOutcome::Requeue(within),
+                Stop::Failed(error) => return CommandOutcome::Failed(error),
             },
         }
     }

@@ -110,7 +110,7 @@ impl LocalSession {
         }
         let lock_reads = self.locks_reads(plan.prepared.plan());
         let uncommitted = self.transaction.isolation == super::settings::Isolation::ReadUncommitted;
-        let (transaction, own_view) = self.transaction.parts();
+        let (transaction, own_view, waits) = self.transaction.parts();
         let Some(view) = own_view else {
             return Err(ER_INTERNAL_ERROR.with(&[&"a statement without a snapshot"]));
         };
@@ -123,6 +123,7 @@ impl LocalSession {
             state: &mut self.functions,
             database: self.database.as_deref(),
             account: &self.account,
+            waits,
         };
         // A routine's own statement has the routine's variables as parameters.
         let slots: Vec<ValueRef<'_>> = match self.routines.slots() {
@@ -176,6 +177,8 @@ struct Functions<'a> {
     state: &'a mut FunctionState,
     database: Option<&'a str>,
     account: &'a CurrentAccount,
+    /// Told if the statement leaves a trace that a rollback does not remove.
+    waits: &'a store::Interrupt,
 }
 
 impl SessionState for Functions<'_> {
@@ -184,7 +187,7 @@ impl SessionState for Functions<'_> {
     }
 
     fn set_user_variable(&mut self, name: &str, value: Value) {
-        env::blocking::set_repeatable(false);
+        self.waits.set_may_requeue(false);
         self.user_variables.insert(name.as_bytes().to_vec(), value);
     }
 
@@ -256,17 +259,17 @@ impl SessionState for Functions<'_> {
     }
 
     fn get_lock(&mut self, name: &str, timeout_seconds: f64) -> SqlResult<Option<i64>> {
-        env::blocking::set_repeatable(false);
+        self.waits.set_may_requeue(false);
         self.core.user_locks.acquire(self.control, name, timeout_seconds, &self.core.env)
     }
 
     fn release_lock(&mut self, name: &str) -> SqlResult<Option<i64>> {
-        env::blocking::set_repeatable(false);
+        self.waits.set_may_requeue(false);
         Ok(self.core.user_locks.release(self.connection_id, name))
     }
 
     fn release_all_locks(&mut self) -> i64 {
-        env::blocking::set_repeatable(false);
+        self.waits.set_may_requeue(false);
         self.core.user_locks.release_all(self.connection_id)
     }
 

@@ -2,7 +2,6 @@
 //! table maintenance, COM_FIELD_LIST.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use catalog::Privileges;
 use exec::output::{ResultColumn, encode_columns_with_defaults};
@@ -74,7 +73,7 @@ impl LocalSession {
         self.require_writable()?;
         self.require_locked_definition(statement)?;
         if !keeps_transaction {
-            self.enter_change()?;
+            self.enter_change(false)?;
             return self.with_backup_lock(|session| session.define(statement, sql, reply));
         }
         self.define(statement, sql, reply)?;
@@ -132,10 +131,10 @@ impl LocalSession {
         let zone = Arc::clone(&self.variables.settings().time_zone);
         let server_collation = core.globals().text(known::collation_server()).to_owned();
         let mut warnings = Vec::new();
-        let time = Duration::from_secs(self.variables.unsigned(known::lock_wait_timeout()));
         let now_micros = self.now_micros();
         let control = Arc::clone(&self.control);
-        let patience = table::Patience { time, killed: &|| control.is_killed() };
+        let time = self.variables.lock_wait();
+        let patience = table::Patience { time, killed: &|| control.is_killed(), may_requeue: false };
         let mut context = ddl::Context {
             definitions: &core.definitions,
             database: self.database.as_deref(),
@@ -346,7 +345,7 @@ impl LocalSession {
         let actions = &[AlterAction::Force];
         let statement =
             syntax::ast::AlterTable { table: name, actions, algorithm: None, lock: None, validation: None };
-        self.enter_change()?;
+        self.enter_change(false)?;
         let outcome = self.with_backup_lock(|session| {
             session.with_ddl(&[], |context| ddl::alter_table(context, &statement))
         })?;

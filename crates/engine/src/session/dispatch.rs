@@ -1,7 +1,7 @@
 //! Which statement goes where.
 
 use service::error::{ER_EMPTY_QUERY, ER_PARSE_ERROR};
-use service::{Outcome, Reply, SqlError};
+use service::{CommandOutcome, Outcome, Reply, SqlError};
 use syntax::ast::{Flush, MaintainKind, Show, ShowFilter, Statement};
 use types::{Value, ValueRef};
 
@@ -17,11 +17,11 @@ use crate::status::StatementKind;
 
 impl LocalSession {
     /// COM_QUERY: one statement, or several if the client may send several.
-    pub(crate) fn run_text(&mut self, sql: &[u8], reply: &mut Reply<'_>) -> Outcome {
+    pub(crate) fn run_text(&mut self, sql: &[u8], reply: &mut Reply<'_>) -> CommandOutcome {
         let sql = self.to_utf8(without_terminator(sql));
         let mut rest: &[u8] = &sql;
         loop {
-            let running = self.begin_statement(Activity::Query, rest);
+            let running = self.begin_statement(Activity::Query, rest, reply.is_requeued());
             self.running.set_follows_others(rest.len() != sql.len());
             let outcome = memory::lend(|arena: &mut bumpalo::Bump| {
                 until_planned(|| {
@@ -31,17 +31,21 @@ impl LocalSession {
             });
             self.running.set_follows_others(false);
             let end = match outcome {
-                Ok(end) => end,
-                Err(error) => {
+                CommandOutcome::Done(end) => end,
+                CommandOutcome::Requeue(within) => {
+                    self.suspend_statement();
+                    return CommandOutcome::Requeue(within);
+                }
+                CommandOutcome::Failed(error) => {
                     self.push_error(&error);
                     self.end_statement(&running, &rest);
-                    return Err(error);
+                    return CommandOutcome::Failed(error);
                 }
             };
             self.end_statement(&running, &&rest[..end.unwrap_or(rest.len())]);
             match end {
                 Some(end) => rest = &rest[end..],
-                None => return Ok(()),
+                None => return CommandOutcome::Done(()),
             }
         }
     }
@@ -272,10 +276,15 @@ impl LocalSession {
 
     /// Says that a statement starts: process list, counters, general log.
     #[inline]
-    pub(crate) fn begin_statement(&mut self, activity: Activity, text: &[u8]) -> StatementClock {
-        let running = self.start_clock();
+    pub(crate) fn begin_statement(
+        &mut self,
+        activity: Activity,
+        text: &[u8],
+        is_requeued: bool,
+    ) -> StatementClock {
+        let running = self.start_clock(is_requeued);
         self.process.begin_text(activity, running.started_wall_micros, text);
-        if self.core.logs.general_is_on() && activity == Activity::Query && !self.is_repeat {
+        if self.core.logs.general_is_on() && activity == Activity::Query && !is_requeued {
             self.log_general("Query", &text);
         }
         running
@@ -283,8 +292,8 @@ impl LocalSession {
 
     /// The same for a prepared statement. Its text is written to the process list only if another was there.
     #[inline]
-    pub(super) fn begin_prepared(&mut self, id: u32, text: &[u8]) -> StatementClock {
-        let running = self.start_clock();
+    pub(super) fn begin_prepared(&mut self, id: u32, text: &[u8], is_requeued: bool) -> StatementClock {
+        let running = self.start_clock(is_requeued);
         self.process.begin_prepared(id, running.started_wall_micros, text);
         running
     }
@@ -297,12 +306,11 @@ impl LocalSession {
         self.diagnostics.counts_before()
     }
 
-    /// Counts a statement, and looks at the clock as closely as the slow log needs it.
+    /// Counts a statement, unless that is done, and looks at the clock as closely as the slow log needs it.
     #[inline]
-    fn start_clock(&mut self) -> StatementClock {
-        self.repeat_within = None;
+    fn start_clock(&mut self, is_requeued: bool) -> StatementClock {
         self.obey_memory_limits();
-        if !self.is_repeat {
+        if !is_requeued {
             self.process.counts.questions.increment();
             self.diagnostics.begin_statement();
         }
@@ -314,15 +322,18 @@ impl LocalSession {
     pub(crate) fn end_statement(&mut self, running: &StatementClock, text: &dyn StatementText) {
         self.leave_change();
         self.running.end();
-        self.is_repeat = false;
-        if self.repeat_within.is_some() {
-            return; // It has not ended, and the process list shows it as it is.
-        }
         self.note_memory_used();
         self.process.end(self.core.env.clock.wall_micros_coarse());
         if self.core.logs.slow_is_on() {
             self.end_timed(running, text);
         }
+    }
+
+    /// A statement was rolled back and is requeued: it has not ended, and the process list goes on showing it.
+    #[cold]
+    pub(super) fn suspend_statement(&mut self) {
+        self.leave_change();
+        self.running.end();
     }
 
     #[cold]

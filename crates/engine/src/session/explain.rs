@@ -11,7 +11,7 @@ use types::vector::Batch;
 
 use super::attempt::Attempt;
 use super::listing::{Listing, text, unsigned};
-use super::plans::{CachedPlan, has_plan};
+use super::plans::{HeldPlan, has_plan};
 use super::{LocalSession, not_supported};
 use crate::status::StatementKind;
 use crate::system_schemas::rows::Cell;
@@ -64,16 +64,15 @@ impl LocalSession {
             }
             other => return Err(service::error::ER_UNKNOWN_EXPLAIN_FORMAT.with(&[&other]).into()),
         };
-        let plan = self.plan_statement(statement, sql, parameters)?;
+        let mut plan = self.plan_statement(statement, sql, parameters)?;
         self.require_plan_privileges(&plan)?;
-        let physical = plan.prepared.plan();
         if !tree {
-            let rows = plan::explain::table(physical);
+            let rows = plan::explain::table(plan.prepared.plan());
             return Ok(self.send_listing(&traditional(&rows), reply)?);
         }
-        let actual = if explain.analyze { Some(self.analyze(&plan, parameters, reply)?) } else { None };
+        let actual = if explain.analyze { Some(self.analyze(&mut plan, parameters, reply)?) } else { None };
         let mut listing = Listing::new(&[("EXPLAIN", text(65_535))]);
-        let shown = plan::explain::tree(physical, actual.as_deref());
+        let shown = plan::explain::tree(plan.prepared.plan(), actual.as_deref());
         listing.push(&[Cell::Text(&shown)]);
         Ok(self.send_listing(&listing, reply)?)
     }
@@ -81,7 +80,7 @@ impl LocalSession {
     /// Runs a query and tells what its nodes did.
     fn analyze(
         &mut self,
-        plan: &CachedPlan,
+        plan: &mut HeldPlan,
         parameters: &[ValueRef<'_>],
         reply: &mut Reply<'_>,
     ) -> Attempt<Vec<Actual>> {
@@ -90,8 +89,8 @@ impl LocalSession {
             return Err(not_supported("EXPLAIN ANALYZE of a statement that changes rows").into());
         }
         let node_count = physical.node_count as usize;
-        let counters = self.run_limited(plan, |session| {
-            session.in_statement(plan, |session, in_transaction| {
+        let counters = self.run_limited(plan, |session, plan| {
+            session.in_statement(plan, false, |session, in_transaction| {
                 let counters = session.with_context(plan, parameters, |prepared, context| {
                     context.node_counters = vec![exec::NodeCounter::default(); node_count];
                     exec::run_query(prepared, context, &mut Forget)?;

@@ -52,9 +52,6 @@ impl LocalSession {
             running,
             // The slow log goes on where it is.
             query_log: _,
-            // About commands, not about conversations.
-            is_repeat: _,
-            repeat_within: _,
             // Caches: each use looks at account, catalog and settings.
             templates: _,
             routines: _,

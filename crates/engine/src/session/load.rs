@@ -310,7 +310,7 @@ impl LocalSession {
             if definition.kind != TableKind::Temporary {
                 self.require_writable()?;
             }
-            self.enter_change()?;
+            self.enter_change(false)?;
             self.lock_entry(&entry, MetadataMode::Write)?;
             // While we waited the table may have changed, or the name have come to mean another.
             match self.table_entry(load.table) {
@@ -392,25 +392,23 @@ impl LocalSession {
         )?;
         let mut splitter = Splitter::new(format.clone());
         let mut pieces = self.open_source(load, reply)?;
-        self.begin_table_statement();
+        self.begin_table_statement(false);
         self.process.counts.status.add(exec::StatusKind::ExternalLock, 2);
-        let before = self.transaction.store.savepoint();
-        let mut loaded = Loaded::default();
-        let outcome = self.load_lines(
-            &text,
-            &targets,
-            collation,
-            load.ignore_lines,
-            &mut splitter,
-            &mut pieces,
-            reply,
-            &mut loaded,
-        );
-        if let Err(error) = outcome {
-            self.fail_table_statement(&before, &error)?;
-            return Err(error);
-        }
-        self.end_table_statement()?;
+        let loaded = self.atomically(|session| {
+            let mut loaded = Loaded::default();
+            session.load_lines(
+                &text,
+                &targets,
+                collation,
+                load.ignore_lines,
+                &mut splitter,
+                &mut pieces,
+                reply,
+                &mut loaded,
+            )?;
+            session.end_table_statement()?;
+            Ok(loaded)
+        })?;
         self.wait_for_commit(reply);
         let info = format!(
             "Records: {}  Deleted: {}  Skipped: {}  Warnings: {}",
@@ -550,6 +548,7 @@ impl LocalSession {
                     match ran.map_err(|stop| *stop) {
                         Ok(summary) => break summary,
                         Err(Stop::Failed(error)) => return Err(error),
+                        Err(Stop::Requeue(_)) => return Err(SqlError::refused_wait()),
                         // Another table of the plan changed. The client has been asked for its file: only the line is run again.
                         Err(Stop::Replan) => {
                             plan = None;

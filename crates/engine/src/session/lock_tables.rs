@@ -119,10 +119,9 @@ fn not_for_write(name: &str) -> Box<SqlError> {
 
 impl LocalSession {
     /// How long this session waits for metadata locks: `lock_wait_timeout`, or until it is killed.
-    pub(crate) fn with_patience<R>(&self, run: impl FnOnce(Patience<'_>) -> R) -> R {
-        let time = Duration::from_secs(self.variables.unsigned(known::lock_wait_timeout()));
+    fn with_patience<R>(&self, may_requeue: bool, run: impl FnOnce(Patience<'_>) -> R) -> R {
         let control = &self.control;
-        run(Patience { time, killed: &|| control.is_killed() })
+        run(Patience { time: self.variables.lock_wait(), killed: &|| control.is_killed(), may_requeue })
     }
 
     /// Says that the running statement changes rows or definitions, or commits; waits while another session holds the
@@ -130,7 +129,7 @@ impl LocalSession {
     ///
     /// # Errors
     /// 1223 if this session holds it, 1205, 1317.
-    pub(crate) fn enter_change(&mut self) -> Outcome {
+    pub(crate) fn enter_change(&mut self, may_requeue: bool) -> Outcome {
         if self.locks.read_lock {
             return Err(ER_CANT_UPDATE_WITH_READLOCK.bare());
         }
@@ -139,7 +138,7 @@ impl LocalSession {
         }
         let polite = !self.transaction.is_open() && !self.locks.active;
         let changing = &self.process.changing.statement;
-        self.with_patience(|patience| self.core.read_lock.enter(changing, polite, patience))
+        self.with_patience(may_requeue, |patience| self.core.read_lock.enter(changing, polite, patience))
             .map_err(lock_error)
     }
 
@@ -148,7 +147,7 @@ impl LocalSession {
     /// # Errors
     /// 1205, 1317.
     pub(crate) fn enter_commit(&mut self) -> Outcome {
-        if self.locks.read_lock { Ok(()) } else { self.enter_change() }
+        if self.locks.read_lock { Ok(()) } else { self.enter_change(false) }
     }
 
     /// The statement has ended.
@@ -195,9 +194,9 @@ impl LocalSession {
                 mode != MetadataMode::Read,
             );
         }
-        let time = Duration::from_secs(self.variables.unsigned(known::lock_wait_timeout()));
         let control = &self.control;
-        let patience = Patience { time, killed: &|| control.is_killed() };
+        let killed = || control.is_killed();
+        let patience = Patience { time: self.variables.lock_wait(), killed: &killed, may_requeue: false };
         let locked = self.transaction.metadata.lock(entry, mode, patience);
         if let Err(error) = &locked
             && error.number == ER_LOCK_DEADLOCK.number
@@ -215,9 +214,9 @@ impl LocalSession {
             self.require_locked(plan, writes)?;
             return Ok(self.lock_related(plan)?);
         }
-        let time = Duration::from_secs(self.variables.unsigned(known::lock_wait_timeout()));
         let control = &self.control;
-        let patience = Patience { time, killed: &|| control.is_killed() };
+        let (time, may_requeue) = (self.variables.lock_wait(), self.transaction.may_requeue());
+        let patience = Patience { time, killed: &|| control.is_killed(), may_requeue };
         for (index, mention) in plan.tables.iter().enumerate() {
             let mode = if writes(index) { MetadataMode::Write } else { MetadataMode::Read };
             self.transaction.metadata.lock(&mention.entry, mode, patience)?;
@@ -246,9 +245,9 @@ impl LocalSession {
         if !self.variables.boolean(known::foreign_key_checks()) {
             return Ok(());
         }
-        let time = Duration::from_secs(self.variables.unsigned(known::lock_wait_timeout()));
         let control = &self.control;
-        let patience = Patience { time, killed: &|| control.is_killed() };
+        let (time, may_requeue) = (self.variables.lock_wait(), self.transaction.may_requeue());
+        let patience = Patience { time, killed: &|| control.is_killed(), may_requeue };
         for node in &graph.nodes {
             if lock_of(&node.table).is_some_and(|lock| self.locks.locks.holds(lock)) {
                 continue;
@@ -439,9 +438,9 @@ impl LocalSession {
 
     /// Takes the metadata locks of `tables` as their definitions are now.
     fn take_tables(&mut self, tables: &[LockedTable], writes: bool) -> Outcome {
-        let time = Duration::from_secs(self.variables.unsigned(known::lock_wait_timeout()));
         let control = Arc::clone(&self.control);
-        let patience = Patience { time, killed: &|| control.is_killed() };
+        let killed = || control.is_killed();
+        let patience = Patience { time: self.variables.lock_wait(), killed: &killed, may_requeue: false };
         // FLUSH TABLES WITH READ LOCK waits for locked tables too; those locked for reading need not wait for it.
         let changing = &self.process.changing.locked_tables;
         if writes {
@@ -552,8 +551,10 @@ impl LocalSession {
         self.leave_change();
         if !self.locks.read_lock {
             let id = self.control.connection_id;
-            self.with_patience(|patience| self.core.read_lock.acquire(&self.core.processes, id, patience))
-                .map_err(lock_error)?;
+            self.with_patience(false, |patience| {
+                self.core.read_lock.acquire(&self.core.processes, id, patience)
+            })
+            .map_err(lock_error)?;
             self.locks.read_lock = true;
         }
         self.send_ok(reply)
@@ -562,8 +563,10 @@ impl LocalSession {
     /// LOCK INSTANCE FOR BACKUP: no definition changes until UNLOCK INSTANCE.
     pub(super) fn lock_instance(&mut self, reply: &mut Reply<'_>) -> Outcome {
         if !self.locks.backup {
-            self.with_patience(|patience| self.core.backup_lock.lock(MetadataMode::ReadOnly, patience))
-                .map_err(lock_error)?;
+            self.with_patience(false, |patience| {
+                self.core.backup_lock.lock(MetadataMode::ReadOnly, patience)
+            })
+            .map_err(lock_error)?;
             self.locks.backup = true;
         }
         self.send_ok(reply)
@@ -590,7 +593,7 @@ impl LocalSession {
             return run(self);
         }
         let core = Arc::clone(&self.core);
-        self.with_patience(|patience| core.backup_lock.lock(MetadataMode::Write, patience))
+        self.with_patience(false, |patience| core.backup_lock.lock(MetadataMode::Write, patience))
             .map_err(lock_error)?;
         let _held = BackupUser(&core.backup_lock);
         run(self)

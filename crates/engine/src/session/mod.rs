@@ -22,6 +22,7 @@ pub mod cursor;
 pub mod definitions;
 pub mod diagnostics;
 pub mod dispatch;
+mod execution;
 pub mod explain;
 mod function_state;
 mod lifetime;
@@ -55,8 +56,8 @@ use std::sync::Arc;
 use catalog::Catalog;
 use service::error::{ER_BAD_DB_ERROR, ER_NO_SUCH_THREAD, ER_NOT_SUPPORTED_YET, ER_TOO_LONG_IDENT};
 use service::{
-    Capabilities, ChangeUserRequest, ConnectRequest, ConnectionControl, ExecuteRequest, OkSummary, Outcome,
-    Reply, Session, SetOption, SqlError, StatusFlags,
+    Capabilities, ChangeUserRequest, CommandOutcome, ConnectRequest, ConnectionControl, ExecuteRequest,
+    OkSummary, Outcome, Reply, Session, SetOption, SqlError, StatusFlags,
 };
 use types::charset::Charset;
 
@@ -119,10 +120,6 @@ pub struct LocalSession {
     pub(crate) temporary: crate::ddl::TemporaryTables,
     /// LOCK TABLES and its kin.
     pub(crate) locks: lock_tables::SessionLocks,
-    /// The statement that just failed for want of a thread may be given once more, for so long in all.
-    repeat_within: Option<std::time::Duration>,
-    /// The statement to come is one that was taken back: it is counted and logged already.
-    is_repeat: bool,
     /// Stored procedures: those in run, and those this session has run.
     pub(crate) routines: crate::routine::Routines,
     /// What it knows of its texts; away while one of them is looked up.
@@ -176,8 +173,6 @@ impl LocalSession {
             query_log: QueryLog::default(),
             temporary: crate::ddl::TemporaryTables::default(),
             locks: lock_tables::SessionLocks::default(),
-            repeat_within: None,
-            is_repeat: false,
             routines: crate::routine::Routines::default(),
             templates: Some(Box::default()),
             control: request.control,
@@ -350,7 +345,7 @@ impl Session for LocalSession {
         self.process.counts.bytes_sent.add(sent_bytes);
     }
 
-    fn query(&mut self, sql: &[u8], reply: &mut Reply<'_>) -> Outcome {
+    fn query(&mut self, sql: &[u8], reply: &mut Reply<'_>) -> CommandOutcome {
         self.run_text(sql, reply)
     }
 
@@ -358,7 +353,7 @@ impl Session for LocalSession {
         self.prepare_statement(sql, reply)
     }
 
-    fn execute(&mut self, request: ExecuteRequest<'_>, reply: &mut Reply<'_>) -> Outcome {
+    fn execute(&mut self, request: ExecuteRequest<'_>, reply: &mut Reply<'_>) -> CommandOutcome {
         self.execute_statement(request, reply)
     }
 
@@ -388,9 +383,6 @@ impl Session for LocalSession {
             mode,
         );
         env::memory::forget_exceeded();
-        env::blocking::set_repeatable(false);
-        self.is_repeat = false;
-        self.repeat_within = None;
         self.running.reset();
         self.process.reset();
         self.pop_frames();
@@ -459,12 +451,6 @@ impl Session for LocalSession {
     fn process_kill(&mut self, connection_id: u32, reply: &mut Reply<'_>) -> Outcome {
         self.kill(u64::from(connection_id), false)?;
         self.send_ok(reply)
-    }
-
-    fn take_repeat(&mut self) -> Option<std::time::Duration> {
-        let within = self.repeat_within.take();
-        self.is_repeat = within.is_some();
-        within
     }
 
     fn may_hold_locks(&self) -> bool {

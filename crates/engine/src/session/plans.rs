@@ -11,7 +11,6 @@
 
 use std::hash::{BuildHasher, Hash, Hasher};
 use std::sync::Arc;
-use std::time::Duration;
 
 use catalog::Catalog;
 use env::memory::Held;
@@ -35,6 +34,7 @@ use super::parameter_types::{ParameterClass, fits, own_type};
 use super::point::PointProgram;
 use super::run::variables_of;
 use super::shared_plans::Known;
+use crate::deadlines::Deadline;
 use crate::privilege::SessionAccount;
 use crate::status::StatementKind;
 use crate::variables::definition::known;
@@ -81,18 +81,18 @@ pub struct HeldPlan {
     allowed: Option<Arc<SessionAccount>>,
     /// The plan, if it is this session's alone.
     held: Held,
-    /// Of the time that the statement it was made for has, what planning took.
-    planning_time: Duration,
+    /// Of the statement it was made for, until that runs.
+    deadline: Option<Box<Deadline>>,
 }
 
 impl HeldPlan {
     pub(super) fn new(plan: Arc<CachedPlan>) -> HeldPlan {
-        HeldPlan { plan, allowed: None, held: Held::default(), planning_time: Duration::ZERO }
+        HeldPlan { plan, allowed: None, held: Held::default(), deadline: None }
     }
 
-    /// What planning took of the time limit of the statement that is executed now: nothing at the next execution.
-    pub(super) fn take_planning_time(&mut self) -> Duration {
-        std::mem::take(&mut self.planning_time)
+    /// The deadline of the statement it was made for, which began when that was planned. There is none for the next execution.
+    pub(crate) fn take_deadline(&mut self) -> Option<Box<Deadline>> {
+        self.deadline.take()
     }
 
     /// The session keeps it for statements to come: a plan that no other has is charged to it.
@@ -307,6 +307,8 @@ struct BindSession<'a> {
     literals: Option<&'a syntax::Digested<'a>>,
     /// The types that the parameters of a client got from their context, where a value does not fit.
     typed_before: Option<&'a DerivedTypes>,
+    /// The statement runs next: if it is a SELECT, its time begins now.
+    begins_time: bool,
 }
 
 impl BindSession<'_> {
@@ -504,7 +506,15 @@ impl LocalSession {
         text: &[u8],
         values: &[ValueRef<'_>],
     ) -> Result<HeldPlan, Box<SqlError>> {
-        self.plan_with(statement, text, Some(values), &self.catalog())
+        let bind = BindSession {
+            session: self,
+            parameters: Some(values),
+            literals: None,
+            typed_before: None,
+            runs_query: true,
+            begins_time: true,
+        };
+        self.plan_bound(statement, text, &self.catalog(), &bind)
     }
 
     /// Plans a statement with its literals as parameters.
@@ -523,6 +533,7 @@ impl LocalSession {
             parameters: Some(values),
             literals: Some(literals),
             typed_before: None,
+            begins_time: true,
         };
         self.plan_bound(statement, text, &self.catalog(), &bind)
     }
@@ -535,11 +546,17 @@ impl LocalSession {
         text: &[u8],
         values: &[ValueRef<'_>],
     ) -> Result<HeldPlan, Box<SqlError>> {
-        let bind =
-            BindSession { session: self, parameters: Some(values), literals: None, typed_before: None };
+        let bind = BindSession {
+            session: self,
+            parameters: Some(values),
+            literals: None,
+            typed_before: None,
+            begins_time: false,
+        };
         self.plan_bound(statement, text, &self.catalog(), &bind)
     }
 
+    /// Plans a statement that is only prepared (`values`: none), or is no SELECT of a client: it has no time limit.
     pub(super) fn plan_with(
         &self,
         statement: &Statement<'_>,
@@ -547,7 +564,13 @@ impl LocalSession {
         values: Option<&[ValueRef<'_>]>,
         catalog: &Arc<Catalog>,
     ) -> Result<HeldPlan, Box<SqlError>> {
-        let bind = BindSession { session: self, parameters: values, literals: None, typed_before: None };
+        let bind = BindSession {
+            session: self,
+            parameters: values,
+            literals: None,
+            typed_before: None,
+            begins_time: false,
+        };
         self.plan_bound(statement, text, catalog, &bind)
     }
 
@@ -559,16 +582,17 @@ impl LocalSession {
         bind: &BindSession<'_>,
     ) -> Result<HeldPlan, Box<SqlError>> {
         let bytes_before = env::memory::command_bytes().0;
-        // A SELECT's time begins before it is planned, unless it is only prepared.
         let kind = kind_of(statement);
         let max_execution_ms = hinted_time(statement, text);
-        let deadline = match bind.parameters {
-            Some(_) => {
-                self.time_limit(kind, max_execution_ms).map(|limit| self.begin_deadline(limit)).transpose()?
-            }
+        let limit = if bind.begins_time { self.time_limit(kind, max_execution_ms) } else { None };
+        let deadline = match limit {
             None => None,
+            // One that is planned again has the time that is left.
+            Some(limit) => Some(match self.running.take_deadline() {
+                Some(deadline) => deadline,
+                None => self.begin_deadline(limit)?,
+            }),
         };
-        let began = deadline.is_some().then(|| self.core.env.clock.now());
         let mut derived = DerivedTypes::default();
         let planned = plan::progress::stoppable(|| {
             let (bound, types) = bind.bind(statement, text, catalog)?;
@@ -582,10 +606,10 @@ impl LocalSession {
             Prepared::new(Arc::new(plan))
         });
         let planned = planned.unwrap_or_else(|why| Err(super::limits::stopped(why, &self.control)));
-        let prepared = match deadline {
-            None => planned,
-            Some(deadline) => deadline.end(planned),
-        }?;
+        let prepared = planned.map_err(|error| match &deadline {
+            None => error,
+            Some(deadline) => deadline.explain(error),
+        })?;
         let mut cached = CachedPlan {
             prepared,
             catalog_version: catalog.version,
@@ -615,7 +639,7 @@ impl LocalSession {
             cached.point = point.map(|point| (results, point));
         }
         let mut held = HeldPlan::new(Arc::new(cached));
-        held.planning_time = began.map_or(Duration::ZERO, |began| self.core.env.clock.now().since(began));
+        held.deadline = deadline;
         Ok(held)
     }
 

@@ -20,7 +20,7 @@ use service::error::{
     ER_NEED_REPREPARE, ER_PS_MANY_PARAM, ER_UNKNOWN_ERROR, ER_UNKNOWN_STMT_HANDLER, ER_UNSUPPORTED_PS,
     ER_WRONG_ARGUMENTS,
 };
-use service::{ExecuteRequest, OkSummary, Outcome, Reply, SqlError, StatusFlags};
+use service::{CommandOutcome, ExecuteRequest, OkSummary, Outcome, Reply, SqlError, StatusFlags};
 use syntax::ast::{MaintainKind, PrepareSource, Show, Statement};
 use types::charset::Charset;
 use types::collation::CollationId;
@@ -469,7 +469,7 @@ impl LocalSession {
         let sql = self.to_utf8(sql);
         let sql = &*sql;
         self.process.counts.com_stmt_prepare.increment();
-        let running = self.begin_statement(Activity::Prepare, sql);
+        let running = self.begin_statement(Activity::Prepare, sql, false);
         self.diagnostics.clear();
         let outcome = self.prepare_now(sql, reply);
         if let Err(error) = &outcome {
@@ -541,11 +541,14 @@ impl LocalSession {
         &mut self,
         request: ExecuteRequest<'_>,
         reply: &mut Reply<'_>,
-    ) -> Outcome {
-        if !self.is_repeat {
+    ) -> CommandOutcome {
+        if !reply.is_requeued() {
             self.process.counts.com_stmt_execute.increment();
         }
-        let mut statement = self.prepared.take(request.statement_id, "mysqld_stmt_execute")?;
+        let mut statement = match self.prepared.take(request.statement_id, "mysqld_stmt_execute") {
+            Ok(statement) => statement,
+            Err(error) => return CommandOutcome::Failed(error),
+        };
         let outcome = self.execute_taken(&mut statement, request, reply);
         self.prepared.put_back(request.statement_id, statement);
         outcome
@@ -556,27 +559,21 @@ impl LocalSession {
         statement: &mut PreparedStatement,
         request: ExecuteRequest<'_>,
         reply: &mut Reply<'_>,
-    ) -> Outcome {
+    ) -> CommandOutcome {
         if let Some(error) = statement.long_data_error.take() {
             statement.long_data.clear();
-            return Err(error);
+            return CommandOutcome::Failed(error);
         }
         let mut values = memory::take_values();
         let mut long_data = std::mem::take(&mut statement.long_data);
         let has_long_data = !long_data.is_empty();
-        if has_long_data
-            && long_data.values().any(|long| long.on_disk().is_some())
-            && !self.passes_long_data(statement, &long_data, request)?
-        {
-            let packet_bytes_max = self.long_data_limits().packet_bytes_max;
-            if long_data.values().any(|long| long.byte_count() > packet_bytes_max) {
-                return Err(long_data_too_long());
-            }
-            long_data.values_mut().try_for_each(LongData::read_whole)?;
+        if has_long_data && let Err(error) = self.place_long_data(statement, &mut long_data, request) {
+            return CommandOutcome::Failed(error);
         }
         let converted = bumpalo::Bump::new();
-        self.read_parameters(statement, &long_data, &converted, &mut values, request)
-            .map_err(|_| ER_MALFORMED_PACKET.bare())?;
+        if self.read_parameters(statement, &long_data, &converted, &mut values, request).is_err() {
+            return CommandOutcome::Failed(ER_MALFORMED_PACKET.bare());
+        }
         if statement.cursor.is_some() {
             statement.cursor = None;
             self.prepared.needs_recount = true;
@@ -584,7 +581,7 @@ impl LocalSession {
         if has_long_data {
             self.running.set_long_values(long_parameters(&long_data));
         }
-        let running = self.begin_prepared(request.statement_id, &statement.text);
+        let running = self.begin_prepared(request.statement_id, &statement.text, reply.is_requeued());
         let PreparedStatement { text, places, kept, cursor, .. } = statement;
         let long_bytes =
             if has_long_data { long_data.values().map(LongData::byte_count).sum() } else { 0u64 };
@@ -600,7 +597,7 @@ impl LocalSession {
             },
             rendered: OnceCell::new(),
         };
-        if !self.is_repeat {
+        if !reply.is_requeued() {
             self.log_general("Execute", &rendered);
         }
         let wants_cursor = request.flags & 7 != 0;
@@ -609,19 +606,44 @@ impl LocalSession {
             self.running.set_long_values(Vec::new());
         }
         let outcome = match outcome {
-            Ok(opened) => {
+            CommandOutcome::Done(opened) => {
                 self.prepared.needs_recount |= opened.is_some();
                 *cursor = opened;
-                Ok(())
+                self.end_statement(&running, &rendered);
+                CommandOutcome::Done(())
             }
-            Err(error) => {
+            CommandOutcome::Requeue(within) => {
+                self.suspend_statement();
+                CommandOutcome::Requeue(within)
+            }
+            CommandOutcome::Failed(error) => {
                 self.push_error(&error);
-                Err(error)
+                self.end_statement(&running, &rendered);
+                CommandOutcome::Failed(error)
             }
         };
-        self.end_statement(&running, &rendered);
         memory::keep_values(values);
         outcome
+    }
+
+    /// Reads long data that lies on disk, unless the statement takes it from there.
+    #[cold]
+    fn place_long_data(
+        &mut self,
+        statement: &mut PreparedStatement,
+        long_data: &mut HashMap<u16, LongData>,
+        request: ExecuteRequest<'_>,
+    ) -> Outcome {
+        if !long_data.values().any(|long| long.on_disk().is_some())
+            || self.passes_long_data(statement, long_data, request)?
+        {
+            return Ok(());
+        }
+        let packet_bytes_max = self.long_data_limits().packet_bytes_max;
+        if long_data.values().any(|long| long.byte_count() > packet_bytes_max) {
+            return Err(long_data_too_long());
+        }
+        long_data.values_mut().try_for_each(LongData::read_whole)
     }
 
     /// Appends the parameters of a request to `values`, long data among them; `arena` holds what is not as it was sent.
@@ -800,7 +822,7 @@ impl LocalSession {
         self.account.renew(&self.core);
         let mut plan = self.plan_statement(&parsed.statement, text, values)?;
         if let Some(into) = super::plans::into_of(&parsed.statement) {
-            self.run_into(&plan, into, values, reply)?;
+            self.run_into(&mut plan, into, values, reply)?;
             return Ok((Kept::Nothing, None));
         }
         self.share_prepared(&found, text, values, &plan);

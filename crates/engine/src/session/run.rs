@@ -8,26 +8,22 @@
 //! its commit ([`Reply::wait_for`]).
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use catalog::Catalog;
 use exec::output::CollectSink;
 use exec::{Changed, ReplySink};
 use plan::physical::PlanKind;
-use service::error::ER_CANT_CREATE_THREAD;
 use service::{OkSummary, Outcome, Reply, RowFormat, SqlError};
 use syntax::ast::{ExprKind, Into as IntoClause, IntoVar, Statement};
-use types::{DataType, Value, ValueRef};
+use types::{Value, ValueRef};
 use wire::EncodedColumns;
 
-use super::attempt::{Attempt, Stop};
+use super::attempt::{Attempt, until_planned};
 use super::cursor::{Cursor, CursorSink};
 use super::memory::{self, PointMemory};
 use super::plans::{CachedPlan, HeldPlan, into_of};
 use super::point::{PointOutcome, PointProgram};
 use super::{LocalSession, not_supported};
-use crate::deadlines::Deadline;
-use crate::status::StatementKind;
 
 impl LocalSession {
     /// Plans and runs a statement.
@@ -40,7 +36,7 @@ impl LocalSession {
     ) -> Attempt<()> {
         let mut plan = self.plan_statement(statement, text, parameters)?;
         if let Some(into) = into_of(statement) {
-            return self.run_into(&plan, into, parameters, reply);
+            return self.run_into(&mut plan, into, parameters, reply);
         }
         self.run_cached(&mut plan, parameters, false, reply).map(|_| ())
     }
@@ -66,8 +62,7 @@ impl LocalSession {
         reply.end_rows(self.status_flags(), self.diagnostics.packet_count())
     }
 
-    /// Runs a plan and answers; rows stay behind a cursor if one is wanted and there are rows. A SELECT that is no routine's ends
-    /// when its time is over.
+    /// Runs a plan and answers; rows stay behind a cursor if one is wanted and there are rows.
     pub(crate) fn run_cached(
         &mut self,
         plan: &mut HeldPlan,
@@ -75,110 +70,10 @@ impl LocalSession {
         wants_cursor: bool,
         reply: &mut Reply<'_>,
     ) -> Attempt<Option<Cursor>> {
-        plan.require_limits(values, self.running.executes_named())?;
-        // Nothing that the statement uses up, nothing that cannot be given a second time, nothing done before it.
-        env::blocking::set_repeatable(
-            self.results.next_insert_id().is_none()
-                && self.running.long_values().is_empty()
-                && !self.running.follows_others()
-                && !self.transaction.has_next()
-                && !self.routines.are_running()
-                && reply.is_untouched(),
-        );
         let last_insert_id = self.results.last_insert_id();
-        let outcome = match self.time_limit(plan.kind, plan.max_execution_ms) {
-            None => self.run_unlimited(plan, values, wants_cursor, reply),
-            Some(limit) => {
-                let limit = limit.saturating_sub(plan.take_planning_time());
-                self.run_until(limit, |session| session.run_unlimited(plan, values, wants_cursor, reply))
-            }
-        };
-        if let Err(stop) = &outcome
-            && let Stop::Failed(error) = &**stop
-            && error.number == ER_CANT_CREATE_THREAD.number
-            && env::blocking::is_repeatable()
-            && reply.is_untouched()
-        {
-            self.offer_to_repeat(last_insert_id);
-        }
-        env::blocking::set_repeatable(false);
-        outcome
-    }
-
-    /// The statement would have had to wait for others, and too many do. It was taken back: the server may give it once more.
-    #[cold]
-    fn offer_to_repeat(&mut self, last_insert_id: u64) {
-        self.results.restore_insert_id(last_insert_id);
-        self.repeat_within = Some(Duration::from_millis(self.variables.settings().lock_wait_timeout_ms));
-    }
-
-    /// Runs `run`, which executes `plan`, until the time of the statement is over.
-    pub(crate) fn run_limited<R>(
-        &mut self,
-        plan: &CachedPlan,
-        run: impl FnOnce(&mut Self) -> Attempt<R>,
-    ) -> Attempt<R> {
-        match self.time_limit(plan.kind, plan.max_execution_ms) {
-            None => run(self),
-            Some(limit) => self.run_until(limit, run),
-        }
-    }
-
-    fn run_until<R>(&mut self, limit: Duration, run: impl FnOnce(&mut Self) -> Attempt<R>) -> Attempt<R> {
-        let deadline = self.begin_deadline(limit)?;
-        run(self).map_err(|stop| match *stop {
-            Stop::Failed(error) => deadline.explain(error).into(),
-            stop @ Stop::Replan => Box::new(stop),
-        })
-    }
-
-    /// Runs `run` as a statement of the session's transaction: begins it, takes the locks of the plan's tables, and rolls back to where
-    /// it began if `run` fails. `run` ends it ([`LocalSession::finish`]) and then answers; it learns whether it is part of a transaction,
-    /// which a statement without tables is not.
-    #[inline]
-    pub(crate) fn in_statement<R>(
-        &mut self,
-        plan: &CachedPlan,
-        run: impl FnOnce(&mut Self, bool) -> Result<R, Box<SqlError>>,
-    ) -> Attempt<R> {
-        let physical = plan.prepared.plan();
-        let changes =
-            matches!(physical.kind, PlanKind::Insert(_) | PlanKind::Update(_) | PlanKind::Delete(_));
-        if physical.tables.is_empty() && !changes {
-            // Nothing of tables: no transaction is opened by SELECT 1.
-            return Ok(run(self, false)?);
-        }
-        self.begin_planned_statement(physical);
-        if changes && plan.changes_shared_tables() {
-            self.require_writable()?;
-            self.enter_change()?;
-        }
-        self.require_no_row_locks(plan)?;
-        self.lock_metadata(physical)?;
-        let before = self.transaction.store.savepoint();
-        match run(self, true) {
-            Ok(done) => Ok(done),
-            Err(error) => {
-                self.fail_table_statement(&before, &error)?;
-                Err(error.into())
-            }
-        }
-    }
-
-    /// How long a SELECT may take, with the milliseconds of its hint. In a routine each has its own time, those of INTO and of cursors too.
-    #[inline]
-    pub(super) fn time_limit(&self, kind: StatementKind, hinted_ms: Option<u64>) -> Option<Duration> {
-        if kind != StatementKind::Select {
-            return None;
-        }
-        match hinted_ms.unwrap_or(self.variables.settings().max_execution_ms) {
-            0 => None,
-            limit_ms => Some(Duration::from_millis(limit_ms)),
-        }
-    }
-
-    pub(super) fn begin_deadline(&self, limit: Duration) -> Result<Deadline, Box<SqlError>> {
-        self.core.deadlines.begin(&self.core.env, &self.control, limit)
+        let ran =
+            self.run_limited(plan, |session, plan| session.run_unlimited(plan, values, wants_cursor, reply));
+        ran.map_err(|stop| self.requeued_instead(stop, last_insert_id, reply))
     }
 
     fn run_unlimited(
@@ -188,7 +83,8 @@ impl LocalSession {
         wants_cursor: bool,
         reply: &mut Reply<'_>,
     ) -> Attempt<Option<Cursor>> {
-        if !self.is_repeat {
+        plan.require_limits(values, self.running.executes_named())?;
+        if !reply.is_requeued() {
             self.count(plan.kind);
         }
         if !plan.is_allowed(&self.account) {
@@ -198,7 +94,7 @@ impl LocalSession {
         if !wants_cursor && self.run_point(plan, values, reply)? {
             return Ok(None);
         }
-        self.in_statement(plan, |session, in_transaction| {
+        self.in_statement(plan, self.may_requeue(), |session, in_transaction| {
             session.run_body(plan, values, wants_cursor, reply, in_transaction)
         })
     }
@@ -245,11 +141,11 @@ impl LocalSession {
         memory: &mut PointMemory,
     ) -> Attempt<PointOutcome> {
         if in_transaction {
-            self.begin_table_statement();
+            self.begin_table_statement(self.may_requeue());
             self.lock_metadata(plan.prepared.plan())?;
             let zone = &*self.variables.settings().time_zone;
             let uncommitted = self.transaction.isolation == super::settings::Isolation::ReadUncommitted;
-            let (transaction, Some(view)) = self.transaction.parts() else {
+            let (transaction, Some(view), _) = self.transaction.parts() else {
                 return Ok(PointOutcome::NotHere);
             };
             let reader = if uncommitted { view.reader_uncommitted() } else { transaction.reader(view) };
@@ -423,7 +319,7 @@ impl LocalSession {
     /// SELECT ... INTO @a, @b
     pub(super) fn run_into(
         &mut self,
-        plan: &CachedPlan,
+        plan: &mut HeldPlan,
         into: &IntoClause<'_>,
         values: &[ValueRef<'_>],
         reply: &mut Reply<'_>,
@@ -436,8 +332,8 @@ impl LocalSession {
         // One row more than allowed shows that there are too many.
         let rows_max = usize::try_from(self.rows_max(plan)).map_or(2, |rows| rows.min(2));
         let mut sink = CollectSink::new(plan.output_types().cloned().collect(), rows_max);
-        self.run_limited(plan, |session| {
-            session.in_statement(plan, |session, in_transaction| {
+        self.run_limited(plan, |session, plan| {
+            session.in_statement(plan, false, |session, in_transaction| {
                 session.with_context(plan, values, |prepared, context| {
                     exec::run_query(prepared, context, &mut sink)
                 })?;
@@ -513,12 +409,20 @@ impl LocalSession {
         text: &[u8],
         values: &[ValueRef<'_>],
     ) -> Result<Value, Box<SqlError>> {
-        let plan = self.plan_statement(&Statement::Query(query), text, values)?;
-        self.require_plan_privileges(&plan)?;
-        let types: Vec<DataType> = plan.output_types().cloned().collect();
-        let mut sink = CollectSink::new(types, 1);
-        self.with_context(&plan, values, |prepared, context| exec::run_query(prepared, context, &mut sink))?;
-        Ok(sink.rows.pop().and_then(|mut row| row.pop()).unwrap_or(Value::Null))
+        let statement = Statement::Query(query);
+        let value = until_planned(|| {
+            let plan = self.plan_with(&statement, text, Some(values), &self.catalog())?;
+            self.require_plan_privileges(&plan)?;
+            let mut sink = CollectSink::new(plan.output_types().cloned().collect(), 1);
+            self.in_statement(&plan, false, |session, in_transaction| {
+                session.with_context(&plan, values, |prepared, context| {
+                    exec::run_query(prepared, context, &mut sink)
+                })?;
+                if in_transaction { session.end_table_statement() } else { Ok(()) }
+            })?;
+            Ok(sink.rows.pop().and_then(|mut row| row.pop()).unwrap_or(Value::Null))
+        });
+        value.without_requeue()
     }
 }
 

@@ -1,11 +1,14 @@
 //! The statement that runs: its text and parameters for expressions that are planned by themselves, and where it stands.
 
+use std::cell::Cell;
+
 use types::{Value, ValueRef};
 
 use super::memory;
+use crate::deadlines::Deadline;
 
 /// What the parts of a running statement ask of it. Empty between statements, but for memory that is used again.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(crate) struct RunningStatement {
     /// The text into which the spans of expressions point.
     text: Vec<u8>,
@@ -17,6 +20,14 @@ pub(crate) struct RunningStatement {
     executes_named: bool,
     /// It is one of several in a text, and not the first.
     follows_others: bool,
+    /// Its deadline, while it is to be planned again.
+    deadline: Cell<Option<Box<Deadline>>>,
+}
+
+impl std::fmt::Debug for RunningStatement {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("RunningStatement").field("text", &self.text).finish_non_exhaustive()
+    }
 }
 
 impl RunningStatement {
@@ -70,6 +81,17 @@ impl RunningStatement {
         if self.text.capacity() > memory::KEPT_BYTES_MAX {
             self.text = Vec::new();
         }
+        self.deadline.take();
+    }
+
+    /// It is to be planned again, and has the time that is left.
+    pub(super) fn keep_deadline(&mut self, deadline: Box<Deadline>) {
+        self.deadline.set(Some(deadline));
+    }
+
+    /// The deadline of a statement that is planned again.
+    pub(super) fn take_deadline(&self) -> Option<Box<Deadline>> {
+        self.deadline.take()
     }
 
     /// Its parameters that lie on disk.

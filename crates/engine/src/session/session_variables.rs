@@ -20,6 +20,11 @@ pub(crate) struct SessionVariables {
 }
 
 impl SessionVariables {
+    /// `lock_wait_timeout`: how long a statement waits for metadata locks.
+    pub(crate) fn lock_wait(&self) -> std::time::Duration {
+        std::time::Duration::from_secs(self.unsigned(known::lock_wait_timeout()))
+    }
+
     /// As after a login: the server's values and the number of the connection.
     pub(super) fn new(globals: &Variables, connection_id: u64) -> Self {
         let mut values = globals.clone();

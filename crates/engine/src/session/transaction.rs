@@ -195,9 +195,14 @@ impl TransactionState {
         !self.view.is_parked()
     }
 
-    /// The writing side and the snapshot, to be borrowed at the same time.
-    pub(crate) fn parts(&mut self) -> (&mut Transaction, Option<&ReadView>) {
-        (&mut self.store, (!self.view.is_parked()).then_some(&self.view))
+    /// The writing side, the snapshot, and what is said of lock waits, to be borrowed at the same time.
+    pub(crate) fn parts(&mut self) -> (&mut Transaction, Option<&ReadView>, &Interrupt) {
+        (&mut self.store, (!self.view.is_parked()).then_some(&self.view), &self.interrupt)
+    }
+
+    /// Whether the running statement can be requeued if it must not wait.
+    pub(super) fn may_requeue(&self) -> bool {
+        self.interrupt.may_requeue()
     }
 
     /// Takes a snapshot of now for one read that belongs to no transaction; the caller gives it back by
@@ -256,8 +261,8 @@ impl LocalSession {
         state.read_only = read_only.or(next.read_only).unwrap_or(settings.read_only);
     }
 
-    /// Readies the transaction for a statement that reads or writes tables.
-    pub(crate) fn begin_table_statement(&mut self) {
+    /// Readies the transaction for a statement that reads or writes tables. `may_requeue`: it is requeued if it must not wait.
+    pub(crate) fn begin_table_statement(&mut self, may_requeue: bool) {
         if !self.transaction.open {
             if self.variables.settings().autocommit {
                 let settings = self.variables.settings();
@@ -271,6 +276,7 @@ impl LocalSession {
         }
         let state = &mut self.transaction;
         state.ready_interrupt(&self.control);
+        state.interrupt.set_may_requeue(may_requeue);
         state.rows_examined = 0;
         state.lock_wait_micros = 0;
         let repeatable = state.isolation >= Isolation::RepeatableRead;
@@ -289,12 +295,6 @@ impl LocalSession {
         if !keeps {
             state.view.refresh();
         }
-    }
-
-    /// The same for a statement whose plan is known.
-    pub(crate) fn begin_planned_statement(&mut self, plan: &PhysicalPlan) {
-        self.begin_table_statement();
-        self.note_reads(plan);
     }
 
     /// Notes, after [`LocalSession::begin_table_statement`], whether the statement reads anything without locking it.
@@ -431,7 +431,7 @@ impl LocalSession {
             self.commit_transaction()?;
         }
         self.wait_for_commit(reply);
-        self.enter_change()?;
+        self.enter_change(false)?;
         self.with_backup_lock(|session| run(session, reply))
     }
 

@@ -14,6 +14,7 @@ pub(crate) fn ask(session: &mut dyn Session, sql: &str) -> Result<Vec<String>, S
     let mut reply = Reply::new(&mut buffer, &mut link, CAPABILITIES, RowFormat::Text);
     session
         .query(sql.as_bytes(), &mut reply)
+        .without_requeue()
         .map_err(|error| format!("{} {}", error.number, error.message))?;
     let mut reader = ResultReader::query(CAPABILITIES);
     let mut frames = buffer.frames();

@@ -2,16 +2,17 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use service::error::{ER_CANT_CREATE_THREAD, ER_MALFORMED_PACKET, ER_UNKNOWN_COM_ERROR};
+use service::error::{ER_MALFORMED_PACKET, ER_UNKNOWN_COM_ERROR};
 use service::{
-    Capabilities, ConnectionEvent, ExecuteRequest, Kill, Outcome, Reply, RowFormat, Session, SetOption,
+    Capabilities, CommandOutcome, ConnectionEvent, ExecuteRequest, Kill, Outcome, Reply, RowFormat, Session,
+    SetOption, SqlError,
 };
 use wire::codec::Reader;
 use wire::command::Command;
 use wire::handshake::ChangeUser;
 use wire::parameter;
 
-use super::{Connection, End, Scratch, broken_session};
+use super::{Connection, End, Ran, Scratch, broken_session};
 use crate::Shared;
 use crate::link::SocketLink;
 
@@ -19,41 +20,42 @@ impl Connection {
     pub(super) fn command(
         &mut self,
         payload: &[u8],
+        is_requeued: bool,
         scratch: &mut Scratch,
         shared: &Shared,
-    ) -> Result<(), End> {
-        if !self.is_repeating {
-            self.control.start_statement(); // One that was taken back is still to hear of a KILL.
+    ) -> Result<Ran, End> {
+        if !is_requeued {
+            self.control.start_statement(); // One that was requeued is still to hear of a KILL.
         }
         let command = match payload.first() {
             // An empty packet and COM_SLEEP are no commands.
             None | Some(0) => {
-                self.put_error(&ER_UNKNOWN_COM_ERROR.bare(), scratch);
-                return self.flush(scratch);
+                return self.refuse_command(&ER_UNKNOWN_COM_ERROR.bare(), scratch);
             }
             Some(_) => Command::decode(payload),
         };
         let Ok(command) = command else {
-            self.put_error(&ER_MALFORMED_PACKET.bare(), scratch);
-            return self.flush(scratch);
+            return self.refuse_command(&ER_MALFORMED_PACKET.bare(), scratch);
         };
         let capabilities = self.capabilities;
-        match command {
+        let answered = match command {
             Command::Quit => Err(End::Orderly),
-            Command::Query(text) => self.answer(RowFormat::Text, scratch, shared, |session, reply| {
-                if capabilities.has(Capabilities::QUERY_ATTRIBUTES) {
-                    let mut reader = Reader::new(text);
-                    let Ok(attributes) = parameter::read_query_attributes(&mut reader) else {
-                        return Err(ER_MALFORMED_PACKET.bare());
-                    };
-                    if !attributes.is_empty() {
-                        session.query_attributes(&attributes);
+            Command::Query(text) => {
+                return self.run_command(RowFormat::Text, is_requeued, scratch, shared, |session, reply| {
+                    if capabilities.has(Capabilities::QUERY_ATTRIBUTES) {
+                        let mut reader = Reader::new(text);
+                        let Ok(attributes) = parameter::read_query_attributes(&mut reader) else {
+                            return CommandOutcome::Failed(ER_MALFORMED_PACKET.bare());
+                        };
+                        if !attributes.is_empty() {
+                            session.query_attributes(&attributes);
+                        }
+                        session.query(reader.rest(), reply)
+                    } else {
+                        session.query(text, reply)
                     }
-                    session.query(reader.rest(), reply)
-                } else {
-                    session.query(text, reply)
-                }
-            }),
+                });
+            }
             Command::Execute { statement_id, flags, iteration_count, parameters } => {
                 let request = ExecuteRequest {
                     statement_id,
@@ -62,9 +64,13 @@ impl Connection {
                     parameters,
                     query_attributes: capabilities.has(Capabilities::QUERY_ATTRIBUTES),
                 };
-                self.answer(RowFormat::Binary, scratch, shared, |session, reply| {
-                    session.execute(request, reply)
-                })
+                return self.run_command(
+                    RowFormat::Binary,
+                    is_requeued,
+                    scratch,
+                    shared,
+                    |session, reply| session.execute(request, reply),
+                );
             }
             Command::Prepare(sql) => {
                 self.answer(RowFormat::Text, scratch, shared, |session, reply| session.prepare(sql, reply))
@@ -131,7 +137,16 @@ impl Connection {
                     session.other(command, payload, reply)
                 })
             }
-        }
+        };
+        answered.map(|()| Ran::Answered)
+    }
+
+    /// What the client sent is no command.
+    #[cold]
+    fn refuse_command(&mut self, error: &SqlError, scratch: &mut Scratch) -> Result<Ran, End> {
+        self.put_error(error, scratch);
+        self.flush(scratch)?;
+        Ok(Ran::Answered)
     }
 
     /// A command that is never answered. A session that breaks in it is gone, and so is the connection at its next command.
@@ -153,37 +168,48 @@ impl Connection {
         shared: &Shared,
         work: impl FnOnce(&mut dyn Session, &mut Reply<'_>) -> Outcome,
     ) -> Result<(), End> {
+        self.run_command(format, false, scratch, shared, |session, reply| work(session, reply).into())?;
+        Ok(())
+    }
+
+    /// The same for a command that the session may requeue: then nothing is sent.
+    fn run_command(
+        &mut self,
+        format: RowFormat,
+        is_requeued: bool,
+        scratch: &mut Scratch,
+        shared: &Shared,
+        work: impl FnOnce(&mut dyn Session, &mut Reply<'_>) -> CommandOutcome,
+    ) -> Result<Ran, End> {
         self.borrow_output(scratch);
         let Some(session) = self.session.as_deref_mut() else { return Err(End::Aborted) };
         let (received_bytes, sent_bytes) = self.io.take_traffic();
         session.note_traffic(received_bytes, sent_bytes);
         let mut link = SocketLink::new(&mut self.io, &self.control, shared);
-        let mut reply = Reply::new(&mut self.output, &mut link, self.capabilities, format);
+        let mut reply =
+            Reply::new(&mut self.output, &mut link, self.capabilities, format).of_requeued(is_requeued);
         let _charged = env::memory::begin_command();
         let outcome = catch_unwind(AssertUnwindSafe(|| work(session, &mut reply))).unwrap_or_else(|_| {
             // A session that cannot be put in order must not be used again.
             if catch_unwind(AssertUnwindSafe(|| session.recover())).is_err() {
                 self.closing = true;
             }
-            Err(broken_session())
+            CommandOutcome::Failed(broken_session())
         });
-        if let Err(error) = &outcome
-            && error.number == ER_CANT_CREATE_THREAD.number
-            && reply.is_untouched()
-            && let Some(within) = session.take_repeat()
-        {
-            // Nothing is answered: it is given to the session once more when fewer wait.
-            self.taken_back = Some(within);
-            shared.service.note(ConnectionEvent::StatementTakenBack);
-            self.keep_output(scratch);
-            return Ok(());
-        }
-        if let Err(error) = outcome {
-            if reply.finish_local_file().is_ok() {
-                reply.error_with_text(&error, &session.error_text(&error));
+        match outcome {
+            CommandOutcome::Done(()) if reply.finished_count() == 0 => reply.error(&broken_session()),
+            CommandOutcome::Done(()) => {}
+            CommandOutcome::Requeue(within) => {
+                // Nothing is answered: it is given to the session again when fewer wait.
+                shared.service.note(ConnectionEvent::StatementRequeued);
+                self.keep_output(scratch);
+                return Ok(Ran::Requeued(within));
             }
-        } else if reply.finished_count() == 0 {
-            reply.error(&broken_session());
+            CommandOutcome::Failed(error) => {
+                if reply.finish_local_file().is_ok() {
+                    reply.error_with_text(&error, &session.error_text(&error));
+                }
+            }
         }
         let (position, is_cut) = (reply.position(), reply.is_cut());
         if link.is_broken() || is_cut {
@@ -194,8 +220,9 @@ impl Connection {
         }
         if position > 0 && position > shared.service.durable_position() {
             self.wait_position = position;
-            return Ok(());
+            return Ok(Ran::Answered);
         }
-        self.flush(scratch)
+        self.flush(scratch)?;
+        Ok(Ran::Answered)
     }
 }

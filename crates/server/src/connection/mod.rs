@@ -99,7 +99,7 @@ pub(crate) enum Next {
     Socket,
     /// The log, up to this position.
     Durable(u64),
-    /// Its command was taken back, as too many statements wait for others: until fewer do.
+    /// Its command was requeued, as too many statements wait for others: until fewer do.
     Room,
     /// Nothing: it has ended.
     Closed,
@@ -130,9 +130,18 @@ enum TimedOut {
     Idle,
 }
 
-/// A command that was taken back and is to be executed once more.
+/// How a command ended that has not ended the connection.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Ran {
+    /// It is answered, or needs no answer.
+    Answered,
+    /// It is to be executed again, for so long in all.
+    Requeued(Duration),
+}
+
+/// A command that was requeued and is to be executed again.
 #[derive(Debug)]
-struct Repeat {
+struct Requeued {
     payload: Box<[u8]>,
     sequence: u8,
     /// Its lock wait timeout, counted from the first try.
@@ -190,11 +199,7 @@ pub(crate) struct Connection {
     long_packet: Option<Box<PacketReader>>,
     next_handshake_sequence: u8,
     wait_position: u64,
-    /// The command just executed was taken back; it may be repeated for so long.
-    taken_back: Option<Duration>,
-    repeat: Option<Box<Repeat>>,
-    /// A command is executed once more.
-    is_repeating: bool,
+    requeued: Option<Box<Requeued>>,
     /// What its login waits for.
     pending: Option<Box<Pending>>,
     /// It has logged in, and takes one of the `max_connections`.
@@ -250,9 +255,7 @@ impl Connection {
             long_packet: None,
             next_handshake_sequence: 1,
             wait_position: 0,
-            taken_back: None,
-            repeat: None,
-            is_repeating: false,
+            requeued: None,
             pending: None,
             has_place: false,
             closing: false,
@@ -312,7 +315,7 @@ impl Connection {
             Next::Closed
         } else if self.wait_position != 0 {
             Next::Durable(self.wait_position)
-        } else if self.repeat.is_some() {
+        } else if self.requeued.is_some() {
             Next::Room
         } else {
             Next::Socket
@@ -323,7 +326,7 @@ impl Connection {
         self.wait_position != 0
             || self.closing
             || self.io.has_unsent()
-            || self.repeat.is_some()
+            || self.requeued.is_some()
             || self.pending.is_some()
     }
 
@@ -332,56 +335,53 @@ impl Connection {
         self.session.as_ref().is_some_and(|session| session.may_hold_locks())
     }
 
-    /// Its command was taken back: whether it is to be put into the queue of those.
+    /// Its command was requeued: whether it is to be put into the queue of those.
     pub(crate) fn joins_queue(&mut self) -> bool {
-        self.repeat.as_mut().is_some_and(|repeat| !std::mem::replace(&mut repeat.is_queued, true))
+        self.requeued.as_mut().is_some_and(|requeued| !std::mem::replace(&mut requeued.is_queued, true))
     }
 
-    /// It is out of that queue: whether it is to be driven, to be executed once more.
+    /// It is out of that queue: whether it is to be driven, to be executed again.
     pub(crate) fn end_of_queue(&mut self) -> bool {
-        self.repeat.as_mut().is_some_and(|repeat| {
-            repeat.is_queued = false;
-            !std::mem::replace(&mut repeat.is_due, true)
+        self.requeued.as_mut().is_some_and(|requeued| {
+            requeued.is_queued = false;
+            !std::mem::replace(&mut requeued.is_due, true)
         })
     }
 
-    /// Whether its command was taken back and has waited as long as it may: then it must not wait once more.
+    /// Whether its command was requeued and has waited as long as it may: then it must not wait again.
     pub(crate) fn is_late(&self, now: Instant) -> bool {
-        self.repeat.as_ref().is_some_and(|repeat| now >= repeat.until)
+        self.requeued.as_ref().is_some_and(|requeued| now >= requeued.until)
     }
 
-    /// Whether its command was taken back and is still to be executed once more.
-    pub(crate) fn was_taken_back(&self) -> bool {
-        self.repeat.is_some()
+    /// Whether its command was requeued and is still to be executed again.
+    pub(crate) fn is_requeued(&self) -> bool {
+        self.requeued.is_some()
     }
 
-    /// Its command, if it was taken back, waits for room among these.
+    /// Its command, if it was requeued, waits for room among these.
     pub(crate) fn wait_among(&mut self, crowd: Option<u64>) {
-        if let Some(repeat) = &mut self.repeat {
-            repeat.crowd = crowd;
+        if let Some(requeued) = &mut self.requeued {
+            requeued.crowd = crowd;
         }
     }
 
-    /// Among whom its command waits that was taken back; `None`: among all.
+    /// Among whom its requeued command waits; `None`: among all.
     pub(crate) fn crowd(&self) -> Option<u64> {
-        self.repeat.as_ref().and_then(|repeat| repeat.crowd)
+        self.requeued.as_ref().and_then(|requeued| requeued.crowd)
     }
 
-    /// Executes once more what was taken back.
-    fn begin_anew(&mut self, scratch: &mut Scratch, shared: &Shared) -> Result<(), End> {
-        let Some(repeat) = self.repeat.take() else { return Ok(()) };
-        if !repeat.is_due {
-            self.repeat = Some(repeat);
+    /// Executes again what was requeued, if that is due.
+    fn run_requeued(&mut self, scratch: &mut Scratch, shared: &Shared) -> Result<(), End> {
+        let Some(requeued) = self.requeued.take() else { return Ok(()) };
+        if !requeued.is_due {
+            self.requeued = Some(requeued);
             return Ok(());
         }
-        self.output.set_sequence(repeat.sequence.wrapping_add(1));
-        self.is_repeating = true;
-        let done = self.command(&repeat.payload, scratch, shared);
-        self.is_repeating = false;
-        if self.taken_back.take().is_some() {
-            self.repeat = Some(Box::new(Repeat { is_due: false, ..*repeat }));
+        self.output.set_sequence(requeued.sequence.wrapping_add(1));
+        if let Ran::Requeued(_) = self.command(&requeued.payload, true, scratch, shared)? {
+            self.requeued = Some(Box::new(Requeued { is_due: false, ..*requeued }));
         }
-        done
+        Ok(())
     }
 
     fn run(&mut self, scratch: &mut Scratch, shared: &Shared) -> Result<(), End> {
@@ -410,8 +410,8 @@ impl Connection {
         if self.pending.is_some() {
             self.go_on_logging_in(scratch, shared)?;
         }
-        if self.repeat.is_some() {
-            self.begin_anew(scratch, shared)?;
+        if self.requeued.is_some() {
+            self.run_requeued(scratch, shared)?;
             let _ = self.charge_input(); // No more than before: nothing is refused.
         }
         // A client that never stops sending gives way to others after some reads; the rest waits its turn.
@@ -453,8 +453,8 @@ impl Connection {
     /// statements together, have no room for it.
     fn charge_input(&mut self) -> Result<(), Box<SqlError>> {
         let long = self.long_packet.as_ref().map_or(0, |reader| reader.payload().len());
-        let repeated = self.repeat.as_ref().map_or(0, |repeat| repeat.payload.len());
-        let bytes = self.io.input.capacity() + long + repeated;
+        let requeued = self.requeued.as_ref().map_or(0, |requeued| requeued.payload.len());
+        let bytes = self.io.input.capacity() + long + requeued;
         let bytes = if bytes < INPUT_BYTES_UNCHARGED { 0 } else { bytes as u64 };
         let before = self.held.bytes();
         if bytes == before {
@@ -655,15 +655,14 @@ impl Connection {
         self.output.set_sequence(sequence.wrapping_add(1));
         match std::mem::replace(&mut self.phase, Phase::Commands) {
             Phase::Commands => {
-                let done = self.command(payload, scratch, shared);
-                if let Some(within) = self.taken_back.take() {
+                if let Ran::Requeued(within) = self.command(payload, false, scratch, shared)? {
                     let until = self.active + within;
                     let payload = payload.into();
-                    let repeat =
-                        Repeat { payload, sequence, until, is_due: false, is_queued: false, crowd: None };
-                    self.repeat = Some(Box::new(repeat));
+                    let requeued =
+                        Requeued { payload, sequence, until, is_due: false, is_queued: false, crowd: None };
+                    self.requeued = Some(Box::new(requeued));
                 }
-                done
+                Ok(())
             }
             Phase::Greeted => self.first_packet(payload, rest, scratch, shared),
             Phase::Connecting { mut exchange, start } => {
@@ -740,10 +739,10 @@ impl Connection {
             Some(pending) if matches!(**pending, Pending::Delay { .. }) => return false,
             _ => {}
         }
-        if let Some(repeat) = &mut self.repeat {
+        if let Some(requeued) = &mut self.requeued {
             // Whoever is killed, or has waited long enough, is told so by its own statement.
-            repeat.is_due |= self.control.is_killed() || now >= repeat.until;
-            return repeat.is_due;
+            requeued.is_due |= self.control.is_killed() || now >= requeued.until;
+            return requeued.is_due;
         }
         let idle = now.saturating_duration_since(self.active);
         let seconds = |s: u32| Duration::from_secs(u64::from(s));

@@ -53,7 +53,7 @@ pub(crate) struct Core {
     /// Likewise, of connections inside a transaction: they go first.
     ready_first: VecDeque<usize>,
     /// Whose command was taken back: in the order of their turns, those inside a transaction by themselves.
-    taken_back: [VecDeque<usize>; 2],
+    requeued: [VecDeque<usize>; 2],
     /// Likewise, of those who wait among a crowd ([`super::crowds`]).
     crowds: HashMap<u64, VecDeque<usize>>,
     pub(super) waiting: Vec<(u64, usize)>,
@@ -94,7 +94,7 @@ impl Core {
             free: Vec::new(),
             ready: VecDeque::new(),
             ready_first: VecDeque::new(),
-            taken_back: Default::default(),
+            requeued: Default::default(),
             crowds: HashMap::new(),
             waiting: Vec::new(),
             listeners,
@@ -136,19 +136,19 @@ impl Core {
         self.ready.is_empty() && self.ready_first.is_empty()
     }
 
-    /// Lets commands that were taken back begin anew, as many as may wait now: they came before all that is ready.
-    fn begin_anew(&mut self, group: &Group) {
-        if self.crowds.is_empty() && self.taken_back.iter().all(VecDeque::is_empty) {
+    /// Lets commands that were requeued run again, as many as may wait now: they came before all that is ready.
+    fn run_requeued(&mut self, group: &Group) {
+        if self.crowds.is_empty() && self.requeued.iter().all(VecDeque::is_empty) {
             return;
         }
         let mut left = group.waiters_left();
         self.refill_crowds(group, &mut left);
         while left > 0 {
-            let next = self.taken_back[0].pop_front().or_else(|| self.taken_back[1].pop_front());
+            let next = self.requeued[0].pop_front().or_else(|| self.requeued[1].pop_front());
             let Some(slot) = next else { break };
             left -= usize::from(self.end_of_queue(slot));
         }
-        group.taken_back.store(self.taken_back.iter().map(VecDeque::len).sum(), Ordering::SeqCst);
+        group.requeued.store(self.requeued.iter().map(VecDeque::len).sum(), Ordering::SeqCst);
     }
 
     fn refill_crowds(&mut self, group: &Group, left: &mut usize) {
@@ -187,7 +187,7 @@ impl Core {
     /// Everything between two rounds of commands: answers that may leave now, new events, the log, timeouts.
     pub(super) fn turn(&mut self, group: &Group, scratch: &mut Scratch) {
         self.release(group, scratch);
-        self.begin_anew(group);
+        self.run_requeued(group);
         // Others may have sent something while the last round ran; only if not is there time to flush the log.
         let timeout = if !self.nobody_is_ready() || !self.waiting.is_empty() || self.swept.is_some() {
             Duration::ZERO
@@ -247,7 +247,7 @@ impl Core {
             let still_runs = match self.slots.get(slot) {
                 Some(Slot::Away(running)) => Arc::ptr_eq(running, &control),
                 Some(Slot::Here(connection)) => {
-                    connection.was_taken_back() && Arc::ptr_eq(&connection.control, &control)
+                    connection.is_requeued() && Arc::ptr_eq(&connection.control, &control)
                 }
                 _ => false,
             };
@@ -315,8 +315,8 @@ impl Core {
             queue.push_back(slot);
             group.crowds.set_queued(crowd, queue.len());
         } else {
-            self.taken_back[usize::from(!connection.is_urgent())].push_back(slot);
-            group.taken_back.fetch_add(1, Ordering::SeqCst);
+            self.requeued[usize::from(!connection.is_urgent())].push_back(slot);
+            group.requeued.fetch_add(1, Ordering::SeqCst);
         }
     }
 
@@ -488,7 +488,7 @@ impl Core {
                         Some(Slot::Here(connection)) => {
                             if event.is_read_closed() {
                                 connection.hang_up();
-                                if connection.was_taken_back() {
+                                if connection.is_requeued() {
                                     let control = Arc::clone(&connection.control);
                                     self.hung_up.push(HungUp { slot, control });
                                 }

@@ -2,9 +2,9 @@
 //!
 //! A row that everybody changes has a queue as long as there are clients. A thread for each of them is memory and caches for nobody:
 //! the lock goes to one at a time. So of a crowd only [`WAITERS_PER_LOCK`] of a group wait with a thread, enough for the lock to
-//! find one awake; the others are taken back and begin anew, oldest first, when half of those have gone.
+//! find one awake; the others are requeued and run again, oldest first, when half of those have gone.
 //!
-//! Only statements that can begin anew and whose transactions hold nothing count and are refused here: no circle of waits leads
+//! Only statements that can be requeued and whose transactions hold nothing count and are refused here: no circle of waits leads
 //! through one that holds nothing, so the search for deadlocks misses nothing while it waits outside the lock's own queue.
 //!
 //! Invariants:

@@ -40,7 +40,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
-use env::blocking::{BlockingHook, Refused};
+use env::blocking::{BlockingHook, Refused, WaitForOthers};
 use mio::Waker;
 use mio::event::Source;
 use mio::net::{TcpListener, UnixListener};
@@ -134,7 +134,7 @@ pub(crate) struct Group {
     /// Statements that wait for others, each with a thread.
     waiters: AtomicUsize,
     /// Commands that were taken back and wait for room among all waiters.
-    taken_back: AtomicUsize,
+    requeued: AtomicUsize,
     /// The waiters by what they wait for, those who hold nothing.
     crowds: Crowds,
     /// The system has refused a thread: none is asked for until somebody parks or the next sweep.
@@ -186,7 +186,7 @@ impl Group {
             ended: Condvar::new(),
             turns: Turns::new(TURNS_PER_GROUP, STALL_TIME_MAX),
             waiters: AtomicUsize::new(0),
-            taken_back: AtomicUsize::new(0),
+            requeued: AtomicUsize::new(0),
             crowds: Crowds::default(),
             no_thread: AtomicBool::new(false),
             parked_kept: AtomicUsize::new(2),
@@ -482,8 +482,8 @@ struct Hook {
     is_urgent: Cell<bool>,
     /// The command has waited for others as long as it may.
     is_late: Cell<bool>,
-    /// The command was taken back before.
-    is_repeat: Cell<bool>,
+    /// The command was requeued before.
+    is_requeued: Cell<bool>,
     /// Among whom the command waits, or was refused its wait.
     crowd: Cell<Option<u64>>,
     seat: Arc<Seat>,
@@ -499,7 +499,7 @@ impl Hook {
             wait: Cell::new(Wait::No),
             is_urgent: Cell::new(false),
             is_late: Cell::new(false),
-            is_repeat: Cell::new(false),
+            is_requeued: Cell::new(false),
             crowd: Cell::new(None),
             seat: Arc::default(),
         }
@@ -510,7 +510,7 @@ impl Hook {
         self.since.set(core.now);
         self.is_urgent.set(is_urgent);
         self.is_late.set(connection.is_late(core.now));
-        self.is_repeat.set(connection.was_taken_back());
+        self.is_requeued.set(connection.is_requeued());
         self.driving.begin(core);
     }
 
@@ -565,19 +565,21 @@ impl BlockingHook for Hook {
         self.wait.set(Wait::Machine);
     }
 
-    fn try_enter(&self, crowd: Option<u64>) -> Result<(), Refused> {
+    fn try_enter(&self, wait: WaitForOthers) -> Result<(), Refused> {
         if self.is_late.get() {
             return Err(Refused::TimeOver);
         }
         let group = &self.group;
+        // What must wait with a thread is in no crowd.
+        let crowd = wait.crowd.filter(|_| wait.may_requeue);
         self.crowd.set(None);
-        if let Some(full) = crowd.filter(|&crowd| !group.crowds.may_enter(crowd, self.is_repeat.get())) {
+        if let Some(full) = crowd.filter(|&crowd| !group.crowds.may_enter(crowd, self.is_requeued.get())) {
             self.crowd.set(Some(full));
             return Err(Refused::NoThread);
         }
-        // Who is beside the core has its thread already, and keeps it if it cannot be repeated.
+        // Who is beside the core has its thread already, and keeps it if it cannot be requeued.
         let has_core = self.has_core();
-        if (has_core || env::blocking::is_repeatable()) && group.waiters_left() == 0 {
+        if (has_core || wait.may_requeue) && group.waiters_left() == 0 {
             return Err(Refused::NoThread);
         }
         if has_core {
@@ -602,7 +604,7 @@ impl BlockingHook for Hook {
         if wait == Wait::Others {
             self.group.waiters.fetch_sub(1, Ordering::SeqCst);
             let has_room = self.crowd.take().is_some_and(|crowd| self.group.crowds.leave(crowd));
-            if has_room || self.group.taken_back.load(Ordering::SeqCst) > 0 {
+            if has_room || self.group.requeued.load(Ordering::SeqCst) > 0 {
                 self.group.wake();
             }
         }

@@ -9,7 +9,7 @@
 //! | `SPIN ms` | OK after computing |
 //! | `COMPUTE ms` | OK after computing, unless killed, without a word that it takes long |
 //! | `HOLD`, `RELEASE` | OK when the one lock there is was free, and is taken; OK, and it is given back |
-//! | `PASS` | OK when the lock was free once; taken back if it must not wait |
+//! | `PASS` | OK when the lock was free once; requeued if it must not wait |
 //! | `COMMIT` | OK once the log is durable |
 //! | `LOAD name` | the number of bytes in the client's file |
 //! | `KILL n`, `SET ..`, `PANIC`, `ERROR` | OK, OK, a broken session, 1146 |
@@ -28,13 +28,12 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use service::error::{
-    ER_CANT_CREATE_THREAD, ER_LOCK_WAIT_TIMEOUT, ER_NO_SUCH_TABLE, ER_NO_SUCH_THREAD, ER_PARSE_ERROR,
-    ER_UNKNOWN_STMT_HANDLER,
+    ER_LOCK_WAIT_TIMEOUT, ER_NO_SUCH_TABLE, ER_NO_SUCH_THREAD, ER_PARSE_ERROR, ER_UNKNOWN_STMT_HANDLER,
 };
 use service::{
-    Account, AuthPlugin, ChangeUserRequest, ClientHost, ConnectRequest, ConnectionControl, ConnectionEvent,
-    DurableListener, ExecuteRequest, Kill, Limits, OkSummary, Outcome, Reply, RowFormat, Service, Session,
-    SetOption, SqlError, StatusFlags,
+    Account, AuthPlugin, ChangeUserRequest, ClientHost, CommandOutcome, ConnectRequest, ConnectionControl,
+    ConnectionEvent, DurableListener, ExecuteRequest, Kill, Limits, OkSummary, Outcome, Reply, RowFormat,
+    Service, Session, SetOption, SqlError, StatusFlags,
 };
 use wire::flags::{ColumnFlags, ColumnType};
 use wire::parameter::{ParameterType, ParameterValue, Parameters};
@@ -57,8 +56,8 @@ pub struct Echo {
     held: Mutex<bool>,
     released: Condvar,
     pub held_waiters: AtomicUsize,
-    /// How long a statement that was taken back may be repeated, in milliseconds.
-    pub repeat_ms: AtomicU64,
+    /// How long a statement may be requeued, in milliseconds.
+    pub requeue_ms: AtomicU64,
     one_column: EncodedColumns,
 }
 
@@ -99,7 +98,7 @@ impl Echo {
             held: Mutex::new(false),
             released: Condvar::new(),
             held_waiters: AtomicUsize::new(0),
-            repeat_ms: AtomicU64::new(60_000),
+            requeue_ms: AtomicU64::new(60_000),
             one_column: EncodedColumns::new([column(b"value")].into_iter()),
         });
         let flusher = Arc::downgrade(&echo);
@@ -173,7 +172,6 @@ impl Service for Handle {
             control: request.control,
             user: request.user,
             statements: HashMap::new(),
-            is_refused: false,
             holds: false,
         }))
     }
@@ -233,7 +231,6 @@ struct EchoSession {
     control: Arc<ConnectionControl>,
     user: String,
     statements: HashMap<u32, Prepared>,
-    is_refused: bool,
     holds: bool,
 }
 
@@ -376,11 +373,9 @@ impl EchoSession {
         if !*lock(&self.echo.held) {
             return Ok(());
         }
-        let guard = env::blocking::try_enter(None).map_err(|refused| match refused {
-            env::blocking::Refused::NoThread => {
-                self.is_refused = true;
-                ER_CANT_CREATE_THREAD.with(&[&11])
-            }
+        let wait = env::blocking::WaitForOthers { may_requeue: true, crowd: None };
+        let guard = env::blocking::try_enter(wait).map_err(|refused| match refused {
+            env::blocking::Refused::NoThread => SqlError::refused_wait(),
             env::blocking::Refused::TimeOver => ER_LOCK_WAIT_TIMEOUT.bare(),
         })?;
         self.echo.held_waiters.fetch_add(1, Ordering::SeqCst);
@@ -392,6 +387,38 @@ impl EchoSession {
         self.echo.held_waiters.fetch_sub(1, Ordering::SeqCst);
         drop(guard);
         self.control.check()
+    }
+
+    fn run(&mut self, request: ExecuteRequest<'_>, reply: &mut Reply<'_>) -> Outcome {
+        let Some(statement) = self.statements.get_mut(&request.statement_id) else {
+            return Err(ER_UNKNOWN_STMT_HANDLER.with(&[&request.statement_id, &"mysql_stmt_precheck"]));
+        };
+        let malformed = |_| service::error::ER_MALFORMED_PACKET.bare();
+        let mut parameters = Parameters::read(
+            request.parameters,
+            request.flags,
+            request.query_attributes,
+            statement.parameter_count,
+            &mut statement.types,
+        )
+        .map_err(malformed)?;
+        let mut text = String::new();
+        for index in 0..statement.parameter_count {
+            let long = statement.long_data.get(&(index as u16));
+            match parameters.next_value(long.is_some()).map_err(malformed)? {
+                ParameterValue::Bytes(bytes) => text.push_str(&String::from_utf8_lossy(bytes)),
+                ParameterValue::LongData => {
+                    text.push_str(&String::from_utf8_lossy(long.map_or(&[][..], Vec::as_slice)));
+                }
+                value => text.push_str(&format!("{value:?}")),
+            }
+            text.push('|');
+        }
+        if request.flags & 1 != 0 {
+            statement.cursor = Some(5);
+            return reply.columns_with_cursor(&self.echo.one_column, STATUS, 0);
+        }
+        self.one_row(text.as_bytes(), reply)
     }
 
     fn kill(&mut self, id: u64, reply: &mut Reply<'_>) -> Outcome {
@@ -453,26 +480,28 @@ fn put_row(value: &[u8], reply: &mut Reply<'_>) -> Outcome {
 }
 
 impl Session for EchoSession {
-    fn take_repeat(&mut self) -> Option<Duration> {
-        let limit = Duration::from_millis(self.echo.repeat_ms.load(Ordering::SeqCst));
-        std::mem::take(&mut self.is_refused).then_some(limit)
-    }
-
     fn may_hold_locks(&self) -> bool {
         self.holds
     }
 
-    fn query(&mut self, sql: &[u8], reply: &mut Reply<'_>) -> Outcome {
+    fn query(&mut self, sql: &[u8], reply: &mut Reply<'_>) -> CommandOutcome {
         let mut statements = sql.split(|&byte| byte == b';').peekable();
         while let Some(statement) = statements.next() {
             let more = statements.peek().is_some_and(|rest| !rest.trim_ascii().is_empty());
             reply.more_results(more);
-            self.statement(statement, reply)?;
+            match self.statement(statement, reply) {
+                Ok(()) => {}
+                Err(error) if error.is_refused_wait() => {
+                    let within = Duration::from_millis(self.echo.requeue_ms.load(Ordering::SeqCst));
+                    return CommandOutcome::Requeue(within);
+                }
+                Err(error) => return CommandOutcome::Failed(error),
+            }
             if !more {
                 break;
             }
         }
-        Ok(())
+        CommandOutcome::Done(())
     }
 
     fn prepare(&mut self, sql: &[u8], reply: &mut Reply<'_>) -> Outcome {
@@ -483,36 +512,8 @@ impl Session for EchoSession {
         reply.prepared(id, &parameters, &self.echo.one_column, STATUS, 0)
     }
 
-    fn execute(&mut self, request: ExecuteRequest<'_>, reply: &mut Reply<'_>) -> Outcome {
-        let Some(statement) = self.statements.get_mut(&request.statement_id) else {
-            return Err(ER_UNKNOWN_STMT_HANDLER.with(&[&request.statement_id, &"mysql_stmt_precheck"]));
-        };
-        let malformed = |_| service::error::ER_MALFORMED_PACKET.bare();
-        let mut parameters = Parameters::read(
-            request.parameters,
-            request.flags,
-            request.query_attributes,
-            statement.parameter_count,
-            &mut statement.types,
-        )
-        .map_err(malformed)?;
-        let mut text = String::new();
-        for index in 0..statement.parameter_count {
-            let long = statement.long_data.get(&(index as u16));
-            match parameters.next_value(long.is_some()).map_err(malformed)? {
-                ParameterValue::Bytes(bytes) => text.push_str(&String::from_utf8_lossy(bytes)),
-                ParameterValue::LongData => {
-                    text.push_str(&String::from_utf8_lossy(long.map_or(&[][..], Vec::as_slice)));
-                }
-                value => text.push_str(&format!("{value:?}")),
-            }
-            text.push('|');
-        }
-        if request.flags & 1 != 0 {
-            statement.cursor = Some(5);
-            return reply.columns_with_cursor(&self.echo.one_column, STATUS, 0);
-        }
-        self.one_row(text.as_bytes(), reply)
+    fn execute(&mut self, request: ExecuteRequest<'_>, reply: &mut Reply<'_>) -> CommandOutcome {
+        self.run(request, reply).into()
     }
 
     fn send_long_data(&mut self, statement_id: u32, parameter: u16, data: &[u8]) {

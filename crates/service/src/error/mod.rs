@@ -152,6 +152,7 @@ pub struct SqlError {
     pub message: String,
     /// Warnings from before the statement began to run, which stand before it in SHOW WARNINGS.
     pub earlier: Vec<Diagnostic>,
+    is_refused_wait: bool,
 }
 
 impl SqlError {
@@ -159,7 +160,30 @@ impl SqlError {
     #[cold]
     #[must_use]
     pub fn new(number: u16, state: [u8; 5], message: impl Into<String>) -> Box<SqlError> {
-        Box::new(SqlError { number, state, message: message.into(), earlier: Vec::new() })
+        Box::new(SqlError {
+            number,
+            state,
+            message: message.into(),
+            earlier: Vec::new(),
+            is_refused_wait: false,
+        })
+    }
+
+    /// 1135 of a statement that would have to wait for others while too many do already: the wait was refused, and never began.
+    #[cold]
+    #[must_use]
+    pub fn refused_wait() -> Box<SqlError> {
+        /// The system's number for "try again" (EAGAIN).
+        const TRY_AGAIN: u32 = 11;
+        let mut error = ER_CANT_CREATE_THREAD.with(&[&TRY_AGAIN]);
+        error.is_refused_wait = true;
+        error
+    }
+
+    /// Whether it is that of [`SqlError::refused_wait`]: the statement may be requeued instead, if it has left no trace.
+    #[must_use]
+    pub fn is_refused_wait(&self) -> bool {
+        self.is_refused_wait
     }
 
     /// Whether this is the error of `code`, whatever its message.

@@ -12,7 +12,7 @@ use crate::planted::{self, Plant};
 use crate::sync::Mutex;
 use crate::sync::atomic::{AtomicU64, Ordering};
 use crate::trees::TreeState;
-use env::blocking::Refused;
+use env::blocking::{Refused, WaitForOthers};
 use env::clock::{Clock, Monotonic};
 use hashbrown::HashMap;
 use smallvec::SmallVec;
@@ -584,7 +584,8 @@ impl LockTable {
         }
         // A KILL that came before is heard first: it needs no thread.
         let refused = if waiting.told() == Told::Nothing {
-            match env::blocking::try_enter(crowd) {
+            let may_requeue = interrupt.is_some_and(Interrupt::may_requeue);
+            match env::blocking::try_enter(WaitForOthers { may_requeue, crowd }) {
                 Ok(guard) => {
                     self.sleep_inside(waiting, began, limit);
                     drop(guard);

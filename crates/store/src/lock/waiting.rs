@@ -33,10 +33,11 @@ pub enum LockWait {
     Timeout(Duration),
 }
 
-/// Breaks off lock waits of a session from another thread (KILL).
+/// Breaks off lock waits of a session from another thread (KILL), and says what becomes of the session's work if a wait is refused.
 #[derive(Debug, Default)]
 pub struct Interrupt {
     raised: AtomicBool,
+    may_requeue: AtomicBool,
     pub(super) waiting: Mutex<Option<Arc<Waiting>>>,
 }
 
@@ -58,6 +59,19 @@ impl Interrupt {
     /// Whether it was raised.
     pub fn is_raised(&self) -> bool {
         self.raised.load(Ordering::SeqCst)
+    }
+
+    /// Says whether the work that waits can be requeued, so that its waits may be refused early
+    /// ([`env::blocking::WaitForOthers::may_requeue`]).
+    #[inline]
+    pub fn set_may_requeue(&self, may_requeue: bool) {
+        self.may_requeue.store(may_requeue, Ordering::Relaxed);
+    }
+
+    /// Whether the work that waits can be requeued.
+    #[inline]
+    pub fn may_requeue(&self) -> bool {
+        self.may_requeue.load(Ordering::Relaxed)
     }
 
     /// Makes waits possible again, for the next statement.

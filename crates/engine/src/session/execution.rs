@@ -1,0 +1,155 @@
+//! The one sequence in which a statement with a plan runs.
+//!
+//! ```text
+//! time limit -> begin -> may write? -> metadata locks -> savepoint -> run -> end of the statement, commit with autocommit
+//! (SELECT)                             plan is stale: Replan           \-> failed: back to the savepoint, or the whole transaction
+//! ```
+//!
+//! Everything with a plan goes through [`LocalSession::in_statement`]: texts, prepared statements, cursors, SELECT ... INTO, EXPLAIN ANALYZE,
+//! expressions of SET and of routines. LOAD DATA, which plans line by line, goes through its parts. What is limited in time goes through
+//! [`LocalSession::run_limited`] first. Operators look for KILL, the time limit and the limits of memory while they run
+//! ([`super::limits::check_interrupted`]).
+//!
+//! Invariants:
+//! 1. A SELECT's time begins when it is planned, once, however often it is planned again, and ends with its execution.
+//! 2. A statement that stops leaves its transaction as it was before, or rolled back.
+//! 3. A statement that is requeued has sent nothing and changed nothing of its session.
+
+use std::time::Duration;
+
+use plan::physical::PlanKind;
+use service::{Reply, SqlError};
+
+use super::LocalSession;
+use super::attempt::{Attempt, Stop};
+use super::plans::{CachedPlan, HeldPlan};
+use crate::deadlines::Deadline;
+use crate::status::StatementKind;
+
+impl LocalSession {
+    /// How long a SELECT may take, with the milliseconds of its hint. In a routine each has its own time, those of INTO and of cursors too.
+    #[inline]
+    pub(super) fn time_limit(&self, kind: StatementKind, hinted_ms: Option<u64>) -> Option<Duration> {
+        if kind != StatementKind::Select {
+            return None;
+        }
+        match hinted_ms.unwrap_or(self.variables.settings().max_execution_ms) {
+            0 => None,
+            limit_ms => Some(Duration::from_millis(limit_ms)),
+        }
+    }
+
+    pub(super) fn begin_deadline(&self, limit: Duration) -> Result<Box<Deadline>, Box<SqlError>> {
+        self.core.deadlines.begin(&self.core.env, &self.control, limit).map(Box::new)
+    }
+
+    /// Runs `run`, which executes `plan`, until the time of the statement is over.
+    #[inline]
+    pub(crate) fn run_limited<R>(
+        &mut self,
+        plan: &mut HeldPlan,
+        run: impl FnOnce(&mut Self, &mut HeldPlan) -> Attempt<R>,
+    ) -> Attempt<R> {
+        match self.time_limit(plan.kind, plan.max_execution_ms) {
+            None => run(self, plan),
+            Some(limit) => self.run_until(limit, plan, run),
+        }
+    }
+
+    fn run_until<R>(
+        &mut self,
+        limit: Duration,
+        plan: &mut HeldPlan,
+        run: impl FnOnce(&mut Self, &mut HeldPlan) -> Attempt<R>,
+    ) -> Attempt<R> {
+        // It began when the statement was planned, or begins now if the plan was there.
+        let deadline = match plan.take_deadline() {
+            Some(deadline) => deadline,
+            None => self.begin_deadline(limit)?,
+        };
+        run(self, plan).map_err(|stop| match *stop {
+            Stop::Failed(error) => deadline.explain(error).into(),
+            Stop::Replan => {
+                self.running.keep_deadline(deadline);
+                Box::new(Stop::Replan)
+            }
+            stop @ Stop::Requeue(_) => Box::new(stop),
+        })
+    }
+
+    /// Runs `run` as a statement of the session's transaction: begins it, takes the locks of the plan's tables, and rolls back to where
+    /// it began if `run` fails. `run` ends it ([`LocalSession::finish`]) and then answers; it learns whether it is part of a transaction,
+    /// which a statement without tables is not. `may_requeue`: see [`LocalSession::may_requeue`].
+    #[inline]
+    pub(crate) fn in_statement<R>(
+        &mut self,
+        plan: &CachedPlan,
+        may_requeue: bool,
+        run: impl FnOnce(&mut Self, bool) -> Result<R, Box<SqlError>>,
+    ) -> Attempt<R> {
+        let physical = plan.prepared.plan();
+        let changes =
+            matches!(physical.kind, PlanKind::Insert(_) | PlanKind::Update(_) | PlanKind::Delete(_));
+        if physical.tables.is_empty() && !changes {
+            // Nothing of tables: no transaction is opened by SELECT 1.
+            return Ok(run(self, false)?);
+        }
+        self.begin_table_statement(may_requeue);
+        self.note_reads(physical);
+        if changes && plan.changes_shared_tables() {
+            self.require_writable()?;
+            self.enter_change(may_requeue)?;
+        }
+        self.require_no_row_locks(plan)?;
+        self.lock_metadata(physical)?;
+        Ok(self.atomically(|session| run(session, true))?)
+    }
+
+    /// Runs `run` in the transaction, and rolls back to where that was if it fails.
+    #[inline]
+    pub(crate) fn atomically<R>(
+        &mut self,
+        run: impl FnOnce(&mut Self) -> Result<R, Box<SqlError>>,
+    ) -> Result<R, Box<SqlError>> {
+        let before = self.transaction.store.savepoint();
+        match run(self) {
+            Ok(done) => Ok(done),
+            Err(error) => {
+                self.fail_table_statement(&before, &error)?;
+                Err(error)
+            }
+        }
+    }
+
+    /// Whether the statement that begins leaves no trace if it is rolled back before it has answered: it is the first of its command, and
+    /// uses nothing up that a second run would need. To be asked before its transaction begins. What it computes may leave a trace all the
+    /// same (`@a := 1`), and says so then ([`store::Interrupt::set_may_requeue`]).
+    #[inline]
+    pub(super) fn may_requeue(&self) -> bool {
+        self.results.next_insert_id().is_none()
+            && self.running.long_values().is_empty()
+            && !self.running.follows_others()
+            && !self.transaction.has_next()
+            && !self.routines.are_running()
+    }
+
+    /// What becomes of a statement that stopped: one that failed because its wait was refused is requeued, if it left no trace.
+    #[cold]
+    pub(super) fn requeued_instead(
+        &mut self,
+        stop: Box<Stop>,
+        last_insert_id: u64,
+        reply: &Reply<'_>,
+    ) -> Box<Stop> {
+        match &*stop {
+            Stop::Failed(error)
+                if error.is_refused_wait() && self.transaction.may_requeue() && reply.is_untouched() =>
+            {
+                self.results.restore_insert_id(last_insert_id);
+                let within = Duration::from_millis(self.variables.settings().lock_wait_timeout_ms);
+                Box::new(Stop::Requeue(within))
+            }
+            _ => stop,
+        }
+    }
+}
