@@ -165,7 +165,7 @@ impl Engine {
         variables.set(known::server_uuid(), Setting::text(&uuid));
         if let Some(machine_bytes) = env::memory::machine_bytes() {
             let pool_bytes = variables.unsigned(known::innodb_buffer_pool_size());
-            let (all, one) = crate::session::limits::default_limits(machine_bytes, pool_bytes);
+            let (all, one) = crate::limits::default_limits(machine_bytes, pool_bytes);
             for (id, bytes) in
                 [(known::global_statement_memory_limit(), all), (known::statement_memory_limit(), one)]
             {

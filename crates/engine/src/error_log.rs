@@ -8,13 +8,13 @@ use std::sync::OnceLock;
 
 use env::Env;
 
-use crate::log::LogFile;
+use crate::log_file::{LogFile, write_timestamp};
 
 static FILE: OnceLock<LogFile> = OnceLock::new();
 
 /// From now on the log goes to `path` (`--log-error`); without this call it goes to standard error.
 pub fn open(env: &Env, path: &Path) {
-    let file = FILE.get_or_init(|| LogFile::plain(env.clone()));
+    let file = FILE.get_or_init(|| LogFile::new(env.clone(), String::new()));
     file.set_path(path);
 }
 
@@ -43,9 +43,10 @@ pub fn error(env: &Env, text: &str) {
 
 fn write(env: &Env, level: &str, text: &str) {
     let mut line = Vec::with_capacity(text.len() + 80);
-    crate::log::write_timestamp(env.clock.wall_micros(), &mut line);
+    write_timestamp(env.clock.wall_micros(), &mut line);
     line.extend_from_slice(format!(" 0 [{level}] [MY-000000] [Server] {text}\n").as_bytes());
-    let written = FILE.get().is_some_and(|file| file.append(|buffer| buffer.extend_from_slice(&line)));
+    let written =
+        FILE.get().is_some_and(|file| file.append(|buffer| buffer.extend_from_slice(&line)).is_ok());
     if !written {
         // Standard error may be closed; there is nobody left to tell then.
         let _ = std::io::stderr().write_all(&line);

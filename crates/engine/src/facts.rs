@@ -64,7 +64,7 @@ impl Facts {
     /// Whether the reader has `wanted` on the schema of MySQL's accounts.
     #[must_use]
     pub fn may_on_mysql(&self, wanted: Privileges) -> bool {
-        let schema = crate::system_schemas::MYSQL_SCHEMA;
+        let schema = crate::schema_names::MYSQL_SCHEMA;
         self.account.as_ref().is_none_or(|account| privilege::on_schema(account, schema).contains(wanted))
     }
 

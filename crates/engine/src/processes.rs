@@ -11,8 +11,8 @@ use hashbrown::HashMap;
 use parking_lot::{Mutex, RwLock};
 use service::ConnectionControl;
 
-use crate::session::settings::Isolation;
 use crate::session_counts::{CountSums, SessionCounts};
+use crate::variables::isolation::Isolation;
 
 /// The most bytes of a statement that the list keeps; SHOW FULL PROCESSLIST shows these, the short form 100.
 pub const STATEMENT_BYTES_KEPT_MAX: usize = 4 << 10;

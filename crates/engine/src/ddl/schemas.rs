@@ -154,7 +154,7 @@ pub fn drop_schema(context: &mut Context<'_>, name: &ast::Ident<'_>, if_exists: 
 /// Nobody defines anything in a system schema.
 #[cold]
 pub(super) fn system_schema_error(name: &str) -> Box<service::SqlError> {
-    if name == crate::system_schemas::MYSQL_SCHEMA {
+    if name == crate::schema_names::MYSQL_SCHEMA {
         return e::ER_NO_SYSTEM_SCHEMA_ACCESS.with(&[&name]);
     }
     e::ER_DBACCESS_DENIED_ERROR.with(&[&"", &"", &name])

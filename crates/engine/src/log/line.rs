@@ -2,6 +2,8 @@
 
 use std::io::Write;
 
+use crate::log_file::write_timestamp;
+
 /// Text of a statement that can write itself, parameters filled in.
 pub trait StatementText {
     /// Does what is costly of [`StatementText::write_to`] before a log's mutex is held.
@@ -136,36 +138,6 @@ impl SlowEvent<'_> {
     }
 }
 
-/// `2026-01-02T03:04:05.000006Z`
-pub(crate) fn write_timestamp(wall_micros: i64, line: &mut Vec<u8>) {
-    let (seconds, micros) = (wall_micros.div_euclid(1_000_000), wall_micros.rem_euclid(1_000_000));
-    let (days, second) = (seconds.div_euclid(86_400), seconds.rem_euclid(86_400));
-    let (year, month, day) = civil_from_days(days);
-    print(
-        line,
-        format_args!(
-            "{year:04}-{month:02}-{day:02}T{:02}:{:02}:{:02}.{micros:06}Z",
-            second / 3600,
-            second / 60 % 60,
-            second % 60
-        ),
-    );
-}
-
-/// Year, month and day of a day counted from 1970-01-01 in the Gregorian calendar: shift the year to begin in March, so
-/// that the leap day is its last and the months' lengths follow one line.
-fn civil_from_days(days: i64) -> (i64, i64, i64) {
-    let days = days + 719_468; // From 0000-03-01.
-    let era = days.div_euclid(146_097);
-    let day_of_era = days.rem_euclid(146_097);
-    let year_of_era = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let month_from_march = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
-    let month = if month_from_march < 10 { month_from_march + 3 } else { month_from_march - 9 };
-    (era * 400 + year_of_era + i64::from(month <= 2), month, day)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -212,12 +184,5 @@ mod tests {
         assert_eq!(shown(10), "SELECT 'é... /* 10 bytes of a statement of 11 */\n");
         assert_eq!(shown(9), "SELECT '... /* 8 bytes of a statement of 11 */\n");
         assert_eq!(shown(1), "S... /* 1 bytes of a statement of 11 */\n");
-    }
-
-    #[test]
-    fn days_become_dates() {
-        assert_eq!(civil_from_days(0), (1970, 1, 1));
-        assert_eq!(civil_from_days(11_016), (2000, 2, 29));
-        assert_eq!(civil_from_days(-1), (1969, 12, 31));
     }
 }

@@ -11,21 +11,22 @@
 //! 1. Lines of one file never mix: a line is written by one call under the file's mutex.
 //! 2. A log that cannot be written is switched off and says so in the error log; no statement fails for it.
 
-mod file;
 mod line;
 
-pub(crate) use line::{beginning, write_timestamp};
+pub(crate) use line::beginning;
 
-pub use file::LogFile;
 pub use line::{GeneralEvent, SlowEvent, StatementText};
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use env::Env;
 
+use crate::log_file::LogFile;
+
 /// Both query logs of a server, with their switches.
 #[derive(Debug)]
 pub struct QueryLogs {
+    env: Env,
     general_on: AtomicBool,
     slow_on: AtomicBool,
     general: LogFile,
@@ -48,15 +49,26 @@ pub struct ServerFacts {
     pub socket: String,
 }
 
+impl ServerFacts {
+    fn header(&self) -> String {
+        format!(
+            "{}, Version: {} ({}). started with:\nTcp port: {}  Unix socket: {}\nTime                 Id Command    Argument\n",
+            self.program, self.version, self.version_comment, self.port, self.socket
+        )
+    }
+}
+
 impl QueryLogs {
     /// Logs that are off and have no file yet.
     #[must_use]
     pub fn new(env: &Env, facts: &ServerFacts) -> Self {
+        let header = facts.header();
         Self {
+            env: env.clone(),
             general_on: AtomicBool::new(false),
             slow_on: AtomicBool::new(false),
-            general: LogFile::new(env.clone(), facts.clone()),
-            slow: LogFile::new(env.clone(), facts.clone()),
+            general: LogFile::new(env.clone(), header.clone()),
+            slow: LogFile::new(env.clone(), header),
             statement_bytes_max: AtomicUsize::new(usize::MAX),
         }
     }
@@ -111,8 +123,8 @@ impl QueryLogs {
     pub fn general(&self, event: &GeneralEvent<'_>, text: &dyn StatementText) {
         let bytes_max = self.statement_bytes_max.load(Ordering::Relaxed);
         text.prepare(bytes_max);
-        if !self.general.append(|line| event.write_to(text, bytes_max, line)) {
-            self.general_on.store(false, Ordering::Relaxed);
+        if let Err(error) = self.general.append(|line| event.write_to(text, bytes_max, line)) {
+            self.switch_off(&self.general_on, &self.general, &error);
         }
     }
 
@@ -120,8 +132,16 @@ impl QueryLogs {
     pub fn slow(&self, event: &SlowEvent<'_>, text: &dyn StatementText) {
         let bytes_max = self.statement_bytes_max.load(Ordering::Relaxed);
         text.prepare(bytes_max);
-        if !self.slow.append(|line| event.write_to(text, bytes_max, line)) {
-            self.slow_on.store(false, Ordering::Relaxed);
+        if let Err(error) = self.slow.append(|line| event.write_to(text, bytes_max, line)) {
+            self.switch_off(&self.slow_on, &self.slow, &error);
         }
+    }
+
+    /// A log cannot be written: it is off from now on, and the error log says why.
+    #[cold]
+    fn switch_off(&self, is_on: &AtomicBool, file: &LogFile, error: &std::io::Error) {
+        is_on.store(false, Ordering::Relaxed);
+        let text = format!("Could not use {} for logging ({error}); the log is off.", file.path().display());
+        crate::error_log::warning(&self.env, &text);
     }
 }

@@ -24,20 +24,20 @@ use crate::variables::by_name;
 type Result<T> = std::result::Result<T, Box<SqlError>>;
 
 /// What compiling depends on.
-pub(super) struct Settings<'a> {
+pub(crate) struct Settings<'a> {
     /// The text of the whole CREATE.
-    pub(super) text: &'a [u8],
+    pub(crate) text: &'a [u8],
     /// Of variables without a character set of their own.
-    pub(super) collation: CollationId,
+    pub(crate) collation: CollationId,
     /// `sql_mode` is strict.
-    pub(super) strict: bool,
+    pub(crate) strict: bool,
 }
 
 /// Compiles a routine. Warnings are about the types of its variables.
 ///
 /// # Errors
 /// MySQL's for labels, names and statements that cannot stand in a routine.
-pub(super) fn compile(
+pub(crate) fn compile(
     create: &CreateRoutine<'_>,
     body: &RoutineStatement<'_>,
     settings: &Settings<'_>,
@@ -723,7 +723,7 @@ impl Compiler<'_, '_> {
 }
 
 /// The name of the slot of a CASE's operand: none that could be written.
-pub(super) fn operand_name(slot: Slot) -> String {
+pub(crate) fn operand_name(slot: Slot) -> String {
     format!("\0case{slot}")
 }
 
@@ -737,7 +737,7 @@ fn quoted(name: &[u8]) -> Vec<u8> {
 ///
 /// # Errors
 /// 1407.
-pub(super) fn checked_state(state: &[u8]) -> Result<[u8; 5]> {
+pub(crate) fn checked_state(state: &[u8]) -> Result<[u8; 5]> {
     let bad = || e::ER_SP_BAD_SQLSTATE.with(&[&String::from_utf8_lossy(state)]);
     let known: [u8; 5] = state.try_into().map_err(|_| bad())?;
     let letters = known.iter().all(|byte| byte.is_ascii_digit() || byte.is_ascii_uppercase());
@@ -748,7 +748,7 @@ pub(super) fn checked_state(state: &[u8]) -> Result<[u8; 5]> {
 ///
 /// # Errors
 /// 1641.
-pub(super) fn check_items(signal: &ast::Signal<'_>) -> Result<()> {
+pub(crate) fn check_items(signal: &ast::Signal<'_>) -> Result<()> {
     for (at, (item, _)) in signal.items.iter().enumerate() {
         if signal.items[..at].iter().any(|(other, _)| other == item) {
             return Err(e::ER_DUP_SIGNAL_SET.with(&[&item.name()]));

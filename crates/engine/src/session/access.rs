@@ -20,12 +20,12 @@ use syntax::ast::{
 };
 
 use super::LocalSession;
-use super::plans::CachedPlan;
 use super::show::name_text;
 use crate::ddl;
+use crate::plans::CachedPlan;
 use crate::privilege::{self, SessionAccount};
 use crate::processes::Identity;
-use crate::system_schemas::MYSQL_SCHEMA;
+use crate::schema_names::MYSQL_SCHEMA;
 
 /// Session variables that need SUPER, SYSTEM_VARIABLES_ADMIN or SESSION_VARIABLES_ADMIN.
 const SESSION_VARIABLES_OF_SUPER: &[&str] = &[
@@ -382,7 +382,7 @@ impl LocalSession {
     /// # Errors
     /// 1044, 1142, 1143.
     pub(crate) fn require_plan_privileges(&self, plan: &CachedPlan) -> Outcome {
-        let plan = plan.prepared.plan();
+        let plan = plan.physical();
         let definition = |table: TableIndex| &*plan.tables[table.0 as usize].entry.definition;
         for need in &plan.needs.tables {
             require_need(&self.account, definition(need.table), need)?;

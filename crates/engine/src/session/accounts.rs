@@ -22,10 +22,11 @@ use syntax::ast::{
     SetDefaultRole, SetPassword, SetRole, UserOption, UserRef,
 };
 
+use super::LocalSession;
 use super::access;
 use super::listing::{Listing, text};
 use super::show::name_text;
-use super::{LocalSession, not_supported};
+use crate::errors::not_supported;
 use crate::privilege::{self, RoleName, SessionAccount};
 use crate::status::StatementKind;
 use crate::system_schemas::rows::Cell;

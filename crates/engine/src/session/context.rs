@@ -15,9 +15,9 @@ use types::{Value, ValueRef};
 use super::LocalSession;
 use super::current_account::CurrentAccount;
 use super::function_state::FunctionState;
-use super::plans::CachedPlan;
 use super::results::LastResults;
 use crate::core::Core;
+use crate::plans::CachedPlan;
 use crate::variables::definition::known;
 use crate::variables::sql_mode::SqlModes;
 
@@ -54,8 +54,8 @@ impl LocalSession {
         values: &[ValueRef<'_>],
         run: impl FnOnce(&Prepared, &mut ExecContext<'_>) -> SqlResult<R>,
     ) -> SqlResult<R> {
-        let changes = !matches!(plan.prepared.plan().kind, PlanKind::Query(_) | PlanKind::Do(_));
-        let ignore = match &plan.prepared.plan().kind {
+        let changes = !matches!(plan.physical().kind, PlanKind::Query(_) | PlanKind::Do(_));
+        let ignore = match &plan.physical().kind {
             PlanKind::Insert(insert) => insert.ignore,
             PlanKind::Update(update) => update.ignore,
             PlanKind::Delete(delete) => delete.ignore,
@@ -71,7 +71,7 @@ impl LocalSession {
             locale: self.variables.settings().locale,
             default_week_format: i64::try_from(self.variables.unsigned(known::default_week_format()))
                 .unwrap_or(0),
-            strict_dml: (changes || self.routines.assigning)
+            strict_dml: (changes || self.routines.is_assigning())
                 && self.variables.settings().sql_mode.is_strict()
                 && !ignore,
         };
@@ -96,7 +96,7 @@ impl LocalSession {
         let lock_wait = LockWait::Timeout(std::time::Duration::from_millis(
             self.variables.settings().lock_wait_timeout_ms,
         ));
-        let facts = plan.reads_system_tables.then(|| self.facts());
+        let facts = plan.reads_system_tables().then(|| self.facts());
         let no_facts = ();
         let facts: &dyn std::any::Any = match &facts {
             Some(facts) => facts,
@@ -108,8 +108,8 @@ impl LocalSession {
         if borrows_view {
             self.transaction.view_now();
         }
-        let lock_reads = self.locks_reads(plan.prepared.plan());
-        let uncommitted = self.transaction.isolation == super::settings::Isolation::ReadUncommitted;
+        let lock_reads = self.transaction.locks_reads(plan.physical());
+        let uncommitted = self.transaction.reads_uncommitted();
         let (transaction, own_view, waits) = self.transaction.parts();
         let Some(view) = own_view else {
             return Err(ER_INTERNAL_ERROR.with(&[&"a statement without a snapshot"]));
@@ -152,12 +152,12 @@ impl LocalSession {
         if !self.running.long_values().is_empty() && !self.routines.are_running() {
             context.long_values = self.running.long_values().to_vec();
         }
-        let result = run(&plan.prepared, &mut context);
+        let result = run(plan.prepared(), &mut context);
         let examined = context.rows_examined;
         let spilled = context.spill_counts();
         self.core.counters.add_spilled(&spilled);
         self.process.counts.add_spilled(&spilled);
-        self.transaction.rows_examined += examined;
+        self.transaction.add_rows_examined(examined);
         if borrows_view {
             self.transaction.park();
         }
@@ -172,7 +172,7 @@ struct Functions<'a> {
     core: &'a Arc<Core>,
     connection_id: u64,
     control: &'a service::ConnectionControl,
-    user_variables: &'a mut super::limits::UserVariables,
+    user_variables: &'a mut super::user_variables::UserVariables,
     results: &'a mut LastResults,
     state: &'a mut FunctionState,
     database: Option<&'a str>,
@@ -278,6 +278,6 @@ impl SessionState for Functions<'_> {
     }
 
     fn check_killed(&mut self) -> SqlResult<()> {
-        super::limits::check_interrupted(self.control)
+        crate::limits::check_interrupted(self.control)
     }
 }

@@ -12,14 +12,19 @@ use types::vector::Batch;
 /// Rows of a result that the client fetches piece by piece (COM_STMT_FETCH).
 #[derive(Debug)]
 pub struct Cursor {
-    pub(super) types: Vec<DataType>,
-    pub(super) batches: std::vec::IntoIter<Batch>,
-    pub(super) current: Option<(Batch, usize)>,
+    types: Vec<DataType>,
+    batches: std::vec::IntoIter<Batch>,
+    current: Option<(Batch, usize)>,
     /// All its rows.
-    pub(super) held: Held,
+    held: Held,
 }
 
 impl Cursor {
+    /// What its rows take of memory.
+    pub(super) fn held_bytes(&self) -> u64 {
+        self.held.bytes()
+    }
+
     /// Sends at most `row_count` rows; answers whether there are more.
     ///
     /// # Errors
@@ -55,8 +60,17 @@ impl Cursor {
 /// Keeps batches for a cursor.
 #[derive(Default)]
 pub(super) struct CursorSink {
-    pub(super) batches: Vec<Batch>,
-    pub(super) bytes: usize,
+    batches: Vec<Batch>,
+    bytes: usize,
+}
+
+impl CursorSink {
+    /// The cursor over what came, of columns with these types.
+    pub(super) fn into_cursor(self, types: Vec<DataType>) -> Cursor {
+        let mut held = Held::default();
+        held.set(self.bytes as u64);
+        Cursor { types, batches: self.batches.into_iter(), current: None, held }
+    }
 }
 
 impl RowSink for CursorSink {

@@ -14,11 +14,12 @@ use types::charset::Charset;
 use types::collation::CollationId;
 use types::{DataType, TypeKind, ValueRef};
 
+use super::LocalSession;
 use super::attempt::Attempt;
 use super::listing::{Listing, text};
 use super::show::name_text;
-use super::{LocalSession, not_supported};
 use crate::ddl;
+use crate::errors::not_supported;
 use crate::privilege;
 use crate::status::StatementKind;
 use crate::system_schemas::rows::Cell;
@@ -77,7 +78,7 @@ impl LocalSession {
             return self.with_backup_lock(|session| session.define(statement, sql, reply));
         }
         self.define(statement, sql, reply)?;
-        self.note_temporary_definition(matches!(statement, Statement::CreateTable(_)));
+        self.transaction.note_temporary_definition(matches!(statement, Statement::CreateTable(_)));
         Ok(())
     }
 
@@ -172,7 +173,7 @@ impl LocalSession {
         let values: Vec<ValueRef<'_>> = owned.iter().map(ValueRef::from).collect();
         let planned = self.plan_definition(&Statement::Query(query), sql, &values)?;
         self.require_plan_privileges(&planned)?;
-        let plan = planned.prepared.plan();
+        let plan = planned.physical();
         let selected: Vec<ddl::SelectedColumn> = plan
             .output
             .iter()
@@ -208,7 +209,7 @@ impl LocalSession {
         text.extend_from_slice(query.span.of(sql));
         let arena = bumpalo::Bump::new();
         let parsed = syntax::parse(&text, &arena, self.variables.settings().sql_mode.for_syntax())
-            .map_err(|error| super::dispatch::syntax_error(&error))?;
+            .map_err(|error| crate::errors::syntax_error(&error))?;
         let filled = self.run_planned(&parsed.statement, &text, &values, reply);
         if filled.is_err() {
             // MySQL's statement is atomic: without its rows the table must not stay.
@@ -299,7 +300,7 @@ impl LocalSession {
                     match self.rebuild_table(*name, reply) {
                         Ok(()) => row("status", "OK"),
                         Err(error) => {
-                            crate::session::limits::check_interrupted(&self.control)?;
+                            crate::limits::check_interrupted(&self.control)?;
                             row("error", &error.message);
                             row("status", "Operation failed");
                         }
@@ -318,7 +319,7 @@ impl LocalSession {
                     };
                     let go_on = || {
                         env::blocking::tick();
-                        crate::session::limits::check_interrupted(&self.control)
+                        crate::limits::check_interrupted(&self.control)
                     };
                     let problems = local.check(depth, go_on).map_err(|end| match end {
                         CheckEnd::Asked(error) => error,

@@ -4,16 +4,8 @@
 
 use service::{Diagnostic, Level};
 
-use crate::routine::ConditionDetails;
-
-/// Which are kept and counted.
-#[derive(Clone, Copy, Debug)]
-pub struct DiagnosticRules {
-    /// `max_error_count`.
-    pub kept_max: usize,
-    /// `sql_notes`.
-    pub has_notes: bool,
-}
+use super::routine::ConditionDetails;
+use crate::variables::settings::DiagnosticRules;
 
 /// Diagnostics of the statement that runs, or ran last.
 #[derive(Clone, Debug, Default)]
@@ -28,7 +20,7 @@ pub struct Diagnostics {
     /// Details of the error that is on its way here.
     pending: Option<ConditionDetails>,
     /// A handler has begun and no statement of it has run: these conditions are those it was called for.
-    pub(crate) inherited: bool,
+    inherited: bool,
 }
 
 impl Diagnostics {
@@ -52,6 +44,17 @@ impl Diagnostics {
         self.details.clear();
         self.pending = None;
         self.inherited = false;
+    }
+
+    /// Whether these are the conditions that a handler was called for, of which no statement has run.
+    #[inline]
+    pub(super) fn are_inherited(&self) -> bool {
+        self.inherited
+    }
+
+    /// Says whether they are.
+    pub(super) fn set_inherited(&mut self, inherited: bool) {
+        self.inherited = inherited;
     }
 
     /// Keeps `details` for the condition that is added next.

@@ -1,7 +1,7 @@
 //! Which statement goes where.
 
-use service::error::{ER_EMPTY_QUERY, ER_PARSE_ERROR};
-use service::{CommandOutcome, Outcome, Reply, SqlError};
+use service::error::ER_EMPTY_QUERY;
+use service::{CommandOutcome, Outcome, Reply};
 use syntax::ast::{Flush, MaintainKind, Show, ShowFilter, Statement};
 use types::{Value, ValueRef};
 
@@ -10,7 +10,8 @@ use super::plans::has_plan;
 use super::query_log::StatementClock;
 use super::recognise::Recognised;
 use super::show::name_text;
-use super::{LocalSession, memory, not_supported};
+use super::{LocalSession, memory};
+use crate::errors::{not_supported, syntax_error, syntax_error_near};
 use crate::log::{GeneralEvent, SlowEvent, StatementText};
 use crate::processes::Activity;
 use crate::status::StatementKind;
@@ -173,7 +174,7 @@ impl LocalSession {
                 let id = connection_of(&self.evaluate(id)?);
                 self.kill(id, query_only)?;
                 if id == self.control.connection_id {
-                    crate::session::limits::check_interrupted(&self.control)?;
+                    crate::limits::check_interrupted(&self.control)?;
                 }
                 self.send_ok(reply)
             }
@@ -353,7 +354,7 @@ impl LocalSession {
         wall_micros: i64,
         text: &dyn StatementText,
     ) {
-        let examined = self.transaction.rows_examined;
+        let examined = self.transaction.rows_examined();
         if examined < self.variables.settings().min_examined_rows {
             return;
         }
@@ -368,7 +369,7 @@ impl LocalSession {
             host,
             address: &address,
             query_micros,
-            lock_micros: self.transaction.lock_wait_micros,
+            lock_micros: self.transaction.lock_wait_micros(),
             rows_sent: self.results.found_rows(),
             rows_examined: examined,
             database: None,
@@ -422,31 +423,4 @@ pub(super) fn keeps_diagnostics(statement: &Statement<'_>) -> bool {
             | Statement::GetDiagnostics(_)
             | Statement::Signal(syntax::ast::Signal { again: true, .. })
     )
-}
-
-/// A syntax error as clients see it.
-#[cold]
-pub(crate) fn syntax_error(error: &syntax::SyntaxError) -> Box<SqlError> {
-    if error.number == service::error::ER_QUERY_INTERRUPTED.number
-        && let Some(reached) = env::memory::exceeded()
-    {
-        return super::limits::memory_error(&reached);
-    }
-    service::Code::by_number(error.number).map_or_else(
-        || ER_PARSE_ERROR.saying(error.message.clone()),
-        |code| code.saying(error.message.clone()),
-    )
-}
-
-/// 1064 near `near`, which stands at offset `at` of `sql`.
-#[cold]
-pub(crate) fn syntax_error_near(near: &[u8], sql: &[u8], at: usize) -> Box<SqlError> {
-    /// MySQL shows so many bytes of what it could not read.
-    const NEAR_BYTES_MAX: usize = 80;
-    let near = near.trim_ascii_start();
-    let line = 1 + sql[..at.min(sql.len())].iter().filter(|byte| **byte == b'\n').count();
-    let near = String::from_utf8_lossy(&near[..near.len().min(NEAR_BYTES_MAX)]).into_owned();
-    ER_PARSE_ERROR.saying(format!(
-        "You have an error in your SQL syntax; check the manual that corresponds to your MySQL server version for the right syntax to use near '{near}' at line {line}"
-    ))
 }

@@ -8,7 +8,7 @@
 //! Everything with a plan goes through [`LocalSession::in_statement`]: texts, prepared statements, cursors, SELECT ... INTO, EXPLAIN ANALYZE,
 //! expressions of SET and of routines. LOAD DATA, which plans line by line, goes through its parts. What is limited in time goes through
 //! [`LocalSession::run_limited`] first. Operators look for KILL, the time limit and the limits of memory while they run
-//! ([`super::limits::check_interrupted`]).
+//! ([`crate::limits::check_interrupted`]).
 //!
 //! Invariants:
 //! 1. A SELECT's time begins when it is planned, once, however often it is planned again, and ends with its execution.
@@ -22,8 +22,8 @@ use service::{Reply, SqlError};
 
 use super::LocalSession;
 use super::attempt::{Attempt, Stop};
-use super::plans::{CachedPlan, HeldPlan};
 use crate::deadlines::Deadline;
+use crate::plans::{CachedPlan, HeldPlan};
 use crate::status::StatementKind;
 
 impl LocalSession {
@@ -50,7 +50,7 @@ impl LocalSession {
         plan: &mut HeldPlan,
         run: impl FnOnce(&mut Self, &mut HeldPlan) -> Attempt<R>,
     ) -> Attempt<R> {
-        match self.time_limit(plan.kind, plan.max_execution_ms) {
+        match self.time_limit(plan.kind(), plan.max_execution_ms()) {
             None => run(self, plan),
             Some(limit) => self.run_until(limit, plan, run),
         }
@@ -87,7 +87,7 @@ impl LocalSession {
         may_requeue: bool,
         run: impl FnOnce(&mut Self, bool) -> Result<R, Box<SqlError>>,
     ) -> Attempt<R> {
-        let physical = plan.prepared.plan();
+        let physical = plan.physical();
         let changes =
             matches!(physical.kind, PlanKind::Insert(_) | PlanKind::Update(_) | PlanKind::Delete(_));
         if physical.tables.is_empty() && !changes {
@@ -95,7 +95,7 @@ impl LocalSession {
             return Ok(run(self, false)?);
         }
         self.begin_table_statement(may_requeue);
-        self.note_reads(physical);
+        self.transaction.note_reads(physical);
         if changes && plan.changes_shared_tables() {
             self.require_writable()?;
             self.enter_change(may_requeue)?;
@@ -111,7 +111,7 @@ impl LocalSession {
         &mut self,
         run: impl FnOnce(&mut Self) -> Result<R, Box<SqlError>>,
     ) -> Result<R, Box<SqlError>> {
-        let before = self.transaction.store.savepoint();
+        let before = self.transaction.savepoint();
         match run(self) {
             Ok(done) => Ok(done),
             Err(error) => {

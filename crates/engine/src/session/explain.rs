@@ -9,10 +9,12 @@ use syntax::ast::{Explain, ExplainTarget};
 use types::ValueRef;
 use types::vector::Batch;
 
+use super::LocalSession;
 use super::attempt::Attempt;
 use super::listing::{Listing, text, unsigned};
-use super::plans::{HeldPlan, has_plan};
-use super::{LocalSession, not_supported};
+use super::plans::has_plan;
+use crate::errors::not_supported;
+use crate::plans::HeldPlan;
 use crate::status::StatementKind;
 use crate::system_schemas::rows::Cell;
 use crate::variables::definition::known;
@@ -67,12 +69,12 @@ impl LocalSession {
         let mut plan = self.plan_statement(statement, sql, parameters)?;
         self.require_plan_privileges(&plan)?;
         if !tree {
-            let rows = plan::explain::table(plan.prepared.plan());
+            let rows = plan::explain::table(plan.physical());
             return Ok(self.send_listing(&traditional(&rows), reply)?);
         }
         let actual = if explain.analyze { Some(self.analyze(&mut plan, parameters, reply)?) } else { None };
         let mut listing = Listing::new(&[("EXPLAIN", text(65_535))]);
-        let shown = plan::explain::tree(plan.prepared.plan(), actual.as_deref());
+        let shown = plan::explain::tree(plan.physical(), actual.as_deref());
         listing.push(&[Cell::Text(&shown)]);
         Ok(self.send_listing(&listing, reply)?)
     }
@@ -84,7 +86,7 @@ impl LocalSession {
         parameters: &[ValueRef<'_>],
         reply: &mut Reply<'_>,
     ) -> Attempt<Vec<Actual>> {
-        let physical = plan.prepared.plan();
+        let physical = plan.physical();
         if !matches!(physical.kind, PlanKind::Query(_)) {
             return Err(not_supported("EXPLAIN ANALYZE of a statement that changes rows").into());
         }

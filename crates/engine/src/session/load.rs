@@ -31,8 +31,8 @@ use types::{Value, ValueRef};
 use super::LocalSession;
 use super::attempt::Stop;
 use super::definitions::file_charset;
-use super::plans::HeldPlan;
 use super::show::name_text;
+use crate::plans::HeldPlan;
 use crate::status::StatementKind;
 use crate::variables::definition::known;
 
@@ -290,10 +290,10 @@ impl LocalSession {
     pub(crate) fn load_data(&mut self, load: &LoadData<'_>, sql: &[u8], reply: &mut Reply<'_>) -> Outcome {
         self.count(StatementKind::Load);
         let format = Format::of(load)?;
-        let mark = self.transaction.metadata.len();
+        let mark = self.transaction.table_mark();
         let outcome = self.load_into(load, &format, sql, reply);
         if outcome.is_err() && !self.in_transaction() {
-            self.transaction.metadata.release_to(mark);
+            self.transaction.release_tables_to(mark);
         }
         outcome
     }
@@ -303,7 +303,7 @@ impl LocalSession {
     /// # Errors
     /// Those of finding the table, of privileges and of waiting for the lock.
     fn lock_loaded_table(&mut self, load: &LoadData<'_>) -> Result<Arc<TableEntry>> {
-        let mark = self.transaction.metadata.len();
+        let mark = self.transaction.table_mark();
         let mut entry = self.table_entry(load.table)?;
         loop {
             let definition = &entry.definition;
@@ -316,7 +316,7 @@ impl LocalSession {
             match self.table_entry(load.table) {
                 Ok(now) if Arc::ptr_eq(&now.definition, &entry.definition) => return Ok(now),
                 now => {
-                    self.transaction.metadata.release_to(mark);
+                    self.transaction.release_tables_to(mark);
                     entry = now?;
                 }
             }
@@ -431,7 +431,7 @@ impl LocalSession {
     /// The INSERT of a line. A column may have a field and a value by SET: the last one counts.
     fn parse_row<'a>(&self, text: &'a [u8], arena: &'a bumpalo::Bump) -> Result<Statement<'a>> {
         let parsed = syntax::parse(text, arena, self.variables.settings().sql_mode.for_syntax())
-            .map_err(|error| super::dispatch::syntax_error(&error))?;
+            .map_err(|error| crate::errors::syntax_error(&error))?;
         Ok(match parsed.statement {
             Statement::Insert(insert) => {
                 Statement::Insert(arena.alloc(Insert { repeats_columns: true, ..*insert }))
@@ -569,7 +569,7 @@ impl LocalSession {
                     loaded.deleted += summary.affected.saturating_sub(1);
                 }
                 env::blocking::tick();
-                crate::session::limits::check_interrupted(&self.control)?;
+                crate::limits::check_interrupted(&self.control)?;
             }
             if last {
                 return Ok(());

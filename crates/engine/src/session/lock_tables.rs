@@ -1,7 +1,7 @@
 //! LOCK TABLES, UNLOCK TABLES, FLUSH TABLES ... WITH READ LOCK, LOCK INSTANCE FOR BACKUP.
 //!
 //! LOCK TABLES takes the metadata locks of all its tables together, for reading only or alone, and until UNLOCK TABLES the
-//! session may use these tables and no others, each mention by a lock of its own (MySQL's rule: a statement that names a
+//! session may use these tables and no others, each reference by a lock of its own (MySQL's rule: a statement that names a
 //! table twice needs two locks, one by an alias). Statements inside take no metadata locks: the session has them.
 //!
 //! What ends it: UNLOCK TABLES (commits first), another LOCK TABLES, START TRANSACTION, COM_RESET_CONNECTION, the end of the
@@ -31,6 +31,7 @@ use table::{MetadataLock, MetadataMode, Patience};
 use super::LocalSession;
 use super::attempt::{Attempt, Stop};
 use super::show::name_text;
+use super::transaction::TransactionState;
 use crate::core::Core;
 use crate::metadata::{MetadataLocks, lock_error, lock_of};
 use crate::status::StatementKind;
@@ -82,6 +83,80 @@ impl SessionLocks {
         self.tables.retain(|table| table.schema != schema || table.name != name);
     }
 
+    /// Takes the metadata locks of a plan's tables for `transaction`; under LOCK TABLES, looks whether they are among those locked.
+    ///
+    /// # Errors
+    /// As [`LocalSession::lock_metadata`]; what was taken before stays.
+    fn lock_plan(
+        &self,
+        plan: &PhysicalPlan,
+        follows_references: bool,
+        core: &Core,
+        transaction: &mut TransactionState,
+        patience: Patience<'_>,
+    ) -> Attempt<()> {
+        let writes = |index: usize| {
+            matches!(plan.tables[index].lock, Some((true, _))) || plan.needs.changes(TableIndex(index as u32))
+        };
+        if self.active {
+            self.require_plan(plan, writes)?;
+        } else {
+            for (index, table) in plan.tables.iter().enumerate() {
+                let mode = if writes(index) { MetadataMode::Write } else { MetadataMode::Read };
+                transaction.lock_table(&table.entry, mode, patience)?;
+            }
+        }
+        if follows_references {
+            self.lock_related(plan, transaction, patience)?;
+        }
+        if self.active || core.catalog().version() == plan.catalog_version || is_as_planned(plan, core) {
+            Ok(())
+        } else {
+            Stop::replan()
+        }
+    }
+
+    /// Takes the metadata locks of the tables that foreign keys lead the statement to.
+    fn lock_related(
+        &self,
+        plan: &PhysicalPlan,
+        transaction: &mut TransactionState,
+        patience: Patience<'_>,
+    ) -> Outcome {
+        for node in plan.foreign_keys.iter().flat_map(|graph| &graph.nodes) {
+            if lock_of(&node.table).is_some_and(|lock| self.locks.holds(lock)) {
+                continue;
+            }
+            let mode = if node.written { MetadataMode::Write } else { MetadataMode::Read };
+            transaction.lock_table(&node.table, mode, patience)?;
+        }
+        Ok(())
+    }
+
+    /// Every reference to a table must find a lock of its own that has its alias.
+    #[cold]
+    fn require_plan(&self, plan: &PhysicalPlan, writes: impl Fn(usize) -> bool) -> Outcome {
+        let mut used = vec![false; self.tables.len()];
+        for (index, reference) in plan.tables.iter().enumerate() {
+            let table = &reference.entry.definition;
+            if table.kind != TableKind::Base {
+                continue;
+            }
+            let found = self.tables.iter().enumerate().position(|(at, locked)| {
+                !used[at]
+                    && locked.alias == *reference.alias
+                    && locked.name == *table.name
+                    && locked.schema == *table.schema
+            });
+            let Some(at) = found else { return Err(not_locked(&reference.alias)) };
+            if writes(index) && !self.tables[at].write {
+                return Err(not_for_write(&reference.alias));
+            }
+            used[at] = true;
+        }
+        Ok(())
+    }
+
     fn release_tables(&mut self, core: &Core, changing: &crate::processes::Changing) {
         if self.active {
             self.active = false;
@@ -92,7 +167,7 @@ impl SessionLocks {
         }
     }
 
-    /// Gives everything back: the connection ends or begins anew.
+    /// Releases everything: the connection ends, or goes on as after a login.
     pub(crate) fn release_all(&mut self, core: &Core, changing: &crate::processes::Changing) {
         self.release_tables(core, changing);
         core.read_lock.leave(&changing.statement);
@@ -115,6 +190,21 @@ fn not_locked(name: &str) -> Box<SqlError> {
 
 fn not_for_write(name: &str) -> Box<SqlError> {
     ER_TABLE_NOT_LOCKED_FOR_WRITE.with(&[&name])
+}
+
+/// Whether the tables of a plan whose locks are held are still what they were when it was made. Another version of the catalog may differ in
+/// other tables alone.
+fn is_as_planned(plan: &PhysicalPlan, core: &Core) -> bool {
+    let catalog = core.catalog().peek();
+    let changes = plan.kind.changed_tables().next().is_some();
+    if changes && !Arc::ptr_eq(catalog.references(), &plan.references) {
+        return false;
+    }
+    plan.tables.iter().filter(|table| lock_of(&table.entry).is_some()).all(|table| {
+        let definition = &table.entry.definition;
+        let now = catalog.table(&definition.schema, &definition.name);
+        now.is_some_and(|now| Arc::ptr_eq(&now.definition, definition))
+    })
 }
 
 impl LocalSession {
@@ -170,10 +260,17 @@ impl LocalSession {
     /// 1205 after `lock_wait_timeout`; 1213 when others wait for the transaction, which is rolled back then; 1317; 1099, 1100. [`Stop::Replan`] if a table
     /// is not what it was when the plan was made.
     pub(crate) fn lock_metadata(&mut self, plan: &PhysicalPlan) -> Attempt<()> {
-        let mark = self.transaction.metadata.len();
-        let locked = self.lock_tables_of(plan);
+        let mark = self.transaction.table_mark();
+        let control = &self.control;
+        let killed = || control.is_killed();
+        let may_requeue = self.transaction.may_requeue();
+        let patience = Patience { time: self.variables.lock_wait(), killed: &killed, may_requeue };
+        let follows_references =
+            plan.foreign_keys.is_some() && self.variables.boolean(known::foreign_key_checks());
+        let locked =
+            self.locks.lock_plan(plan, follows_references, &self.core, &mut self.transaction, patience);
         if let Err(stop) = &locked {
-            self.transaction.metadata.release_to(mark);
+            self.transaction.release_tables_to(mark);
             self.transaction.forget_statement();
             if matches!(&**stop, Stop::Failed(error) if error.number == ER_LOCK_DEADLOCK.number) {
                 self.rollback_transaction()?;
@@ -197,89 +294,13 @@ impl LocalSession {
         let control = &self.control;
         let killed = || control.is_killed();
         let patience = Patience { time: self.variables.lock_wait(), killed: &killed, may_requeue: false };
-        let locked = self.transaction.metadata.lock(entry, mode, patience);
+        let locked = self.transaction.lock_table(entry, mode, patience);
         if let Err(error) = &locked
             && error.number == ER_LOCK_DEADLOCK.number
         {
             self.rollback_transaction()?;
         }
         locked
-    }
-
-    fn lock_tables_of(&mut self, plan: &PhysicalPlan) -> Attempt<()> {
-        let writes = |index: usize| {
-            matches!(plan.tables[index].lock, Some((true, _))) || plan.needs.changes(TableIndex(index as u32))
-        };
-        if self.locks.active {
-            self.require_locked(plan, writes)?;
-            return Ok(self.lock_related(plan)?);
-        }
-        let control = &self.control;
-        let (time, may_requeue) = (self.variables.lock_wait(), self.transaction.may_requeue());
-        let patience = Patience { time, killed: &|| control.is_killed(), may_requeue };
-        for (index, mention) in plan.tables.iter().enumerate() {
-            let mode = if writes(index) { MetadataMode::Write } else { MetadataMode::Read };
-            self.transaction.metadata.lock(&mention.entry, mode, patience)?;
-        }
-        self.lock_related(plan)?;
-        let catalog = self.core.catalog().peek();
-        if catalog.version != plan.catalog_version {
-            let changes = plan.kind.changed_tables().next().is_some();
-            if changes && !Arc::ptr_eq(catalog.references(), &plan.references) {
-                return Stop::replan();
-            }
-            for mention in plan.tables.iter().filter(|mention| lock_of(&mention.entry).is_some()) {
-                let definition = &mention.entry.definition;
-                let now = catalog.table(&definition.schema, &definition.name);
-                if now.is_none_or(|now| !Arc::ptr_eq(&now.definition, definition)) {
-                    return Stop::replan();
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// Takes the metadata locks of the tables that foreign keys lead the statement to.
-    fn lock_related(&mut self, plan: &PhysicalPlan) -> Outcome {
-        let Some(graph) = &plan.foreign_keys else { return Ok(()) };
-        if !self.variables.boolean(known::foreign_key_checks()) {
-            return Ok(());
-        }
-        let control = &self.control;
-        let (time, may_requeue) = (self.variables.lock_wait(), self.transaction.may_requeue());
-        let patience = Patience { time, killed: &|| control.is_killed(), may_requeue };
-        for node in &graph.nodes {
-            if lock_of(&node.table).is_some_and(|lock| self.locks.locks.holds(lock)) {
-                continue;
-            }
-            let mode = if node.written { MetadataMode::Write } else { MetadataMode::Read };
-            self.transaction.metadata.lock(&node.table, mode, patience)?;
-        }
-        Ok(())
-    }
-
-    /// Every mention of a table must find a lock of its own that has its alias.
-    #[cold]
-    fn require_locked(&self, plan: &PhysicalPlan, writes: impl Fn(usize) -> bool) -> Outcome {
-        let mut used = vec![false; self.locks.tables.len()];
-        for (index, mention) in plan.tables.iter().enumerate() {
-            let table = &mention.entry.definition;
-            if table.kind != TableKind::Base {
-                continue;
-            }
-            let found = self.locks.tables.iter().enumerate().position(|(at, locked)| {
-                !used[at]
-                    && locked.alias == *mention.alias
-                    && locked.name == *table.name
-                    && locked.schema == *table.schema
-            });
-            let Some(at) = found else { return Err(not_locked(&mention.alias)) };
-            if writes(index) && !self.locks.tables[at].write {
-                return Err(not_for_write(&mention.alias));
-            }
-            used[at] = true;
-        }
-        Ok(())
     }
 
     /// Under LOCK TABLES: refuses a statement that defines or maintains a table that is not locked for writing.
@@ -494,7 +515,7 @@ impl LocalSession {
         Ok(wanted)
     }
 
-    /// UNLOCK TABLES: gives back what LOCK TABLES and FLUSH TABLES WITH READ LOCK took.
+    /// UNLOCK TABLES: releases what LOCK TABLES and FLUSH TABLES WITH READ LOCK took.
     pub(super) fn unlock_tables(&mut self, reply: &mut Reply<'_>) -> Outcome {
         self.count(StatementKind::UnlockTables);
         if self.locks.active {

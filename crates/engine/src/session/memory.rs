@@ -16,6 +16,7 @@ use syntax::DigestScratch;
 use types::ValueRef;
 
 use super::recognise::UnescapedTexts;
+use crate::plans::point::PointMemory;
 
 /// How much memory of each kind is kept for the next statement.
 pub(crate) const KEPT_BYTES_MAX: usize = 16 * 1024;
@@ -100,16 +101,6 @@ impl Reusable for TextMemory {
         self.digest.keep_at_most(KEPT_BYTES_MAX);
         self.unescaped.keep_at_most(KEPT_BYTES_MAX);
     }
-}
-
-/// What a point SELECT reads.
-#[derive(Default)]
-pub(super) struct PointMemory {
-    pub(super) key: Vec<u8>,
-    /// The row's payload.
-    pub(super) row: Vec<u8>,
-    /// For values that are not sent as they are stored.
-    pub(super) cell: Vec<u8>,
 }
 
 impl Reusable for PointMemory {

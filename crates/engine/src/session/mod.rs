@@ -26,35 +26,33 @@ mod execution;
 pub mod explain;
 mod function_state;
 mod lifetime;
-pub(crate) mod limits;
 pub mod listing;
 pub mod load;
 pub(crate) mod lock_tables;
 mod memory;
-mod parameter_types;
+mod memory_limits;
 pub mod plans;
-pub mod point;
 pub mod prepared;
 mod process;
 mod query_log;
 mod recognise;
 mod results;
+pub(crate) mod routine;
 pub mod run;
 mod running;
 mod session_variables;
 pub mod set;
-pub mod settings;
-pub mod shared_plans;
 pub mod show;
 mod statement_ids;
-mod templates;
 pub mod transaction;
+mod transaction_statements;
+mod user_variables;
 
 use std::borrow::Cow;
 use std::sync::Arc;
 
 use catalog::Catalog;
-use service::error::{ER_BAD_DB_ERROR, ER_NO_SUCH_THREAD, ER_NOT_SUPPORTED_YET, ER_TOO_LONG_IDENT};
+use service::error::ER_NO_SUCH_THREAD;
 use service::{
     Capabilities, ChangeUserRequest, CommandOutcome, ConnectRequest, ConnectionControl, ExecuteRequest,
     OkSummary, Outcome, Reply, Session, SetOption, SqlError, StatusFlags,
@@ -62,6 +60,7 @@ use service::{
 use types::charset::Charset;
 
 use crate::core::Core;
+use crate::errors::no_schema;
 use crate::facts::Facts;
 use crate::privilege;
 use crate::processes::{Identity, kept_attributes};
@@ -81,47 +80,31 @@ use results::LastResults;
 use running::RunningStatement;
 use session_variables::SessionVariables;
 use transaction::TransactionState;
-
-/// 1235 for something MySQL does and this server does not yet.
-#[cold]
-#[must_use]
-pub fn not_supported(what: &str) -> Box<SqlError> {
-    ER_NOT_SUPPORTED_YET.with(&[&what])
-}
-
-/// 1049, or 1059 for a name that no schema can have.
-#[cold]
-pub(crate) fn no_schema(name: &str) -> Box<SqlError> {
-    if plan::bind::is_too_long(name) {
-        ER_TOO_LONG_IDENT.with(&[&name])
-    } else {
-        ER_BAD_DB_ERROR.with(&[&name])
-    }
-}
+use user_variables::UserVariables;
 
 /// One client's conversation with local tables.
 pub struct LocalSession {
-    pub(crate) core: Arc<Core>,
-    pub(crate) control: Arc<ConnectionControl>,
-    pub(crate) process: SessionProcess,
-    pub(crate) account: CurrentAccount,
-    pub(crate) client: Client,
-    pub(crate) variables: SessionVariables,
-    pub(crate) user_variables: limits::UserVariables,
-    pub(crate) database: Option<Arc<str>>,
-    pub(crate) transaction: TransactionState,
-    pub(crate) prepared: PreparedStatements,
-    pub(crate) diagnostics: Diagnostics,
-    pub(crate) results: LastResults,
+    core: Arc<Core>,
+    control: Arc<ConnectionControl>,
+    process: SessionProcess,
+    account: CurrentAccount,
+    client: Client,
+    variables: SessionVariables,
+    user_variables: UserVariables,
+    database: Option<Arc<str>>,
+    transaction: TransactionState,
+    prepared: PreparedStatements,
+    diagnostics: Diagnostics,
+    results: LastResults,
     functions: FunctionState,
-    pub(crate) running: RunningStatement,
+    running: RunningStatement,
     query_log: QueryLog,
     /// CREATE TEMPORARY TABLE.
-    pub(crate) temporary: crate::ddl::TemporaryTables,
+    temporary: crate::ddl::TemporaryTables,
     /// LOCK TABLES and its kin.
-    pub(crate) locks: lock_tables::SessionLocks,
+    locks: lock_tables::SessionLocks,
     /// Stored procedures: those in run, and those this session has run.
-    pub(crate) routines: crate::routine::Routines,
+    routines: routine::Routines,
     /// What it knows of its texts; away while one of them is looked up.
     templates: Option<Box<recognise::SessionTemplates>>,
 }
@@ -163,7 +146,7 @@ impl LocalSession {
             process: SessionProcess::new(process),
             account: CurrentAccount::at_login(&catalog, &request.account, &request.user, &request.host.name),
             client: Client::new(request.capabilities, request.tls),
-            user_variables: limits::UserVariables::default(),
+            user_variables: UserVariables::default(),
             database: None,
             prepared: PreparedStatements::default(),
             diagnostics: Diagnostics::default(),
@@ -173,7 +156,7 @@ impl LocalSession {
             query_log: QueryLog::default(),
             temporary: crate::ddl::TemporaryTables::default(),
             locks: lock_tables::SessionLocks::default(),
-            routines: crate::routine::Routines::default(),
+            routines: routine::Routines::default(),
             templates: Some(Box::default()),
             control: request.control,
             core,
@@ -268,7 +251,7 @@ impl LocalSession {
         StatusFlags::NONE
             .set(StatusFlags::AUTOCOMMIT, self.variables.settings().autocommit)
             .set(StatusFlags::IN_TRANS, self.in_transaction())
-            .set(StatusFlags::IN_TRANS_READONLY, self.in_transaction() && self.transaction.read_only)
+            .set(StatusFlags::IN_TRANS_READONLY, self.in_transaction() && self.transaction.is_read_only())
             .set(
                 StatusFlags::NO_BACKSLASH_ESCAPES,
                 self.variables
@@ -302,7 +285,7 @@ impl LocalSession {
         }
         self.diagnostics.push(error.diagnostic(), self.variables.settings().diagnostics);
         self.results.set_row_count(-1);
-        if limits::closes_connection(error) {
+        if crate::limits::closes_connection(error) {
             self.control.kill(service::Kill::Connection);
         }
     }
@@ -386,7 +369,7 @@ impl Session for LocalSession {
         self.running.reset();
         self.process.reset();
         self.pop_frames();
-        self.routines = crate::routine::Routines::default();
+        self.routines = routine::Routines::default();
         self.templates = Some(Box::default());
         self.prepared.count_all();
         self.leave_change();

@@ -1,230 +1,42 @@
-//! Plans of statements: how they are made, what they depend on, when one may run again.
+//! How a session makes plans, and which of those that are there it may run ([`crate::plans`]).
 //!
 //! ```text
 //! tree -> bind (names, types) -> optimize -> compile (Prepared) -> CachedPlan: with what it was made for
 //! ```
 //!
-//! Invariant: a plan runs only while everything it was made for is the same ([`LocalSession::plan_is_current`]): the
-//! catalog's version, the settings that binding reads, the classes of the parameters, about how large the tables were. A prepared statement keeps
-//! what lengths and scales depend on (`div_precision_increment` and others) from when it was prepared, as in MySQL; who takes over another session's plan has the same
-//! ([`LocalSession::would_make`]).
+//! A prepared statement keeps what lengths and scales depend on (`div_precision_increment` and others) from when it was prepared, as in
+//! MySQL; a session that takes over another one's plan has the same ([`LocalSession::would_make`]).
 
 use std::hash::{BuildHasher, Hash, Hasher};
 use std::sync::Arc;
 
 use catalog::Catalog;
-use env::memory::Held;
 use exec::Prepared;
-use exec::output::{ResultColumn, encode_columns};
 use plan::logical::Bound;
 use plan::{PlanError, PlanResult};
 use service::SqlError;
-use service::error::{
-    ER_DATA_OUT_OF_RANGE, ER_INCORRECT_GLOBAL_LOCAL_VAR, ER_INTERNAL_ERROR, ER_WRONG_ARGUMENTS,
-};
+use service::error::ER_INCORRECT_GLOBAL_LOCAL_VAR;
 use syntax::ast::{Into, QueryBody, Statement, VarScope};
 use types::charset::Charset;
 use types::collation::CollationId;
 use types::data_type::FRACTION_DIGITS_MAX;
 use types::{DataType, TypeKind, Value, ValueRef};
-use wire::EncodedColumns;
 
 use super::LocalSession;
-use super::parameter_types::{ParameterClass, fits, own_type};
-use super::point::PointProgram;
 use super::run::variables_of;
-use super::shared_plans::Known;
-use crate::deadlines::Deadline;
-use crate::privilege::SessionAccount;
+use crate::errors::plan_error;
+use crate::plans::parameter_types::{ParameterClass, fits, own_type};
+use crate::plans::shared::Known;
+use crate::plans::{CachedPlan, HeldPlan, MadeFor};
 use crate::status::StatementKind;
 use crate::variables::definition::known;
-use crate::variables::optimizer_switch::OptimizerSwitch;
 use crate::variables::sql_mode::SqlModes;
 use crate::variables::{Kind, Scope, Setting, by_name};
-
-/// A plan that can run again, with what it depends on. It does not change, and may be many sessions' ([`HeldPlan`]).
-#[derive(Debug)]
-pub struct CachedPlan {
-    pub(crate) prepared: Prepared,
-    catalog_version: u64,
-    sql_mode: SqlModes,
-    connection_collation: CollationId,
-    /// What lengths and scales of its results depend on ([`super::settings::Settings::shapes`]).
-    shapes: u64,
-    optimizer_switch: OptimizerSwitch,
-    parameter_classes: Vec<ParameterClass>,
-    pub(super) columns: Option<(Option<Charset>, Arc<EncodedColumns>)>,
-    pub(super) kind: StatementKind,
-    database: Option<Arc<str>>,
-    /// It may run again: nothing in it was read when it was bound.
-    reusable: bool,
-    /// It reads system tables, which want to know the session.
-    pub(super) reads_system_tables: bool,
-    pub(super) point: Option<(Option<Charset>, PointProgram)>,
-    /// MAX_EXECUTION_TIME of a SELECT's hints, in milliseconds.
-    pub(super) max_execution_ms: Option<u64>,
-    /// Memory that it takes.
-    bytes: u64,
-}
 
 fn hinted_time(statement: &Statement<'_>, text: &[u8]) -> Option<u64> {
     let Statement::Query(query) = statement else { return None };
     let QueryBody::Select(select) = query.body else { return None };
     crate::deadlines::hinted(select.hints?.of(text))
-}
-
-/// A session's hold on a plan.
-#[derive(Debug)]
-pub struct HeldPlan {
-    plan: Arc<CachedPlan>,
-    /// The account that was found to have all the plan needs. A changed account is another one.
-    allowed: Option<Arc<SessionAccount>>,
-    /// The plan, if it is this session's alone.
-    held: Held,
-    /// Of the statement it was made for, until that runs.
-    deadline: Option<Box<Deadline>>,
-}
-
-impl HeldPlan {
-    pub(super) fn new(plan: Arc<CachedPlan>) -> HeldPlan {
-        HeldPlan { plan, allowed: None, held: Held::default(), deadline: None }
-    }
-
-    /// The deadline of the statement it was made for, which began when that was planned. There is none for the next execution.
-    pub(crate) fn take_deadline(&mut self) -> Option<Box<Deadline>> {
-        self.deadline.take()
-    }
-
-    /// The session keeps it for statements to come: a plan that no other has is charged to it.
-    pub(super) fn keep(&mut self) {
-        if Arc::strong_count(&self.plan) == 1 {
-            self.held.set(self.plan.bytes);
-        }
-    }
-
-    /// What is charged of it.
-    pub(super) fn held_bytes(&self) -> u64 {
-        self.held.bytes()
-    }
-
-    /// The plan, for another session to hold.
-    pub(super) fn shared(&self) -> &Arc<CachedPlan> {
-        &self.plan
-    }
-
-    /// Whether this account was found to be allowed all that the plan does.
-    #[inline]
-    pub(super) fn is_allowed(&self, account: &Arc<SessionAccount>) -> bool {
-        self.allowed.as_ref().is_some_and(|allowed| Arc::ptr_eq(allowed, account))
-    }
-
-    /// Notes that it is.
-    pub(super) fn allow(&mut self, account: &Arc<SessionAccount>) {
-        self.allowed = Some(Arc::clone(account));
-    }
-}
-
-impl std::ops::Deref for HeldPlan {
-    type Target = CachedPlan;
-
-    #[inline]
-    fn deref(&self) -> &CachedPlan {
-        &self.plan
-    }
-}
-
-impl CachedPlan {
-    /// Whether the plan takes these values, of texts by what they say.
-    #[cold]
-    fn takes_by_content(&self, values: &[ValueRef<'_>]) -> bool {
-        self.parameter_classes.iter().zip(values).all(|(class, value)| class.is_of(value))
-    }
-
-    /// Column definitions of the result, encoded for strings in `results`.
-    pub(crate) fn columns(&self, results: Option<Charset>) -> EncodedColumns {
-        let output = &self.prepared.plan().output;
-        encode_columns(
-            output.iter().map(|column| ResultColumn {
-                schema: &column.schema,
-                table: &column.table,
-                original_table: &column.original_table,
-                name: &column.name,
-                original_name: &column.original_name,
-                data_type: &column.data_type,
-                nullable: column.nullable,
-                flags: column.flags,
-                source: column.source,
-            }),
-            results,
-        )
-    }
-
-    pub(super) fn encoded_columns(&self, results: Option<Charset>) -> Arc<EncodedColumns> {
-        match &self.columns {
-            Some((charset, columns)) if *charset == results => Arc::clone(columns),
-            _ => Arc::new(self.columns(results)),
-        }
-    }
-
-    /// The version of the catalog it was made for.
-    pub(super) fn catalog_version(&self) -> u64 {
-        self.catalog_version
-    }
-
-    /// Refuses values in LIMIT that are no counts. `named`: EXECUTE gives them, whose texts are no numbers.
-    ///
-    /// # Errors
-    /// 1690, 1210.
-    #[inline]
-    pub(super) fn require_limits(&self, values: &[ValueRef<'_>], named: bool) -> Result<(), Box<SqlError>> {
-        match self.prepared.plan().limit_parameters.is_empty() {
-            true => Ok(()),
-            false => self.require_counts(values, named),
-        }
-    }
-
-    fn require_counts(&self, values: &[ValueRef<'_>], named: bool) -> Result<(), Box<SqlError>> {
-        let to = if named { "EXECUTE" } else { "mysqld_stmt_execute" };
-        let limits = self.prepared.plan().limit_parameters.iter();
-        for value in limits.filter_map(|&ordinal| values.get(ordinal as usize)) {
-            match value {
-                ValueRef::Int(..0) => {
-                    return Err(ER_DATA_OUT_OF_RANGE.with(&[&"unsigned integer", &"EXECUTE"]));
-                }
-                // The binary protocol's texts are numbers of clients that send all as text.
-                ValueRef::Null | ValueRef::Int(_) | ValueRef::UInt(_) => {}
-                ValueRef::Bytes { .. } if !named => {}
-                _ => return Err(ER_WRONG_ARGUMENTS.with(&[&to])),
-            }
-        }
-        Ok(())
-    }
-
-    /// Whether it changes a table that other sessions see.
-    pub(crate) fn changes_shared_tables(&self) -> bool {
-        let plan = self.prepared.plan();
-        plan.needs.tables.iter().any(|need| {
-            need.changes
-                && plan.tables[need.table.0 as usize].entry.definition.kind == catalog::TableKind::Base
-        })
-    }
-
-    /// Whether it locks rows FOR UPDATE that other sessions may read.
-    pub(crate) fn locks_shared_rows(&self) -> bool {
-        self.prepared.plan().tables.iter().any(|table| {
-            matches!(table.lock, Some((true, _)))
-                && table.entry.definition.kind != catalog::TableKind::Temporary
-        })
-    }
-
-    /// Types of the result's columns.
-    pub(crate) fn output_types(&self) -> impl Iterator<Item = &DataType> {
-        self.prepared.plan().output.iter().map(|column| &column.data_type)
-    }
-
-    pub(crate) fn parameter_type(&self, index: usize) -> Option<&DataType> {
-        self.prepared.plan().parameters.get(index)?.as_ref()
-    }
 }
 
 /// Whether a statement runs through a plan.
@@ -256,32 +68,6 @@ fn kind_of(statement: &Statement<'_>) -> StatementKind {
         Statement::Delete(_) => StatementKind::Delete,
         Statement::Do(_) => StatementKind::Do,
         _ => StatementKind::Select,
-    }
-}
-
-/// A planner's error as clients see it.
-#[cold]
-pub(crate) fn plan_error(error: &PlanError) -> Box<SqlError> {
-    let mut answer = match service::Code::by_number(error.number) {
-        Some(code) => code.saying(error.message.clone()),
-        None => ER_INTERNAL_ERROR.with(&[&error.message]),
-    };
-    for warning in error.bound.iter().flat_map(|bound| &bound.warnings) {
-        if let Some(code) = service::Code::by_number(warning.number) {
-            answer
-                .earlier
-                .push(service::error::Diagnostic { message: warning.message.clone(), ..code.warning(&[]) });
-        }
-    }
-    answer
-}
-
-/// Whether two names are the same; nearly always they are one text in memory.
-#[inline]
-fn same_name(one: Option<&Arc<str>>, other: Option<&Arc<str>>) -> bool {
-    match (one, other) {
-        (Some(one), Some(other)) => Arc::ptr_eq(one, other) || one == other,
-        (one, other) => one.is_none() && other.is_none(),
     }
 }
 
@@ -511,7 +297,6 @@ impl LocalSession {
             parameters: Some(values),
             literals: None,
             typed_before: None,
-            runs_query: true,
             begins_time: true,
         };
         self.plan_bound(statement, text, &self.catalog(), &bind)
@@ -605,42 +390,20 @@ impl LocalSession {
             let plan = plan::optimize(bound, &options);
             Prepared::new(Arc::new(plan))
         });
-        let planned = planned.unwrap_or_else(|why| Err(super::limits::stopped(why, &self.control)));
+        let planned = planned.unwrap_or_else(|why| Err(crate::limits::stopped(why, &self.control)));
         let prepared = planned.map_err(|error| match &deadline {
             None => error,
             Some(deadline) => deadline.explain(error),
         })?;
-        let mut cached = CachedPlan {
-            prepared,
-            catalog_version: catalog.version,
-            sql_mode: self.variables.settings().sql_mode,
-            connection_collation: self.variables.settings().connection_collation,
-            shapes: self.variables.settings().shapes,
-            optimizer_switch: self.variables.settings().optimizer_switch,
-            parameter_classes: bind.classes(&derived),
-            columns: None,
+        let made_for = MadeFor {
             kind,
+            catalog_version: catalog.version,
             database: self.database.clone(),
-            reusable: false,
-            reads_system_tables: false,
-            point: None,
+            parameter_classes: bind.classes(&derived),
             max_execution_ms,
             bytes: env::memory::command_bytes().0.saturating_sub(bytes_before),
         };
-        let plan = cached.prepared.plan();
-        cached.reusable = !plan.volatile;
-        cached.reads_system_tables =
-            plan.tables.iter().any(|table| !table.entry.source.as_any().is::<table::Table>());
-        if !cached.prepared.plan().output.is_empty() {
-            let results = self.variables.settings().results_charset;
-            cached.columns = Some((results, Arc::new(cached.columns(results))));
-            let pads = self.variables.settings().sql_mode.has(SqlModes::PAD_CHAR_TO_FULL_LENGTH);
-            let point = if pads { None } else { PointProgram::of(cached.prepared.plan(), results) };
-            cached.point = point.map(|point| (results, point));
-        }
-        let mut held = HeldPlan::new(Arc::new(cached));
-        held.deadline = deadline;
-        Ok(held)
+        Ok(HeldPlan::made(CachedPlan::new(prepared, made_for, self.variables.settings()), deadline))
     }
 
     /// Plans a statement for PREPARE, parameters unknown; `None` for statements without a plan.
@@ -691,7 +454,7 @@ impl LocalSession {
 
     /// Lets others run a plan, if it is not this session's alone.
     pub(super) fn offer(&self, key: u64, template: Arc<[u8]>, values: &[ValueRef<'_>], plan: &HeldPlan) {
-        if self.would_make(plan, values) && !plan.reads_system_tables {
+        if self.would_make(plan, values) && !plan.reads_system_tables() {
             self.core.plans.put(key, template, Arc::clone(plan.shared()));
         }
     }
@@ -706,32 +469,19 @@ impl LocalSession {
 
     /// Whether a cached plan may run now with these parameters.
     pub(crate) fn plan_is_current(&self, plan: &CachedPlan, values: &[ValueRef<'_>]) -> bool {
-        self.plan_fits(plan)
-            && plan.parameter_classes.len() == values.len()
-            && (plan
-                .parameter_classes
-                .iter()
-                .zip(values)
-                .all(|(class, value)| *class == ParameterClass::of(value))
-                || plan.takes_by_content(values))
+        self.plan_fits(plan) && plan.takes(values)
     }
 
     /// Whether this session would have made such a plan now: beside what may change under a plan, what a prepared statement keeps from
     /// when it was prepared.
     pub(super) fn would_make(&self, plan: &CachedPlan, values: &[ValueRef<'_>]) -> bool {
-        plan.shapes == self.variables.settings().shapes && self.plan_is_current(plan, values)
+        plan.has_shapes_of(self.variables.settings()) && self.plan_is_current(plan, values)
     }
 
     /// Whether a cached plan may run now, with parameters of the types it was made for.
     pub(crate) fn plan_fits(&self, plan: &CachedPlan) -> bool {
-        plan.reusable
-            && self.temporary.is_empty()
-            && plan.catalog_version == self.core.catalog().version()
-            && plan.sql_mode == self.variables.settings().sql_mode
-            && plan.connection_collation == self.variables.settings().connection_collation
-            && plan.optimizer_switch == self.variables.settings().optimizer_switch
-            && same_name(plan.database.as_ref(), self.database.as_ref())
-            && plan.prepared.plan().sizes_hold()
+        self.temporary.is_empty()
+            && plan.fits(self.variables.settings(), self.core.catalog().version(), self.database.as_ref())
     }
 
     /// A template's key among all sessions' plans: `key`, and what a plan with these literals depends on here.

@@ -1,7 +1,7 @@
 //! Prepared statements, of the binary protocol and of SQL's PREPARE.
 //!
 //! A statement keeps its text, the places of its `?` and, once run, its plan. A plan depends on the catalog's version, on
-//! settings that change binding, and on the types of its parameters; when one differs it is made anew. Parameters stay binary
+//! settings that change binding, and on the types of its parameters; when one differs it is made again. Parameters stay binary
 //! on their way from the packet to the expression; only a log that wants the statement renders them
 //! ([`RenderedStatement`]), in one pass. Long data beyond `exec::LONG_DATA_MEMORY_BYTES` lies on disk, and goes from there into
 //! the table if the statement is an INSERT that takes it as it is.
@@ -33,11 +33,11 @@ use super::LocalSession;
 use super::attempt::{Attempt, until_planned};
 use super::cursor::Cursor;
 use super::memory;
-use super::plans::{CachedPlan, HeldPlan};
-use super::shared_plans::Known;
 use super::statement_ids::ByNumber;
 use crate::core::Core;
 use crate::log::{StatementText, beginning};
+use crate::plans::shared::Known;
+use crate::plans::{CachedPlan, HeldPlan};
 use crate::processes::Activity;
 use crate::status::StatementKind;
 use crate::variables::definition::known;
@@ -77,7 +77,7 @@ impl PreparedStatement {
         self.held.bytes()
             + plan
             + self.long_data_held.bytes()
-            + self.cursor.as_ref().map_or(0, |cursor| cursor.held.bytes())
+            + self.cursor.as_ref().map_or(0, Cursor::held_bytes)
     }
 
     /// Recomputes the memory it holds; returns the change in bytes.
@@ -93,7 +93,7 @@ impl PreparedStatement {
 enum Kept {
     #[default]
     Nothing,
-    /// A plan, which may have to be made anew.
+    /// A plan, which may have to be made again.
     Plan(HeldPlan),
     /// A tree that needs neither a plan nor its text, whatever the settings: BEGIN, COMMIT, ROLLBACK.
     Tree(Statement<'static>),
@@ -515,9 +515,9 @@ impl LocalSession {
     ) -> Result<(Vec<u32>, Option<HeldPlan>), Box<SqlError>> {
         self.core.counters.statements_parsed.increment();
         let parsed = syntax::parse(sql, arena, self.variables.settings().sql_mode.for_syntax())
-            .map_err(|error| super::dispatch::syntax_error(&error))?;
+            .map_err(|error| crate::errors::syntax_error(&error))?;
         if parsed.more {
-            return Err(super::dispatch::syntax_error_near(&sql[parsed.end..], sql, parsed.end));
+            return Err(crate::errors::syntax_error_near(&sql[parsed.end..], sql, parsed.end));
         }
         if matches!(parsed.statement, Statement::Empty) {
             return Err(ER_EMPTY_QUERY.bare());
@@ -715,7 +715,7 @@ impl LocalSession {
             self.core.counters.statements_parsed.increment();
             let parsed =
                 syntax::parse(&statement.text, &arena, self.variables.settings().sql_mode.for_syntax())
-                    .map_err(|error| super::dispatch::syntax_error(&error))?;
+                    .map_err(|error| crate::errors::syntax_error(&error))?;
             // What is wrong with it the execution itself says.
             if !matches!(parsed.statement, Statement::Insert(_)) {
                 return Ok(false);
@@ -729,7 +729,7 @@ impl LocalSession {
         let Kept::Plan(plan) = &statement.kept else { return Ok(false) };
         for (&number, long) in long_data.iter().filter(|(_, long)| long.on_disk().is_some()) {
             let (Some(types), Some(ValueRef::Bytes { collation, .. })) =
-                (plan.prepared.long_columns(u32::from(number)), values.get(usize::from(number)))
+                (plan.prepared().long_columns(u32::from(number)), values.get(usize::from(number)))
             else {
                 return Ok(false);
             };
@@ -745,7 +745,7 @@ impl LocalSession {
         Ok(true)
     }
 
-    /// Refuses to run what needs long data whole while some lies on disk: the plan was made anew since it was asked.
+    /// Refuses to run what needs long data whole while some lies on disk: the plan was made again since it was asked.
     #[inline]
     fn require_passing(&self, prepared: Option<&exec::Prepared>) -> Outcome {
         if self.running.long_values().is_empty() {
@@ -768,7 +768,7 @@ impl LocalSession {
     ) -> Attempt<Option<Cursor>> {
         match kept {
             Kept::Plan(plan) if self.plan_is_current(plan, values) => {
-                self.require_passing(Some(&plan.prepared))?;
+                self.require_passing(Some(plan.prepared()))?;
                 self.diagnostics.clear();
                 self.account.renew(&self.core);
                 return self.run_cached(plan, values, wants_cursor, reply);
@@ -804,13 +804,13 @@ impl LocalSession {
             let mut plan = HeldPlan::new(plan);
             self.diagnostics.clear();
             self.account.renew(&self.core);
-            self.require_passing(Some(&plan.prepared))?;
+            self.require_passing(Some(plan.prepared()))?;
             let cursor = self.run_cached(&mut plan, values, wants_cursor, reply)?;
             return Ok((Kept::Plan(plan), cursor));
         }
         self.core.counters.statements_parsed.increment();
         let parsed = syntax::parse(text, arena, self.variables.settings().sql_mode.for_syntax())
-            .map_err(|error| super::dispatch::syntax_error(&error))?;
+            .map_err(|error| crate::errors::syntax_error(&error))?;
         if !super::plans::has_plan(&parsed.statement) {
             self.require_passing(None)?;
             let outcome = self.dispatch(&parsed.statement, text, values, reply);
@@ -826,7 +826,7 @@ impl LocalSession {
             return Ok((Kept::Nothing, None));
         }
         self.share_prepared(&found, text, values, &plan);
-        self.require_passing(Some(&plan.prepared))?;
+        self.require_passing(Some(plan.prepared()))?;
         let cursor = self.run_cached(&mut plan, values, wants_cursor, reply)?;
         Ok((Kept::Plan(plan), cursor))
     }
@@ -920,7 +920,7 @@ impl LocalSession {
             })
             .collect();
         // Where OUT parameters of a CALL go.
-        self.routines.using = using.iter().map(|name| name.to_ascii_lowercase()).collect();
+        self.routines.set_using(using.iter().map(|name| name.to_ascii_lowercase()).collect());
         let values: Vec<ValueRef<'_>> = values.iter().map(ValueRef::from).collect();
         let arena = bumpalo::Bump::new();
         self.running.set_executes_named(true);

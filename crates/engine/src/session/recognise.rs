@@ -9,7 +9,7 @@
 //! plan is shared only if every literal stands where its value decides nothing about the plan: compared with a column
 //! of its own kind, in `LIMIT`, as a value to store. Every other statement is remembered as one that is planned each
 //! time. The literals become exactly the values that binding makes of them, and [`LocalSession::plan_is_current`] has
-//! the plan made anew when their classes, or anything else it was made for, changed.
+//! the plan made again when their classes, or anything else it was made for, changed.
 //!
 //! What a session knows of its texts is its own: no lock. What it does not know it asks [`super::shared_plans`] once.
 
@@ -29,9 +29,9 @@ use types::{TypeKind, Value, ValueRef};
 use super::LocalSession;
 use super::attempt::Attempt;
 use super::memory::{self, TextMemory};
-use super::plans::{CachedPlan, HeldPlan};
-use super::shared_plans::{Known, TEMPLATE_BYTES_MAX};
-use super::templates::Templates;
+use crate::plans::shared::{Known, TEMPLATE_BYTES_MAX};
+use crate::plans::templates::Templates;
+use crate::plans::{CachedPlan, HeldPlan};
 use crate::variables::sql_mode::SqlModes;
 
 /// Most literals of a statement that is remembered: two for each column of the widest row.
@@ -233,7 +233,7 @@ impl<'a> Places<'a, '_> {
 
 /// Whether the columns that literals are compared with are of the literals' kinds, in whichever table they are.
 fn columns_fit(plan: &CachedPlan, compared: &[(&[u8], LiteralKind)]) -> bool {
-    let plan = plan.prepared.plan();
+    let plan = plan.physical();
     if plan.volatile || plan.tables.is_empty() {
         return false;
     }

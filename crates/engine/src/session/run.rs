@@ -18,12 +18,15 @@ use syntax::ast::{ExprKind, Into as IntoClause, IntoVar, Statement};
 use types::{Value, ValueRef};
 use wire::EncodedColumns;
 
+use super::LocalSession;
 use super::attempt::{Attempt, until_planned};
 use super::cursor::{Cursor, CursorSink};
-use super::memory::{self, PointMemory};
-use super::plans::{CachedPlan, HeldPlan, into_of};
-use super::point::{PointOutcome, PointProgram};
-use super::{LocalSession, not_supported};
+use super::memory;
+use super::plans::into_of;
+use crate::errors::not_supported;
+use crate::plans::point::PointMemory;
+use crate::plans::point::{PointOutcome, PointProgram};
+use crate::plans::{CachedPlan, HeldPlan};
 
 impl LocalSession {
     /// Plans and runs a statement.
@@ -85,7 +88,7 @@ impl LocalSession {
     ) -> Attempt<Option<Cursor>> {
         plan.require_limits(values, self.running.executes_named())?;
         if !reply.is_requeued() {
-            self.count(plan.kind);
+            self.count(plan.kind());
         }
         if !plan.is_allowed(&self.account) {
             self.require_plan_privileges(plan)?;
@@ -106,17 +109,11 @@ impl LocalSession {
         values: &[ValueRef<'_>],
         reply: &mut Reply<'_>,
     ) -> Attempt<bool> {
-        let (Some((charset, columns)), Some((point_charset, point))) = (&plan.columns, &plan.point) else {
-            return Ok(false);
-        };
         let results = self.variables.settings().results_charset;
+        let Some((point, columns)) = plan.point(results) else { return Ok(false) };
         let serializable = self.transaction.isolation_now(self.variables.settings())
-            == super::settings::Isolation::Serializable;
-        if *charset != results
-            || *point_charset != results
-            || self.variables.settings().select_limit == 0
-            || serializable
-        {
+            == crate::variables::isolation::Isolation::Serializable;
+        if self.variables.settings().select_limit == 0 || serializable {
             return Ok(false);
         }
         let in_transaction = self.transaction.is_open() || !self.variables.settings().autocommit;
@@ -142,9 +139,9 @@ impl LocalSession {
     ) -> Attempt<PointOutcome> {
         if in_transaction {
             self.begin_table_statement(self.may_requeue());
-            self.lock_metadata(plan.prepared.plan())?;
+            self.lock_metadata(plan.physical())?;
             let zone = &*self.variables.settings().time_zone;
-            let uncommitted = self.transaction.isolation == super::settings::Isolation::ReadUncommitted;
+            let uncommitted = self.transaction.reads_uncommitted();
             let (transaction, Some(view), _) = self.transaction.parts() else {
                 return Ok(PointOutcome::NotHere);
             };
@@ -154,7 +151,7 @@ impl LocalSession {
         // An autocommit read holds its snapshot only here; DDL waits for the latch at most.
         self.transaction.view_now();
         // A definition that changed before the snapshot was taken may have rows that this plan cannot read.
-        let current = self.core.catalog().version() == plan.prepared.plan().catalog_version;
+        let current = self.core.catalog().version() == plan.physical().catalog_version;
         let outcome = if current && self.reads_unlocked() {
             let zone = &*self.variables.settings().time_zone;
             match self.transaction.parts().1 {
@@ -178,9 +175,9 @@ impl LocalSession {
     ) -> Outcome {
         self.process.counts.count_point();
         if in_transaction {
-            self.transaction.end_statement();
+            self.transaction.keep_view();
         }
-        self.transaction.rows_examined = rows;
+        self.transaction.set_rows_examined(rows);
         self.results.end_query(rows);
         let status = self.status_flags();
         reply.columns(columns, status, 0)?;
@@ -193,7 +190,7 @@ impl LocalSession {
 
     /// `sql_select_limit`, where it counts: not with a LIMIT, and not for the statements of a routine.
     fn rows_max(&self, plan: &CachedPlan) -> u64 {
-        match plan.prepared.plan().has_limit || self.routines.are_running() {
+        match plan.physical().has_limit || self.routines.are_running() {
             true => u64::MAX,
             false => self.variables.settings().select_limit,
         }
@@ -203,7 +200,7 @@ impl LocalSession {
     #[allow(clippy::cast_precision_loss, reason = "an estimate is compared")]
     pub(crate) fn require_join_size(&self, plan: &CachedPlan, values: &[ValueRef<'_>]) -> Outcome {
         let rows_max = self.variables.settings().join_size_max;
-        if rows_max != u64::MAX && plan.prepared.plan().row_accesses(values) > rows_max as f64 {
+        if rows_max != u64::MAX && plan.physical().row_accesses(values) > rows_max as f64 {
             return Err(service::error::ER_TOO_BIG_SELECT.with(&[]));
         }
         Ok(())
@@ -218,7 +215,7 @@ impl LocalSession {
         in_transaction: bool,
     ) -> Result<Option<Cursor>, Box<SqlError>> {
         self.require_join_size(plan, values)?;
-        match &plan.prepared.plan().kind {
+        match &plan.physical().kind {
             PlanKind::Query(_) if wants_cursor => {
                 let mut sink = CursorSink::default();
                 let found = self.with_context(plan, values, |prepared, context| {
@@ -228,15 +225,12 @@ impl LocalSession {
                 self.finish(in_transaction, reply)?;
                 let columns = plan.encoded_columns(self.variables.settings().results_charset);
                 reply.columns_with_cursor(&columns, self.status_flags(), self.diagnostics.packet_count())?;
-                let types = plan.output_types().cloned().collect();
-                let mut held = env::memory::Held::default();
-                held.set(sink.bytes as u64);
-                Ok(Some(Cursor { types, batches: sink.batches.into_iter(), current: None, held }))
+                Ok(Some(sink.into_cursor(plan.output_types().cloned().collect())))
             }
             PlanKind::Query(_) => {
                 let columns = plan.encoded_columns(self.variables.settings().results_charset);
                 let (results, rows_max) = (self.variables.settings().results_charset, self.rows_max(plan));
-                if !plan.prepared.plan().constant_checks.is_empty() {
+                if !plan.physical().constant_checks.is_empty() {
                     self.with_context(plan, values, |prepared, context| {
                         prepared.check_constants(&mut context.eval)
                     })?;
@@ -246,7 +240,7 @@ impl LocalSession {
                 let found = self.with_context(plan, values, |prepared, context| {
                     exec::run_query(prepared, context, &mut sink)
                 })?;
-                let is_counted = plan.prepared.plan().calc_found_rows;
+                let is_counted = plan.physical().calc_found_rows;
                 self.results.end_query(if is_counted { found } else { sink.row_count() });
                 self.finish(in_transaction, reply)?;
                 reply.end_rows(self.status_flags(), self.diagnostics.packet_count())?;
@@ -262,7 +256,7 @@ impl LocalSession {
                 Ok(None)
             }
             PlanKind::Insert(_) | PlanKind::Update(_) | PlanKind::Delete(_) => {
-                if self.variables.settings().safe_updates && plan.prepared.plan().changes_without_key() {
+                if self.variables.settings().safe_updates && plan.physical().changes_without_key() {
                     return Err(service::error::ER_UPDATE_WITHOUT_KEY_IN_SAFE_MODE.with(&[&""]));
                 }
                 let summary = self.with_context(plan, values, exec::run_change)?;
@@ -308,8 +302,8 @@ impl LocalSession {
         values: &[ValueRef<'_>],
         line: exec::FileLine,
     ) -> Attempt<Changed> {
-        self.note_reads(plan.prepared.plan());
-        self.lock_metadata(plan.prepared.plan())?;
+        self.transaction.note_reads(plan.physical());
+        self.lock_metadata(plan.physical())?;
         Ok(self.with_context(plan, values, |prepared, context| {
             context.change.file_line = Some(line);
             exec::run_change(prepared, context)
@@ -327,7 +321,7 @@ impl LocalSession {
         let targets = variables_of(plan, into)?;
         plan.require_limits(values, self.running.executes_named())?;
         self.require_join_size(plan, values)?;
-        self.count(plan.kind);
+        self.count(plan.kind());
         self.require_plan_privileges(plan)?;
         // One row more than allowed shows that there are too many.
         let rows_max = usize::try_from(self.rows_max(plan)).map_or(2, |rows| rows.min(2));

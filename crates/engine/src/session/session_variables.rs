@@ -8,8 +8,8 @@ use service::Capabilities;
 use types::collation::CollationId;
 
 use super::client::Client;
-use super::settings::Settings;
 use crate::variables::definition::known;
+use crate::variables::settings::Settings;
 use crate::variables::{Setting, VariableId, Variables};
 
 /// System variables of a session. Read as [`Variables`].

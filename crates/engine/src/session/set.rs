@@ -16,12 +16,13 @@ use types::Value;
 use types::charset::Charset;
 use types::collation::CollationId;
 
-use super::settings::Isolation;
+use super::LocalSession;
 use super::show::name_text;
-use super::{LocalSession, not_supported};
+use crate::errors::not_supported;
 use crate::status::StatementKind;
 use crate::variables::definition::known;
 use crate::variables::gtid::GtidSet;
+use crate::variables::isolation::Isolation;
 use crate::variables::{Access, Scope, Setting, VariableId, assign, by_name};
 
 type Result<T> = std::result::Result<T, Box<SqlError>>;

@@ -15,11 +15,12 @@ use types::charset::Charset;
 use types::collation::CollationId;
 use types::{DataType, TypeKind};
 
+use super::LocalSession;
 use super::listing::{LISTING_SCHEMA, LISTING_TABLE, Listing, ListingTable, text, unsigned};
-use super::{LocalSession, no_schema};
+use crate::errors::{no_schema, not_supported};
 use crate::privilege;
+use crate::schema_names::MYSQL_SCHEMA;
 use crate::status::StatementKind;
-use crate::system_schemas::MYSQL_SCHEMA;
 use crate::system_schemas::columns as column_texts;
 use crate::system_schemas::rows::Cell;
 use crate::system_schemas::tables::system_table_kind;
@@ -126,7 +127,7 @@ impl LocalSession {
         text.extend_from_slice(condition);
         let arena = bumpalo::Bump::new();
         let parsed = syntax::parse(&text, &arena, self.variables.settings().sql_mode.for_syntax())
-            .map_err(|error| super::dispatch::syntax_error(&error))?;
+            .map_err(|error| crate::errors::syntax_error(&error))?;
         self.run_over(&catalog, &parsed.statement, &text, reply)
     }
 
@@ -252,7 +253,7 @@ impl LocalSession {
                 (Listing::of_text(&["Replica_IO_State", "Source_Host", "Source_User", "Source_Port"]), none)
             }
             Show::Profiles => (Listing::of_text(&["Query_ID", "Duration", "Query"]), none),
-            Show::Other(words) => return Err(super::not_supported(&format!("SHOW {words}"))),
+            Show::Other(words) => return Err(not_supported(&format!("SHOW {words}"))),
         })
     }
 

@@ -1,7 +1,8 @@
-//! Transactions: BEGIN to COMMIT, autocommit, savepoints, snapshots by isolation level.
+//! The transaction of a session: begin, savepoint, commit, rollback, and snapshots by isolation level. The statements that a client says of
+//! it: [`super::transaction_statements`].
 //!
 //! The store's transaction costs nothing until it writes or locks, so a session always has one. What this module adds is
-//! MySQL's meaning: when a snapshot is taken and how long it is kept, what a failed statement takes back, which statements
+//! MySQL's meaning: when a snapshot is taken and how long it is kept, what a failed statement rolls back, which statements
 //! commit by themselves.
 //!
 //! | level | snapshot |
@@ -20,24 +21,25 @@
 
 use std::sync::Arc;
 
-use exec::StatusKind;
+use catalog::TableEntry;
 use plan::physical::{PhysicalPlan, PlanKind, PlanTable};
-use service::error::{
-    ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION, ER_SP_DOES_NOT_EXIST,
-    ER_WARNING_NOT_COMPLETE_ROLLBACK_WITH_CREATED_TEMP_TABLE,
-    ER_WARNING_NOT_COMPLETE_ROLLBACK_WITH_DROPPED_TEMP_TABLE,
-};
-use service::{ConnectionControl, Outcome, Reply, SqlError};
+use service::error::{ER_CHECKREAD, ER_LOCK_DEADLOCK, ER_SP_DOES_NOT_EXIST};
+use service::{ConnectionControl, Outcome, SqlError};
 use store::{CommitPosition, Interrupt, ReadView, Savepoint, Transaction};
-use syntax::ast::Completion;
+use table::{MetadataMode, Patience};
 
-use super::LocalSession;
-use super::plans::CachedPlan;
-use super::settings::Isolation;
 use crate::core::Core;
 use crate::metadata::MetadataLocks;
-use crate::processes::TransactionNote;
-use crate::status::StatementKind;
+use crate::processes::{ProcessEntry, TransactionNote};
+use crate::variables::isolation::Isolation;
+use crate::variables::settings::Settings;
+
+/// What SET TRANSACTION says of a transaction.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Characteristics {
+    isolation: Isolation,
+    read_only: bool,
+}
 
 /// Characteristics of the next transaction alone: SET TRANSACTION without a scope.
 #[derive(Clone, Copy, Debug, Default)]
@@ -46,10 +48,20 @@ struct NextTransaction {
     read_only: Option<bool>,
 }
 
+/// What a statement that begins in the transaction has of its session.
+#[derive(Clone, Copy)]
+pub(super) struct Beginning<'a> {
+    pub(super) settings: &'a Settings,
+    pub(super) control: &'a ConnectionControl,
+    pub(super) process: &'a ProcessEntry,
+    /// It is requeued if it must not wait.
+    pub(super) may_requeue: bool,
+}
+
 /// The transaction of a session.
 pub struct TransactionState {
-    /// The store's side; begun anew after each end.
-    pub(crate) store: Transaction,
+    /// The store's side; a new one after each end.
+    store: Transaction,
     /// Ends its lock waits: a KILL raises it.
     interrupt: Arc<Interrupt>,
     /// The snapshot while one is kept, else parked. One a session: making one touches the store's shared count.
@@ -59,27 +71,27 @@ pub struct TransactionState {
     /// What SET TRANSACTION said of the next one.
     next: NextTransaction,
     /// How this transaction sees others.
-    pub(crate) isolation: Isolation,
+    isolation: Isolation,
     /// The running statement reads by the snapshot, so the transaction keeps it. Statements that only lock leave it to a later
     /// one.
     keeps_view: bool,
     /// The snapshot was there before the running statement.
     view_is_older: bool,
     /// It may not write.
-    pub(crate) read_only: bool,
+    read_only: bool,
     /// It made a temporary table, or dropped one: neither is rolled back.
     created_temporary: bool,
     dropped_temporary: bool,
     /// Each with how many metadata locks were held.
     savepoints: Vec<(String, Savepoint, usize)>,
     /// Tables whose definitions this transaction uses: DDL waits for it.
-    pub(super) metadata: MetadataLocks,
+    metadata: MetadataLocks,
     /// Where the newest commit of this session ends in the log; its reply waits for that.
-    pub(crate) committed: Option<CommitPosition>,
+    committed: Option<CommitPosition>,
     /// Rows the running statement examined, for the slow log.
-    pub(crate) rows_examined: u64,
+    rows_examined: u64,
     /// How long the running statement waited for locks.
-    pub(crate) lock_wait_micros: u64,
+    lock_wait_micros: u64,
 }
 
 impl std::fmt::Debug for TransactionState {
@@ -141,7 +153,7 @@ impl TransactionState {
     }
 
     /// The isolation level of the next or the running transaction.
-    pub(crate) fn isolation_now(&self, settings: &super::settings::Settings) -> Isolation {
+    pub(crate) fn isolation_now(&self, settings: &Settings) -> Isolation {
         if self.open { self.isolation } else { self.next.isolation.unwrap_or(settings.isolation) }
     }
 
@@ -233,11 +245,287 @@ impl TransactionState {
         }
     }
 
-    /// A statement of an open transaction ends.
-    pub(super) fn end_statement(&mut self) {
+    /// A statement of an open transaction ends, or one that only read.
+    pub(super) fn keep_view(&mut self) {
         if self.isolation < Isolation::RepeatableRead || !self.keeps_view {
             self.view.park();
         }
+    }
+
+    /// Opens a transaction with the characteristics SET TRANSACTION asked for.
+    pub(super) fn open(&mut self, settings: &Settings, read_only: Option<bool>) {
+        self.open = true;
+        self.created_temporary = false;
+        self.dropped_temporary = false;
+        self.take_next(settings, read_only);
+    }
+
+    /// Opens one as the one before was, for AND CHAIN.
+    pub(super) fn open_chained(&mut self, settings: &Settings, before: Option<Characteristics>) {
+        self.open(settings, None);
+        if let Some(before) = before {
+            self.isolation = before.isolation;
+            self.read_only = before.read_only;
+        }
+    }
+
+    /// What SET TRANSACTION said of the open transaction; none if none is open.
+    pub(super) fn characteristics(&self) -> Option<Characteristics> {
+        self.open.then_some(Characteristics { isolation: self.isolation, read_only: self.read_only })
+    }
+
+    fn take_next(&mut self, settings: &Settings, read_only: Option<bool>) {
+        let next = std::mem::take(&mut self.next);
+        self.isolation = next.isolation.unwrap_or(settings.isolation);
+        self.read_only = read_only.or(next.read_only).unwrap_or(settings.read_only);
+    }
+
+    /// Takes the transaction's snapshot now (WITH CONSISTENT SNAPSHOT), where it keeps one.
+    pub(super) fn take_consistent_snapshot(&mut self, settings: &Settings, process: &ProcessEntry) {
+        if self.isolation >= Isolation::RepeatableRead {
+            self.view.refresh();
+            self.write_note(settings, process);
+        }
+    }
+
+    /// Says in the process list's note what the transaction is.
+    fn write_note(&self, settings: &Settings, process: &ProcessEntry) {
+        let note = &process.transaction;
+        note.write(self.isolation, self.read_only, settings.foreign_key_checks);
+        if self.open {
+            note.set_began(process.activity().1);
+        }
+    }
+
+    /// Outside a transaction, what the session says of the next one counts for a definition too.
+    pub(super) fn ready_access_mode(&mut self, settings: &Settings) {
+        if !self.open {
+            self.read_only = self.next.read_only.unwrap_or(settings.read_only);
+        }
+    }
+
+    /// A statement that reads or writes tables begins. Without autocommit it opens a transaction.
+    #[inline]
+    pub(super) fn begin_statement(&mut self, begin: Beginning<'_>) {
+        let Beginning { settings, control, process, may_requeue } = begin;
+        if !self.open {
+            if settings.autocommit {
+                self.take_next(settings, None);
+            } else {
+                self.open(settings, None);
+            }
+        }
+        self.ready_interrupt(control);
+        self.interrupt.set_may_requeue(may_requeue);
+        self.rows_examined = 0;
+        self.lock_wait_micros = 0;
+        let repeatable = self.isolation >= Isolation::RepeatableRead;
+        let keeps = self.open && repeatable && !self.view.is_parked();
+        self.store.set_owner(control.connection_id);
+        self.store.set_range_locks(repeatable);
+        self.write_note(settings, process);
+        let first_updater_wins = keeps && settings.snapshot_isolation;
+        self.store.set_first_updater_wins(first_updater_wins.then(|| self.view.csn()));
+        self.keeps_view = true;
+        self.view_is_older = keeps;
+        if !keeps {
+            self.view.refresh();
+        }
+    }
+
+    /// Notes, after [`TransactionState::begin_statement`], whether the statement reads anything without locking it.
+    pub(super) fn note_reads(&mut self, plan: &PhysicalPlan) {
+        let locks = self.locks_reads(plan);
+        let by_snapshot =
+            |table: &PlanTable| table.lock.is_none() && table.entry.source.as_virtual().is_none();
+        self.keeps_view = self.view_is_older || (!locks && plan.tables.iter().any(by_snapshot));
+    }
+
+    /// Whether reads of this plan that ask for no lock take one all the same.
+    pub(super) fn locks_reads(&self, plan: &PhysicalPlan) -> bool {
+        match plan.kind {
+            PlanKind::Query(_) | PlanKind::Do(_) => self.open && self.isolation == Isolation::Serializable,
+            _ => self.isolation >= Isolation::RepeatableRead,
+        }
+    }
+
+    /// Whether it reads what others have not committed.
+    pub(super) fn reads_uncommitted(&self) -> bool {
+        self.isolation == Isolation::ReadUncommitted
+    }
+
+    /// Whether it may not write.
+    pub(super) fn is_read_only(&self) -> bool {
+        self.read_only
+    }
+
+    /// Whether it has changed rows.
+    pub(super) fn has_changes(&self) -> bool {
+        self.store.has_changes()
+    }
+
+    /// Where the transaction is now.
+    #[inline]
+    pub(super) fn savepoint(&mut self) -> Savepoint {
+        self.store.savepoint()
+    }
+
+    /// Ends a statement that went well: an autocommit statement commits.
+    ///
+    /// # Errors
+    /// The store has stopped.
+    pub(super) fn end_statement(&mut self, core: &Core) -> Outcome {
+        if self.open {
+            self.keep_view();
+            return Ok(());
+        }
+        let committed = self.commit_store(core);
+        self.metadata.release_all();
+        committed
+    }
+
+    /// Ends a statement that failed: rolls back to where it began. False, and nothing is done: the whole transaction has to be rolled back.
+    ///
+    /// # Errors
+    /// The store has stopped.
+    pub(super) fn fail_statement(
+        &mut self,
+        before: &Savepoint,
+        error: &SqlError,
+    ) -> Result<bool, Box<SqlError>> {
+        if !self.open || error.is(ER_LOCK_DEADLOCK) || error.is(ER_CHECKREAD) {
+            return Ok(false);
+        }
+        self.store.rollback_to(before).map_err(exec::store_error)?;
+        self.keep_view();
+        Ok(true)
+    }
+
+    fn commit_store(&mut self, core: &Core) -> Outcome {
+        self.view.park();
+        if !self.has_begun() {
+            return Ok(());
+        }
+        let next = begin_store(core, &self.interrupt);
+        let ended = std::mem::replace(&mut self.store, next);
+        if let Some(position) = ended.commit().map_err(exec::store_error)? {
+            self.committed = Some(position);
+        }
+        Ok(())
+    }
+
+    /// Commits what is open, if anything, and releases its locks. `note`: what lists of transactions say of it.
+    ///
+    /// # Errors
+    /// The store has stopped.
+    pub(super) fn commit(&mut self, core: &Core, note: &TransactionNote) -> Outcome {
+        self.open = false;
+        note.set_began(0);
+        self.savepoints.clear();
+        let committed = self.commit_store(core);
+        self.metadata.release_all();
+        committed
+    }
+
+    /// The position of the newest commit, for whoever answers next: the reply waits for it.
+    #[inline]
+    pub(super) fn take_committed(&mut self) -> Option<CommitPosition> {
+        self.committed.take()
+    }
+
+    /// CREATE TEMPORARY TABLE or DROP TEMPORARY TABLE has run, which a rollback of the open transaction leaves as it is.
+    pub(super) fn note_temporary_definition(&mut self, created: bool) {
+        self.created_temporary |= self.open && created;
+        self.dropped_temporary |= self.open && !created;
+    }
+
+    /// What a rollback leaves as it is: whether temporary tables were created, and whether some were dropped.
+    pub(super) fn temporary_definitions(&self) -> (bool, bool) {
+        (self.open && self.created_temporary, self.open && self.dropped_temporary)
+    }
+
+    /// SAVEPOINT in the open transaction.
+    pub(super) fn add_named_savepoint(&mut self, name: &str) {
+        let savepoint = self.store.savepoint();
+        self.savepoints.retain(|(candidate, ..)| !candidate.eq_ignore_ascii_case(name));
+        self.savepoints.push((name.to_owned(), savepoint, self.metadata.len()));
+    }
+
+    /// The place of a savepoint.
+    ///
+    /// # Errors
+    /// 1305.
+    pub(super) fn find_named_savepoint(&self, name: &str) -> Result<usize, Box<SqlError>> {
+        let is_it = |(candidate, ..): &(String, Savepoint, usize)| candidate.eq_ignore_ascii_case(name);
+        let at = self.savepoints.iter().position(is_it);
+        at.ok_or_else(|| ER_SP_DOES_NOT_EXIST.with(&[&"SAVEPOINT", &name]))
+    }
+
+    /// Rolls back to the savepoint at this place, which stays.
+    ///
+    /// # Errors
+    /// The store has stopped.
+    pub(super) fn roll_back_to_named_savepoint(&mut self, at: usize) -> Outcome {
+        self.savepoints.truncate(at + 1);
+        let (_, savepoint, metadata_mark) = &self.savepoints[at];
+        self.store.rollback_to(savepoint).map_err(exec::store_error)?;
+        // A transaction that has locked rows keeps their tables as they are, wherever the rows are.
+        if !self.has_begun() {
+            self.metadata.release_to(*metadata_mark);
+        }
+        Ok(())
+    }
+
+    /// Forgets the savepoint at this place and those after it.
+    pub(super) fn release_named_savepoint(&mut self, at: usize) {
+        self.savepoints.truncate(at);
+    }
+
+    /// Takes the metadata lock of a table until the transaction ends.
+    ///
+    /// # Errors
+    /// As [`MetadataLocks::lock`].
+    #[inline]
+    pub(super) fn lock_table(
+        &mut self,
+        entry: &TableEntry,
+        mode: MetadataMode,
+        patience: Patience<'_>,
+    ) -> Outcome {
+        self.metadata.lock(entry, mode, patience)
+    }
+
+    /// How many metadata locks are held: a mark for [`TransactionState::release_tables_to`].
+    #[inline]
+    pub(super) fn table_mark(&self) -> usize {
+        self.metadata.len()
+    }
+
+    /// Releases the metadata locks taken since `mark`.
+    pub(super) fn release_tables_to(&mut self, mark: usize) {
+        self.metadata.release_to(mark);
+    }
+
+    /// Rows that the running statement has examined.
+    pub(super) fn rows_examined(&self) -> u64 {
+        self.rows_examined
+    }
+
+    /// A statement that has not begun in the transaction has examined so many rows.
+    #[inline]
+    pub(super) fn set_rows_examined(&mut self, rows: u64) {
+        self.rows_examined = rows;
+    }
+
+    /// The running statement has examined so many rows more.
+    #[inline]
+    pub(super) fn add_rows_examined(&mut self, rows: u64) {
+        self.rows_examined += rows;
+    }
+
+    /// How long the running statement waited for locks.
+    pub(super) fn lock_wait_micros(&self) -> u64 {
+        self.lock_wait_micros
     }
 }
 
@@ -246,326 +534,4 @@ fn begin_store(core: &Core, interrupt: &Arc<Interrupt>) -> Transaction {
     let mut store = core.store.begin();
     store.set_interrupt(Some(Arc::clone(interrupt)));
     store
-}
-
-impl LocalSession {
-    /// Opens a transaction with the characteristics SET TRANSACTION asked for.
-    fn open_transaction(&mut self, read_only: Option<bool>) {
-        let state = &mut self.transaction;
-        state.open = true;
-        state.created_temporary = false;
-        state.dropped_temporary = false;
-        let settings = self.variables.settings();
-        let next = std::mem::take(&mut state.next);
-        state.isolation = next.isolation.unwrap_or(settings.isolation);
-        state.read_only = read_only.or(next.read_only).unwrap_or(settings.read_only);
-    }
-
-    /// Readies the transaction for a statement that reads or writes tables. `may_requeue`: it is requeued if it must not wait.
-    pub(crate) fn begin_table_statement(&mut self, may_requeue: bool) {
-        if !self.transaction.open {
-            if self.variables.settings().autocommit {
-                let settings = self.variables.settings();
-                let state = &mut self.transaction;
-                let next = std::mem::take(&mut state.next);
-                state.isolation = next.isolation.unwrap_or(settings.isolation);
-                state.read_only = next.read_only.unwrap_or(settings.read_only);
-            } else {
-                self.open_transaction(None);
-            }
-        }
-        let state = &mut self.transaction;
-        state.ready_interrupt(&self.control);
-        state.interrupt.set_may_requeue(may_requeue);
-        state.rows_examined = 0;
-        state.lock_wait_micros = 0;
-        let repeatable = state.isolation >= Isolation::RepeatableRead;
-        let keeps = state.open && repeatable && !state.view.is_parked();
-        state.store.set_owner(self.control.connection_id);
-        state.store.set_range_locks(repeatable);
-        let note = &self.process.transaction;
-        note.write(state.isolation, state.read_only, self.variables.settings().foreign_key_checks);
-        if state.open {
-            note.set_began(self.process.activity().1);
-        }
-        let first_updater_wins = keeps && self.variables.settings().snapshot_isolation;
-        state.store.set_first_updater_wins(first_updater_wins.then(|| state.view.csn()));
-        state.keeps_view = true;
-        state.view_is_older = keeps;
-        if !keeps {
-            state.view.refresh();
-        }
-    }
-
-    /// Notes, after [`LocalSession::begin_table_statement`], whether the statement reads anything without locking it.
-    pub(crate) fn note_reads(&mut self, plan: &PhysicalPlan) {
-        let locks = self.locks_reads(plan);
-        let state = &mut self.transaction;
-        let by_snapshot =
-            |table: &PlanTable| table.lock.is_none() && table.entry.source.as_virtual().is_none();
-        state.keeps_view = state.view_is_older || (!locks && plan.tables.iter().any(by_snapshot));
-    }
-
-    /// Whether reads of this plan that ask for no lock take one all the same.
-    pub(crate) fn locks_reads(&self, plan: &PhysicalPlan) -> bool {
-        let state = &self.transaction;
-        match plan.kind {
-            PlanKind::Query(_) | PlanKind::Do(_) => state.open && state.isolation == Isolation::Serializable,
-            _ => state.isolation >= Isolation::RepeatableRead,
-        }
-    }
-
-    /// Ends a statement that went well: an autocommit statement commits.
-    pub(crate) fn end_table_statement(&mut self) -> Outcome {
-        self.process.counts.status.add(StatusKind::Commit, 1);
-        if self.transaction.open {
-            self.transaction.end_statement();
-            return Ok(());
-        }
-        let committed = self.commit_store();
-        self.transaction.metadata.release_all();
-        committed
-    }
-
-    /// Ends a statement that failed: takes back what it did, and the whole transaction where MySQL does.
-    pub(crate) fn fail_table_statement(&mut self, before: &Savepoint, error: &SqlError) -> Outcome {
-        let whole = [service::error::ER_LOCK_DEADLOCK.number, service::error::ER_CHECKREAD.number];
-        self.process.counts.status.add(StatusKind::Rollback, 1);
-        if !self.transaction.open || whole.contains(&error.number) {
-            return self.rollback_transaction();
-        }
-        self.transaction.store.rollback_to(before).map_err(exec::store_error)?;
-        self.transaction.end_statement();
-        Ok(())
-    }
-
-    /// Outside a transaction, what the session says of the next one counts for a definition too.
-    pub(crate) fn ready_access_mode(&mut self) {
-        if !self.transaction.open {
-            self.transaction.read_only =
-                self.transaction.next.read_only.unwrap_or(self.variables.settings().read_only);
-        }
-    }
-
-    /// Refuses a writing statement in a read-only transaction.
-    pub(crate) fn require_writable(&self) -> Outcome {
-        if self.transaction.read_only || self.core.is_read_only(&self.account) {
-            return Err(ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION.bare());
-        }
-        Ok(())
-    }
-
-    /// Refuses to lock other sessions' rows FOR UPDATE in a read-only transaction.
-    pub(crate) fn require_no_row_locks(&self, plan: &CachedPlan) -> Outcome {
-        if self.transaction.read_only && plan.locks_shared_rows() {
-            return Err(ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION.bare());
-        }
-        Ok(())
-    }
-
-    fn commit_store(&mut self) -> Outcome {
-        self.transaction.view.park();
-        if !self.transaction.has_begun() {
-            return Ok(());
-        }
-        let next = begin_store(&self.core, &self.transaction.interrupt);
-        let ended = std::mem::replace(&mut self.transaction.store, next);
-        if let Some(position) = ended.commit().map_err(exec::store_error)? {
-            self.transaction.committed = Some(position);
-        }
-        Ok(())
-    }
-
-    /// Commits what is open, if anything.
-    ///
-    /// # Errors
-    /// The store has stopped; another session's global read lock stays too long (1205) or the wait is killed (1317), and
-    /// then the transaction stays open.
-    pub(crate) fn commit_transaction(&mut self) -> Outcome {
-        if self.transaction.store.has_changes() {
-            self.enter_commit()?;
-        }
-        self.transaction.open = false;
-        self.process.transaction.set_began(0);
-        self.transaction.savepoints.clear();
-        let committed = self.commit_store();
-        self.transaction.metadata.release_all();
-        self.drop_temporary_trees();
-        committed
-    }
-
-    /// Takes back what is open, if anything.
-    ///
-    /// # Errors
-    /// The store has stopped.
-    pub(crate) fn rollback_transaction(&mut self) -> Outcome {
-        let rolled_back = self.transaction.rollback(&self.core, &self.process.transaction);
-        self.drop_temporary_trees();
-        rolled_back
-    }
-
-    /// Drops the trees of temporary tables that the session has dropped. Its transaction, which may have changed them, has ended or
-    /// not begun.
-    pub(super) fn drop_temporary_trees(&mut self) {
-        if self.temporary.has_dropped_trees() {
-            let dropped = self.temporary.drop_trees(&self.core.definitions);
-            super::warn_of_trees_left(&self.core, &self.control, dropped);
-        }
-    }
-
-    /// Answers OK once everything this session committed is durable.
-    pub(crate) fn wait_for_commit(&mut self, reply: &mut Reply<'_>) {
-        if let Some(position) = self.transaction.committed.take() {
-            reply.wait_for(position.0);
-        }
-    }
-
-    /// Account management: commits what is open before it runs.
-    pub(crate) fn implicit_commit_then(
-        &mut self,
-        reply: &mut Reply<'_>,
-        run: impl FnOnce(&mut Self, &mut Reply<'_>) -> Outcome,
-    ) -> Outcome {
-        self.require_account_tables()?;
-        if self.transaction.open {
-            self.commit_transaction()?;
-        }
-        self.wait_for_commit(reply);
-        self.enter_change(false)?;
-        self.with_backup_lock(|session| run(session, reply))
-    }
-
-    pub(super) fn start_transaction(
-        &mut self,
-        consistent_snapshot: bool,
-        read_only: Option<bool>,
-        reply: &mut Reply<'_>,
-    ) -> Outcome {
-        self.count(StatementKind::Begin);
-        if self.transaction.open {
-            self.commit_transaction()?;
-        }
-        self.wait_for_commit(reply);
-        self.unlock_for_transaction();
-        self.open_transaction(read_only);
-        if consistent_snapshot && self.transaction.isolation >= Isolation::RepeatableRead {
-            self.transaction.view.refresh();
-            let note = &self.process.transaction;
-            note.write(
-                self.transaction.isolation,
-                self.transaction.read_only,
-                self.variables.settings().foreign_key_checks,
-            );
-            note.set_began(self.process.activity().1);
-        }
-        self.send_ok(reply)
-    }
-
-    /// Counts the end of a transaction that a client asks for, if it has read or written anything.
-    fn count_end(&self, kind: StatusKind) {
-        if self.process.transaction.read().began_micros != 0 {
-            self.process.counts.status.add(kind, 1);
-        }
-    }
-
-    pub(super) fn commit(&mut self, completion: Completion, reply: &mut Reply<'_>) -> Outcome {
-        self.count(StatementKind::Commit);
-        self.count_end(StatusKind::Commit);
-        self.finish_with(completion, reply, Self::commit_transaction)
-    }
-
-    /// CREATE TEMPORARY TABLE or DROP TEMPORARY TABLE has run, which a rollback of the open transaction leaves as it is.
-    pub(super) fn note_temporary_definition(&mut self, created: bool) {
-        let state = &mut self.transaction;
-        state.created_temporary |= state.open && created;
-        state.dropped_temporary |= state.open && !created;
-    }
-
-    /// Warns of what a rollback leaves as it is.
-    fn warn_of_temporary_tables(&mut self) {
-        let TransactionState { open, created_temporary, dropped_temporary, .. } = self.transaction;
-        let created = ER_WARNING_NOT_COMPLETE_ROLLBACK_WITH_CREATED_TEMP_TABLE;
-        let dropped = ER_WARNING_NOT_COMPLETE_ROLLBACK_WITH_DROPPED_TEMP_TABLE;
-        for (applies, code) in [(created_temporary, created), (dropped_temporary, dropped)] {
-            if open && applies {
-                self.diagnostics.push(code.warning(&[]), self.variables.settings().diagnostics);
-            }
-        }
-    }
-
-    pub(super) fn rollback(&mut self, completion: Completion, reply: &mut Reply<'_>) -> Outcome {
-        self.count(StatementKind::Rollback);
-        self.count_end(StatusKind::Rollback);
-        self.warn_of_temporary_tables();
-        self.finish_with(completion, reply, Self::rollback_transaction)
-    }
-
-    fn finish_with(
-        &mut self,
-        completion: Completion,
-        reply: &mut Reply<'_>,
-        finish: impl FnOnce(&mut Self) -> Outcome,
-    ) -> Outcome {
-        let (isolation, read_only) = (self.transaction.isolation, self.transaction.read_only);
-        let was_open = self.transaction.open;
-        finish(self)?;
-        self.wait_for_commit(reply);
-        if completion.chain == Some(true) {
-            self.open_transaction(None);
-            if was_open {
-                self.transaction.isolation = isolation;
-                self.transaction.read_only = read_only;
-            }
-        }
-        if completion.release == Some(true) {
-            self.control.kill(service::Kill::Connection);
-        }
-        self.send_ok(reply)
-    }
-
-    pub(super) fn savepoint(&mut self, name: &str, reply: &mut Reply<'_>) -> Outcome {
-        self.count(StatementKind::Savepoint);
-        if !self.transaction.open && !self.variables.settings().autocommit {
-            self.open_transaction(None);
-        }
-        // With autocommit and no transaction a savepoint ends with its own statement.
-        if self.transaction.open {
-            self.process.counts.status.add(StatusKind::Savepoint, 1);
-            let savepoint = self.transaction.store.savepoint();
-            let savepoints = &mut self.transaction.savepoints;
-            savepoints.retain(|(candidate, ..)| !candidate.eq_ignore_ascii_case(name));
-            savepoints.push((name.to_owned(), savepoint, self.transaction.metadata.len()));
-        }
-        self.send_ok(reply)
-    }
-
-    fn find_savepoint(&self, name: &str) -> Result<usize, Box<SqlError>> {
-        self.transaction
-            .savepoints
-            .iter()
-            .position(|(candidate, ..)| candidate.eq_ignore_ascii_case(name))
-            .ok_or_else(|| ER_SP_DOES_NOT_EXIST.with(&[&"SAVEPOINT", &name]))
-    }
-
-    pub(super) fn rollback_to(&mut self, name: &str, reply: &mut Reply<'_>) -> Outcome {
-        self.count(StatementKind::RollbackToSavepoint);
-        let at = self.find_savepoint(name)?;
-        self.warn_of_temporary_tables();
-        self.transaction.savepoints.truncate(at + 1);
-        self.process.counts.status.add(StatusKind::SavepointRollback, 1);
-        let (_, savepoint, metadata_mark) = &self.transaction.savepoints[at];
-        self.transaction.store.rollback_to(savepoint).map_err(exec::store_error)?;
-        // Who has locked rows keeps their tables as they are, wherever the rows are.
-        if !self.transaction.has_begun() {
-            self.transaction.metadata.release_to(*metadata_mark);
-        }
-        self.send_ok(reply)
-    }
-
-    pub(super) fn release_savepoint(&mut self, name: &str, reply: &mut Reply<'_>) -> Outcome {
-        self.count(StatementKind::ReleaseSavepoint);
-        let at = self.find_savepoint(name)?;
-        self.transaction.savepoints.truncate(at);
-        self.send_ok(reply)
-    }
 }

@@ -31,6 +31,7 @@ use catalog::{
 use types::collation::CollationId;
 use types::vector::Batch;
 
+use crate::schema_names::{MYSQL_SCHEMA, SYS_SCHEMA};
 use rows::Rows;
 
 /// What a function that makes rows gets.
@@ -140,17 +141,10 @@ pub const INFORMATION_SCHEMA_ID: SchemaId = SchemaId(u32::MAX);
 /// Number of `performance_schema`.
 pub const PERFORMANCE_SCHEMA_ID: SchemaId = SchemaId(u32::MAX - 1);
 
-/// Number of `mysql`. ([`crate::session::listing::LISTING_SCHEMA`] has the one between.)
+/// Number of `mysql`. (`session::listing::LISTING_SCHEMA` has the one between.)
 pub const MYSQL_SCHEMA_ID: SchemaId = SchemaId(u32::MAX - 3);
 /// Number of `sys`.
 pub const SYS_SCHEMA_ID: SchemaId = SchemaId(u32::MAX - 4);
-/// The schema of MySQL's views for people. Of those it has `innodb_lock_waits`.
-pub const SYS_SCHEMA: &str = "sys";
-
-/// The schema of MySQL's own tables. Of those it has the two logs, always empty as with `log_output` FILE; accounts and
-/// definitions live in the dictionary. It is there because tools look for it (`mysqldump --all-databases` of 9.7 dumps
-/// nothing without it, MariaDB's wants the logs in it).
-pub const MYSQL_SCHEMA: &str = "mysql";
 
 /// The system schemas.
 #[must_use]

@@ -9,12 +9,14 @@
 //! 2. A session starts with a copy of the globals (one shared block; the first own `SET` copies it).
 //!
 //! Read next: [`definition`] (the table), [`values`] (what a scope holds), [`assign`] (from an expression's value to a
-//! stored one, with MySQL's errors).
+//! stored one, with MySQL's errors), [`settings`] (what a session derives from its values).
 
 pub mod assign;
 pub mod definition;
 pub mod gtid;
+pub mod isolation;
 pub mod optimizer_switch;
+pub mod settings;
 pub mod sql_mode;
 pub mod values;
 

@@ -7,70 +7,19 @@ use types::collation::CollationId;
 use types::locale::LocaleId;
 use types::temporal::zone::TimeZone;
 
-use super::diagnostics::DiagnosticRules;
-use crate::variables::definition::known;
-use crate::variables::optimizer_switch::OptimizerSwitch;
-use crate::variables::sql_mode::SqlModes;
-use crate::variables::{Setting, Variables};
+use super::definition::known;
+use super::isolation::Isolation;
+use super::optimizer_switch::OptimizerSwitch;
+use super::sql_mode::SqlModes;
+use super::{Setting, Variables};
 
-/// Isolation levels, weakest first.
-#[derive(Clone, Copy, Debug, Default, Eq, Ord, PartialEq, PartialOrd)]
-pub enum Isolation {
-    /// Sees what others have not committed.
-    ReadUncommitted,
-    /// A fresh snapshot each statement.
-    ReadCommitted,
-    /// One snapshot a transaction.
-    #[default]
-    RepeatableRead,
-    /// Reads lock.
-    Serializable,
-}
-
-impl Isolation {
-    /// As `transaction_isolation` spells it.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::ReadUncommitted => "READ-UNCOMMITTED",
-            Self::ReadCommitted => "READ-COMMITTED",
-            Self::RepeatableRead => "REPEATABLE-READ",
-            Self::Serializable => "SERIALIZABLE",
-        }
-    }
-
-    /// As INNODB_TRX spells it.
-    #[must_use]
-    pub fn words(self) -> &'static str {
-        match self {
-            Self::ReadUncommitted => "READ UNCOMMITTED",
-            Self::ReadCommitted => "READ COMMITTED",
-            Self::RepeatableRead => "REPEATABLE READ",
-            Self::Serializable => "SERIALIZABLE",
-        }
-    }
-
-    /// The level whose number (`as u8`) this is.
-    #[must_use]
-    pub fn from_number(number: u8) -> Self {
-        match number {
-            0 => Self::ReadUncommitted,
-            1 => Self::ReadCommitted,
-            3 => Self::Serializable,
-            _ => Self::RepeatableRead,
-        }
-    }
-
-    /// The level of this spelling.
-    #[must_use]
-    pub fn from_name(name: &str) -> Self {
-        match name {
-            "READ-UNCOMMITTED" => Self::ReadUncommitted,
-            "READ-COMMITTED" => Self::ReadCommitted,
-            "SERIALIZABLE" => Self::Serializable,
-            _ => Self::RepeatableRead,
-        }
-    }
+/// Which diagnostics of a statement are kept and counted.
+#[derive(Clone, Copy, Debug)]
+pub struct DiagnosticRules {
+    /// `max_error_count`.
+    pub kept_max: usize,
+    /// `sql_notes`.
+    pub has_notes: bool,
 }
 
 /// Settings that statements look at.

@@ -12,11 +12,13 @@ use types::temporal::parse::DateMode;
 use types::vector::Column;
 use types::{DataType, TypeKind, Value, ValueRef};
 
-use super::program::{EmbeddedKind, Program, Slot, SlotType, StatementId, Target};
-use super::{Frame, Planned, compile};
+use super::{Frame, Planned};
+use crate::plans::HeldPlan;
+use crate::routine::compile;
+use crate::routine::program::{EmbeddedKind, Program, Slot, SlotType, StatementId, Target};
 use crate::session::LocalSession;
 use crate::session::attempt::Attempt;
-use crate::session::plans::{HeldPlan, into_of};
+use crate::session::plans::into_of;
 use crate::variables::sql_mode::SqlModes;
 
 type Result<T> = std::result::Result<T, Box<SqlError>>;
@@ -53,7 +55,7 @@ impl LocalSession {
                 let arena = bumpalo::Bump::new();
                 let parsed =
                     syntax::parse(&embedded.text, &arena, self.variables.settings().sql_mode.for_syntax())
-                        .map_err(|error| crate::session::dispatch::syntax_error(&error))?;
+                        .map_err(|error| crate::errors::syntax_error(&error))?;
                 self.running.set_text(&embedded.text);
                 self.dispatch(&parsed.statement, &embedded.text, &[], reply)
             }
@@ -91,7 +93,7 @@ impl LocalSession {
         Ok((types, rows?))
     }
 
-    /// Takes the plan of a statement out of the frame, made anew if the one there does not hold any more.
+    /// Takes the plan of a statement out of the frame, made again if the one there does not hold any more.
     fn take_plan(&mut self, program: &Program, id: StatementId) -> Result<Planned> {
         let embedded = &program.statements[id];
         let frame = self.frame()?;
@@ -103,7 +105,7 @@ impl LocalSession {
         }
         let arena = bumpalo::Bump::new();
         let mode = self.variables.settings().sql_mode.for_syntax();
-        let failed = |error: Box<syntax::SyntaxError>| crate::session::dispatch::syntax_error(&error);
+        let failed = |error: Box<syntax::SyntaxError>| crate::errors::syntax_error(&error);
         match embedded.kind {
             EmbeddedKind::Expression | EmbeddedKind::Condition | EmbeddedKind::Equals(_) => {
                 let expr = syntax::parse_expr(&embedded.text, &arena, mode).map_err(failed)?;
@@ -300,7 +302,7 @@ impl LocalSession {
 /// Where the columns of SELECT ... INTO go.
 fn targets_of(program: &Program, scope: usize, into: &IntoClause<'_>) -> Result<Box<[Target]>> {
     let IntoClause::Variables(targets) = into else {
-        return Err(crate::session::not_supported("INTO OUTFILE"));
+        return Err(crate::errors::not_supported("INTO OUTFILE"));
     };
     let target = |target: &IntoVar<'_>| match target {
         IntoVar::User(name) => Ok(Target::User(name.to_ascii_lowercase())),

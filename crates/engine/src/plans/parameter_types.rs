@@ -14,7 +14,7 @@ const INTEGER_WIDTH: u32 = 21;
 
 /// What binding looks at in a parameter's value: its class, not the value.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
-pub(super) enum ParameterClass {
+pub(crate) enum ParameterClass {
     Null,
     Int,
     UInt,
@@ -36,7 +36,7 @@ type IsDate = bool;
 
 /// A class without regard to what a value holds.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
-pub(super) enum Plain {
+pub(crate) enum Plain {
     Int,
     UInt,
     Double,
@@ -63,7 +63,7 @@ fn timed(value: &ValueRef<'_>) -> Option<(Plain, IsDate)> {
 
 /// How a text reads that is converted to a number or date.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
-pub(super) enum Reading {
+pub(crate) enum Reading {
     /// A whole number.
     Integer,
     /// Another number: a context of integers takes it for a DECIMAL.
@@ -132,7 +132,7 @@ impl Reading {
 }
 
 impl ParameterClass {
-    pub(super) fn of(value: &ValueRef<'_>) -> ParameterClass {
+    pub(crate) fn of(value: &ValueRef<'_>) -> ParameterClass {
         match value {
             ValueRef::Null => ParameterClass::Null,
             ValueRef::Int(_) => ParameterClass::Int,
@@ -148,7 +148,7 @@ impl ParameterClass {
     }
 
     /// The class of a value where this type is wanted; `reads_time`: there a function reads its time of day.
-    pub(super) fn at(value: &ValueRef<'_>, wanted: &DataType, reads_time: bool) -> ParameterClass {
+    pub(crate) fn at(value: &ValueRef<'_>, wanted: &DataType, reads_time: bool) -> ParameterClass {
         if reads_time && let Some((plain, is_date)) = timed(value) {
             return ParameterClass::Timed(plain, is_date);
         }
@@ -164,7 +164,7 @@ impl ParameterClass {
     }
 
     /// Whether another value has this class, too, by what it holds if need be.
-    pub(super) fn is_of(self, value: &ValueRef<'_>) -> bool {
+    pub(crate) fn is_of(self, value: &ValueRef<'_>) -> bool {
         match (self, value) {
             (ParameterClass::Converted(of, reading), ValueRef::Bytes { bytes, collation }) => {
                 of == *collation && reading.is_of(bytes)
@@ -176,7 +176,7 @@ impl ParameterClass {
 }
 
 /// Whether a parameter of this type takes a value; `is_limit`: it stands in LIMIT.
-pub(super) fn fits(wanted: &DataType, value: &ValueRef<'_>, reads_time: bool, is_limit: bool) -> bool {
+pub(crate) fn fits(wanted: &DataType, value: &ValueRef<'_>, reads_time: bool, is_limit: bool) -> bool {
     let number = match ParameterClass::at(value, wanted, reads_time) {
         ParameterClass::Timed(_, is_date) => return is_date,
         ParameterClass::Null | ParameterClass::Text(_) => return true,
@@ -206,7 +206,7 @@ pub(super) fn fits(wanted: &DataType, value: &ValueRef<'_>, reads_time: bool, is
 
 /// The type of a parameter by its value; `None`: NULL and texts have that of their context. `first` is the type that the context
 /// gave the parameter before any value was known.
-pub(super) fn own_type(value: &ValueRef<'_>, first: Option<&DataType>, reads_time: bool) -> Option<DataType> {
+pub(crate) fn own_type(value: &ValueRef<'_>, first: Option<&DataType>, reads_time: bool) -> Option<DataType> {
     let decimal = || DataType::decimal(DECIMAL_PRECISION_MAX, DECIMAL_SCALE_MAX);
     match value {
         ValueRef::Null => None,

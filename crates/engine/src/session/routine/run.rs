@@ -6,8 +6,9 @@ use service::error as e;
 use service::{Outcome, Reply, SqlError};
 use types::Value;
 
-use super::program::{Argument, CursorId, DiagnoseItems, Instruction, Slot};
-use super::{OpenCursor, Routine};
+use super::OpenCursor;
+use crate::routine::Routine;
+use crate::routine::program::{Argument, CursorId, DiagnoseItems, Instruction, Slot};
 use crate::session::LocalSession;
 use crate::session::attempt::{Attempt, until_planned};
 
@@ -32,7 +33,7 @@ impl LocalSession {
 
     /// One instruction.
     fn step(&mut self, base: usize, reply: &mut Reply<'_>) -> Attempt<()> {
-        crate::session::limits::check_interrupted(&self.control)?;
+        crate::limits::check_interrupted(&self.control)?;
         let frame = self.frame()?;
         let at = frame.at;
         let routine = Arc::clone(&frame.routine);
@@ -104,7 +105,7 @@ impl LocalSession {
                 return Ok(());
             }
             Instruction::HandlerEnd => {
-                if self.diagnostics.inherited {
+                if self.diagnostics.are_inherited() {
                     self.diagnostics.clear();
                 }
                 let frame = self.frame()?;

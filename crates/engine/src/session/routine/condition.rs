@@ -14,8 +14,8 @@ use syntax::ast::{
 use types::collation::CollationId;
 use types::{TypeKind, Value};
 
-use super::compile::{check_items, checked_state};
-use super::program::Target;
+use crate::routine::compile::{check_items, checked_state};
+use crate::routine::program::Target;
 use crate::session::LocalSession;
 use crate::session::attempt::Attempt;
 use crate::session::diagnostics::Diagnostics;
@@ -131,7 +131,7 @@ impl LocalSession {
     fn condition_in_hand(&mut self) -> Result<(Diagnostic, ConditionDetails)> {
         let (stacked, position) = self.routines.stacked().ok_or_else(no_handler)?;
         let mut conditions = stacked.clone();
-        conditions.inherited = false;
+        conditions.set_inherited(false);
         let details = conditions.details(position).cloned().unwrap_or_default();
         let condition = conditions.kept().get(position).cloned();
         conditions.remove(position);

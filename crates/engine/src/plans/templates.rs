@@ -1,6 +1,6 @@
 //! What is known about templates of statements, the least recently used going first.
 //!
-//! Both a session and all sessions together remember templates ([`super::recognise`], [`super::shared_plans`]): under a key, which is a
+//! Both a session and all sessions together remember templates (`session::recognise`, [`super::shared`]): under a key, which is a
 //! hash, and a plan with the template's bytes, so that it never runs for another text with the same hash. A template without a plan is
 //! remembered by its hash alone: whoever is taken for it is planned each time, no more.
 //!
@@ -12,9 +12,9 @@ use std::sync::Arc;
 use hashbrown::HashMap;
 
 /// Most templates in one place.
-pub(super) const ENTRIES_MAX: usize = 256;
+pub(crate) const ENTRIES_MAX: usize = 256;
 /// Most bytes they may take.
-pub(super) const BYTES_MAX: usize = 4 << 20;
+pub(crate) const BYTES_MAX: usize = 4 << 20;
 /// What a plan is taken to need, and what it needs more for each byte of a template (columns, literals).
 const PLAN_BYTES: usize = 8 << 10;
 const PLAN_BYTES_PER_TEMPLATE_BYTE: usize = 4;
@@ -29,14 +29,14 @@ struct Entry<P> {
 
 /// A template and its plan.
 #[derive(Debug)]
-pub(super) struct Planned<P> {
-    pub(super) template: Arc<[u8]>,
-    pub(super) plan: P,
+pub(crate) struct Planned<P> {
+    pub(crate) template: Arc<[u8]>,
+    pub(crate) plan: P,
 }
 
 /// Templates, and the plans of those that have one to keep.
 #[derive(Debug)]
-pub(super) struct Templates<P> {
+pub(crate) struct Templates<P> {
     entries: HashMap<u64, Entry<P>, foldhash::fast::FixedState>,
     bytes: usize,
     clock: u64,
@@ -50,7 +50,7 @@ impl<P> Default for Templates<P> {
 
 impl<P> Templates<P> {
     /// What is known about a template: its plan, or that it has none to keep.
-    pub(super) fn find(&mut self, key: u64, template: &[u8]) -> Option<Option<&mut Planned<P>>> {
+    pub(crate) fn find(&mut self, key: u64, template: &[u8]) -> Option<Option<&mut Planned<P>>> {
         self.clock += 1;
         let is_it =
             |entry: &&mut Entry<P>| entry.plan.as_ref().is_none_or(|known| *known.template == *template);
@@ -60,12 +60,12 @@ impl<P> Templates<P> {
     }
 
     /// Remembers that a template has no plan to keep.
-    pub(super) fn put_without_plan(&mut self, key: u64) {
+    pub(crate) fn put_without_plan(&mut self, key: u64) {
         self.put_entry(key, 0);
     }
 
     /// Remembers a template and its plan, which lies where the answer says now.
-    pub(super) fn put(&mut self, key: u64, template: Arc<[u8]>, plan: P) -> &mut P {
+    pub(crate) fn put(&mut self, key: u64, template: Arc<[u8]>, plan: P) -> &mut P {
         let bytes = PLAN_BYTES + (PLAN_BYTES_PER_TEMPLATE_BYTE + 1) * template.len();
         &mut self.put_entry(key, bytes).insert(Planned { template, plan }).plan
     }
@@ -86,7 +86,7 @@ impl<P> Templates<P> {
     }
 
     /// Forgets those whose plan `keeps` refuses.
-    pub(super) fn retain(&mut self, keeps: impl Fn(&P) -> bool) {
+    pub(crate) fn retain(&mut self, keeps: impl Fn(&P) -> bool) {
         let bytes = &mut self.bytes;
         self.entries.retain(|_, entry| {
             let stays = entry.plan.as_ref().is_none_or(|known| keeps(&known.plan));

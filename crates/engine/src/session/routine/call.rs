@@ -7,13 +7,14 @@ use exec::output::{ResultColumn, RowEncoder, encode_columns};
 use plan::logical::OutputSource;
 use service::error as e;
 use service::{Capabilities, OkSummary, Outcome, Reply, RowFormat, SqlError, StatusFlags};
-use syntax::ast::{self, ExprKind, ParameterMode, Statement};
+use syntax::ast::{self, ExprKind, ParameterMode};
 use types::vector::Batch;
 use types::{Value, ValueRef};
 
-use super::program::{Program, SlotType, Target};
-use super::{DYNAMIC_CALLS_MAX, FRAMES_MAX, Frame, Routine, Saved, compile, plan_type};
+use super::{DYNAMIC_CALLS_MAX, FRAMES_MAX, Frame, Saved};
 use crate::privilege::{self, SessionAccount};
+use crate::routine::program::{SlotType, Target};
+use crate::routine::{Routine, plan_type, program_of};
 use crate::session::LocalSession;
 use crate::session::attempt::Attempt;
 use crate::status::StatementKind;
@@ -342,28 +343,6 @@ impl LocalSession {
             _ => Ok(()),
         }
     }
-}
-
-/// Reads and compiles a routine's text.
-///
-/// # Errors
-/// As CREATE, under the `sql_mode` it was created under.
-pub(crate) fn program_of(definition: &RoutineDefinition) -> Result<Program> {
-    let arena = bumpalo::Bump::new();
-    let text = catalog::show_create_routine(definition);
-    let mode = SqlModes(definition.sql_mode);
-    let parsed = syntax::parse(text.as_bytes(), &arena, mode.for_syntax())
-        .map_err(|error| crate::session::dispatch::syntax_error(&error))?;
-    let Statement::CreateRoutine(create) = parsed.statement else {
-        return Err(e::ER_INTERNAL_ERROR.with(&[&"a routine that creates none"]));
-    };
-    let Some(body) = create.body else { return Err(crate::session::not_supported("LANGUAGE")) };
-    let settings = compile::Settings {
-        text: text.as_bytes(),
-        collation: definition.database_collation,
-        strict: mode.is_strict(),
-    };
-    compile::compile(create, body, &settings, &mut Vec::new())
 }
 
 #[cold]

@@ -22,7 +22,15 @@ use types::vector::Cell;
 use types::{Physical, Value, ValueRef};
 use wire::row;
 
-use super::memory::PointMemory;
+/// Memory of a point SELECT, lent for each.
+#[derive(Debug, Default)]
+pub(crate) struct PointMemory {
+    pub(crate) key: Vec<u8>,
+    /// The row's payload.
+    pub(crate) row: Vec<u8>,
+    /// For values that are not sent as they are stored.
+    pub(crate) cell: Vec<u8>,
+}
 
 /// One part of the key: where its value comes from and what it must be.
 #[derive(Clone, Debug)]
@@ -48,7 +56,7 @@ enum Accepts {
 
 /// A point SELECT ready to run.
 #[derive(Clone, Debug)]
-pub struct PointProgram {
+pub(crate) struct PointProgram {
     table: Arc<Table>,
     index: usize,
     covering: bool,
@@ -65,7 +73,7 @@ struct Column {
 
 /// How a run ended.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum PointOutcome {
+pub(crate) enum PointOutcome {
     /// So many rows were found (0 or 1), and written.
     Rows(u64),
     /// The ordinary way has to be taken.
@@ -93,18 +101,22 @@ fn scan_below<'p>(node: &'p Node, wanted: &[usize]) -> Option<(&'p Scan, Vec<usi
 impl PointProgram {
     /// The program of a plan, if it is a point SELECT.
     #[must_use]
-    pub fn of(plan: &PhysicalPlan, results: Option<Charset>) -> Option<Self> {
+    pub(crate) fn of(plan: &PhysicalPlan, results: Option<Charset>) -> Option<Self> {
         let PlanKind::Query(root) = &plan.kind else { return None };
         let outputs: Vec<usize> = (0..plan.output.len()).collect();
         if plan.calc_found_rows || !plan.warnings.is_empty() {
             return None;
         }
         let (scan, positions) = scan_below(root, &outputs)?;
-        let mention = &plan.tables[scan.table.0 as usize];
-        if mention.lock.is_some() || !scan.filter.is_empty() || scan.limit.is_some() || !scan.access.point {
+        let table_reference = &plan.tables[scan.table.0 as usize];
+        if table_reference.lock.is_some()
+            || !scan.filter.is_empty()
+            || scan.limit.is_some()
+            || !scan.access.point
+        {
             return None;
         }
-        let table = Table::of(&mention.entry.source)?;
+        let table = Table::of(&table_reference.entry.source)?;
         let definition = Arc::clone(table.definition());
         let index = scan.access.index.or(definition.clustered)?;
         let [range] = scan.access.ranges.as_deref()? else { return None };
@@ -141,7 +153,7 @@ impl PointProgram {
                 // A position behind the columns is the locator, which no result has.
                 let ordinal = *scan.columns.get(position)?;
                 // All of a large column is here what the row holds; other parts only a scan gives.
-                let ordinal = match mention.part(ordinal) {
+                let ordinal = match table_reference.part(ordinal) {
                     Some(part) if part.kind == PartKind::Whole => part.column,
                     Some(_) => return None,
                     None => ordinal,
@@ -154,12 +166,6 @@ impl PointProgram {
         let columns = columns?;
         let covering = columns.iter().all(|column| table.covers(index, column.ordinal));
         Some(Self { index, covering, key, columns, table })
-    }
-
-    /// The table it reads.
-    #[must_use]
-    pub fn table(&self) -> &Arc<Table> {
-        &self.table
     }
 
     /// Encodes the key into `out`; false if a value does not fit its column as it is.
@@ -204,7 +210,7 @@ impl PointProgram {
     ///
     /// # Errors
     /// The store's.
-    pub(super) fn run(
+    pub(crate) fn run(
         &self,
         values: &[ValueRef<'_>],
         reader: Reader<'_>,

@@ -9,11 +9,11 @@ use syntax::ast::{self, AlterRoutine, Characteristics, CreateRoutine, DropRoutin
 use types::collation::CollationId;
 use types::{DataType, TypeKind};
 
-use super::compile;
+use crate::errors::not_supported;
 use crate::privilege;
+use crate::routine::compile;
 use crate::session::LocalSession;
 use crate::session::listing::{Listing, text};
-use crate::session::not_supported;
 use crate::status::StatementKind;
 use crate::system_schemas::rows::Cell;
 use crate::variables::sql_mode::SqlModes;

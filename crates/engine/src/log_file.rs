@@ -1,13 +1,12 @@
 //! One log file: opened at its first line, appended to under a mutex, reopened after `FLUSH LOGS` or a new name.
 
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use env::Env;
 use env::disk::{File, FileOptions};
 use parking_lot::Mutex;
-
-use super::ServerFacts;
 
 /// The line buffer kept between lines; a longer one is given back after use.
 const LINE_BUFFER_BYTES_KEPT: usize = 64 << 10;
@@ -27,8 +26,8 @@ struct State {
 /// A log file that grows by whole lines.
 pub struct LogFile {
     env: Env,
-    /// What the header says; none for the error log, which has no header.
-    facts: Option<ServerFacts>,
+    /// What the file begins with.
+    header: String,
     state: Mutex<State>,
 }
 
@@ -39,16 +38,10 @@ impl std::fmt::Debug for LogFile {
 }
 
 impl LogFile {
-    /// A log without a path; nothing is opened.
+    /// A log without a path, whose file begins with `header`; nothing is opened.
     #[must_use]
-    pub fn new(env: Env, facts: ServerFacts) -> Self {
-        Self { env, facts: Some(facts), state: Mutex::default() }
-    }
-
-    /// A log whose file begins with no header.
-    #[must_use]
-    pub fn plain(env: Env) -> Self {
-        Self { env, facts: None, state: Mutex::default() }
+    pub fn new(env: Env, header: String) -> Self {
+        Self { env, header, state: Mutex::default() }
     }
 
     /// From the next line on, writes to `path`.
@@ -65,34 +58,35 @@ impl LogFile {
         self.state.lock().open = None;
     }
 
-    /// Builds a line and appends it. Answers false if the file cannot be written; the reason goes to the error log.
-    pub fn append(&self, build: impl FnOnce(&mut Vec<u8>)) -> bool {
+    /// Builds a line and appends it.
+    ///
+    /// # Errors
+    /// The file cannot be opened or written.
+    pub fn append(&self, build: impl FnOnce(&mut Vec<u8>)) -> std::io::Result<()> {
         let mut state = self.state.lock();
         let state = &mut *state;
         state.line.clear();
         if state.open.is_none() {
-            match self.open(&state.path) {
-                Ok(open) => {
-                    self.write_header(&mut state.line);
-                    state.open = Some(open);
-                }
-                Err(error) => return self.failed(&state.path, &error),
-            }
+            state.open = Some(self.open(&state.path)?);
+            state.line.extend_from_slice(self.header.as_bytes());
         }
         build(&mut state.line);
-        let Some(open) = state.open.as_mut() else { return false };
+        let Some(open) = state.open.as_mut() else { return Ok(()) };
         let written = open.file.write_at(open.end, &state.line);
         open.end += state.line.len() as u64;
         if state.line.capacity() > LINE_BUFFER_BYTES_KEPT {
             state.line = Vec::new();
         }
-        match written {
-            Ok(()) => true,
-            Err(error) => {
-                state.open = None;
-                self.failed(&state.path, &error)
-            }
+        if written.is_err() {
+            state.open = None;
         }
+        written
+    }
+
+    /// Where it is written.
+    #[must_use]
+    pub fn path(&self) -> PathBuf {
+        self.state.lock().path.clone()
     }
 
     /// Whether the file can be opened. For a log that begins without a header.
@@ -116,27 +110,45 @@ impl LogFile {
         let end = file.len()?;
         Ok(Open { file, end })
     }
+}
 
-    fn write_header(&self, line: &mut Vec<u8>) {
-        let Some(facts) = &self.facts else { return };
-        line.extend_from_slice(
-            format!(
-                "{}, Version: {} ({}). started with:\nTcp port: {}  Unix socket: {}\nTime                 Id Command    Argument\n",
-                facts.program, facts.version, facts.version_comment, facts.port, facts.socket
-            )
-            .as_bytes(),
-        );
-    }
+/// `2026-01-02T03:04:05.000006Z`
+pub(crate) fn write_timestamp(wall_micros: i64, line: &mut Vec<u8>) {
+    let (seconds, micros) = (wall_micros.div_euclid(1_000_000), wall_micros.rem_euclid(1_000_000));
+    let (days, second) = (seconds.div_euclid(86_400), seconds.rem_euclid(86_400));
+    let (year, month, day) = civil_from_days(days);
+    // A vector takes everything.
+    let _ = write!(
+        line,
+        "{year:04}-{month:02}-{day:02}T{:02}:{:02}:{:02}.{micros:06}Z",
+        second / 3600,
+        second / 60 % 60,
+        second % 60
+    );
+}
 
-    #[cold]
-    fn failed(&self, path: &Path, error: &std::io::Error) -> bool {
-        if self.facts.is_none() {
-            return false; // The error log itself: the caller falls back to standard error.
-        }
-        crate::error_log::warning(
-            &self.env,
-            &format!("Could not use {} for logging ({error}); the log is off.", path.display()),
-        );
-        false
+/// Year, month and day of a day counted from 1970-01-01 in the Gregorian calendar: shift the year to begin in March, so
+/// that the leap day is its last and the months' lengths follow one line.
+fn civil_from_days(days: i64) -> (i64, i64, i64) {
+    let days = days + 719_468; // From 0000-03-01.
+    let era = days.div_euclid(146_097);
+    let day_of_era = days.rem_euclid(146_097);
+    let year_of_era = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let month_from_march = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
+    let month = if month_from_march < 10 { month_from_march + 3 } else { month_from_march - 9 };
+    (era * 400 + year_of_era + i64::from(month <= 2), month, day)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn days_become_dates() {
+        assert_eq!(civil_from_days(0), (1970, 1, 1));
+        assert_eq!(civil_from_days(11_016), (2000, 2, 29));
+        assert_eq!(civil_from_days(-1), (1969, 12, 31));
     }
 }

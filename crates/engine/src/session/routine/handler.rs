@@ -6,8 +6,8 @@
 
 use service::{Diagnostic, Level, Outcome, Reply, SqlError};
 
-use super::program::{At, Condition, Program, RegionId};
 use super::{ActiveHandler, Routines};
+use crate::routine::program::{At, Condition, Program, RegionId};
 use crate::session::LocalSession;
 use crate::session::diagnostics::Diagnostics;
 
@@ -107,7 +107,7 @@ impl LocalSession {
     /// An instruction went well, perhaps with warnings: calls the handler of the last one that has any in this frame,
     /// which goes on at `next`. Answers whether one was called.
     pub(super) fn handle_warnings(&mut self, next: At) -> bool {
-        if self.diagnostics.inherited || self.diagnostics.kept().is_empty() {
+        if self.diagnostics.are_inherited() || self.diagnostics.kept().is_empty() {
             return false;
         }
         let Some(top) = self.routines.frames.len().checked_sub(1) else { return false };
@@ -128,8 +128,8 @@ impl LocalSession {
             self.pop_frame();
         }
         let mut stacked = self.diagnostics.clone();
-        stacked.inherited = false;
-        self.diagnostics.inherited = true;
+        stacked.set_inherited(false);
+        self.diagnostics.set_inherited(true);
         let frame = &mut self.routines.frames[found.frame];
         let region = &frame.routine.program.regions[found.region];
         let handler = &region.handlers[found.handler];

@@ -2,11 +2,11 @@
 //!
 //! A session that gets a text for the first time, or prepares it, looks here before it plans it, so ten thousand connections of one
 //! application plan a statement once, hold one plan, and run it from the same memory. A session asks here once for each: it holds what
-//! it found ([`HeldPlan`](super::plans::HeldPlan)), so what runs all the time takes no lock and counts no reference. Where the classes of
+//! it found ([`HeldPlan`](super::HeldPlan)), so what runs all the time takes no lock and counts no reference. Where the classes of
 //! its literals change (NULL and a value in turns) it asks again: each has a plan, and a session holds one of them.
 //!
 //! A plan says nothing of the session it was made by: what it does depend on is in its key and compared again by whoever finds it
-//! ([`LocalSession::would_make`](super::LocalSession::would_make)). Who may run it is asked of each session's own account.
+//! (`LocalSession::would_make`). Who may run it is asked of each session's own account.
 //!
 //! Invariant: a plan here was made for the catalog without anybody's temporary tables.
 
@@ -14,14 +14,14 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-use super::plans::CachedPlan;
+use super::CachedPlan;
 use super::templates::Templates;
 
 /// The plans lie in so many parts, each with a lock and limits of its own: [`templates::ENTRIES_MAX`](super::templates::ENTRIES_MAX),
 /// [`templates::BYTES_MAX`](super::templates::BYTES_MAX).
 const PARTS: usize = 16;
 /// Longest template or text that is kept: a list of as many columns as a table may have, each with an alias of its own.
-pub(super) const TEMPLATE_BYTES_MAX: usize = 512 << 10;
+pub(crate) const TEMPLATE_BYTES_MAX: usize = 512 << 10;
 /// A larger template, or one of more values, is kept when it comes for the second time: lists (`IN`) of ever other lengths are as
 /// many templates, and would push out what comes again.
 const KEPT_AT_ONCE_BYTES_MAX: usize = 16 << 10;
@@ -58,7 +58,7 @@ impl Part {
 }
 
 /// What is known here about a template.
-pub(super) enum Known {
+pub(crate) enum Known {
     /// A plan; the template as others hold it.
     Plan(Arc<[u8]>, Arc<CachedPlan>),
     /// Nothing, and its plan is to be kept.
@@ -79,7 +79,7 @@ impl SharedPlans {
     }
 
     /// What is known about a template of so many literals, or a text that is prepared with so many parameters.
-    pub(super) fn find(&self, key: u64, template: &[u8], value_count: usize) -> Known {
+    pub(crate) fn find(&self, key: u64, template: &[u8], value_count: usize) -> Known {
         let mut part = self.part(key).lock();
         if let Some(Some(known)) = part.templates.find(key, template) {
             return Known::Plan(Arc::clone(&known.template), Arc::clone(&known.plan));
@@ -88,7 +88,7 @@ impl SharedPlans {
     }
 
     /// Keeps the plan of a template, or of a text that was prepared. Plans for an older catalog go when the first for a newer one comes.
-    pub(super) fn put(&self, key: u64, template: Arc<[u8]>, plan: Arc<CachedPlan>) {
+    pub(crate) fn put(&self, key: u64, template: Arc<[u8]>, plan: Arc<CachedPlan>) {
         let mut part = self.part(key).lock();
         let version = plan.catalog_version();
         if version < part.catalog_version {

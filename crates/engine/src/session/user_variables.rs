@@ -1,0 +1,64 @@
+//! User variables: `@name`.
+
+use env::memory::Held;
+use hashbrown::HashMap;
+use types::Value;
+
+/// User variables by name in lower case, and what they take.
+#[derive(Debug, Default)]
+pub(crate) struct UserVariables {
+    values: HashMap<Vec<u8>, Value>,
+    held: Held,
+}
+
+impl UserVariables {
+    pub(crate) fn get(&self, name: &[u8]) -> Option<&Value> {
+        self.values.get(name)
+    }
+
+    pub(crate) fn insert(&mut self, name: Vec<u8>, value: Value) {
+        let bytes = bytes_of(&value) as i64;
+        let new_entry = (name.len() + size_of::<(Vec<u8>, Value)>()) as i64;
+        let before = match self.values.insert(name, value) {
+            Some(before) => bytes_of(&before) as i64,
+            None => -new_entry,
+        };
+        self.held.change(bytes - before);
+    }
+
+    /// What they take of memory.
+    #[inline]
+    pub(super) fn held_bytes(&self) -> u64 {
+        self.held.bytes()
+    }
+
+    pub(crate) fn clear(&mut self) {
+        *self = UserVariables::default();
+    }
+}
+
+/// Bytes of a value outside of itself.
+fn bytes_of(value: &Value) -> usize {
+    match value {
+        Value::Bytes { bytes, .. } => bytes.len(),
+        Value::Json(document) => document.len(),
+        _ => 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_variable_that_is_set_again_takes_no_more() {
+        let mut variables = UserVariables::default();
+        let mut held = Vec::new();
+        for length in [10, 10, 1000, 10] {
+            let value = Value::Bytes { bytes: vec![b'x'; length], collation: types::CollationId::BINARY };
+            variables.insert(b"name".to_vec(), value);
+            held.push(variables.held.bytes());
+        }
+        assert_eq!([held[0], held[2] - 990, held[3]], [held[1]; 3]);
+    }
+}
