@@ -25,6 +25,7 @@ mod show_create;
 mod snapshot;
 mod source;
 
+pub use access::{KeyBound, KeyRange, TableStatistics};
 pub use account::{
     Account, AccountId, AccountTls, Accounts, AuthPlugin, ColumnPrivileges, PasswordLocking, Privileges,
     ResourceLimits, SchemaPrivileges, TablePrivileges,
@@ -42,7 +43,4 @@ pub use show_create::{
     show_create_schema, show_create_table,
 };
 pub use snapshot::{Catalog, CatalogHandle, Schema, TableEntry};
-pub use source::{
-    KeyBound, KeyRange, LockMode, LockWait, ReadOptions, RowLocator, TableSource, TableStatistics,
-    VirtualContext, VirtualError, VirtualScan, VirtualTable,
-};
+pub use source::{LockWait, TableSource, VirtualContext, VirtualError, VirtualScan, VirtualTable};

@@ -4,22 +4,12 @@ use std::any::Any;
 use std::fmt::Debug;
 use std::sync::Arc;
 
+use access::{ForeignKeys, Table, TableStatistics};
 use types::Value;
 use types::vector::Batch;
 
+use crate::references::ForeignKeyGraph;
 use crate::snapshot::Catalog;
-
-/// Rows locked while they are read.
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub enum LockMode {
-    /// A consistent read without locks.
-    #[default]
-    None,
-    /// FOR SHARE.
-    Shared,
-    /// FOR UPDATE, and the reading half of UPDATE and DELETE.
-    Exclusive,
-}
 
 /// What to do about a row that another transaction has locked.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
@@ -33,83 +23,27 @@ pub enum LockWait {
     SkipLocked,
 }
 
-/// How a statement reads one table.
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub struct ReadOptions {
-    /// Locks to take.
-    pub lock: LockMode,
-    /// What to do when one is taken already.
-    pub wait: LockWait,
-}
-
-/// One end of a range of an index: values of its first parts, already converted to the columns' types
-/// (NULL is `Value::Null` and sorts before everything).
-#[derive(Clone, Debug, Default, PartialEq)]
-pub enum KeyBound {
-    /// No end on this side.
-    #[default]
-    Unbounded,
-    /// Keys that start with these values are in.
-    Inclusive(Vec<Value>),
-    /// Keys that start with these values are out.
-    Exclusive(Vec<Value>),
-}
-
-/// A range of an index in the index's own order (a DESC part turns its direction).
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct KeyRange {
-    /// Where it starts.
-    pub lower: KeyBound,
-    /// Where it ends.
-    pub upper: KeyBound,
-}
-
-impl KeyRange {
-    /// All keys that start with `values`.
-    #[must_use]
-    pub fn equal(values: Vec<Value>) -> Self {
-        Self { lower: KeyBound::Inclusive(values.clone()), upper: KeyBound::Inclusive(values) }
-    }
-}
-
-/// What the optimizer asks about a table. Answers are estimates, cheap, and never fail.
-pub trait TableStatistics: Send + Sync {
-    /// Rows in the table; at least 1.
-    fn row_count(&self) -> u64;
-
-    /// Rows in the table as people are shown: 0 of an empty one.
-    fn shown_row_count(&self) -> u64 {
-        self.row_count()
-    }
-
-    /// Different values of the first `part_count` parts of index `index`; at least 1.
-    fn distinct_count(&self, index: usize, part_count: usize) -> u64;
-
-    /// Rows of index `index` in `range`.
-    fn estimate_rows(&self, index: usize, range: &KeyRange) -> u64;
-
-    /// How often ANALYZE TABLE was said.
-    fn analyzed_count(&self) -> u64 {
-        0
-    }
-
-    /// Bytes of the rows (`information_schema.tables.data_length`).
-    fn data_bytes(&self) -> u64;
-
-    /// Bytes of the other indexes (`index_length`).
-    fn index_bytes(&self) -> u64;
-}
-
 /// What gives a table's rows.
 pub trait TableSource: Any + Debug + Send + Sync {
     /// What the optimizer may ask.
     fn statistics(&self) -> &dyn TableStatistics;
 
-    /// A table whose rows are made while they are read; `None` for a table in the store.
+    /// A table whose rows are made while they are read; `None` for a table whose rows are kept.
     fn as_virtual(&self) -> Option<&dyn VirtualTable>;
 
-    /// For the layer that knows the concrete type (`table::Table`).
+    /// For the backend that knows the concrete type.
     fn as_any(&self) -> &dyn Any;
+
+    /// A table whose rows are kept, for those who read and write them; `None` for one whose rows are made while they are read.
+    fn stored(self: Arc<Self>) -> Option<Arc<dyn Table>> {
+        None
+    }
+
+    /// The foreign keys of a statement that changes this table, resolved; `None` if one of their tables is kept by somebody else.
+    fn foreign_keys(&self, graph: &ForeignKeyGraph) -> Option<Arc<dyn ForeignKeys>> {
+        let _ = graph;
+        None
+    }
 
     /// Whether column `column` can be read from index `index` alone, without the row (a covering read).
     fn covers(&self, index: usize, column: usize) -> bool {
@@ -122,10 +56,6 @@ pub trait TableSource: Any + Debug + Send + Sync {
         None
     }
 }
-
-/// Where a row of a local table lies: the key of its record in the tree of rows, as bytes. Valid within the
-/// transaction that read it.
-pub type RowLocator = Vec<u8>;
 
 /// What a virtual table may know about who reads it.
 pub struct VirtualContext<'a> {

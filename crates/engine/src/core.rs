@@ -147,7 +147,7 @@ impl Core {
             self.definitions
                 .dictionary()
                 .put_variable(&mut change.transaction, id.definition().name, &setting.shown())
-                .map_err(exec::write_error)?;
+                .map_err(exec::access_error)?;
             self.commit_now(change)?;
         }
         self.change_globals(|globals| globals.set(id, setting));
@@ -183,7 +183,7 @@ impl Core {
     pub fn commit_now(&self, change: Change<'_>) -> Result<(), Box<SqlError>> {
         if let (Some(position), _) = change.commit()? {
             let _waiting = env::blocking::enter();
-            self.store.sync_to(position).map_err(exec::store_error)?;
+            self.store.sync_to(position).map_err(crate::store_error)?;
         }
         Ok(())
     }
@@ -205,11 +205,11 @@ impl Core {
         for account in &accounts.list {
             let known = before.accounts.get(account.id);
             if known.is_none_or(|known| !Arc::ptr_eq(known, account)) {
-                dictionary.put_account(transaction, account).map_err(exec::write_error)?;
+                dictionary.put_account(transaction, account).map_err(exec::access_error)?;
             }
         }
         for gone in before.accounts.list.iter().filter(|account| accounts.get(account.id).is_none()) {
-            dictionary.delete_account(transaction, gone.id).map_err(exec::write_error)?;
+            dictionary.delete_account(transaction, gone.id).map_err(exec::access_error)?;
         }
         under_way.catalog.accounts = Arc::new(accounts);
         self.commit_now(under_way)

@@ -494,11 +494,11 @@ impl Service for Engine {
     }
 
     fn sync_inline(&self, position: u64) -> Outcome {
-        self.core.store.sync_to(store::Csn(position)).map_err(exec::store_error)
+        self.core.store.sync_to(store::Csn(position)).map_err(crate::store_error)
     }
 
     fn try_sync_inline(&self, position: u64) -> Result<bool, Box<SqlError>> {
-        self.core.store.try_sync_to(store::Csn(position)).map_err(exec::store_error)
+        self.core.store.try_sync_to(store::Csn(position)).map_err(crate::store_error)
     }
 
     fn request_sync(&self, position: u64) {

@@ -28,9 +28,12 @@ mod schema_names;
 pub mod session;
 pub mod session_counts;
 pub mod status;
+mod store_error;
 pub mod system_schemas;
 pub mod user_locks;
 pub mod variables;
 
 pub use check::{FolderReport, check_folder};
+use store_error::store_error;
+
 pub use engine::{Engine, SERVER_VERSION, StartError, StartOptions};

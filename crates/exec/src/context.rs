@@ -3,8 +3,8 @@
 use std::any::Any;
 use std::sync::Arc;
 
+use access::{LargeReader, LockWait, Reading, Snapshot, Transaction, Version, Writing};
 use catalog::{AccountId, Catalog};
-use store::{LockWait, ReadView, Reader, Transaction};
 
 use crate::error::{coded, internal};
 use crate::expr::{EvalContext, SqlResult};
@@ -61,10 +61,10 @@ pub struct SpillCounts {
 pub struct ExecContext<'a> {
     /// Settings, parameters, session, warnings.
     pub eval: EvalContext<'a>,
-    /// The snapshot consistent reads see; `None` only for plans that read no table of the store.
-    pub view: Option<&'a ReadView>,
-    /// The transaction that locks and writes; `None` for plans that do neither.
-    pub transaction: Option<&'a mut Transaction>,
+    /// The snapshot consistent reads see; `None` only for plans that read no table that a backend keeps.
+    pub snapshot: Option<&'a dyn Snapshot>,
+    /// Through which rows are read, locked and written; `None` only for plans that do none of it.
+    pub transaction: Option<&'a mut dyn Transaction>,
     /// Read what others have not committed (READ UNCOMMITTED).
     pub read_uncommitted: bool,
     /// Reads that ask for no lock take a shared one: in a SERIALIZABLE transaction, and in what a change reads beside its own
@@ -169,7 +169,7 @@ impl Default for ChangeSettings {
 }
 
 impl<'a> ExecContext<'a> {
-    /// A context without store, for plans over virtual tables or none; set what else is needed.
+    /// A context without a backend, for plans over virtual tables or none; set what else is needed.
     pub fn new(
         eval: EvalContext<'a>,
         catalog: &'a Arc<Catalog>,
@@ -178,7 +178,7 @@ impl<'a> ExecContext<'a> {
     ) -> ExecContext<'a> {
         ExecContext {
             eval,
-            view: None,
+            snapshot: None,
             transaction: None,
             read_uncommitted: false,
             lock_reads: false,
@@ -204,19 +204,49 @@ impl<'a> ExecContext<'a> {
         }
     }
 
-    /// What consistent reads see: the snapshot and the transaction's own changes.
+    /// Which version of rows consistent reads see.
+    #[inline]
+    fn version(&self) -> Version {
+        match (self.read_uncommitted, self.lock_reads) {
+            (true, _) => Version::Uncommitted,
+            // What is locked is read as it is now.
+            (false, true) => Version::Newest,
+            (false, false) => Version::Snapshot,
+        }
+    }
+
+    /// How consistent reads read.
+    #[inline]
+    pub(crate) fn reading(&self) -> Reading<'a> {
+        Reading { version: self.version(), zone: &self.eval.settings.time_zone }
+    }
+
+    /// How changes write.
+    #[inline]
+    pub(crate) fn writing(&self) -> Writing<'a> {
+        Writing { zone: &self.eval.settings.time_zone, wait: self.lock_wait, version: self.version() }
+    }
+
+    /// Through which rows are read, locked and written.
     ///
     /// # Errors
-    /// 1105 if the plan reads the store and there is no snapshot.
-    pub(crate) fn reader(&self) -> SqlResult<Reader<'a>> {
-        let Some(view) = self.view else { return Err(internal("a read without a snapshot")) };
-        Ok(match &self.transaction {
-            _ if self.read_uncommitted => view.reader_uncommitted(),
-            // What is locked is read as it is now.
-            Some(transaction) if self.lock_reads => transaction.reader_of_newest(view),
-            Some(transaction) => transaction.reader(view),
-            None => view.reader(),
-        })
+    /// 1105 without one.
+    #[inline]
+    pub(crate) fn transaction(&mut self) -> SqlResult<&mut (dyn Transaction + 'a)> {
+        match &mut self.transaction {
+            Some(transaction) => Ok(&mut **transaction),
+            None => Err(internal("a statement on tables without a transaction")),
+        }
+    }
+
+    /// What reads large values of rows that consistent reads have given.
+    ///
+    /// # Errors
+    /// 1105 if there is no snapshot.
+    pub(crate) fn large_reader(&self) -> SqlResult<LargeReader<'a>> {
+        let Some(snapshot) = self.snapshot else { return Err(internal("a read without a snapshot")) };
+        let own = self.transaction.as_ref().map_or(0, |transaction| transaction.number());
+        Ok(LargeReader { snapshot, version: self.version(), own })
     }
 
     /// The statement's temporary file, made at the first call; blocks are counted into `spilled` when it is closed.

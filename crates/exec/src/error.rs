@@ -1,9 +1,9 @@
-//! What a client sees of an error from below: the one translation of the store's and the tables' errors.
+//! What a client sees of an error of those who keep tables: the one translation of [`access::Error`].
 //!
-//! Above this crate nobody looks into a [`StoreError`] or a [`WriteError`] to choose a number.
+//! Above this crate nobody looks into such an error to choose a number.
 
-use std::borrow::Borrow;
-
+use access::{DuplicateKey, Error, ForeignKeyViolation};
+use catalog::TableDefinition;
 use service::error::{
     Code, ER_AUTOINC_READ_FAILED, ER_CHECKREAD, ER_DISK_FULL, ER_DUP_ENTRY, ER_DUP_ENTRY_WITH_KEY_NAME,
     ER_ERROR_ON_READ, ER_FK_DEPTH_EXCEEDED, ER_FOREIGN_DUPLICATE_KEY_WITH_CHILD_INFO, ER_GET_ERRNO,
@@ -12,75 +12,63 @@ use service::error::{
     ER_ROW_IS_REFERENCED_2, ER_TABLE_CORRUPT, ER_TABLE_DEF_CHANGED, ER_TOO_LONG_KEY, ER_TRANS_CACHE_FULL,
     ER_UNKNOWN_ERROR, SqlError,
 };
-use store::StoreError;
-use table::{DuplicateKey, ForeignKeyViolation, Table, WriteError};
 
 /// MySQL's number for an error of a storage engine that has no better one (HA_ERR_GENERIC).
 const ENGINE_ERROR_GENERIC: u32 = 168;
 /// The system's number for a full disk (ENOSPC).
 const NO_SPACE: u32 = 28;
 
-/// The store failed. A tree that is gone was dropped or rebuilt after the statement found its table: 1412, to be tried
-/// again. No room on the disk is 1114, for the log 1021. A transaction that the log does not keep any longer is 1197, MySQL's
-/// number where the binary log holds no more of one. A damaged page of a table is 1877, of a
-/// secondary index 1712; the error log has the page. All else is 1030 with the store's reason; after a failed write it writes
-/// nothing more until it is opened again.
+/// A row could not be read, locked or written. After a failed write (1030, MySQL's error of a storage engine) the store writes
+/// nothing more until it is opened again; of a damaged page the error log has the place.
 #[cold]
-pub fn store_error(error: impl Borrow<StoreError>) -> Box<SqlError> {
-    match error.borrow() {
-        StoreError::TreeGone(_) => ER_TABLE_DEF_CHANGED.bare(),
-        StoreError::DiskFull { what: StoreError::LOG } => {
-            ER_DISK_FULL.with(&[&StoreError::LOG, &NO_SPACE, &"No space left on device"])
-        }
-        StoreError::TransactionTooLong { .. } => ER_TRANS_CACHE_FULL.bare(),
-        StoreError::DiskFull { what } => ER_RECORD_FILE_FULL.with(&[what]),
-        StoreError::Corrupt { place: Some(place), .. } if place.names.len() >= 2 => match &*place.names {
-            [_, _, index, ..] => ER_INDEX_CORRUPT.with(&[index]),
-            names => ER_TABLE_CORRUPT.with(&[&names[0], &names[1]]),
-        },
-        error => ER_GET_ERRNO.with(&[&ENGINE_ERROR_GENERIC, error]),
-    }
+pub fn access_error(error: impl Into<Error>) -> Box<SqlError> {
+    sql_error(&error.into())
 }
 
-/// A row could not be written or locked.
+/// As [`access_error`].
 #[cold]
-pub fn write_error(error: impl Borrow<WriteError>) -> Box<SqlError> {
-    match error.borrow() {
-        WriteError::DuplicateKey(duplicate) => ER_DUP_ENTRY.saying(duplicate_text(duplicate)),
-        WriteError::Deadlock => ER_LOCK_DEADLOCK.bare(),
-        WriteError::LockWaitTimeout => ER_LOCK_WAIT_TIMEOUT.bare(),
-        WriteError::Locked => ER_LOCK_NOWAIT.bare(),
-        WriteError::Interrupted => ER_QUERY_INTERRUPTED.bare(),
-        WriteError::TooManyLocks => ER_LOCK_TABLE_FULL.bare(),
-        WriteError::NoThread => SqlError::refused_wait(),
-        WriteError::ChangedSinceSnapshot => ER_CHECKREAD.with(&[&""]),
-        WriteError::KeyTooLong { .. } => ER_TOO_LONG_KEY.with(&[&store::KEY_BYTES_MAX]),
-        WriteError::ForeignKey(violation) => {
+fn sql_error(error: &Error) -> Box<SqlError> {
+    match error {
+        Error::DuplicateKey(duplicate) => ER_DUP_ENTRY.saying(duplicate_text(duplicate)),
+        Error::ForeignKey(violation) => {
             let code = match **violation {
                 ForeignKeyViolation::NoParent { .. } => ER_NO_REFERENCED_ROW_2,
                 ForeignKeyViolation::HasChildren { .. } => ER_ROW_IS_REFERENCED_2,
                 ForeignKeyViolation::DuplicateInChild { .. } => ER_FOREIGN_DUPLICATE_KEY_WITH_CHILD_INFO,
-                ForeignKeyViolation::TooDeep => ER_FK_DEPTH_EXCEEDED,
+                ForeignKeyViolation::TooDeep { .. } => ER_FK_DEPTH_EXCEEDED,
             };
             code.saying(violation.to_string())
         }
-        WriteError::AutoIncrementExhausted => ER_AUTOINC_READ_FAILED.bare(),
-        WriteError::LongValue(error) => {
+        Error::Deadlock => ER_LOCK_DEADLOCK.bare(),
+        Error::LockWaitTimeout => ER_LOCK_WAIT_TIMEOUT.bare(),
+        Error::Locked => ER_LOCK_NOWAIT.bare(),
+        Error::Interrupted => ER_QUERY_INTERRUPTED.bare(),
+        Error::TooManyLocks => ER_LOCK_TABLE_FULL.bare(),
+        Error::NoThread => SqlError::refused_wait(),
+        Error::ChangedSinceSnapshot => ER_CHECKREAD.with(&[&""]),
+        Error::KeyTooLong { bytes_max } => ER_TOO_LONG_KEY.with(&[bytes_max]),
+        Error::NumbersExhausted => ER_AUTOINC_READ_FAILED.bare(),
+        Error::LongValue(error) => {
             ER_ERROR_ON_READ.with(&[&"long data", &error.raw_os_error().unwrap_or(5), error])
         }
-        WriteError::Store(error) => store_error(error),
+        Error::DefinitionChanged => ER_TABLE_DEF_CHANGED.bare(),
+        Error::LogFull { what } => ER_DISK_FULL.with(&[what, &NO_SPACE, &"No space left on device"]),
+        Error::DiskFull { what } => ER_RECORD_FILE_FULL.with(&[what]),
+        Error::TransactionTooLong => ER_TRANS_CACHE_FULL.bare(),
+        Error::DamagedTable { schema, table } => ER_TABLE_CORRUPT.with(&[schema, table]),
+        Error::DamagedIndex { index } => ER_INDEX_CORRUPT.with(&[index]),
+        Error::Storage(why) => ER_GET_ERRNO.with(&[&ENGINE_ERROR_GENERIC, why]),
+        Error::Server(error) => coded(error.number, &error.message),
     }
 }
 
-/// A row of this table could not be written or locked.
+/// A row of this table could not be read, locked or written.
 #[cold]
-pub(crate) fn row_error(table: &Table, error: &WriteError) -> Box<SqlError> {
+pub(crate) fn row_error(table: &TableDefinition, error: &Error) -> Box<SqlError> {
     match error {
-        WriteError::ChangedSinceSnapshot => ER_CHECKREAD.with(&[&table.definition().name]),
-        WriteError::Store(StoreError::DiskFull { .. }) => {
-            ER_RECORD_FILE_FULL.with(&[&table.definition().name])
-        }
-        error => write_error(error),
+        Error::ChangedSinceSnapshot => ER_CHECKREAD.with(&[&table.name]),
+        Error::DiskFull { .. } | Error::LogFull { .. } => ER_RECORD_FILE_FULL.with(&[&table.name]),
+        error => sql_error(error),
     }
 }
 
@@ -126,7 +114,7 @@ mod tests {
             value: value.into(),
             key: "t.k".into(),
         };
-        write_error(WriteError::DuplicateKey(Box::new(key))).message
+        access_error(Error::DuplicateKey(Box::new(key))).message
     }
 
     #[test]
@@ -141,9 +129,9 @@ mod tests {
 
     #[test]
     fn a_tree_that_is_gone_is_a_definition_that_changed() {
-        let error = store_error(StoreError::TreeGone(store::TreeId(7)));
+        let error = access_error(Error::DefinitionChanged);
         assert_eq!((error.number, &error.state), (1412, b"HY000"));
-        let error = store_error(StoreError::PoolExhausted);
+        let error = access_error(Error::Storage("no free page frame: the buffer pool is too small".into()));
         assert_eq!(error.number, 1030);
         assert!(error.message.starts_with("Got error 168 - 'no free page frame"), "{}", error.message);
     }

@@ -2,8 +2,9 @@
 
 use std::sync::LazyLock;
 
-use plan::physical::{RangeEnd, RangePlan};
-use table::{KeyBytesRange, Table, TimestampZone};
+use access::{KeyBound, KeyBytes, KeyBytesRange, KeyRange, TimestampZone, next_prefix};
+use catalog::{ColumnDefinition, IndexPart, TableDefinition};
+use plan::physical::{KeyValue, RangeEnd, RangePlan};
 use types::collation::LikePattern;
 use types::planted::{self, Plant};
 use types::temporal::DateTime;
@@ -123,44 +124,146 @@ enum Converted {
     Unknown,
 }
 
-/// The range of keys that a range plan means, `None` if it is empty. `values` are its expressions' values in row
+/// An index of a table whose rows a backend keeps, as ranges need it.
+#[derive(Clone, Copy)]
+pub(crate) struct IndexKeys<'a> {
+    pub(crate) definition: &'a TableDefinition,
+    pub(crate) index: usize,
+    pub(crate) zone: &'a dyn TimestampZone,
+    pub(crate) mode: DateMode,
+}
+
+impl<'a> IndexKeys<'a> {
+    fn part(&self, number: usize) -> (&'a IndexPart, &'a ColumnDefinition) {
+        let part = &self.definition.indexes[self.index].parts[number];
+        (part, &self.definition.columns[part.column])
+    }
+}
+
+/// The range of keys that a range plan means, as bytes; `None` if it is empty. `values` are its expressions' values in row
 /// `row`: the equal ones, then the lower and the upper end.
-pub(crate) fn key_range(
-    table: &Table,
-    index: usize,
+pub(crate) fn bytes_range(
+    keys: IndexKeys<'_>,
+    bytes: &dyn KeyBytes,
     range: &RangePlan,
     values: &[Column],
     row: usize,
-    zone: &dyn TimestampZone,
-    mode: DateMode,
 ) -> Option<KeyBytesRange> {
-    let key = match equal_parts(table, index, range, values, row, zone, mode) {
+    let key = match equal_parts(keys, bytes, range, values, row) {
         EqualParts::Known(key) => key,
         EqualParts::KnownTo(key) => return Some(KeyBytesRange::prefix(key)),
         EqualParts::Nothing => return None,
     };
-    let codec = table.key_codec(index);
-    let definition = table.definition();
     let number = range.equal.len();
     if range.lower.is_none() && range.upper.is_none() {
         return Some(KeyBytesRange::prefix(key));
     }
-    let part = codec.parts()[number];
-    let stored = &definition.columns[part.column].data_type;
-    let mut ends = values[number..].iter();
-    let lower =
-        range.lower.as_ref().map(|end| (end, ends.next().map_or(Cell::Null, |column| column.cell(row))));
-    let upper =
-        range.upper.as_ref().map(|end| (end, ends.next().map_or(Cell::Null, |column| column.cell(row))));
+    let zone = keys.zone;
+    let (part, column) = keys.part(number);
+    let [first, last] = edges(keys, range, &values[number..], row)?;
+    let with = |edge: &Edge| -> Option<Vec<u8>> {
+        let mut key = key.clone();
+        match edge {
+            Edge::Open => return None,
+            Edge::At(value, _) => write_value(bytes, number, value, zone, &mut key),
+            Edge::Prefix(prefix) => {
+                let start = key.len();
+                if column.nullable {
+                    key.push(1);
+                }
+                column.data_type.collation.sort_key_prefix(prefix, &mut key);
+                if part.descending {
+                    key[start..].iter_mut().for_each(|byte| *byte = !*byte);
+                }
+            }
+        }
+        Some(key)
+    };
+    let null_key = || {
+        let mut key = key.clone();
+        bytes.write_part(number, Cell::Null, zone, &mut key);
+        key
+    };
+    let lower = match (with(&first), &first) {
+        (Some(mut key), Edge::At(_, false)) => {
+            if !next_prefix(&mut key) {
+                return None;
+            }
+            key
+        }
+        (Some(key), _) => key,
+        // NULL is in no range: it comes first, or last if the part goes down.
+        (None, _) if column.nullable && !part.descending => {
+            let mut key = null_key();
+            next_prefix(&mut key);
+            key
+        }
+        (None, _) => key.clone(),
+    };
+    let upper = match (with(&last), &last) {
+        (Some(key), Edge::At(_, false)) => Some(key),
+        (Some(mut key), _) => next_prefix(&mut key).then_some(key),
+        (None, _) if column.nullable && part.descending => Some(null_key()),
+        (None, _) => {
+            let mut key = key.clone();
+            if key.is_empty() { None } else { next_prefix(&mut key).then_some(key) }
+        }
+    };
+    let range = KeyBytesRange { lower, upper };
+    if range.is_empty() { None } else { Some(range) }
+}
 
-    let mut from = Edge::Open;
-    let mut to = Edge::Open;
-    if let Some((end, cell)) = &lower {
-        from = edge(end, *cell, stored, true, mode)?;
+/// As [`bytes_range`], as values. A range of texts that begin alike is left to the filter, which checks them again.
+pub(crate) fn value_range(
+    keys: IndexKeys<'_>,
+    range: &RangePlan,
+    values: &[Column],
+    row: usize,
+) -> Option<KeyRange> {
+    let key = match equal_values(keys, range, values, row) {
+        EqualParts::Known(key) => key,
+        EqualParts::KnownTo(key) => return Some(KeyRange::equal(key)),
+        EqualParts::Nothing => return None,
+    };
+    let number = range.equal.len();
+    if range.lower.is_none() && range.upper.is_none() {
+        return Some(KeyRange::equal(key));
     }
-    if let Some((end, cell)) = &upper {
-        to = edge(end, *cell, stored, false, mode)?;
-    }
+    let (part, column) = keys.part(number);
+    let bound = |edge: Edge, null_lies_here: bool| {
+        let mut key = key.clone();
+        match edge {
+            Edge::At(value, is_inside) => {
+                key.push(value);
+                if is_inside { KeyBound::Inclusive(key) } else { KeyBound::Exclusive(key) }
+            }
+            // NULL is in no range.
+            Edge::Open | Edge::Prefix(_) if column.nullable && null_lies_here => {
+                key.push(Value::Null);
+                KeyBound::Exclusive(key)
+            }
+            Edge::Open | Edge::Prefix(_) if key.is_empty() => KeyBound::Unbounded,
+            Edge::Open | Edge::Prefix(_) => KeyBound::Inclusive(key),
+        }
+    };
+    let [first, last] = edges(keys, range, &values[number..], row)?;
+    Some(KeyRange { lower: bound(first, !part.descending), upper: bound(last, part.descending) })
+}
+
+/// The first and the last end of a range behind its equal parts, in the order of the index; `None` if it is empty.
+fn edges(keys: IndexKeys<'_>, range: &RangePlan, values: &[Column], row: usize) -> Option<[Edge; 2]> {
+    let (part, column) = keys.part(range.equal.len());
+    let stored = &column.data_type;
+    let mut ends = values.iter();
+    let mut edge_of = |end: Option<&RangeEnd>, is_lower| match end {
+        None => Some(Edge::Open),
+        Some(end) => {
+            let cell = ends.next().map_or(Cell::Null, |column| column.cell(row));
+            edge(end, cell, stored, is_lower, keys.mode)
+        }
+    };
+    let mut from = edge_of(range.lower.as_ref(), true)?;
+    let mut to = edge_of(range.upper.as_ref(), false)?;
     // A part that holds the beginnings of values has the same key for the value and for those on both sides of it.
     if part.prefix_length.is_some() {
         for edge in [&mut from, &mut to] {
@@ -170,85 +273,32 @@ pub(crate) fn key_range(
         }
     }
     // In a descending part the larger value comes first.
-    let (first, last) = if part.descending { (to, from) } else { (from, to) };
-    let with = |edge: &Edge| -> Option<Vec<u8>> {
-        let mut bytes = key.clone();
-        match edge {
-            Edge::Open => return None,
-            Edge::At(value, _) => write_value(codec, number, value, zone, &mut bytes),
-            Edge::Prefix(prefix) => {
-                let start = bytes.len();
-                if part.nullable {
-                    bytes.push(1);
-                }
-                stored.collation.sort_key_prefix(prefix, &mut bytes);
-                if part.descending {
-                    bytes[start..].iter_mut().for_each(|byte| *byte = !*byte);
-                }
-            }
-        }
-        Some(bytes)
-    };
-    let null_key = || {
-        let mut bytes = key.clone();
-        codec.write_part(number, Cell::Null, zone, &mut bytes);
-        bytes
-    };
-    let lower = match (with(&first), &first) {
-        (Some(mut bytes), Edge::At(_, false)) => {
-            if !next_prefix(&mut bytes) {
-                return None;
-            }
-            bytes
-        }
-        (Some(bytes), _) => bytes,
-        // NULL is in no range: it comes first, or last if the part goes down.
-        (None, _) if part.nullable && !part.descending => {
-            let mut bytes = null_key();
-            next_prefix(&mut bytes);
-            bytes
-        }
-        (None, _) => key.clone(),
-    };
-    let upper = match (with(&last), &last) {
-        (Some(bytes), Edge::At(_, false)) => Some(bytes),
-        (Some(mut bytes), _) => next_prefix(&mut bytes).then_some(bytes),
-        (None, _) if part.nullable && part.descending => Some(null_key()),
-        (None, _) => {
-            let mut bytes = key.clone();
-            if bytes.is_empty() { None } else { next_prefix(&mut bytes).then_some(bytes) }
-        }
-    };
-    let range = KeyBytesRange { lower, upper };
-    if range.is_empty() { None } else { Some(range) }
+    Some(if part.descending { [to, from] } else { [from, to] })
 }
 
 /// The key of a range's parts that are compared with `=` or `<=>`.
-pub(crate) enum EqualParts {
+pub(crate) enum EqualParts<K> {
     /// The whole of it.
-    Known(Vec<u8>),
+    Known(K),
     /// Up to a value of which the column's equal cannot be told.
-    KnownTo(Vec<u8>),
+    KnownTo(K),
     /// No row has such values.
     Nothing,
 }
 
-/// As [`key_range`], without the ends.
+/// As [`bytes_range`], without the ends.
 pub(crate) fn equal_parts(
-    table: &Table,
-    index: usize,
+    keys: IndexKeys<'_>,
+    bytes: &dyn KeyBytes,
     range: &RangePlan,
     values: &[Column],
     row: usize,
-    zone: &dyn TimestampZone,
-    mode: DateMode,
-) -> EqualParts {
-    let codec = table.key_codec(index);
-    let definition = table.definition();
+) -> EqualParts<Vec<u8>> {
+    let zone = keys.zone;
     let mut key = Vec::with_capacity(32);
     for (number, equal) in range.equal.iter().enumerate() {
-        let part = codec.parts()[number];
-        let stored = &definition.columns[part.column].data_type;
+        let (_, column) = keys.part(number);
+        let stored = &column.data_type;
         let cell = values[number].cell(row);
         // The usual case without a detour: the same shape, and nothing to convert.
         if let Cell::Int(value) = cell
@@ -256,35 +306,67 @@ pub(crate) fn equal_parts(
             && plain_integer(&equal.expr.data_type)
             && fits(value, equal.expr.data_type.unsigned, stored)
         {
-            codec.write_part(number, cell, zone, &mut key);
+            bytes.write_part(number, cell, zone, &mut key);
             continue;
         }
         if let Cell::Bytes(_) = cell
             && stored.is_string()
         {
-            codec.write_part(number, cell, zone, &mut key);
+            bytes.write_part(number, cell, zone, &mut key);
             continue;
         }
-        match convert(cell, &equal.expr.data_type, stored, mode) {
-            Converted::Exact(value) => write_value(codec, number, &value, zone, &mut key),
-            Converted::Null
-                if equal.null_safe
-                    && !part.nullable
-                    && stored.is_integer()
-                    && planted::is(Plant::NullIsSmallest) =>
-            {
-                let (least, _) = limits(stored);
-                write_value(codec, number, &integer_value(least, stored), zone, &mut key);
-            }
-            // A part that is never NULL has no key for it: no row matches.
-            Converted::Null if equal.null_safe && part.nullable => {
-                codec.write_part(number, Cell::Null, zone, &mut key);
-            }
-            Converted::Unknown => return EqualParts::KnownTo(key),
-            _ => return EqualParts::Nothing,
+        match equal_part(column, equal, cell, keys.mode) {
+            EqualParts::Known(value) => write_value(bytes, number, &value, zone, &mut key),
+            EqualParts::KnownTo(_) => return EqualParts::KnownTo(key),
+            EqualParts::Nothing => return EqualParts::Nothing,
         }
     }
     EqualParts::Known(key)
+}
+
+/// As [`value_range`], without the ends.
+pub(crate) fn equal_values(
+    keys: IndexKeys<'_>,
+    range: &RangePlan,
+    values: &[Column],
+    row: usize,
+) -> EqualParts<Vec<Value>> {
+    let mut key = Vec::with_capacity(range.equal.len());
+    for (number, equal) in range.equal.iter().enumerate() {
+        let (_, column) = keys.part(number);
+        match equal_part(column, equal, values[number].cell(row), keys.mode) {
+            EqualParts::Known(value) => key.push(value),
+            EqualParts::KnownTo(_) => return EqualParts::KnownTo(key),
+            EqualParts::Nothing => return EqualParts::Nothing,
+        }
+    }
+    EqualParts::Known(key)
+}
+
+/// The value that one part equals.
+fn equal_part(
+    column: &ColumnDefinition,
+    equal: &KeyValue,
+    cell: Cell<'_>,
+    mode: DateMode,
+) -> EqualParts<Value> {
+    let stored = &column.data_type;
+    match convert(cell, &equal.expr.data_type, stored, mode) {
+        Converted::Exact(value) => EqualParts::Known(value),
+        Converted::Null
+            if equal.null_safe
+                && !column.nullable
+                && stored.is_integer()
+                && planted::is(Plant::NullIsSmallest) =>
+        {
+            let (least, _) = limits(stored);
+            EqualParts::Known(integer_value(least, stored))
+        }
+        // A part that is never NULL has no key for it: no row matches.
+        Converted::Null if equal.null_safe && column.nullable => EqualParts::Known(Value::Null),
+        Converted::Unknown => EqualParts::KnownTo(Value::Null),
+        _ => EqualParts::Nothing,
+    }
 }
 
 /// An end of a range in the column's own values.
@@ -317,18 +399,13 @@ fn edge(end: &RangeEnd, cell: Cell<'_>, stored: &DataType, lower: bool, mode: Da
 }
 
 fn write_value(
-    codec: &table::codec::key::KeyCodec,
+    bytes: &dyn KeyBytes,
     number: usize,
     value: &Value,
     zone: &dyn TimestampZone,
     key: &mut Vec<u8>,
 ) {
-    table::with_cell(value, |cell| codec.write_part(number, cell, zone, key));
-}
-
-/// The first byte string behind all that begin with `key`; false if there is none.
-fn next_prefix(key: &mut Vec<u8>) -> bool {
-    table::codec::key::next_prefix(key)
+    access::with_cell(value, |cell| bytes.write_part(number, cell, zone, key));
 }
 
 fn plain_integer(data_type: &DataType) -> bool {

@@ -30,7 +30,7 @@ mod status_counts;
 
 pub use change::{Changed, RowChecks, RowDefaults, run_change};
 pub use context::{ChangeSettings, ExecContext, FileLine, MemoryLimits, NodeCounter, SpillCounts};
-pub use error::{stack_overrun, store_error, write_error};
+pub use error::{access_error, stack_overrun};
 pub use long_data::{LONG_DATA_MEMORY_BYTES, LongData, LongParameter};
 pub use output::{ReplySink, RowSink};
 pub use prepare::Prepared;

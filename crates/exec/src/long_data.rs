@@ -7,9 +7,8 @@
 use std::io;
 use std::sync::Arc;
 
+use access::{LongValue, PREFIX_BYTES};
 use env::disk::{File, Folder};
-use table::LongValue;
-use table::codec::row::PREFIX_BYTES;
 use types::charset::Charset;
 
 use crate::error::coded;

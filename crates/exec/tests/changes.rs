@@ -18,6 +18,7 @@ use plan::Options;
 use plan::physical::PlanKind;
 use store::Store;
 use syntax::ast::{self, Statement};
+use table::{LocalSnapshot, LocalTransaction};
 use types::convert::{StoreOptions, store_value};
 use types::{Cell, Column, DataType, TypeKind, Value, ValueRef};
 
@@ -82,10 +83,22 @@ impl World {
         params: &[Value],
         run: impl FnOnce(&mut ExecContext<'_>) -> R,
     ) -> (R, Warnings) {
+        self.with_undo(strict_dml, params, run, |_| false)
+    }
+
+    /// As `with_context`; what `run` changed is undone if `is_undone` says so of its result.
+    fn with_undo<R>(
+        &mut self,
+        strict_dml: bool,
+        params: &[Value],
+        run: impl FnOnce(&mut ExecContext<'_>) -> R,
+        is_undone: impl FnOnce(&R) -> bool,
+    ) -> (R, Warnings) {
         let settings = EvalSettings { strict_dml, ..self.settings.clone() };
         let mut warnings = Warnings::default();
         let view = self.store.read_view();
         let mut transaction = self.store.begin();
+        let savepoint = transaction.savepoint();
         let params: Vec<ValueRef<'_>> = params.iter().map(ValueRef::from).collect();
         let eval = EvalContext {
             settings: &settings,
@@ -96,11 +109,16 @@ impl World {
         };
         let status = exec::StatusCounts::new();
         let mut ctx = ExecContext::new(eval, &self.catalog, &(), &status);
-        ctx.view = Some(&view);
-        ctx.transaction = Some(&mut transaction);
+        let snapshot = LocalSnapshot(&view);
+        let mut local = LocalTransaction::new(&view, &mut transaction);
+        ctx.snapshot = Some(&snapshot);
+        ctx.transaction = Some(&mut local);
         ctx.change = self.change;
         let result = run(&mut ctx);
         drop(ctx);
+        if is_undone(&result) {
+            transaction.rollback_to(&savepoint).expect("a rollback");
+        }
         transaction.commit().expect("a commit");
         (result, warnings)
     }
@@ -203,16 +221,8 @@ impl World {
         let strict = self.settings.has(sql_mode::STRICT) && !ignore;
         self.memory.told = 0;
         let found_rows = self.change.found_rows;
-        let (changed, warnings) = self.with_context(strict, params, |ctx| {
-            let savepoint = ctx.transaction.as_deref_mut().map(|transaction| transaction.savepoint());
-            let changed = run_change(&prepared, ctx);
-            if let (Err(_), Some(savepoint), Some(transaction)) =
-                (&changed, &savepoint, ctx.transaction.as_deref_mut())
-            {
-                transaction.rollback_to(savepoint).expect("a rollback");
-            }
-            changed
-        });
+        let run = |ctx: &mut ExecContext<'_>| run_change(&prepared, ctx);
+        let (changed, warnings) = self.with_undo(strict, params, run, Result::is_err);
         self.change.insert_id = None;
         let changed = changed.map_err(failed)?;
         if let Some(id) = changed.last_insert_id {

@@ -19,6 +19,7 @@ use plan::Options;
 use plan::physical::PlanKind;
 use store::Store;
 use syntax::ast::Statement;
+use table::{LocalSnapshot, LocalTransaction};
 use types::DataType;
 
 struct World {
@@ -85,8 +86,10 @@ impl World {
         let mut transaction = self.store.begin();
         let status = exec::StatusCounts::new();
         let mut ctx = ExecContext::new(eval, &self.catalog, &(), &status);
-        ctx.view = Some(&view);
-        ctx.transaction = Some(&mut transaction);
+        let snapshot = LocalSnapshot(&view);
+        let mut local = LocalTransaction::new(&view, &mut transaction);
+        ctx.snapshot = Some(&snapshot);
+        ctx.transaction = Some(&mut local);
         let mut out = String::new();
         if change {
             let changed = run_change(&prepared, &mut ctx);

@@ -21,7 +21,7 @@ use plan::Options;
 use plan::physical::PlanKind;
 use proptest::prelude::*;
 use store::{Store, Transaction};
-use table::{Table, WriteContext};
+use table::{LocalSnapshot, LocalTransaction, Table, WriteContext};
 use types::temporal::zone::TimeZone;
 use types::{Cell, DataType, Decimal};
 
@@ -234,8 +234,10 @@ impl World {
         let mut transaction = self.store.begin();
         let status = exec::StatusCounts::new();
         let mut ctx = ExecContext::new(eval, &self.catalog, &(), &status);
-        ctx.view = Some(&view);
-        ctx.transaction = Some(&mut transaction);
+        let snapshot = LocalSnapshot(&view);
+        let mut local = LocalTransaction::new(&view, &mut transaction);
+        ctx.snapshot = Some(&snapshot);
+        ctx.transaction = Some(&mut local);
         ctx.limits = how.limits;
         ctx.spill = Some(Arc::clone(how.folder));
         let mut lines = Vec::new();
@@ -651,7 +653,10 @@ fn without_a_folder_the_statement_fails() {
     let view = world.store.read_view();
     let status = exec::StatusCounts::new();
     let mut ctx = ExecContext::new(eval, &world.catalog, &(), &status);
-    ctx.view = Some(&view);
+    let snapshot = LocalSnapshot(&view);
+    let mut local = LocalTransaction::reading(&view);
+    ctx.snapshot = Some(&snapshot);
+    ctx.transaction = Some(&mut local);
     ctx.limits = limits(2048);
     let error = run_query(&prepared, &mut ctx, &mut Count(0)).expect_err("nowhere to go");
     assert_eq!((error.number, &*error.message), (1114, "The table '(temporary)' is full"));

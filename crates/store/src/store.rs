@@ -872,6 +872,17 @@ impl ReadView {
         Reader { snapshot: self.snapshot, horizon: self.horizon, own, uncommitted: false, view: PhantomData }
     }
 
+    /// Reads the newest committed versions and those of this transaction: for rows it has locked. The view keeps the old versions
+    /// that this steps over.
+    ///
+    /// # Panics
+    /// If the view is parked.
+    #[must_use]
+    #[inline]
+    pub fn reader_of_newest(&self, own: TxnId) -> Reader<'_> {
+        Reader { snapshot: Csn(u64::MAX >> 1), ..self.reader_for(own) }
+    }
+
     /// Reads the newest version of everything, committed or not (READ UNCOMMITTED).
     ///
     /// # Panics

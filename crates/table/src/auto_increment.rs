@@ -8,6 +8,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use access::first_of_series;
 use catalog::{TableDefinition, TableKind};
 use parking_lot::Mutex;
 use store::{Store, StoreError, TreeId};
@@ -52,17 +53,6 @@ pub fn auto_increment_limit(data_type: &DataType) -> u64 {
     };
     let all = u64::MAX >> (64 - bits);
     if data_type.unsigned { all } else { all >> 1 }
-}
-
-/// The first number of the series `offset`, `offset + increment`, ... that is not below `next`; `None` beyond 64 bits.
-#[must_use]
-pub fn first_of_series(next: u64, increment: u64, offset: u64) -> Option<u64> {
-    if increment <= 1 {
-        return Some(next);
-    }
-    let offset = if offset > increment { 1 } else { offset.max(1) };
-    let behind = next.saturating_sub(offset);
-    behind.div_ceil(increment).checked_mul(increment)?.checked_add(offset)
 }
 
 impl AutoIncrement {

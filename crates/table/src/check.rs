@@ -6,6 +6,7 @@
 
 use std::collections::BinaryHeap;
 
+use access::KeyBytesRange;
 use catalog::{Catalog, TableDefinition};
 use hashbrown::HashMap;
 use store::{ReadView, Store, StoreError, Tree, TreeId};
@@ -13,7 +14,7 @@ use store::{ReadView, Store, StoreError, Tree, TreeId};
 use crate::Utc;
 use crate::codec::row::{BytesRef, RowView, VERSIONS_MAX, spilled_reference, version_of};
 use crate::large::{CHUNK_BYTES, ReadFrom};
-use crate::table::{KeyBytesRange, Table, tree_id};
+use crate::table::{Table, scan_range, tree_id};
 use crate::write::{EntryBytes, Materialized};
 
 /// So many problems of a table are told; then the check ends.
@@ -160,7 +161,7 @@ impl<E, G: FnMut() -> Result<(), E>> Check<'_, G> {
         mut record: impl FnMut(&mut Self, &[u8], &[u8]) -> Step<E>,
     ) -> Step<E> {
         let range = KeyBytesRange { lower: from.to_vec(), upper: None };
-        let mut scan = self.table.store.scan(tree, &range.scan_range(false));
+        let mut scan = self.table.store.scan(tree, &scan_range(&range, false));
         let (mut bytes, mut ends) = (Vec::new(), Vec::new());
         loop {
             self.ask()?;

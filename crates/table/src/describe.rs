@@ -2,12 +2,12 @@
 
 use std::fmt::Write as _;
 
+use access::Utc;
 use store::TreeId;
 
 use crate::codec::field::Field;
 use crate::codec::key::KeyPart;
 use crate::table::Table;
-use crate::zone::Utc;
 
 impl Table {
     /// The trees with the rows and with each other index, and which index of the definition that is (`None`: rows without a

@@ -8,6 +8,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
+use access::KeyBytesRange;
 use catalog::{
     Account, AccountId, Catalog, RoutineDefinition, RoutineId, Routines, Schema, SchemaId, TableDefinition,
     TableEntry, TableId, fold_name,
@@ -19,7 +20,7 @@ use crate::WAIT_INTERNAL;
 use crate::auto_increment::COUNTERS_TREE;
 use crate::encoding::{self, DecodeError};
 use crate::error::{WriteError, from_store};
-use crate::table::{KeyBytesRange, Table};
+use crate::table::{Table, scan_range};
 
 /// Bytes of a chunk.
 const CHUNK_BYTES: usize = 3500;
@@ -152,7 +153,7 @@ impl Dictionary {
     fn records(&self, store: &Store) -> Result<Vec<(u8, u64, Vec<u8>)>, DictionaryError> {
         let view = store.read_view();
         let mut records: Vec<(u8, u64, Vec<u8>)> = Vec::new();
-        let mut scan = store.scan(&self.tree, &KeyBytesRange::ALL.scan_range(false));
+        let mut scan = store.scan(&self.tree, &scan_range(&KeyBytesRange::ALL, false));
         while scan.next_batch(view.reader(), |key, value| {
             let kind = key.first().copied().unwrap_or(0);
             let number = key.get(1..9).and_then(|bytes| bytes.try_into().ok()).map_or(0, u64::from_be_bytes);

@@ -1,7 +1,9 @@
 //! Why a table's row could not be read or written.
 
 use std::fmt;
+use std::sync::Arc;
 
+use access::{DuplicateKey, ForeignKeyViolation};
 use store::StoreError;
 
 /// Why a row could not be written or locked.
@@ -33,79 +35,9 @@ pub enum WriteError {
     /// The AUTO_INCREMENT counter is at its end. 1467 (HY000).
     AutoIncrementExhausted,
     /// A long value could not be read on its way into the table: why.
-    LongValue(std::sync::Arc<std::io::Error>),
+    LongValue(Arc<std::io::Error>),
     /// The store failed.
     Store(StoreError),
-}
-
-/// Which key was there already.
-#[derive(Clone, Debug)]
-pub struct DuplicateKey {
-    /// Ordinal of the index in the table.
-    pub index: usize,
-    /// The key in that index.
-    pub entry: Vec<u8>,
-    /// Locator of the row that had the key. Nothing is locked: see [`Table::has_key`](crate::Table::has_key),
-    /// [`Table::keep_duplicate`](crate::Table::keep_duplicate).
-    pub locator: Vec<u8>,
-    /// The key's values as 1062 prints them, joined by `-`; not yet cut to 64 bytes.
-    pub value: String,
-    /// `table.index` as 1062 prints it.
-    pub key: String,
-}
-
-/// How a foreign key was violated. `constraint` is what MySQL prints between parentheses:
-/// `` `schema`.`child`, CONSTRAINT `name` FOREIGN KEY (`x`) REFERENCES `parent` (`id`) ON DELETE CASCADE``.
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub enum ForeignKeyViolation {
-    /// The row names a parent that is not there. 1452 (23000).
-    NoParent {
-        /// The constraint.
-        constraint: String,
-    },
-    /// Rows of a child stand in the way of a change of their parent. 1451 (23000).
-    HasChildren {
-        /// The constraint.
-        constraint: String,
-    },
-    /// ON UPDATE CASCADE or SET NULL would give a child's row a key that another one has. 1761 (23000).
-    DuplicateInChild {
-        /// Name of the parent.
-        parent: String,
-        /// The key's values.
-        record: String,
-        /// Name of the child.
-        child: String,
-        /// Name of its index.
-        key: String,
-    },
-    /// A cascade of more than [`crate::foreign_key::CASCADE_DEPTH_MAX`] levels. 3008 (HY000).
-    TooDeep,
-}
-
-impl fmt::Display for ForeignKeyViolation {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NoParent { constraint } => write!(
-                formatter,
-                "Cannot add or update a child row: a foreign key constraint fails ({constraint})"
-            ),
-            Self::HasChildren { constraint } => write!(
-                formatter,
-                "Cannot delete or update a parent row: a foreign key constraint fails ({constraint})"
-            ),
-            Self::DuplicateInChild { parent, record, child, key } => write!(
-                formatter,
-                "Foreign key constraint for table '{parent}', record '{record}' would lead to a duplicate entry in \
-                 table '{child}', key '{key}'"
-            ),
-            Self::TooDeep => write!(
-                formatter,
-                "Foreign key cascade delete/update exceeds max depth of {}.",
-                crate::foreign_key::CASCADE_DEPTH_MAX
-            ),
-        }
-    }
 }
 
 impl fmt::Display for WriteError {
@@ -168,5 +100,24 @@ pub(crate) fn from_store(error: store::WriteError, index: usize) -> WriteError {
         store::WriteError::ChangedSinceSnapshot => WriteError::ChangedSinceSnapshot,
         store::WriteError::TooLarge { .. } => WriteError::KeyTooLong { index },
         store::WriteError::Store(error) => WriteError::Store(error),
+    }
+}
+
+/// The store's error as those who read and write through [`access`] know it. A tree that is gone was dropped or rebuilt after
+/// the statement found its table.
+#[cold]
+#[must_use]
+pub fn access_error(error: &StoreError) -> access::Error {
+    use access::Error;
+    match error {
+        StoreError::TreeGone(_) => Error::DefinitionChanged,
+        StoreError::DiskFull { what: StoreError::LOG } => Error::LogFull { what: StoreError::LOG },
+        StoreError::DiskFull { what } => Error::DiskFull { what },
+        StoreError::TransactionTooLong { .. } => Error::TransactionTooLong,
+        StoreError::Corrupt { place: Some(place), .. } if place.names.len() >= 2 => match &*place.names {
+            [_, _, index, ..] => Error::DamagedIndex { index: Arc::clone(index) },
+            names => Error::DamagedTable { schema: Arc::clone(&names[0]), table: Arc::clone(&names[1]) },
+        },
+        error => Error::Storage(error.to_string().into()),
     }
 }

@@ -10,6 +10,7 @@
 
 use std::sync::Arc;
 
+use access::{KeyBytesRange, Utc};
 use catalog::TableDefinition;
 use store::{LockWait, Locked, Store, StoreError, Transaction};
 use types::Cell;
@@ -18,9 +19,8 @@ use types::vector::{Batch, BytesColumn, Column};
 use crate::error::{WriteError, from_store};
 use crate::read::ScanRequest;
 use crate::row_notes::{Note, NotedRow};
-use crate::table::{Index, KeyBytesRange, Table};
+use crate::table::{Index, Table};
 use crate::write::{EntryBytes, duplicate};
-use crate::zone::Utc;
 
 /// Entries are sorted before they are written, so many bytes of them at a time.
 const PART_BYTES: usize = 8 << 20;

@@ -8,35 +8,33 @@
 
 use std::sync::Arc;
 
+use access::{KeyBytesRange, LARGE_VALUES_READ, LongValue, Predicate, PredicateResult};
 use metrics::Counter;
 use store::{Reader, StoreError, Transaction, Tree, TreePlace};
 
 use crate::WAIT_INTERNAL;
 use crate::codec::row::LargeReference;
 use crate::error::WriteError;
-use crate::part::{Judge, Verdict};
-use crate::table::{KeyBytesRange, Table};
+use crate::table::{Table, scan_range};
 
 /// Bytes of a chunk's value.
 pub(crate) const CHUNK_BYTES: usize = store::RECORD_BYTES_MAX - KEY_BYTES;
 /// Bytes of a chunk's key.
 const KEY_BYTES: usize = 12;
 /// From this length on a value has a stream of its own.
-pub const OWN_STREAM_BYTES: usize = 64 << 10;
+pub const OWN_STREAM_BYTES: usize = access::REFERENCED_BYTES_MIN;
 
 /// Chunks of a long value that are in memory on their way into the table.
 const PIECE_CHUNKS: usize = 64;
 /// Bytes of a value that may be in memory at once, whoever asks for it: as much as MySQL's largest `max_allowed_packet`. Longer
 /// values are written and read in pieces only.
 pub const WHOLE_BYTES_MAX: u64 = 1 << 30;
-/// Bytes of a value that its judge gets first, when those in the row were not enough.
+/// Bytes of a value that its predicate gets first, when those in the row were not enough.
 const JUDGED_BYTES_FIRST: u64 = 1024;
 
 /// From this length on a value gets just the room that it needs.
 const ROOM_EXACT_BYTES: usize = 16 << 20;
 
-/// Large values read in this process, in whole or in part, whoever asked for them.
-pub static LARGE_VALUES_READ: Counter = Counter::new();
 /// Their bytes that were read.
 pub static LARGE_VALUE_BYTES_READ: Counter = Counter::new();
 /// Bytes of large values that were written from somewhere else a piece at a time, see [`LongValue`].
@@ -61,18 +59,6 @@ fn chunk_key(stream: u64, chunk: u32) -> [u8; KEY_BYTES] {
     key[..8].copy_from_slice(&stream.to_be_bytes());
     key[8..].copy_from_slice(&chunk.to_be_bytes());
     key
-}
-
-/// A value that lies somewhere else and goes into the table a piece at a time.
-pub trait LongValue: std::fmt::Debug + Send + Sync {
-    /// Its bytes.
-    fn byte_count(&self) -> u64;
-
-    /// Fills `buffer` with the bytes from `offset` on.
-    ///
-    /// # Errors
-    /// What the system says.
-    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> std::io::Result<()>;
 }
 
 /// Where a value comes from that goes into the table a piece at a time.
@@ -240,13 +226,13 @@ impl Table {
         self.fetch_piece(from, reference, out)
     }
 
-    /// What `judge` says of a value, of which it has seen the beginning in the row. It gets more and more of it.
-    pub(crate) fn judge_large(
+    /// What `predicate` says of a value, of which it has seen the beginning in the row. It gets more and more of it.
+    pub(crate) fn evaluate_large(
         &self,
-        judge: &dyn Judge,
+        predicate: &dyn Predicate,
         from: ReadFrom<'_>,
         reference: LargeReference,
-    ) -> Result<Verdict, StoreError> {
+    ) -> Result<PredicateResult, StoreError> {
         LARGE_VALUES_READ.increment();
         let mut start = Vec::new();
         let mut wanted = JUDGED_BYTES_FIRST;
@@ -258,10 +244,10 @@ impl Table {
             }
             let piece = LargeReference { offset: reference.offset + offset, length, ..reference };
             self.fetch_piece(from, piece, &mut start)?;
-            let verdict = judge.judge(&start, reference.length);
-            if verdict != Verdict::More || start.len() as u64 >= reference.length {
-                debug_assert!(verdict != Verdict::More, "a whole value is decided");
-                return Ok(verdict);
+            let result = predicate.evaluate(&start, reference.length);
+            if result != PredicateResult::More || start.len() as u64 >= reference.length {
+                debug_assert!(result != PredicateResult::More, "a whole value is decided");
+                return Ok(result);
             }
             // Twice as much each time: what is looked at again is no more than what is new.
             wanted = start.len() as u64;
@@ -298,7 +284,7 @@ impl Table {
                     lower: chunk_key(reference.stream, chunk).to_vec(),
                     upper: Some((reference.stream + 1).to_be_bytes().to_vec()),
                 };
-                let mut scan = self.store.scan(tree, &range.scan_range(false));
+                let mut scan = self.store.scan(tree, &scan_range(&range, false));
                 while out.len() - start < wanted
                     && scan.next_batch(reader, |_, bytes| {
                         append(out, bytes);

@@ -14,39 +14,36 @@ mod error;
 pub mod foreign_key;
 mod index_build;
 mod large;
+mod local;
 mod metadata_deadlock;
 mod metadata_lock;
-mod part;
 mod print;
 mod read;
 mod row_notes;
 mod statistics;
 mod table;
-mod value;
 mod write;
-mod zone;
 
 use std::time::Duration;
 
-pub use auto_increment::{AutoIncrement, auto_increment_limit, first_of_series};
+pub use access::{
+    Columns, DuplicateKey, ForeignKeyViolation, KeyBytesRange, LARGE_VALUES_READ, LongValue, MaybeLarge,
+    Part, PartKind, TimestampZone, Updated, Utc, rezoned,
+};
+pub use auto_increment::{AutoIncrement, auto_increment_limit};
 pub use check::{CheckDepth, CheckEnd, PROBLEMS_MAX, check_dictionary, tree_owners};
 pub use entry::COVERED_BYTES_MAX;
-pub use error::{DuplicateKey, ForeignKeyViolation, WriteError};
+pub use error::{WriteError, access_error};
 pub use foreign_key::ForeignKeys;
 pub use index_build::{ColumnOrigin, IndexBuild, NewIndexes};
-pub use large::{
-    LARGE_VALUE_BYTES_READ, LARGE_VALUE_BYTES_STREAMED, LARGE_VALUES_READ, LongValue, OWN_STREAM_BYTES,
-    WHOLE_BYTES_MAX,
-};
+pub use large::{LARGE_VALUE_BYTES_READ, LARGE_VALUE_BYTES_STREAMED, OWN_STREAM_BYTES, WHOLE_BYTES_MAX};
+pub use local::{LocalSnapshot, LocalTransaction};
 pub use metadata_lock::{MetadataLock, MetadataLockError, MetadataMode, Others, Patience};
-pub use part::{Columns, Judge, LargePlace, Part, PartKind, Verdict, Whole};
 pub use print::print_cell;
 pub use read::{ScanRequest, TableScan};
 pub use row_notes::{Note, NotedRow, RowNotes, TakenNotes, TooManyChanges};
-pub use table::{KeyBytesRange, Table, may_need_large_values};
-pub use value::with_cell;
-pub use write::{RowScratch, Updated, WriteContext};
-pub use zone::{TimestampZone, Utc, rezoned};
+pub use table::{Table, may_need_large_values};
+pub use write::{RowScratch, WriteContext};
 
 /// How long to wait for records that nobody else should hold long: counters, large values, the dictionary.
 pub(crate) const WAIT_INTERNAL: store::LockWait = store::LockWait::Timeout(Duration::from_secs(50));

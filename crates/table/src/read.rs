@@ -7,16 +7,15 @@
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
+use access::{Columns, DuplicateKey, KeyBytesRange, MaybeLarge, Part, PartKind, TimestampZone};
 use store::{LockMark, LockMode, LockWait, Locked, Reader, StoreError, Transaction};
 use types::vector::{Batch, BytesColumn};
 
-use crate::codec::row::{BytesRef, RowView, push_verdict, spilled_reference, version_of};
+use crate::codec::row::{BytesRef, RowView, spilled_reference, version_of};
 use crate::entry::EntryCodec;
-use crate::error::{DuplicateKey, WriteError, from_store};
+use crate::error::{WriteError, from_store};
 use crate::large::ReadFrom;
-use crate::part::{Columns, Part, PartKind, Whole};
-use crate::table::{KeyBytesRange, Table};
-use crate::zone::TimestampZone;
+use crate::table::{Table, scan_range};
 
 /// Which rows and columns a scan reads.
 #[derive(Clone, Debug)]
@@ -73,14 +72,10 @@ impl Table {
     #[must_use]
     pub fn scan(self: &Arc<Self>, request: ScanRequest) -> TableScan {
         let index = request.index.filter(|&index| self.indexes[index].entries.is_some());
-        let mut columns = Columns::new(&self.definition, &request.columns, &request.parts).columns();
+        let mut columns = Columns::new(self.width(), &request.columns, &request.parts).columns();
         let covering = index.is_some_and(|index| columns.all(|column| self.covers(index, column)));
         drop(columns);
-        let mut ranges = request.ranges;
-        ranges.retain(|range| !range.is_empty());
-        if !request.reverse {
-            ranges.reverse();
-        }
+        let ranges = ranges_left(request.ranges, request.reverse);
         TableScan {
             table: Arc::clone(self),
             index,
@@ -297,13 +292,13 @@ impl Table {
         for (column, &ordinal) in batch.columns.iter_mut().zip(columns.ordinals) {
             if let Some(part) = columns.part(ordinal) {
                 if let Some(reference) = view.push_part(part, column) {
-                    if let PartKind::Judged(judge) = &part.kind {
-                        push_verdict(self.judge_large(&**judge, from, reference)?, column);
+                    if let PartKind::Predicate(predicate) = &part.kind {
+                        self.evaluate_large(&**predicate, from, reference)?.push_to(column);
                         continue;
                     }
                     column.push_bytes_with(|out| {
                         if matches!(part.kind, PartKind::Whole { .. }) {
-                            out.push(Whole::HERE);
+                            out.push(MaybeLarge::INLINE);
                         }
                         self.fetch(from, reference, out)
                     })?;
@@ -457,7 +452,23 @@ impl Table {
     }
 }
 
+/// The ranges of a scan, the next one last.
+fn ranges_left(mut ranges: Vec<KeyBytesRange>, reverse: bool) -> Vec<KeyBytesRange> {
+    ranges.retain(|range| !range.is_empty());
+    if !reverse {
+        ranges.reverse();
+    }
+    ranges
+}
+
 impl TableScan {
+    /// Begins again, with these ranges.
+    pub fn restart(&mut self, ranges: Vec<KeyBytesRange>) {
+        self.ranges = ranges_left(ranges, self.reverse);
+        self.current = None;
+        self.mark = None;
+    }
+
     /// Ends batches after so many rows: for a LIMIT, so that no more is read (or locked) than is wanted.
     pub fn set_batch_rows(&mut self, rows_max: usize) {
         self.rows_max = rows_max.clamp(1, types::vector::batch_rows_max());
@@ -513,7 +524,7 @@ impl TableScan {
             None => {
                 let tree = index.map_or(&self.table.rows, |index| &self.table.indexes[index].tree);
                 let range = &self.ranges[self.ranges.len() - 1];
-                self.table.store.scan(tree, &range.scan_range(self.reverse))
+                self.table.store.scan(tree, &scan_range(range, self.reverse))
             }
         };
         let mut stopped = false;
@@ -549,7 +560,7 @@ impl TableScan {
     ) -> Result<(), StoreError> {
         let table = Arc::clone(&self.table);
         let taken = self.take_columns();
-        let columns = Columns::new(&table.definition, &taken.0, &taken.1);
+        let columns = Columns::new(table.width(), &taken.0, &taken.1);
         let mut scratch = std::mem::take(&mut self.scratch);
         let rows_max = self.rows_max;
         let result = loop {
@@ -603,7 +614,7 @@ impl TableScan {
         let table = Arc::clone(&self.table);
         let Some(entries) = &table.indexes[index].entries else { return Ok(()) };
         let taken = self.take_columns();
-        let columns = Columns::new(&table.definition, &taken.0, &taken.1);
+        let columns = Columns::new(table.width(), &taken.0, &taken.1);
         let rows_max = self.rows_max;
         let mut result = Ok(());
         while !self.ranges.is_empty() && batch.row_count < rows_max && !batch.is_full() {
@@ -654,7 +665,7 @@ impl TableScan {
             }
         }
         if result.is_ok() {
-            let columns = Columns::new(&table.definition, &self.columns, &self.parts);
+            let columns = Columns::new(table.width(), &self.columns, &self.parts);
             result = table.get_rows_with(&mut scratch, &found, reader, zone, columns, batch, |number| {
                 if let Some(locators) = &mut locators {
                     locators.push(found.get(number as usize));
@@ -709,7 +720,7 @@ impl TableScan {
                             covering: self.covering,
                             key,
                             value,
-                            columns: Columns::new(&table.definition, &self.columns, &self.parts),
+                            columns: Columns::new(table.width(), &self.columns, &self.parts),
                         };
                         let pushed =
                             table.push_locked(transaction, &row, mode, wait, zone, batch, locators)?;
@@ -721,12 +732,12 @@ impl TableScan {
                     continue;
                 }
             }
-            let mut scan = transaction.lock_scan(tree, &range.scan_range(self.reverse), mode, wait);
+            let mut scan = transaction.lock_scan(tree, &scan_range(range, self.reverse), mode, wait);
             scan.set_wanted(self.rows_max - batch.row_count);
             let mut stopped_at = None;
             while let Some((key, value)) = scan.next(transaction).map_err(refused)? {
                 self.examined += 1;
-                let columns = Columns::new(&table.definition, &self.columns, &self.parts);
+                let columns = Columns::new(table.width(), &self.columns, &self.parts);
                 let row = LockedRow { entries, covering: self.covering, key, value, columns };
                 let pushed = table.push_locked(transaction, &row, mode, wait, zone, batch, locators)?;
                 if pushed && self.index.is_some() && self.mark.is_some() {

@@ -13,6 +13,7 @@
 
 use std::sync::Arc;
 
+use access::{Columns, Utc};
 use parking_lot::Mutex;
 use store::{LockMode, LockWait, Locked, Transaction};
 use types::Cell;
@@ -20,9 +21,7 @@ use types::vector::{Batch, BytesColumn};
 
 use crate::error::WriteError;
 use crate::index_build::NewIndexes;
-use crate::part::Columns;
 use crate::table::Table;
-use crate::zone::Utc;
 
 /// Stands for "no key" where a key's length is meant.
 const NO_KEY: u16 = u16::MAX;

@@ -7,13 +7,14 @@
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use access::KeyBytesRange;
 use catalog::{KeyRange, TableStatistics};
 use parking_lot::RwLock;
 use types::Column;
 
 use crate::Utc;
 use crate::codec::row::RowView;
-use crate::table::{KeyBytesRange, Table};
+use crate::table::{Table, scan_range};
 
 /// Entries looked at from each end of an index.
 const SAMPLE_ENTRIES: usize = 1000;
@@ -68,7 +69,7 @@ impl Table {
         for reverse in [false, true] {
             let view = self.store.read_view();
             let tree = &self.indexes[index].tree;
-            let mut scan = self.store.scan(tree, &KeyBytesRange::ALL.scan_range(reverse));
+            let mut scan = self.store.scan(tree, &scan_range(&KeyBytesRange::ALL, reverse));
             let mut previous: Option<Vec<Column>> = None;
             let mut seen = 0;
             let mut finished = false;
@@ -144,7 +145,7 @@ impl TableStatistics for Table {
         if bytes.is_empty() {
             return 0;
         }
-        self.store.estimate_rows(&self.indexes[index].tree, &bytes.scan_range(false)).unwrap_or(1)
+        self.store.estimate_rows(&self.indexes[index].tree, &scan_range(&bytes, false)).unwrap_or(1)
     }
 
     fn analyzed_count(&self) -> u64 {

@@ -4,7 +4,8 @@ use std::any::Any;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use catalog::{KeyBound, KeyRange, TableDefinition, TableSource, TableStatistics, TreeNumber, VirtualTable};
+use access::{KeyBound, KeyBytesRange, KeyRange, TableStatistics};
+use catalog::{ForeignKeyGraph, TableDefinition, TableSource, TreeNumber, VirtualTable};
 use store::{Direction, ScanRange, Store, StoreError, Tree, TreeId};
 use types::{Cell, Physical};
 
@@ -12,6 +13,7 @@ use crate::auto_increment::AutoIncrement;
 use crate::codec::key::{KeyCodec, next_prefix};
 use crate::codec::row::Layout;
 use crate::entry::EntryCodec;
+use crate::foreign_key::ForeignKeys;
 use crate::metadata_lock::MetadataLock;
 use crate::row_notes::RowNotes;
 use crate::statistics::Statistics;
@@ -199,6 +201,11 @@ impl Table {
         &self.definition
     }
 
+    /// How many columns it has.
+    pub(crate) fn width(&self) -> usize {
+        self.definition.columns.len()
+    }
+
     /// The store the table is in.
     #[must_use]
     pub fn store(&self) -> &Store {
@@ -224,7 +231,7 @@ impl Table {
     pub fn is_empty(&self) -> Result<bool, StoreError> {
         let view = self.store.read_view();
         let mut empty = true;
-        self.store.scan(&self.rows, &KeyBytesRange::ALL.scan_range(false)).for_each(
+        self.store.scan(&self.rows, &scan_range(&KeyBytesRange::ALL, false)).for_each(
             view.reader(),
             |_, _| {
                 empty = false;
@@ -245,7 +252,7 @@ impl Table {
         let backward = !index.keys.parts()[0].descending;
         let view = self.store.read_view();
         let mut largest = 0;
-        self.store.scan(&index.tree, &KeyBytesRange::ALL.scan_range(backward)).for_each(
+        self.store.scan(&index.tree, &scan_range(&KeyBytesRange::ALL, backward)).for_each(
             view.reader(),
             |key, value| {
                 let row = match &index.entries {
@@ -321,7 +328,7 @@ impl Table {
         let prefix = |values: &[types::Value]| {
             let mut key = Vec::new();
             for (number, value) in values.iter().enumerate().take(keys.parts().len()) {
-                crate::value::with_cell(value, |cell| keys.write_part(number, cell, zone, &mut key));
+                access::with_cell(value, |cell| keys.write_part(number, cell, zone, &mut key));
             }
             key
         };
@@ -367,56 +374,13 @@ pub(crate) fn open_indexes(
         .collect()
 }
 
-/// A half-open range of encoded keys.
-#[derive(Clone, Debug, Default, Eq, PartialEq)]
-pub struct KeyBytesRange {
-    /// First key inside; empty: from the start.
-    pub lower: Vec<u8>,
-    /// First key behind; `None`: to the end.
-    pub upper: Option<Vec<u8>>,
-}
-
-impl KeyBytesRange {
-    /// Everything.
-    pub const ALL: Self = Self { lower: Vec::new(), upper: None };
-    /// Nothing.
-    pub const EMPTY: Self = Self { lower: Vec::new(), upper: Some(Vec::new()) };
-
-    /// All keys that begin with `prefix`.
-    #[must_use]
-    pub fn prefix(prefix: Vec<u8>) -> Self {
-        let mut upper = prefix.clone();
-        let bounded = next_prefix(&mut upper);
-        Self { lower: prefix, upper: bounded.then_some(upper) }
-    }
-
-    /// Whether no key can be inside.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.upper.as_ref().is_some_and(|upper| *upper <= self.lower)
-    }
-
-    /// Whether it means all keys that begin with `lower`.
-    pub(crate) fn is_prefix(&self) -> bool {
-        !self.lower.is_empty()
-            && self.upper.as_ref().is_some_and(|upper| {
-                // The upper end is the lower one up to a byte that is larger by one; what is behind it was 0xff.
-                let Some((last, start)) = upper.split_last() else { return false };
-                let (head, rest) = self.lower.split_at(upper.len().min(self.lower.len()));
-                let grown = head
-                    .split_last()
-                    .is_some_and(|(byte, before)| before == start && byte.checked_add(1) == Some(*last));
-                head.len() == upper.len() && grown && rest.iter().all(|&byte| byte == u8::MAX)
-            })
-    }
-
-    pub(crate) fn scan_range(&self, reverse: bool) -> ScanRange<'_> {
-        use std::ops::Bound;
-        ScanRange {
-            lower: if self.lower.is_empty() { Bound::Unbounded } else { Bound::Included(&self.lower) },
-            upper: self.upper.as_deref().map_or(Bound::Unbounded, Bound::Excluded),
-            direction: if reverse { Direction::Backward } else { Direction::Forward },
-        }
+/// The records between the ends of a range of keys.
+pub(crate) fn scan_range(range: &KeyBytesRange, reverse: bool) -> ScanRange<'_> {
+    use std::ops::Bound;
+    ScanRange {
+        lower: if range.lower.is_empty() { Bound::Unbounded } else { Bound::Included(&range.lower) },
+        upper: range.upper.as_deref().map_or(Bound::Unbounded, Bound::Excluded),
+        direction: if reverse { Direction::Backward } else { Direction::Forward },
     }
 }
 
@@ -431,6 +395,14 @@ impl TableSource for Table {
 
     fn as_any(&self) -> &dyn Any {
         self
+    }
+
+    fn stored(self: Arc<Self>) -> Option<Arc<dyn access::Table>> {
+        Some(self)
+    }
+
+    fn foreign_keys(&self, graph: &ForeignKeyGraph) -> Option<Arc<dyn access::ForeignKeys>> {
+        Some(ForeignKeys::new(graph)?)
     }
 
     fn covers(&self, index: usize, column: usize) -> bool {
@@ -450,7 +422,7 @@ pub(crate) fn tree_id(tree: TreeNumber) -> TreeId {
 fn last_number(store: &Store, tree: &Tree) -> Result<Option<u64>, StoreError> {
     let view = store.read_view();
     let mut last = None;
-    let mut scan = store.scan(tree, &KeyBytesRange::ALL.scan_range(true));
+    let mut scan = store.scan(tree, &scan_range(&KeyBytesRange::ALL, true));
     while last.is_none()
         && scan.next_batch(view.reader(), |key, _| {
             last = key.get(..8).and_then(|bytes| bytes.try_into().ok()).map(u64::from_be_bytes);

@@ -8,6 +8,7 @@
 
 use std::sync::Arc;
 
+use access::{DuplicateKey, LongValue, TimestampZone, Updated, Utc};
 use catalog::TableDefinition;
 use store::{LockWait, Reader, Savepoint, StoreError, Transaction};
 use types::{Cell, Decimal, Physical};
@@ -17,11 +18,10 @@ use crate::codec::row::{
     BytesRef, LargeReference, PREFIX_BYTES, REFERENCE_BYTES, RowView, spilled_reference, version_of,
     write_spilled,
 };
-use crate::error::{DuplicateKey, WriteError, from_store};
-use crate::large::{Long, LongValue, OWN_STREAM_BYTES, ReadFrom};
+use crate::error::{WriteError, from_store};
+use crate::large::{Long, OWN_STREAM_BYTES, ReadFrom};
 use crate::print::print_cell;
 use crate::table::{Index, Table, is_null};
-use crate::zone::{TimestampZone, Utc};
 
 /// Under which conditions rows are written.
 #[derive(Clone, Copy)]
@@ -32,17 +32,6 @@ pub struct WriteContext<'a> {
     pub wait: LockWait,
     /// How values are read that are copied from where they lie ([`RowScratch::put_place`]).
     pub reader: Option<Reader<'a>>,
-}
-
-/// What an update did.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Updated {
-    /// The row holds the new values.
-    Changed,
-    /// It held them already.
-    Same,
-    /// There is no such row.
-    Absent,
 }
 
 /// The changed columns of an update.
@@ -78,12 +67,6 @@ impl RowScratch {
     /// [`WriteContext`] says how it is read.
     pub fn put_place(&mut self, ordinal: usize, table: &Arc<Table>, reference: LargeReference) {
         self.long.push((ordinal, Long::Place(Arc::clone(table), reference)));
-    }
-
-    /// Whether some values of the next rows are not in their cells.
-    #[must_use]
-    pub fn has_long(&self) -> bool {
-        !self.long.is_empty()
     }
 
     /// All values of the next rows are in their cells.

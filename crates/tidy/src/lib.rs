@@ -29,6 +29,7 @@ use std::path::{Path, PathBuf};
 pub const LAYERS: &[&[&str]] = &[
     &["env", "metrics"],
     &["types"],
+    &["access"],
     &["store", "catalog", "syntax", "wire"],
     &["table", "plan", "service"],
     &["exec", "client"],

@@ -28,6 +28,16 @@ impl Line {
 /// The top-level modules of each crate that has several, lowest first.
 const ORDER: &[(&str, &[Line])] = &[
     (
+        "access",
+        &[
+            Apart(&["error", "large", "number", "value", "zone"]),
+            Apart(&["key", "part"]),
+            Apart(&["statistics", "table"]),
+            Apart(&["snapshot"]),
+            Apart(&["transaction"]),
+        ],
+    ),
+    (
         "catalog",
         &[
             Apart(&["account", "name"]),
@@ -73,6 +83,7 @@ const ORDER: &[(&str, &[Line])] = &[
                 "metadata",
                 "privilege",
                 "schema_names",
+                "store_error",
                 "user_locks",
                 "variables",
             ]),
@@ -169,13 +180,10 @@ const ORDER: &[(&str, &[Line])] = &[
     (
         "table",
         &[
-            Apart(&["encoding", "print", "value", "zone"]),
-            Cycle(&["codec", "part"]),
-            Apart(&["entry"]),
+            Apart(&["codec", "encoding", "error", "print"]),
+            Apart(&["auto_increment", "entry"]),
             Cycle(&["metadata_deadlock", "metadata_lock"]),
             Cycle(&[
-                "auto_increment",
-                "error",
                 "foreign_key",
                 "index_build",
                 "large",
@@ -185,7 +193,7 @@ const ORDER: &[(&str, &[Line])] = &[
                 "table",
                 "write",
             ]),
-            Apart(&["check", "describe", "dictionary"]),
+            Apart(&["check", "describe", "dictionary", "local"]),
         ],
     ),
     (

@@ -10,7 +10,7 @@ use fixture::Binding;
 use plan::physical::{Node, Op, PhysicalPlan, PlanKind};
 use plan::{Expr, Options};
 use store::{LockWait, Store};
-use table::{RowScratch, Table, Utc, WriteContext};
+use table::{LocalSnapshot, LocalTransaction, RowScratch, Table, Utc, WriteContext};
 use types::vector::Batch;
 use types::{Cell, Column, Decimal};
 
@@ -189,7 +189,10 @@ fn query(counter: &mut Counter, world: &World, name: &str, sql: &str) {
         let view = world.store.read_view();
         let status = exec::StatusCounts::new();
         let mut context = ExecContext::new(eval, &world.catalog, &(), &status);
-        context.view = Some(&view);
+        let snapshot = LocalSnapshot(&view);
+        let mut local = LocalTransaction::reading(&view);
+        context.snapshot = Some(&snapshot);
+        context.transaction = Some(&mut local);
         let mut sink = Forget(0);
         run_query(&prepared, &mut context, &mut sink).expect("it runs");
         assert!(sink.0 > 0);

@@ -4,13 +4,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use catalog::{Catalog, CatalogHandle, Schema, TableDefinition, TableEntry, TableKind, TreeNumber};
+use exec::access_error;
 use parking_lot::{Mutex, MutexGuard};
 use service::error::SqlError;
 use store::{CommitPosition, Store, StoreError, Transaction, TreeId};
 use table::dictionary::{Dictionary, DictionaryError};
 use table::{RowNotes, Table};
 
-use exec::{store_error, write_error};
+use crate::store_error;
 
 type Result<T> = std::result::Result<T, Box<SqlError>>;
 
@@ -306,7 +307,7 @@ impl Change<'_> {
 
     fn put(&mut self, table: Arc<TableDefinition>, opening: Opening) -> Result<()> {
         if table.kind == TableKind::Base {
-            self.definitions.dictionary.put_table(&mut self.transaction, &table).map_err(write_error)?;
+            self.definitions.dictionary.put_table(&mut self.transaction, &table).map_err(access_error)?;
         }
         self.opened.push((table, opening));
         Ok(())
@@ -319,7 +320,10 @@ impl Change<'_> {
     pub(super) fn delete(&mut self, table: &TableDefinition) -> Result<()> {
         self.drop_trees(&trees_of(table))?;
         if table.kind == TableKind::Base {
-            self.definitions.dictionary.delete_table(&mut self.transaction, table.id).map_err(write_error)?;
+            self.definitions
+                .dictionary
+                .delete_table(&mut self.transaction, table.id)
+                .map_err(access_error)?;
             if let Some(schema) = self.catalog.schema_mut(&table.schema) {
                 schema.remove(&table.name);
             }

@@ -441,7 +441,7 @@ pub(super) fn check_rows(
     table: &Arc<TableDefinition>,
     replaced: &TableDefinition,
 ) -> Result<u64> {
-    let source = Table::open(context.definitions.store(), Arc::clone(table)).map_err(exec::store_error)?;
+    let source = Table::open(context.definitions.store(), Arc::clone(table)).map_err(crate::store_error)?;
     let reading = Arc::clone(&source);
     let entry = Arc::new(TableEntry { definition: Arc::clone(table), source });
     let mut catalog = change.catalog.clone();
@@ -469,13 +469,13 @@ pub(super) fn check_rows(
     let mut row_count = 0;
     loop {
         let reader = change.transaction.reader(&view);
-        if !scan.next_batch(reader, &Utc, &mut batch, None).map_err(exec::store_error)? {
+        if !scan.next_batch(reader, &Utc, &mut batch, None).map_err(crate::store_error)? {
             return Ok(row_count);
         }
         row_count += batch.row_count as u64;
         for row in 0..batch.row_count {
             let cells: Vec<types::Cell<'_>> = batch.columns.iter().map(|column| column.cell(row)).collect();
-            keys.check_existing(node, &change.transaction, &cells, &mut key).map_err(exec::write_error)?;
+            keys.check_existing(node, &change.transaction, &cells, &mut key).map_err(exec::access_error)?;
         }
         env::blocking::tick();
     }

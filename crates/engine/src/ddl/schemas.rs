@@ -64,7 +64,7 @@ pub fn create_schema(context: &mut Context<'_>, statement: &ast::CreateDatabase<
         .definitions
         .dictionary()
         .put_schema(&mut change.transaction, &schema)
-        .map_err(exec::write_error)?;
+        .map_err(exec::access_error)?;
     change.catalog.insert_schema(Arc::new(schema));
     let (position, _) = change.commit()?;
     Ok(Outcome { affected_rows: 1, position, ..Outcome::default() })
@@ -92,7 +92,7 @@ pub fn alter_schema(context: &mut Context<'_>, statement: &ast::AlterDatabase<'_
         .definitions
         .dictionary()
         .put_schema(&mut change.transaction, &schema)
-        .map_err(exec::write_error)?;
+        .map_err(exec::access_error)?;
     let (position, _) = change.commit()?;
     Ok(Outcome { affected_rows: 1, position, ..Outcome::default() })
 }
@@ -142,10 +142,14 @@ pub fn drop_schema(context: &mut Context<'_>, name: &ast::Ident<'_>, if_exists: 
         .collect();
     for routine in &routines {
         let dictionary = context.definitions.dictionary();
-        dictionary.delete_routine(&mut change.transaction, routine.id).map_err(exec::write_error)?;
+        dictionary.delete_routine(&mut change.transaction, routine.id).map_err(exec::access_error)?;
         Arc::make_mut(&mut change.catalog.routines).remove(routine);
     }
-    context.definitions.dictionary().delete_schema(&mut change.transaction, id).map_err(exec::write_error)?;
+    context
+        .definitions
+        .dictionary()
+        .delete_schema(&mut change.transaction, id)
+        .map_err(exec::access_error)?;
     change.catalog.remove_schema(name);
     let (position, _) = change.commit()?;
     Ok(Outcome { affected_rows: tables.len() as u64, position, ..Outcome::default() })

@@ -165,7 +165,7 @@ pub fn create_table(
         if let Some(entry) = catalog.table(&schema_name, &name)
             && let Some(opened) = entry.source.as_any().downcast_ref::<Table>()
         {
-            opened.auto_increment().set(context.definitions.store(), next).map_err(exec::write_error)?;
+            opened.auto_increment().set(context.definitions.store(), next).map_err(exec::access_error)?;
         }
     }
     Ok((Outcome { position, ..Outcome::default() }, true))
@@ -323,7 +323,7 @@ pub fn truncate_table(context: &mut Context<'_>, name: &ast::ObjectName<'_>) -> 
         .definitions
         .dictionary()
         .reset_counter(&mut change.transaction, table.id)
-        .map_err(exec::write_error)?;
+        .map_err(exec::access_error)?;
     change.put_rebuilt(Arc::new(table), &entry)?;
     let (position, temporary) = change.commit()?;
     for entry in temporary {

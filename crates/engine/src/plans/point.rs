@@ -232,7 +232,7 @@ impl PointProgram {
             Ok(Some(true)) => Ok(PointOutcome::Rows(1)),
             Ok(Some(false)) => Ok(PointOutcome::NotHere),
             Ok(None) => Ok(PointOutcome::Rows(0)),
-            Err(error) => Err(exec::store_error(&error)),
+            Err(error) => Err(crate::store_error(&error)),
         }
     }
 }

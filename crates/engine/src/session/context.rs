@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
+use access::LockWait;
 use catalog::Catalog;
 use exec::expr::{EvalContext, EvalSettings, SessionState, SqlResult, Warnings};
 use exec::{ChangeSettings, ExecContext, MemoryLimits, Prepared};
 use plan::physical::PlanKind;
 use service::Capabilities;
 use service::error::ER_INTERNAL_ERROR;
-use store::LockWait;
+use table::{LocalSnapshot, LocalTransaction};
 use types::temporal::zone::TimeZone;
 use types::{Value, ValueRef};
 
@@ -139,8 +140,10 @@ impl LocalSession {
             warnings: &mut warnings,
         };
         let mut context = ExecContext::new(eval, catalog, facts, &self.process.counts.status);
-        context.transaction = Some(transaction);
-        context.view = Some(view);
+        let snapshot = LocalSnapshot(view);
+        let mut local = LocalTransaction::new(view, transaction);
+        context.snapshot = Some(&snapshot);
+        context.transaction = Some(&mut local);
         context.read_uncommitted = uncommitted;
         context.lock_reads = lock_reads;
         context.lock_wait = lock_wait;

@@ -323,7 +323,7 @@ impl LocalSession {
                     };
                     let problems = local.check(depth, go_on).map_err(|end| match end {
                         CheckEnd::Asked(error) => error,
-                        CheckEnd::Store(error) => exec::store_error(error),
+                        CheckEnd::Store(error) => crate::store_error(error),
                     })?;
                     for problem in &problems {
                         crate::error_log::error(&self.core.env, &format!("table {full}: {problem}"));

@@ -587,7 +587,7 @@ impl LocalSession {
             );
             let catalog = self.core.catalog().load();
             let locks = crate::system_schemas::locks::status_text(&self.core, &catalog);
-            status.push_str(&locks.map_err(exec::store_error)?);
+            status.push_str(&locks.map_err(crate::store_error)?);
             status.push_str("--------\nCOUNTERS\n--------\n");
             for (name, value) in self.core.status() {
                 if name.starts_with("Innodb_") {

@@ -185,7 +185,7 @@ impl TransactionState {
         let rolled_back = if self.has_begun() {
             let next = begin_store(core, &self.interrupt);
             let ended = std::mem::replace(&mut self.store, next);
-            ended.rollback().map_err(exec::store_error)
+            ended.rollback().map_err(crate::store_error)
         } else {
             Ok(())
         };
@@ -396,7 +396,7 @@ impl TransactionState {
         if !self.open || error.is(ER_LOCK_DEADLOCK) || error.is(ER_CHECKREAD) {
             return Ok(false);
         }
-        self.store.rollback_to(before).map_err(exec::store_error)?;
+        self.store.rollback_to(before).map_err(crate::store_error)?;
         self.keep_view();
         Ok(true)
     }
@@ -408,7 +408,7 @@ impl TransactionState {
         }
         let next = begin_store(core, &self.interrupt);
         let ended = std::mem::replace(&mut self.store, next);
-        if let Some(position) = ended.commit().map_err(exec::store_error)? {
+        if let Some(position) = ended.commit().map_err(crate::store_error)? {
             self.committed = Some(position);
         }
         Ok(())
@@ -468,7 +468,7 @@ impl TransactionState {
     pub(super) fn roll_back_to_named_savepoint(&mut self, at: usize) -> Outcome {
         self.savepoints.truncate(at + 1);
         let (_, savepoint, metadata_mark) = &self.savepoints[at];
-        self.store.rollback_to(savepoint).map_err(exec::store_error)?;
+        self.store.rollback_to(savepoint).map_err(crate::store_error)?;
         // A transaction that has locked rows keeps their tables as they are, wherever the rows are.
         if !self.has_begun() {
             self.metadata.release_to(*metadata_mark);

@@ -150,7 +150,7 @@ fn fill(
 ) {
     let facts = Facts::of(context);
     let filled = if !needs_process || facts.has_global(Privileges::PROCESS) {
-        rows_of(&facts.core, context.catalog, rows).map_err(exec::store_error)
+        rows_of(&facts.core, context.catalog, rows).map_err(crate::store_error)
     } else {
         Err(ER_SPECIFIC_ACCESS_DENIED_ERROR.with(&[&"PROCESS"]))
     };

@@ -1,13 +1,12 @@
 //! DELETE: rows come from the source with their locators, locked.
 
+use access::Error;
 use plan::physical::{DeletePlan, PhysicalPlan};
-use table::WriteError;
 use types::{Batch, Cell, Physical};
 
-use super::foreign_key::{self, Writer, violated};
-use super::{Changed, write};
+use super::Changed;
+use super::row::{self, RowWriter, violated};
 use crate::context::ExecContext;
-use crate::error::row_error;
 use crate::expr::SqlResult;
 use crate::prepare::Programs;
 use crate::run::{Keep, KeepCursor, Source};
@@ -19,7 +18,7 @@ pub(crate) struct Compiled {
     /// The statement reads several tables: all rows are found before the first goes, since the source must not miss what
     /// its own statement took away.
     collect_first: bool,
-    foreign_keys: foreign_key::Compiled,
+    foreign_keys: row::Compiled,
 }
 
 impl Compiled {
@@ -29,7 +28,7 @@ impl Compiled {
         programs: &mut Programs<'_>,
     ) -> SqlResult<Compiled> {
         drop(Source::new(plan, &delete.source, programs)?);
-        let foreign_keys = foreign_key::Compiled::new(plan);
+        let foreign_keys = row::Compiled::new(plan);
         Ok(Compiled { collect_first: plan.tables.len() > 1, foreign_keys })
     }
 }
@@ -110,16 +109,21 @@ fn each_locator(
 
 /// Deletes a row; false if it is gone already, as when a join gives it again or a cascade came before, or if a foreign key
 /// keeps it and the statement ignores that.
-fn delete_row(table: &Writer, ignore: bool, locator: &[u8], ctx: &mut ExecContext<'_>) -> SqlResult<bool> {
-    match write(ctx, |transaction, context| table.delete(transaction, locator, context))? {
+fn delete_row(
+    table: &RowWriter<'_>,
+    ignore: bool,
+    locator: &[u8],
+    ctx: &mut ExecContext<'_>,
+) -> SqlResult<bool> {
+    match table.delete(locator, None, ctx)? {
         Ok(deleted) => {
             ctx.status.add(StatusKind::Delete, u64::from(deleted));
             Ok(deleted)
         }
-        Err(WriteError::ForeignKey(violation)) => {
+        Err(Error::ForeignKey(violation)) => {
             violated(violation, ignore, ctx.eval.warnings)?;
             Ok(false)
         }
-        Err(error) => Err(row_error(&table.table, &error)),
+        Err(error) => Err(table.failed(&error)),
     }
 }

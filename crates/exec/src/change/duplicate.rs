@@ -4,19 +4,18 @@
 //! way), and takes it away else; this shows in the count of affected rows, as in MySQL: a row replaced by itself counts
 //! once.
 
+use access::{DuplicateKey, Error, Updated};
+use catalog::TableDefinition;
 use plan::physical::{InsertPlan, InsertSource, PhysicalPlan};
-use store::{LockMode, Locked};
-use table::{DuplicateKey, Table, Updated, WriteError};
-use types::vector::BytesColumn;
 use types::{Batch, Cell, Column};
 
-use super::foreign_key::violated;
 use super::insert::Insert;
+use super::row::violated;
 use super::rules::{self, Computed};
 use super::values::{Target, changes_row, given_by_query};
-use super::{check_violated, keep_duplicate, warn_duplicate, write};
+use super::{check_violated, warn_duplicate};
 use crate::context::ExecContext;
-use crate::error::{internal, row_error, write_error};
+use crate::error::access_error;
 use crate::expr::SqlResult;
 use crate::status_counts::StatusKind;
 
@@ -45,7 +44,6 @@ pub(super) struct Running {
     input: Batch,
     /// The row as it is in the table.
     old: Batch,
-    locators: BytesColumn,
     /// All columns of the table.
     ordinals: Vec<usize>,
 }
@@ -78,8 +76,8 @@ impl Compiled {
         Ok(Some(compiled))
     }
 
-    pub(super) fn running(&self, table: &Table) -> Running {
-        let columns = &table.definition().columns;
+    pub(super) fn running(&self, definition: &TableDefinition) -> Running {
+        let columns = &definition.columns;
         let shapes = || columns.iter().map(|column| column.data_type.physical());
         Running {
             programs: self
@@ -92,7 +90,6 @@ impl Compiled {
                 .collect(),
             input: Batch::new(shapes().chain(shapes())),
             old: Batch::new(shapes()),
-            locators: BytesColumn::new(),
             ordinals: (0..columns.len()).collect(),
         }
     }
@@ -114,56 +111,40 @@ impl Insert<'_, '_> {
             self.on_duplicate = Some(running);
             return result;
         }
-        if !keep_duplicate(&self.table, duplicate, ctx)? {
+        if !self.writer.keep_duplicate(duplicate, ctx)? {
             return Ok(None);
         }
         if self.plan.ignore {
             warn_duplicate(duplicate, ctx.eval.warnings);
             return Ok(Some(false));
         }
-        Err(write_error(WriteError::DuplicateKey(Box::new(duplicate.clone()))))
+        Err(access_error(Error::DuplicateKey(Box::new(duplicate.clone()))))
     }
 
     fn replace(&mut self, duplicate: &DuplicateKey, ctx: &mut ExecContext<'_>) -> SqlResult<Option<bool>> {
-        let table = std::sync::Arc::clone(&self.table);
-        let definition = table.definition();
+        let (writer, locator) = (&self.writer, &duplicate.locator);
         ctx.status.add(StatusKind::ReadKey, 1);
-        let in_the_way = write(ctx, |transaction, context| {
-            let mode = LockMode::Exclusive;
-            let locked = table.lock_row(transaction, &duplicate.locator, mode, context.wait, |_| ())?;
-            Ok(locked == Locked::Row(()) && table.has_key(transaction, duplicate)?)
-        })?
-        .map_err(|error| row_error(&table, &error))?;
-        if !in_the_way {
+        if !writer.lock_duplicate(duplicate, &[], &mut Batch::default(), ctx)? {
             return Ok(None);
         }
-        if self.writer.has_children() {
+        if writer.has_children() {
             // Their foreign keys must see the row go, unless it comes back with the same key.
             let new: Vec<Cell<'_>> = self.row.columns.iter().map(|column| column.cell(0)).collect();
-            let writer = &self.writer;
-            let gone = write(ctx, |transaction, context| {
-                writer.delete_replaced(transaction, &duplicate.locator, &new, context)
-            })?
-            .map_err(|error| row_error(&table, &error))?;
+            let gone = writer.delete(locator, Some(&new), ctx)?.map_err(|error| writer.failed(&error))?;
             self.counts.deleted += u64::from(gone);
             ctx.status.add(StatusKind::Delete, u64::from(gone));
             return Ok(None);
         }
-        let last_unique = definition.indexes.iter().rposition(catalog::IndexDefinition::is_unique);
+        let last_unique = writer.definition.indexes.iter().rposition(catalog::IndexDefinition::is_unique);
         if last_unique != Some(duplicate.index) {
-            let gone =
-                write(ctx, |transaction, context| table.delete(transaction, &duplicate.locator, context))?
-                    .map_err(|error| row_error(&table, &error))?;
+            let gone = writer.delete(locator, None, ctx)?.map_err(|error| writer.failed(&error))?;
             self.counts.deleted += u64::from(gone);
             ctx.status.add(StatusKind::Delete, u64::from(gone));
             return Ok(None);
         }
         let changes: Vec<(usize, Cell<'_>)> =
             self.row.columns.iter().map(|column| column.cell(0)).enumerate().collect();
-        let updated = write(ctx, |transaction, context| {
-            table.update(transaction, &duplicate.locator, &changes, context)
-        })?
-        .map_err(|error| row_error(&table, &error))?;
+        let updated = writer.update(locator, &changes, ctx)?.map_err(|error| writer.failed(&error))?;
         ctx.status.add(StatusKind::Update, u64::from(updated != Updated::Absent));
         match updated {
             Updated::Changed => {
@@ -187,22 +168,11 @@ impl Insert<'_, '_> {
         selected: Option<(&Batch, usize)>,
         ctx: &mut ExecContext<'_>,
     ) -> SqlResult<Option<bool>> {
-        let table = std::sync::Arc::clone(&self.table);
-        let definition = table.definition();
+        let definition = self.writer.definition;
         let width = definition.columns.len();
-        let Running { programs, input, old, locators, ordinals } = running;
+        let Running { programs, input, old, ordinals } = running;
         old.clear();
-        locators.clear();
-        let in_the_way = write(ctx, |transaction, context| {
-            let (zone, wait) = (context.zone, context.wait);
-            let (mode, locator) = (LockMode::Exclusive, &duplicate.locator);
-            let columns = table::Columns::whole(ordinals);
-            let locked =
-                table.lock_columns(transaction, locator, mode, wait, zone, columns, old, locators)?;
-            Ok(locked == Locked::Row(()) && table.has_key(transaction, duplicate)?)
-        })?
-        .map_err(|error| row_error(&table, &error))?;
-        if !in_the_way {
+        if !self.writer.lock_duplicate(duplicate, ordinals, old, ctx)? {
             return Ok(None);
         }
         input.columns.truncate(2 * width);
@@ -282,11 +252,8 @@ impl Insert<'_, '_> {
             .filter(|&ordinal| differs(ordinal, input))
             .map(|ordinal| (ordinal, input.columns[ordinal].cell(0)))
             .collect();
-        let Some(locator) = (!locators.is_empty()).then(|| locators.get(0)) else {
-            return Err(internal("a locked row without a locator"));
-        };
         let writer = &self.writer;
-        match write(ctx, |transaction, context| writer.update(transaction, locator, &changes, context))? {
+        match writer.update(&duplicate.locator, &changes, ctx)? {
             Ok(Updated::Changed) => {
                 self.counts.copied += 1;
                 self.counts.updated += 1;
@@ -297,22 +264,22 @@ impl Insert<'_, '_> {
                     self.counts.last_updated = Some(value as u64);
                     if compiled.assigned.contains(&numbers.ordinal) {
                         let signed = !definition.columns[numbers.ordinal].data_type.unsigned;
-                        numbers.observe(&table, value as u64, signed).map_err(write_error)?;
+                        numbers.observe(&*writer.table, value as u64, signed).map_err(access_error)?;
                     }
                 }
                 Ok(Some(false))
             }
             Ok(Updated::Same) => Ok(Some(false)),
             Ok(Updated::Absent) => Ok(None),
-            Err(WriteError::DuplicateKey(duplicate)) if self.plan.ignore => {
+            Err(Error::DuplicateKey(duplicate)) if self.plan.ignore => {
                 warn_duplicate(&duplicate, ctx.eval.warnings);
                 Ok(Some(false))
             }
-            Err(WriteError::ForeignKey(violation)) => {
+            Err(Error::ForeignKey(violation)) => {
                 violated(violation, self.plan.ignore, ctx.eval.warnings)?;
                 Ok(Some(false))
             }
-            Err(error) => Err(row_error(&writer.table, &error)),
+            Err(error) => Err(writer.failed(&error)),
         }
     }
 }

@@ -5,24 +5,23 @@
 
 use std::sync::Arc;
 
+use access::{Error, LargeSource, MaybeLarge};
 use catalog::{ColumnDefault, TableDefinition};
 use plan::logical::InsertCell;
 use plan::physical::{InsertPlan, InsertSource, Node, PhysicalPlan};
-use table::{RowScratch, Table, Whole, WriteContext, WriteError};
 use types::convert::{Given, Origin};
 use types::{Batch, Cell, Column, DataType, ValueRef};
 
-use super::foreign_key::{self, Writer, violated};
 use super::numbers::{Number, Numbers, RowsWritten};
+use super::row::{self, RowWriter, violated};
 use super::rules::{self, Computed, Rules, Running, RunningRules};
 use super::values::{self, Storing, Target};
-use super::{Changed, check_violated, duplicate, recycle, write};
+use super::{Changed, check_violated, duplicate, recycle};
 use crate::context::ExecContext;
-use crate::error::{internal, row_error, write_error};
+use crate::error::{access_error, internal};
 use crate::expr::SqlResult;
 use crate::output::LargeTables;
 use crate::prepare::Programs;
-use crate::run::scan::local_table;
 use crate::run::{Keep, KeepCursor, RowQueries, Source};
 use crate::status_counts::StatusKind;
 
@@ -48,7 +47,7 @@ pub(crate) struct Compiled {
     /// Is the column AUTO_INCREMENT (NULL makes a number), by ordinal?
     numbered: Option<usize>,
     pub(super) on_duplicate: Option<duplicate::Compiled>,
-    foreign_keys: foreign_key::Compiled,
+    foreign_keys: row::Compiled,
 }
 
 impl Compiled {
@@ -57,9 +56,8 @@ impl Compiled {
         insert: &InsertPlan,
         programs: &mut Programs<'_>,
     ) -> SqlResult<Compiled> {
-        let table = local_table(plan, insert.table)?;
-        let definition = table.definition();
         let entry = &plan.tables[insert.table.0 as usize].entry;
+        let definition = &entry.definition;
         let mut cells = Vec::new();
         let mut cells_read_row = false;
         match &insert.rows {
@@ -80,7 +78,7 @@ impl Compiled {
         }
         drop(RowQueries::new(plan, &insert.row_queries, programs)?);
         cells_read_row |= insert.row_queries.iter().any(|query| !query.slots.is_empty());
-        let foreign_keys = foreign_key::Compiled::new(plan);
+        let foreign_keys = row::Compiled::new(plan);
         let width = definition.columns.len();
         let unwritten: Vec<usize> = (0..width).filter(|at| !insert.columns.contains(at)).collect();
         let missing = unwritten.iter().copied().filter(|&at| rules::has_no_default(definition, at)).collect();
@@ -154,8 +152,7 @@ fn has_expression_default(definition: &TableDefinition, ordinal: usize) -> bool 
 pub(super) struct Insert<'p, 's> {
     pub(super) plan: &'p InsertPlan,
     pub(super) compiled: &'p Compiled,
-    pub(super) table: Arc<Table>,
-    pub(super) writer: Writer,
+    pub(super) writer: RowWriter<'p>,
     pub(super) storing: Storing<'s>,
     /// As `storing`, of ON DUPLICATE KEY UPDATE: beside the rows of a query a NULL is an error, however many they are.
     pub(super) storing_changes: Storing<'s>,
@@ -165,9 +162,8 @@ pub(super) struct Insert<'p, 's> {
     pub(super) row: Batch,
     /// The row's cells on their way to the table, empty between rows.
     cells: Vec<Cell<'static>>,
-    scratch: RowScratch,
-    /// Memory for keys of parents.
-    parent_key: Vec<u8>,
+    /// Columns of the row whose values come from somewhere else.
+    large: Vec<(usize, LargeSource)>,
     /// The AUTO_INCREMENT column is in a foreign key: it must have its number before the key is checked.
     number_is_key: bool,
     pub(super) numbers: Option<Numbers>,
@@ -235,9 +231,8 @@ pub(super) fn run(
     ctx: &mut ExecContext<'_>,
 ) -> SqlResult<Changed> {
     let writer = compiled.foreign_keys.writer(plan, insert.table, ctx)?;
-    let table = Arc::clone(&writer.table);
     let several = !matches!(insert.rows, InsertSource::Values { row_count: 0 | 1, .. });
-    let definition = Arc::clone(table.definition());
+    let definition = writer.definition;
     let shapes = || definition.columns.iter().map(|column| column.data_type.physical());
     let mut row = Batch::new(shapes());
     row.row_count = 1;
@@ -256,18 +251,16 @@ pub(super) fn run(
         cells_running: compiled.cells.iter().map(|(_, cell)| Running::new(cell)).collect(),
         row,
         cells: Vec::with_capacity(definition.columns.len()),
-        scratch: RowScratch::default(),
-        parent_key: Vec::new(),
+        large: Vec::new(),
         number_is_key: compiled
             .numbered
             .is_some_and(|ordinal| definition.foreign_keys.iter().any(|key| key.columns.contains(&ordinal))),
         writer,
         numbers: compiled.numbered.map(|ordinal| Numbers::new(ordinal, &ctx.change)),
-        on_duplicate: compiled.on_duplicate.as_ref().map(|compiled| compiled.running(&table)),
+        on_duplicate: compiled.on_duplicate.as_ref().map(|compiled| compiled.running(definition)),
         queries: RowQueries::new(plan, &insert.row_queries, programs)?,
         row_number: 0,
         counts: Counts::default(),
-        table,
     };
     insertion.fill_unwritten(ctx)?;
     match (&insert.rows, source) {
@@ -314,7 +307,7 @@ impl<'p> Insert<'p, '_> {
 
     /// The default of a column before anything is written; without one it is NULL, or the implicit default.
     fn put_constant_default(&mut self, ordinal: usize, ctx: &mut ExecContext<'_>) -> SqlResult<()> {
-        let definition = self.table.definition();
+        let definition = self.writer.definition;
         let out = &mut self.row.columns[ordinal];
         if rules::has_no_default(definition, ordinal) {
             out.clear();
@@ -347,7 +340,7 @@ impl<'p> Insert<'p, '_> {
             }
             for &ordinal in columns {
                 let target = Target {
-                    definition: self.table.definition(),
+                    definition: self.writer.definition,
                     ordinal,
                     row: self.row_number,
                     null_allowed: self.compiled.numbered == Some(ordinal),
@@ -366,7 +359,7 @@ impl<'p> Insert<'p, '_> {
                         return Err(internal("a long parameter that is not passed"));
                     };
                     *passed = Some(*bytes);
-                    self.scratch.put_long(ordinal, Arc::clone(&long.value));
+                    self.large.push((ordinal, LargeSource::Long(Arc::clone(&long.value))));
                     continue;
                 }
                 if matches!(cell, InsertCell::Param(parameter) if *parameter as usize >= given) {
@@ -437,7 +430,7 @@ impl<'p> Insert<'p, '_> {
             let rows = RowsWritten { count: row_count as u64, done: number as u64 };
             self.finish_row(Some(rows), None, &passed, ctx)?;
             if !ctx.long_values.is_empty() {
-                self.scratch.clear_long();
+                self.large.clear();
             }
             if number % CHECK_ROWS == CHECK_ROWS - 1 {
                 ctx.check()?;
@@ -482,7 +475,7 @@ impl<'p> Insert<'p, '_> {
             self.row_number += 1;
             for (position, &ordinal) in self.plan.columns.iter().enumerate() {
                 let target = Target {
-                    definition: self.table.definition(),
+                    definition: self.writer.definition,
                     ordinal,
                     row: self.row_number,
                     null_allowed: self.compiled.numbered == Some(ordinal),
@@ -493,16 +486,16 @@ impl<'p> Insert<'p, '_> {
                 }
                 let stored = batch.columns[position].cell(row);
                 let cell = match stored {
-                    Cell::Bytes(bytes) if rows.may_be_references[position] => match Whole::read(bytes) {
-                        Whole::Here(bytes) => Cell::Bytes(bytes),
-                        Whole::Apart(place) => {
+                    Cell::Bytes(bytes) if rows.may_be_references[position] => match MaybeLarge::read(bytes) {
+                        MaybeLarge::Inline(bytes) => Cell::Bytes(bytes),
+                        MaybeLarge::OutOfLine(place) => {
                             let from = &rows.types[position];
                             if passes && target.takes_place(place.reference.length, from) {
                                 passed[ordinal] = Some(place.prefix);
-                                rows.tables.put(place, ordinal, &mut self.scratch)?;
+                                rows.tables.put(place, ordinal, &mut self.large)?;
                                 continue;
                             }
-                            rows.tables.value(place, ctx.reader()?)?.read(&mut memory)?;
+                            rows.tables.value(place, ctx.large_reader()?)?.read(&mut memory)?;
                             Cell::Bytes(&memory)
                         }
                     },
@@ -513,7 +506,7 @@ impl<'p> Insert<'p, '_> {
             }
             self.finish_row(None, Some((batch, row)), &passed, ctx)?;
             if passes {
-                self.scratch.clear_long();
+                self.large.clear();
             }
         }
         // A first row may come from a SELECT without a table: KILL ends the SLEEP() in it and not the statement.
@@ -534,7 +527,7 @@ impl<'p> Insert<'p, '_> {
         // LOAD DATA does not ask for columns it has no values for.
         if self.row_number == 1 && ctx.change.file_line.is_none() {
             for &ordinal in &compiled.missing {
-                let column = &self.table.definition().columns[ordinal];
+                let column = &self.writer.definition.columns[ordinal];
                 self.storing.no_default(column, &mut self.row.columns[ordinal], ctx.eval.warnings)?;
             }
         }
@@ -548,7 +541,7 @@ impl<'p> Insert<'p, '_> {
         for (generated, running) in compiled.rules.generated.iter().zip(&mut self.running.generated) {
             let value = running.eval(generated, &self.row, &mut ctx.eval)?;
             let target = Target {
-                definition: self.table.definition(),
+                definition: self.writer.definition,
                 ordinal: generated.ordinal,
                 row: self.row_number,
                 null_allowed: false,
@@ -568,7 +561,7 @@ impl<'p> Insert<'p, '_> {
         if let Some(numbers) = &mut self.numbers {
             let ordinal = numbers.ordinal;
             let column = &mut self.row.columns[ordinal];
-            number = Some(numbers.fill(&self.table, column, rows).map_err(write_error)?);
+            number = Some(numbers.fill(&*self.writer.table, column, rows).map_err(access_error)?);
         }
         if self.writer.checks_rows() && self.number_is_key && !self.has_parents(ctx)? {
             if let (Some(numbers), Some(number)) = (&mut self.numbers, number) {
@@ -580,8 +573,8 @@ impl<'p> Insert<'p, '_> {
         let written = self.write_row(selected, passed, ctx)?;
         if let (Some(numbers), Some(number)) = (&mut self.numbers, number) {
             if written {
-                let signed = !self.table.definition().columns[numbers.ordinal].data_type.unsigned;
-                numbers.written(&self.table, number, signed).map_err(write_error)?;
+                let signed = !self.writer.definition.columns[numbers.ordinal].data_type.unsigned;
+                numbers.written(&*self.writer.table, number, signed).map_err(access_error)?;
                 match number {
                     Number::Generated(value) => {
                         self.counts.first_generated.get_or_insert(value);
@@ -615,12 +608,8 @@ impl<'p> Insert<'p, '_> {
             return Err(internal("a default without its program"));
         };
         let value = running.eval(rule, &self.row, &mut ctx.eval)?;
-        let target = Target {
-            definition: self.table.definition(),
-            ordinal,
-            row: self.row_number,
-            null_allowed: false,
-        };
+        let target =
+            Target { definition: self.writer.definition, ordinal, row: self.row_number, null_allowed: false };
         let out = &mut self.row.columns[ordinal];
         self.storing.put(target, value, rule.given(), out, ctx.eval.warnings)
     }
@@ -629,17 +618,15 @@ impl<'p> Insert<'p, '_> {
     fn has_parents(&mut self, ctx: &mut ExecContext<'_>) -> SqlResult<bool> {
         let mut cells = recycle(std::mem::take(&mut self.cells));
         cells.extend(self.row.columns.iter().map(|column| column.cell(0)));
-        let (writer, key) = (&self.writer, &mut self.parent_key);
-        let outcome =
-            write(ctx, |transaction, context| writer.check_insert(transaction, &cells, context, key))?;
+        let outcome = self.writer.check_parents(&cells, ctx)?;
         self.cells = recycle(cells);
         match outcome {
             Ok(()) => Ok(true),
-            Err(WriteError::ForeignKey(violation)) => {
+            Err(Error::ForeignKey(violation)) => {
                 violated(violation, self.plan.ignore, ctx.eval.warnings)?;
                 Ok(false)
             }
-            Err(error) => Err(row_error(&self.table, &error)),
+            Err(error) => Err(self.writer.failed(&error)),
         }
     }
 
@@ -660,26 +647,20 @@ impl<'p> Insert<'p, '_> {
                     None => column.cell(0),
                 }));
             }
-            let (table, scratch) = (&self.table, &mut self.scratch);
-            // Values are copied as the statement reads them.
-            let reader = if scratch.has_long() && ctx.view.is_some() { Some(ctx.reader()?) } else { None };
             ctx.status.add(StatusKind::Write, 1);
-            let outcome = write(ctx, |transaction, context| {
-                let context = WriteContext { reader, ..context };
-                table.insert_with(transaction, &cells, context, scratch)
-            })?;
+            let outcome = self.writer.insert(&cells, &self.large, ctx)?;
             self.cells = recycle(cells);
             match outcome {
                 Ok(()) => {
                     self.counts.copied += 1;
                     return Ok(true);
                 }
-                Err(WriteError::DuplicateKey(duplicate)) => {
+                Err(Error::DuplicateKey(duplicate)) => {
                     if let Some(inserted) = self.resolve(&duplicate, selected, ctx)? {
                         return Ok(inserted);
                     }
                 }
-                Err(error) => return Err(row_error(&self.table, &error)),
+                Err(error) => return Err(self.writer.failed(&error)),
             }
         }
     }

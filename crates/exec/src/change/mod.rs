@@ -11,13 +11,13 @@
 //! 3. On an error the rows written so far stay: the caller undoes the statement with a savepoint taken before it.
 //!
 //! Read next: `values` (conversion, NULL checks), `rules` (defaults, CHECK), `numbers` (AUTO_INCREMENT), `insert`,
-//! `duplicate` (REPLACE, ON DUPLICATE KEY UPDATE), `update`, `delete`, `foreign_key` (the way to the table).
+//! `duplicate` (REPLACE, ON DUPLICATE KEY UPDATE), `update`, `delete`, `row` (the way to the table).
 
 mod delete;
 mod duplicate;
-mod foreign_key;
 mod insert;
 mod numbers;
+mod row;
 mod row_checks;
 mod row_defaults;
 mod rules;
@@ -27,14 +27,13 @@ mod values;
 pub use row_checks::RowChecks;
 pub use row_defaults::RowDefaults;
 
+use access::DuplicateKey;
 use plan::physical::{PhysicalPlan, PlanKind};
 use service::error::{ER_QUERY_INTERRUPTED, Level};
-use store::Transaction;
-use table::{DuplicateKey, Table, WriteContext, WriteError};
 use types::Cell;
 
 use crate::context::ExecContext;
-use crate::error::{coded, duplicate_text, internal, row_error};
+use crate::error::{coded, duplicate_text, internal};
 use crate::expr::{SqlResult, Warnings};
 use crate::prepare::{Prepared, Programs};
 
@@ -130,28 +129,6 @@ pub fn run_change(prepared: &Prepared, ctx: &mut ExecContext<'_>) -> SqlResult<C
         ctx.eval.session.check_killed()?; // The session knows what interrupted it: KILL, a limit of time or of memory.
     }
     outcome
-}
-
-/// Runs a write with the transaction and the conditions of the context. The inner error is the table's.
-///
-/// # Errors
-/// 1105 without a transaction.
-fn write<R>(
-    ctx: &mut ExecContext<'_>,
-    write: impl FnOnce(&mut Transaction, WriteContext<'_>) -> Result<R, WriteError>,
-) -> SqlResult<Result<R, WriteError>> {
-    let context = WriteContext { zone: &ctx.eval.settings.time_zone, wait: ctx.lock_wait, reader: None };
-    match ctx.transaction.as_deref_mut() {
-        Some(transaction) => Ok(write(transaction, context)),
-        None => Err(internal("a change without a transaction")),
-    }
-}
-
-/// Locks what is in the way of a duplicate until the transaction ends; false if it has gone.
-#[cold]
-fn keep_duplicate(table: &Table, duplicate: &DuplicateKey, ctx: &mut ExecContext<'_>) -> SqlResult<bool> {
-    write(ctx, |transaction, context| table.keep_duplicate(transaction, duplicate, context.wait))?
-        .map_err(|error| row_error(table, &error))
 }
 
 /// With IGNORE a duplicate key is a warning.

@@ -6,7 +6,7 @@
 //!
 //! Source: MySQL manual, "AUTO_INCREMENT Handling in InnoDB" (`innodb_autoinc_lock_mode = 2`), and 9.7's answers.
 
-use table::{Table, WriteError, first_of_series};
+use access::{Error, Table, first_of_series};
 use types::{Cell, Column, Physical};
 
 use crate::context::ChangeSettings;
@@ -70,10 +70,10 @@ impl Numbers {
     /// The counter's.
     pub(super) fn fill(
         &mut self,
-        table: &Table,
+        table: &dyn Table,
         column: &mut Column,
         rows: Option<RowsWritten>,
-    ) -> Result<Number, WriteError> {
+    ) -> Result<Number, Error> {
         match given(column.cell(0)) {
             Some(0) if !self.zero_is_a_value => {}
             Some(value) => return Ok(Number::Given(value as u64)),
@@ -102,13 +102,12 @@ impl Numbers {
         *self.first.get_or_insert(rows.map_or(0, |rows| rows.done))
     }
 
-    fn take(&mut self, table: &Table, rows: Option<RowsWritten>) -> Result<u64, WriteError> {
+    fn take(&mut self, table: &dyn Table, rows: Option<RowsWritten>) -> Result<u64, Error> {
         if self.left == 0 {
             let first = self.begin(rows);
             let left = rows.map(|rows| rows.count.saturating_sub(rows.done - first));
             let count = left.unwrap_or_else(|| (1 << self.run_count.min(16)).min(RUN_MAX)).max(1);
-            let counter = table.auto_increment();
-            self.next = counter.reserve_series(table.store(), count, self.increment, self.offset)?;
+            self.next = table.reserve_numbers(count, self.increment, self.offset)?;
             self.left = count;
             self.run_count += 1;
         }
@@ -122,7 +121,7 @@ impl Numbers {
     ///
     /// # Errors
     /// The counter's.
-    pub(super) fn written(&mut self, table: &Table, number: Number, signed: bool) -> Result<(), WriteError> {
+    pub(super) fn written(&mut self, table: &dyn Table, number: Number, signed: bool) -> Result<(), Error> {
         let (Number::Given(value) | Number::Generated(value)) = number;
         if number == Number::Given(value) || self.left == 0 {
             self.observe(table, value, signed)?;
@@ -134,11 +133,11 @@ impl Numbers {
     ///
     /// # Errors
     /// The counter's.
-    pub(super) fn observe(&mut self, table: &Table, value: u64, signed: bool) -> Result<(), WriteError> {
+    pub(super) fn observe(&mut self, table: &dyn Table, value: u64, signed: bool) -> Result<(), Error> {
         if signed && (value as i64) < 0 {
             return Ok(());
         }
-        table.auto_increment().observe(table.store(), value)?;
+        table.observe_number(value)?;
         // What is left of the run starts behind it.
         while self.left > 0 && self.next <= value {
             let Some(next) = first_of_series(value.saturating_add(1), self.increment, self.offset) else {

@@ -1,17 +1,17 @@
 //! UPDATE: rows come from the source with their locators, locked; assignments go from left to right.
 
+use access::{Error, Updated};
 use plan::physical::{Node, PhysicalPlan, UpdatePlan, UpdateTarget};
 use plan::{Expr, ExprKind};
-use table::{Updated, WriteError};
 use types::vector::BytesColumn;
 use types::{Batch, Cell, Column};
 
-use super::foreign_key::{self, Writer, violated};
+use super::row::{self, RowWriter, violated};
 use super::rules::{self, Computed, Rules, RunningRules};
 use super::values::{Storing, Target as ColumnTarget, changes_row};
-use super::{Changed, check_violated, warn_duplicate, write};
+use super::{Changed, check_violated, warn_duplicate};
 use crate::context::ExecContext;
-use crate::error::{internal, row_error, write_error};
+use crate::error::{access_error, internal};
 use crate::expr::SqlResult;
 use crate::prepare::Programs;
 use crate::run::{Keep, KeepCursor, RowKeys, Source, Unseen};
@@ -21,7 +21,7 @@ use crate::status_counts::StatusKind;
 #[derive(Debug)]
 pub(crate) struct Compiled {
     targets: Vec<CompiledTarget>,
-    foreign_keys: foreign_key::Compiled,
+    foreign_keys: row::Compiled,
 }
 
 #[derive(Debug)]
@@ -67,7 +67,7 @@ impl Compiled {
             .iter()
             .map(|target| CompiledTarget::new(plan, &update.source, target))
             .collect::<SqlResult<_>>()?;
-        Ok(Compiled { targets, foreign_keys: foreign_key::Compiled::new(plan) })
+        Ok(Compiled { targets, foreign_keys: row::Compiled::new(plan) })
     }
 }
 
@@ -125,7 +125,7 @@ impl CompiledTarget {
 struct Target<'p> {
     plan: &'p UpdateTarget,
     compiled: &'p CompiledTarget,
-    writer: Writer,
+    writer: RowWriter<'p>,
     running: RunningRules,
     programs: Vec<Option<rules::Running>>,
     /// Rows changed already, where a join may give a row several times; `None` where none does.
@@ -275,7 +275,7 @@ impl Target<'_> {
         ctx: &mut ExecContext<'_>,
     ) -> SqlResult<bool> {
         let compiled = self.compiled;
-        let definition = self.writer.table.definition();
+        let definition = self.writer.definition;
         for (assign, program) in compiled.assignments.iter().zip(&mut self.programs) {
             let ordinal = assign.ordinal;
             let target = ColumnTarget { definition, ordinal, row: number, null_allowed: false };
@@ -341,34 +341,32 @@ impl Target<'_> {
             .map(|&(ordinal, position)| (ordinal, input.columns[position].cell(0)))
             .collect();
         let writer = &self.writer;
-        match write(ctx, |transaction, context| writer.update(transaction, locator, &changes, context))? {
+        match writer.update(locator, &changes, ctx)? {
             Ok(Updated::Changed) => {
                 ctx.status.add(StatusKind::Update, 1);
                 if let Some(position) = compiled.numbered
                     && let Cell::Int(value) = input.columns[position].cell(0)
                     && value > 0
                 {
-                    let table = &self.writer.table;
-                    let counter = table.auto_increment();
-                    counter.observe(table.store(), value as u64).map_err(write_error)?;
+                    writer.table.observe_number(value as u64).map_err(access_error)?;
                 }
                 Ok(true)
             }
             Ok(Updated::Same | Updated::Absent) => Ok(false),
-            Err(WriteError::DuplicateKey(duplicate)) => {
+            Err(Error::DuplicateKey(duplicate)) => {
                 // Gone or not by now, it was in the way.
-                super::keep_duplicate(&self.writer.table, &duplicate, ctx)?;
+                writer.keep_duplicate(&duplicate, ctx)?;
                 if !ignore {
-                    return Err(row_error(&self.writer.table, &WriteError::DuplicateKey(duplicate)));
+                    return Err(writer.failed(&Error::DuplicateKey(duplicate)));
                 }
                 warn_duplicate(&duplicate, ctx.eval.warnings);
                 Ok(false)
             }
-            Err(WriteError::ForeignKey(violation)) => {
+            Err(Error::ForeignKey(violation)) => {
                 violated(violation, ignore, ctx.eval.warnings)?;
                 Ok(false)
             }
-            Err(error) => Err(row_error(&self.writer.table, &error)),
+            Err(error) => Err(writer.failed(&error)),
         }
     }
 }

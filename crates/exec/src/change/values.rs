@@ -63,7 +63,7 @@ impl Target<'_> {
         to.is_text_or_blob()
             && from.is_string()
             && (from.collation.charset() == to.collation.charset() || to.collation == CollationId::BINARY)
-            && byte_count >= table::OWN_STREAM_BYTES as u64
+            && byte_count >= access::REFERENCED_BYTES_MIN as u64
             && byte_count <= u64::from(to.length)
             && !keys.any(|part| part.column == self.ordinal)
     }

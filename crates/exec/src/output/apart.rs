@@ -2,29 +2,27 @@
 
 use std::sync::Arc;
 
+use access::{LargeReader, LargeReference, LargeSource, MaybeLarge, OutOfLine, Table};
 use plan::logical::TableIndex;
 use plan::physical::PhysicalPlan;
-use store::Reader;
-use table::codec::row::LargeReference;
-use table::{LargePlace, RowScratch, Table, Whole};
 use types::vector::{Batch, Cell};
 use types::{Column, Physical};
 
 use crate::context::ExecContext;
-use crate::error::{internal, store_error};
+use crate::error::{access_error, internal};
 use crate::expr::SqlResult;
-use crate::run::scan::local_table;
+use crate::run::scan::stored_table;
 
 /// The tables that references of a plan name.
 #[derive(Clone, Default)]
-pub(crate) struct LargeTables(Vec<Option<Arc<Table>>>);
+pub(crate) struct LargeTables(Vec<Option<Arc<dyn Table>>>);
 
 impl LargeTables {
     /// Those of a plan.
     pub(crate) fn of(plan: &PhysicalPlan) -> SqlResult<LargeTables> {
         let tables = plan.tables.iter().enumerate().map(|(number, table)| {
             let is_stored = table.entry.source.as_virtual().is_none();
-            is_stored.then(|| local_table(plan, TableIndex(number as u32))).transpose()
+            is_stored.then(|| Ok(stored_table(plan, TableIndex(number as u32))?.rows)).transpose()
         });
         tables.collect::<SqlResult<_>>().map(LargeTables)
     }
@@ -32,11 +30,11 @@ impl LargeTables {
     /// The value at a place, as `reader` sees it.
     pub(crate) fn value<'a>(
         &'a self,
-        place: LargePlace<'_>,
-        reader: Reader<'a>,
+        place: OutOfLine<'_>,
+        reader: LargeReader<'a>,
     ) -> SqlResult<LargeValue<'a>> {
         match self.0.get(place.table as usize) {
-            Some(Some(table)) => Ok(LargeValue { table, reader, reference: place.reference }),
+            Some(Some(table)) => Ok(LargeValue { table: &**table, reader, reference: place.reference }),
             _ => Err(internal("a reference without its table")),
         }
     }
@@ -46,24 +44,26 @@ impl LargeTables {
     /// Column `ordinal` of the next row that is written is the value at a place.
     pub(crate) fn put(
         &self,
-        place: LargePlace<'_>,
+        place: OutOfLine<'_>,
         ordinal: usize,
-        scratch: &mut RowScratch,
+        large: &mut Vec<(usize, LargeSource)>,
     ) -> SqlResult<()> {
         match self.0.get(place.table as usize) {
-            Some(Some(table)) => scratch.put_place(ordinal, table, place.reference),
-            _ => return Err(internal("a reference without its table")),
+            Some(Some(table)) => {
+                large.push((ordinal, LargeSource::Reference(Arc::clone(table), place.reference)));
+                Ok(())
+            }
+            _ => Err(internal("a reference without its table")),
         }
-        Ok(())
     }
 }
 
 /// Where the values are that rows of a result refer to.
 pub struct Apart<'c> {
     tables: LargeTables,
-    /// By column of the result: its cells are wholes, see [`Whole`].
+    /// By column of the result: its cells may be references, see [`MaybeLarge`].
     columns: Vec<bool>,
-    reader: Reader<'c>,
+    reader: LargeReader<'c>,
 }
 
 impl std::fmt::Debug for Apart<'_> {
@@ -75,8 +75,8 @@ impl std::fmt::Debug for Apart<'_> {
 /// A large value that lies apart.
 #[derive(Clone, Copy, Debug)]
 pub struct LargeValue<'a> {
-    table: &'a Table,
-    reader: Reader<'a>,
+    table: &'a dyn Table,
+    reader: LargeReader<'a>,
     reference: LargeReference,
 }
 
@@ -98,9 +98,7 @@ impl LargeValue<'_> {
     /// # Errors
     /// The store's.
     pub fn read_piece(&self, offset: u64, bytes: u64, out: &mut Vec<u8>) -> SqlResult<()> {
-        self.table
-            .fetch_large_piece(self.reader, self.reference, offset, bytes, out)
-            .map_err(|error| store_error(&error))
+        self.reader.read_piece(self.table, self.reference, offset, bytes, out).map_err(access_error)
     }
 
     /// Appends all of it.
@@ -127,7 +125,11 @@ impl<'c> Apart<'c> {
         if plan.apart.is_empty() {
             return Ok(None);
         }
-        Ok(Some(Apart { tables: LargeTables::of(plan)?, columns: plan.apart.clone(), reader: ctx.reader()? }))
+        Ok(Some(Apart {
+            tables: LargeTables::of(plan)?,
+            columns: plan.apart.clone(),
+            reader: ctx.large_reader()?,
+        }))
     }
 
     /// A cell of a batch.
@@ -138,9 +140,9 @@ impl<'c> Apart<'c> {
     pub fn cell<'a>(&'a self, batch: &'a Batch, column: usize, row: usize) -> SqlResult<ResultCell<'a>> {
         let cell = batch.columns[column].cell(row);
         Ok(match (self.columns.get(column), cell) {
-            (Some(true), Cell::Bytes(bytes)) => match Whole::read(bytes) {
-                Whole::Here(bytes) => ResultCell::Here(Cell::Bytes(bytes)),
-                Whole::Apart(place) => ResultCell::Apart(self.tables.value(place, self.reader)?),
+            (Some(true), Cell::Bytes(bytes)) => match MaybeLarge::read(bytes) {
+                MaybeLarge::Inline(bytes) => ResultCell::Here(Cell::Bytes(bytes)),
+                MaybeLarge::OutOfLine(place) => ResultCell::Apart(self.tables.value(place, self.reader)?),
             },
             (_, cell) => ResultCell::Here(cell),
         })

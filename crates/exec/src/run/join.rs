@@ -5,11 +5,10 @@
 
 use std::sync::Arc;
 
+use access::{Columns, KeyForm, LockMode, PointKeys, ScanRequest};
 use plan::Expr;
 use plan::logical::JoinKind;
 use plan::physical::{Node, PhysicalPlan, Scan};
-use store::LockMode;
-use table::{Columns, ScanRequest, Table, TableScan};
 use types::planted::{self, Plant};
 use types::vector::{BATCH_BYTES_TARGET, BytesColumn, ColumnData, batch_rows_max};
 use types::{Batch, Column, Physical};
@@ -17,10 +16,10 @@ use types::{Batch, Column, Physical};
 use super::kept::gather;
 use super::pad::{pad_columns, pads};
 use super::parts::Parts;
-use super::scan::{Ranges, check_visible, keep_rows, local_table, lock_now, lock_of, lock_wait};
+use super::scan::{Ranges, StoredTable, check_visible, keep_rows, lock_now, lock_of, stored_table};
 use super::{BoxOperator, Operator, Source};
 use crate::context::ExecContext;
-use crate::error::{internal, row_error, store_error};
+use crate::error::{access_error, row_error};
 use crate::expr::{Program, Scratch, SqlResult};
 use crate::prepare::Programs;
 use crate::status_counts::StatusKind;
@@ -183,7 +182,7 @@ const POINTS_FIRST: usize = 64;
 /// Looks rows up in an index, a batch of left rows at a time.
 struct LookupJoin<'p> {
     left: Source<'p>,
-    table: Arc<Table>,
+    table: StoredTable<'p>,
     scan: &'p Scan,
     lock: Option<(LockMode, catalog::LockWait)>,
     parts: Parts<'p>,
@@ -194,8 +193,10 @@ struct LookupJoin<'p> {
     right_shapes: Vec<Physical>,
     active: bool,
     next_row: usize,
-    /// The left row whose index rows are being read.
-    open: Option<(TableScan, u32)>,
+    /// The scan of the index, once there was one in this run.
+    index_scan: Option<Box<dyn access::Scan>>,
+    /// The left row whose index rows it is reading.
+    open: Option<u32>,
     /// Keys looked up at a time; fewer where rows are large.
     points_max: usize,
 }
@@ -219,7 +220,7 @@ pub(super) fn lookup<'p>(
         Some((program.scratch(), program))
     };
     let pair_filter = PairFilter::new(conditions, programs)?;
-    let table = local_table(plan, scan.table)?;
+    let table = stored_table(plan, scan.table)?;
     let mention = &plan.tables[scan.table.0 as usize];
     let mut right_shapes: Vec<Physical> =
         scan.columns.iter().map(|&ordinal| mention.column_type(ordinal).physical()).collect();
@@ -244,6 +245,7 @@ pub(super) fn lookup<'p>(
         right_shapes,
         active: false,
         next_row: 0,
+        index_scan: None,
         open: None,
         points_max,
     }))
@@ -254,7 +256,6 @@ impl LookupJoin<'_> {
     fn fill(&mut self, ctx: &mut ExecContext<'_>, right: &mut Batch) -> SqlResult<()> {
         let total = self.left.batch.row_count;
         let access = &self.scan.access;
-        let mut keys = Vec::new();
         let lock = lock_now(self.lock, ctx);
         if access.point
             && lock.is_none()
@@ -268,43 +269,50 @@ impl LookupJoin<'_> {
         let mut locators = BytesColumn::default();
         let mut selected = Vec::new();
         while !right.is_full() {
-            let (mut scan, row) = match self.open.take() {
-                Some(open) => open,
+            let row = match self.open.take() {
+                Some(row) => row,
                 None if self.next_row < total => {
                     let row = self.next_row;
                     self.next_row += 1;
-                    self.ranges.keys(&self.table, access.index, row, ctx, &mut keys);
-                    if keys.is_empty() {
+                    let ranges = self.ranges.keys(&self.table, access.index, row, ctx);
+                    if ranges.is_empty() {
                         continue;
                     }
-                    ctx.status.add(StatusKind::ReadKey, keys.len() as u64);
-                    let request = ScanRequest {
-                        index: access.index,
-                        ranges: std::mem::take(&mut keys),
-                        reverse: false,
-                        columns: self.scan.columns.clone(),
-                        parts: self.parts.current().to_vec(),
-                    };
-                    (self.table.scan(request), row as u32)
+                    ctx.status.add(StatusKind::ReadKey, ranges.len() as u64);
+                    match &mut self.index_scan {
+                        Some(scan) => scan.restart(ranges).map_err(access_error)?,
+                        None => {
+                            let request = ScanRequest {
+                                index: access.index,
+                                ranges,
+                                reverse: false,
+                                columns: self.scan.columns.clone(),
+                                parts: self.parts.current().to_vec(),
+                                equal: Vec::new(),
+                            };
+                            let scan = ctx.transaction()?.scan(&self.table.rows, request);
+                            self.index_scan = Some(scan.map_err(access_error)?);
+                        }
+                    }
+                    row as u32
                 }
                 None => break,
             };
+            let Some(scan) = &mut self.index_scan else { break };
+            let scan = &mut **scan;
             while !right.is_full() {
                 let mut locator = if self.scan.locator { found.columns.pop() } else { None };
-                let zone = &ctx.eval.settings.time_zone;
+                let reading = ctx.reading();
                 let more = match lock {
-                    Some((mode, wait)) => {
-                        let wait = lock_wait(wait, ctx);
-                        let Some(transaction) = ctx.transaction.as_deref_mut() else {
-                            return Err(internal("a locking read without a transaction"));
-                        };
-                        scan.next_locked_batch(transaction, mode, wait, zone, &mut found, &mut locators)
-                            .map_err(|error| row_error(&self.table, &error))?
-                    }
+                    Some(lock) => ctx
+                        .transaction()?
+                        .next_locked_batch(scan, lock, reading.zone, &mut found, &mut locators)
+                        .map_err(|error| row_error(self.table.definition, &error))?,
                     None => {
-                        let reader = ctx.reader()?;
                         let locators = if self.scan.locator { Some(&mut locators) } else { None };
-                        scan.next_batch(reader, zone, &mut found, locators).map_err(store_error)?
+                        ctx.transaction()?
+                            .next_batch(scan, reading, &mut found, locators)
+                            .map_err(access_error)?
                     }
                 };
                 if let Some(mut column) = locator.take() {
@@ -323,19 +331,17 @@ impl LookupJoin<'_> {
                     ctx.status.add(StatusKind::ReadNext, found.row_count as u64);
                 }
                 if pads(ctx.eval.settings) {
-                    pad_columns(self.table.definition(), &self.scan.columns, &mut found.columns);
+                    pad_columns(self.table.definition, &self.scan.columns, &mut found.columns);
                 }
                 if let Some((scratch, program)) = &mut self.filter {
                     program.filter(scratch, &found, &mut ctx.eval, &mut selected)?;
                     if selected.len() < found.row_count {
-                        if lock.is_some()
-                            && let Some(transaction) = ctx.transaction.as_deref_mut()
-                        {
+                        if lock.is_some() {
                             let taken = match found.columns.last().map(|column| &column.data) {
                                 Some(ColumnData::Bytes(bytes)) if self.scan.locator => bytes,
                                 _ => &locators,
                             };
-                            scan.unlock_others(transaction, taken, &selected).map_err(store_error)?;
+                            ctx.transaction()?.unlock_others(scan, taken, &selected).map_err(access_error)?;
                         }
                         keep_rows(&mut found, &selected);
                     }
@@ -348,7 +354,7 @@ impl LookupJoin<'_> {
                 }
                 if right.is_full() {
                     // The left row may have more partners.
-                    self.open = Some((scan, row));
+                    self.open = Some(row);
                     return Ok(());
                 }
             }
@@ -361,37 +367,33 @@ impl LookupJoin<'_> {
     fn fill_points(&mut self, ctx: &mut ExecContext<'_>, right: &mut Batch) -> SqlResult<bool> {
         let total = self.left.batch.row_count;
         let Some(index) = self.scan.access.index else { return Ok(false) };
-        let mut points = BytesColumn::default();
+        let mut points = match self.table.rows.key_form(index) {
+            KeyForm::Bytes(_) => PointKeys::Bytes(BytesColumn::default()),
+            KeyForm::Values => PointKeys::Values(Vec::new()),
+        };
         let mut rows = Vec::new();
-        let mut keys: Vec<Vec<u8>> = Vec::new();
         while self.next_row < total && rows.len() < self.points_max {
             let row = self.next_row;
-            if self.ranges.points(&self.table, index, row, ctx, &mut keys).is_none() {
+            let Some(count) = self.ranges.points(&self.table, index, row, ctx, &mut points) else {
                 if rows.is_empty() {
                     return Ok(false);
                 }
                 break;
-            }
+            };
             self.next_row += 1;
-            if planted::is(Plant::FirstOfList) {
-                keys.truncate(1);
-            }
-            for key in &keys {
-                points.push(key);
-                rows.push(row as u32);
-            }
+            rows.extend(std::iter::repeat_n(row as u32, count));
         }
         let mut matched = Vec::new();
-        let reader = ctx.reader()?;
-        let zone = &ctx.eval.settings.time_zone;
-        let columns = Columns::new(self.table.definition(), &self.scan.columns, self.parts.current());
-        self.table
-            .get_unique_rows(index, &points, reader, zone, columns, right, &mut matched)
-            .map_err(store_error)?;
+        let reading = ctx.reading();
+        let width = self.table.definition.columns.len();
+        let columns = Columns::new(width, &self.scan.columns, self.parts.current());
+        ctx.transaction()?
+            .look_up(&*self.table.rows, index, &points, reading, columns, right, &mut matched)
+            .map_err(access_error)?;
         ctx.rows_examined += right.row_count as u64;
         ctx.status.add(StatusKind::ReadKey, rows.len() as u64);
         if pads(ctx.eval.settings) {
-            pad_columns(self.table.definition(), &self.scan.columns, &mut right.columns);
+            pad_columns(self.table.definition, &self.scan.columns, &mut right.columns);
         }
         self.points_max = next_count(self.points_max, right);
         self.pairs.left_rows.extend(matched.iter().map(|&number| rows[number as usize]));
@@ -412,10 +414,11 @@ impl Operator for LookupJoin<'_> {
     fn start(&mut self, ctx: &mut ExecContext<'_>) -> SqlResult<()> {
         let lock = lock_now(self.lock, ctx);
         if lock.is_none() {
-            check_visible(&self.table, ctx)?;
+            check_visible(&*self.table.rows, ctx)?;
         }
         self.active = false;
         self.open = None;
+        self.index_scan = None;
         self.ranges.reset();
         self.parts.start(lock.is_some(), ctx)?;
         self.pairs.filter.scratch.reset();

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
+use access::Part;
 use plan::Expr;
 use plan::logical::{PartKind, TableIndex, TablePart};
 use plan::physical::PhysicalPlan;
-use table::Part;
 use types::{Cell, Column};
 
 use super::kept::columns;
@@ -67,7 +67,7 @@ impl<'p> Parts<'p> {
         }
         // A reference is read later, as the same snapshot sees it, or as the newest version of a row that the statement has
         // locked, if it reads all so. What neither holds may be gone by then.
-        let apart = ((!is_locking || ctx.lock_reads) && !ctx.read_uncommitted).then_some(self.table.0);
+        let out_of_line = ((!is_locking || ctx.lock_reads) && !ctx.read_uncommitted).then_some(self.table.0);
         let mut cells = self.values.iter().map(|column| column.cell(0));
         self.current.clear();
         for part in self.plan {
@@ -76,9 +76,9 @@ impl<'p> Parts<'p> {
                 PartKind::Test(test) => {
                     let backslash = !ctx.eval.settings.has(crate::expr::sql_mode::NO_BACKSLASH_ESCAPES);
                     let texts = cells.by_ref().take(test.texts.len());
-                    table::PartKind::Judged(Arc::new(Test::new(test, texts, backslash)))
+                    access::PartKind::Predicate(Arc::new(Test::new(test, texts, backslash)))
                 }
-                kind => resolve(kind, position, count, apart),
+                kind => resolve(kind, position, count, out_of_line),
             };
             self.current.push(Part { column: part.column, kind });
         }
@@ -101,19 +101,19 @@ fn number<'c>(expr: Option<&Expr>, values: &mut impl Iterator<Item = Cell<'c>>) 
     })
 }
 
-fn resolve(kind: &PartKind, position: Number, count: Number, apart: Option<u32>) -> table::PartKind {
+fn resolve(kind: &PartKind, position: Number, count: Number, out_of_line: Option<u32>) -> access::PartKind {
     let most = i128::from(u64::MAX);
     let (Some(position), Some(count)) = (position.unwrap_or(Some(1)), count.unwrap_or(Some(most))) else {
-        return table::PartKind::Null;
+        return access::PartKind::Null;
     };
-    let bytes = |position: i128, count: i128| table::PartKind::Bytes {
+    let bytes = |position: i128, count: i128| access::PartKind::Bytes {
         position: position.clamp(i128::from(i64::MIN), i128::from(i64::MAX)) as i64,
         count: count.clamp(0, most) as u64,
     };
     match *kind {
-        PartKind::Whole | PartKind::Test(_) => table::PartKind::Whole { apart },
+        PartKind::Whole | PartKind::Test(_) => access::PartKind::Whole { out_of_line },
         PartKind::Nullness => bytes(1, 0),
-        PartKind::Length { times } => table::PartKind::Length { times },
+        PartKind::Length { times } => access::PartKind::Length { times },
         PartKind::Substring { .. } => bytes(position, count),
         PartKind::Start { .. } if position < 0 => bytes(1, most),
         // What is left of the characters asked for is cut by the expression above.

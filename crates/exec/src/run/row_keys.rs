@@ -11,8 +11,8 @@
 //!    of different lengths, and letters of different forms, may be equal.
 //! 2. A key that ends is no beginning of another, so that rows with the same bytes at a depth have the same values left open.
 
+use access::MaybeLarge;
 use sha2::{Digest, Sha256};
-use table::Whole;
 use types::collation::KeyPieces;
 use types::vector::{BytesColumn, Cell};
 use types::{Column, DataType};
@@ -40,9 +40,11 @@ enum Value<'a> {
 
 impl<'a> Value<'a> {
     fn read<'c: 'a>(cell: &'a [u8], tables: &'a LargeTables, ctx: &ExecContext<'c>) -> SqlResult<Value<'a>> {
-        Ok(match Whole::read(cell) {
-            Whole::Here(bytes) => Value::Here(bytes),
-            Whole::Apart(place) => Value::Apart(tables.value(place, ctx.reader()?)?, place.prefix),
+        Ok(match MaybeLarge::read(cell) {
+            MaybeLarge::Inline(bytes) => Value::Here(bytes),
+            MaybeLarge::OutOfLine(place) => {
+                Value::Apart(tables.value(place, ctx.large_reader()?)?, place.prefix)
+            }
         })
     }
 
@@ -89,7 +91,7 @@ impl<'a> KeyReader<'a> {
             }
             Value::Apart(value, _) => {
                 if !std::mem::replace(&mut self.counted, true) && self.offset > 0 {
-                    table::LARGE_VALUES_READ.increment();
+                    access::LARGE_VALUES_READ.increment();
                 }
                 self.piece.clear();
                 value.read_piece(self.offset, end - self.offset, &mut self.piece)?;

@@ -1,15 +1,17 @@
-//! Reading tables: in the store, by index ranges or whole, consistent or locking; and virtual tables.
+//! Reading tables: those that a backend keeps, by index ranges or whole, consistent or locking; and virtual tables.
 
 use std::any::Any;
 use std::sync::Arc;
 
-use catalog::{LockWait as CatalogWait, VirtualContext, VirtualScan};
+use access::{
+    Columns, KeyBytesRange, KeyForm, KeyRanges, LockMode, LockWait, PointKeys, RowLock, ScanRequest, Table,
+};
+use catalog::{LockWait as StatementWait, TableDefinition, VirtualContext, VirtualScan};
 use plan::ExprKind;
 use plan::function::FunctionId;
 use plan::logical::TableIndex;
 use plan::physical::{Access, PhysicalPlan, RangePlan, Scan};
-use store::{LockMode, LockWait, Locked};
-use table::{Columns, KeyBytesRange, ScanRequest, Table, TableScan};
+use types::planted::{self, Plant};
 use types::vector::{BytesColumn, ColumnData};
 use types::{Batch, Column};
 
@@ -18,16 +20,26 @@ use super::pad::{pad_columns, pads};
 use super::parts::Parts;
 use super::{BoxOperator, Operator, Source, no_input};
 use crate::context::ExecContext;
-use crate::error::{internal, row_error, store_error};
+use crate::error::{access_error, internal, row_error};
 use crate::expr::{Program, Scratch, SqlResult};
-use crate::key::{EqualParts, equal_parts, key_range};
+use crate::key::{EqualParts, IndexKeys, bytes_range, equal_parts, equal_values, value_range};
 use crate::prepare::Programs;
 use crate::status_counts::{StatusCounts, StatusKind};
 
-/// The table of the store behind a plan's table.
-pub(crate) fn local_table(plan: &PhysicalPlan, table: TableIndex) -> SqlResult<Arc<Table>> {
-    Table::of(&plan.tables[table.0 as usize].entry.source)
-        .ok_or_else(|| internal("a table of the store was expected"))
+/// A table of a plan whose rows a backend keeps.
+#[derive(Clone)]
+pub(crate) struct StoredTable<'p> {
+    pub(crate) definition: &'p Arc<TableDefinition>,
+    pub(crate) rows: Arc<dyn Table>,
+}
+
+/// The table behind a plan's table.
+pub(crate) fn stored_table(plan: &PhysicalPlan, table: TableIndex) -> SqlResult<StoredTable<'_>> {
+    let entry = &plan.tables[table.0 as usize].entry;
+    match Arc::clone(&entry.source).stored() {
+        Some(rows) => Ok(StoredTable { definition: &entry.definition, rows }),
+        None => Err(internal("a table whose rows are kept was expected")),
+    }
 }
 
 pub(super) fn build<'p>(
@@ -52,7 +64,7 @@ pub(super) fn build<'p>(
     let parts = Parts::new(plan, scan.table, programs)?;
     let filter = filter.map(|program| (program.scratch(), program));
     Ok(Box::new(TableScanOperator {
-        table: local_table(plan, scan.table)?,
+        table: stored_table(plan, scan.table)?,
         scan,
         lock: lock_of(plan, scan.table),
         ranges,
@@ -67,9 +79,9 @@ pub(super) fn build<'p>(
 }
 
 /// 1412: the table was rebuilt after the snapshot of this statement was taken, so that its rows of then are gone.
-pub(crate) fn check_visible(table: &Table, ctx: &ExecContext<'_>) -> SqlResult<()> {
-    match ctx.view {
-        Some(view) if !table.is_visible_to(view) => {
+pub(crate) fn check_visible(table: &dyn Table, ctx: &ExecContext<'_>) -> SqlResult<()> {
+    match ctx.snapshot {
+        Some(snapshot) if !snapshot.sees(table) => {
             Err(crate::error::coded(1412, "Table definition has changed, please retry transaction"))
         }
         _ => Ok(()),
@@ -77,26 +89,24 @@ pub(crate) fn check_visible(table: &Table, ctx: &ExecContext<'_>) -> SqlResult<(
 }
 
 /// The locks a scan takes, and how it waits.
-pub(crate) fn lock_of(plan: &PhysicalPlan, table: TableIndex) -> Option<(LockMode, CatalogWait)> {
+pub(crate) fn lock_of(plan: &PhysicalPlan, table: TableIndex) -> Option<(LockMode, StatementWait)> {
     plan.tables[table.0 as usize]
         .lock
         .map(|(exclusive, wait)| (if exclusive { LockMode::Exclusive } else { LockMode::Shared }, wait))
 }
 
 /// The locks a scan takes now: its own, or shared ones where all reads lock.
-pub(crate) fn lock_now(
-    lock: Option<(LockMode, CatalogWait)>,
-    ctx: &ExecContext<'_>,
-) -> Option<(LockMode, CatalogWait)> {
-    lock.or_else(|| ctx.lock_reads.then_some((LockMode::Shared, CatalogWait::Wait)))
+pub(crate) fn lock_now(lock: Option<(LockMode, StatementWait)>, ctx: &ExecContext<'_>) -> Option<RowLock> {
+    let (mode, wait) = lock.or_else(|| ctx.lock_reads.then_some((LockMode::Shared, StatementWait::Wait)))?;
+    Some(RowLock { mode, wait: lock_wait(wait, ctx) })
 }
 
 /// How long to wait for a row that another transaction has locked.
-pub(crate) fn lock_wait(wait: CatalogWait, ctx: &ExecContext<'_>) -> LockWait {
+fn lock_wait(wait: StatementWait, ctx: &ExecContext<'_>) -> LockWait {
     match wait {
-        CatalogWait::Wait => ctx.lock_wait,
-        CatalogWait::NoWait => LockWait::Nowait,
-        CatalogWait::SkipLocked => LockWait::Skip,
+        StatementWait::Wait => ctx.lock_wait,
+        StatementWait::NoWait => LockWait::NoWait,
+        StatementWait::SkipLocked => LockWait::Skip,
     }
 }
 
@@ -138,55 +148,95 @@ impl<'p> Ranges<'p> {
         self.scratch.reset();
     }
 
-    /// The key ranges for row `row` of the input last evaluated: ascending, without overlap.
+    /// The key ranges for row `row` of the input last evaluated, in the form that the index takes. As bytes they ascend and do not
+    /// overlap.
     pub(crate) fn keys(
         &self,
-        table: &Table,
+        table: &StoredTable<'_>,
         index: Option<usize>,
         row: usize,
         ctx: &ExecContext<'_>,
-        out: &mut Vec<KeyBytesRange>,
-    ) {
-        out.clear();
-        let (Some(ranges), Some(index)) = (self.ranges, index) else {
-            out.push(KeyBytesRange::ALL);
-            return;
-        };
-        let zone = &ctx.eval.settings.time_zone;
-        let mode = ctx.eval.settings.date_mode();
-        for (range, &start) in ranges.iter().zip(&self.starts) {
-            out.extend(key_range(table, index, range, &self.values[start..], row, zone, mode));
-        }
-        if out.len() > 1 {
-            normalize(out);
+    ) -> KeyRanges {
+        let (Some(ranges), Some(index)) = (self.ranges, index) else { return KeyRanges::All };
+        let keys = self.index_keys(table, index, ctx);
+        let ranges = ranges.iter().zip(&self.starts);
+        match table.rows.key_form(index) {
+            KeyForm::Bytes(bytes) => {
+                let mut found: Vec<KeyBytesRange> = ranges
+                    .filter_map(|(range, &start)| bytes_range(keys, bytes, range, &self.values[start..], row))
+                    .collect();
+                if found.len() > 1 {
+                    normalize(&mut found);
+                }
+                KeyRanges::Bytes(found)
+            }
+            KeyForm::Values => KeyRanges::Values(
+                ranges
+                    .filter_map(|(range, &start)| value_range(keys, range, &self.values[start..], row))
+                    .collect(),
+            ),
         }
     }
 
-    /// The whole keys for row `row` of the input last evaluated, each once, if all ranges are whole keys of the index. `None`: of
-    /// one it cannot be told which key it is; [`Self::keys`] gives the range in which it lies.
+    fn index_keys<'a>(
+        &self,
+        table: &'a StoredTable<'_>,
+        index: usize,
+        ctx: &'a ExecContext<'_>,
+    ) -> IndexKeys<'a> {
+        let settings = ctx.eval.settings;
+        IndexKeys {
+            definition: table.definition,
+            index,
+            zone: &settings.time_zone,
+            mode: settings.date_mode(),
+        }
+    }
+
+    /// Appends the whole keys for row `row` of the input last evaluated, each once, if all ranges are whole keys of the index; answers
+    /// how many. `None`: of one it cannot be told which key it is; [`Self::keys`] gives the range in which it lies.
     pub(crate) fn points(
         &self,
-        table: &Table,
+        table: &StoredTable<'_>,
         index: usize,
         row: usize,
         ctx: &ExecContext<'_>,
-        out: &mut Vec<Vec<u8>>,
-    ) -> Option<()> {
-        out.clear();
-        let zone = &ctx.eval.settings.time_zone;
-        let mode = ctx.eval.settings.date_mode();
-        for (range, &start) in self.ranges?.iter().zip(&self.starts) {
-            match equal_parts(table, index, range, &self.values[start..], row, zone, mode) {
-                EqualParts::Known(key) => out.push(key),
-                EqualParts::KnownTo(_) => return None,
-                EqualParts::Nothing => {}
+        out: &mut PointKeys,
+    ) -> Option<usize> {
+        let keys = self.index_keys(table, index, ctx);
+        let ranges = self.ranges?.iter().zip(&self.starts);
+        match (table.rows.key_form(index), out) {
+            (KeyForm::Bytes(bytes), PointKeys::Bytes(out)) => {
+                let mut points = Vec::new();
+                for (range, &start) in ranges {
+                    match equal_parts(keys, bytes, range, &self.values[start..], row) {
+                        EqualParts::Known(key) => points.push(key),
+                        EqualParts::KnownTo(_) => return None,
+                        EqualParts::Nothing => {}
+                    }
+                }
+                if points.len() > 1 {
+                    points.sort_unstable();
+                    points.dedup();
+                }
+                if planted::is(Plant::FirstOfList) {
+                    points.truncate(1);
+                }
+                points.iter().for_each(|key| out.push(key));
+                Some(points.len())
             }
+            // Of several values it is not known here which are the same key.
+            (KeyForm::Values, PointKeys::Values(out)) if self.starts.len() == 1 => {
+                let (range, &start) = ranges.into_iter().next()?;
+                match equal_values(keys, range, &self.values[start..], row) {
+                    EqualParts::Known(key) => out.push(key),
+                    EqualParts::KnownTo(_) => return None,
+                    EqualParts::Nothing => return Some(0),
+                }
+                Some(1)
+            }
+            _ => None,
         }
-        if out.len() > 1 {
-            out.sort_unstable();
-            out.dedup();
-        }
-        Some(())
     }
 }
 
@@ -216,23 +266,21 @@ fn normalize(ranges: &mut Vec<KeyBytesRange>) {
 
 /// Counts that a scan of these ranges begins, and answers as what its rows count: none where each range is a whole unique key.
 fn count_start(
-    table: &Table,
+    definition: &TableDefinition,
     access: &Access,
-    ranges: &[KeyBytesRange],
+    ranges: &KeyRanges,
     status: &StatusCounts,
 ) -> Option<StatusKind> {
     let is_whole = access.ranges.is_none();
-    for range in ranges {
-        let from_end = match access.backward {
-            true => range.upper.is_none().then_some(StatusKind::ReadLast),
-            false => range.lower.is_empty().then_some(StatusKind::ReadFirst),
-        };
-        if let Some(kind) = from_end {
-            status.add(kind, 1);
-        }
+    let (kind, open_ends) = match access.backward {
+        true => (StatusKind::ReadLast, ranges.open_above()),
+        false => (StatusKind::ReadFirst, ranges.open_below()),
+    };
+    if open_ends > 0 {
+        status.add(kind, open_ends as u64);
     }
     status.add(StatusKind::ReadKey, ranges.len() as u64);
-    let in_own_order = access.index.is_none() || access.index == table.definition().clustered;
+    let in_own_order = access.index.is_none() || access.index == definition.clustered;
     match access.backward {
         _ if access.point => None,
         true => Some(StatusKind::ReadPrev),
@@ -241,16 +289,33 @@ fn count_start(
     }
 }
 
+/// Conditions `column = constant` among those that a scan checks, by ordinal: what a table may use to give fewer rows.
+fn equal_conditions(scan: &Scan, ctx: &mut ExecContext<'_>) -> SqlResult<Vec<(usize, types::Value)>> {
+    let mut equal = Vec::new();
+    for condition in &scan.filter {
+        let Some((FunctionId::Eq, [left, right])) = condition.as_call() else { continue };
+        let (column, value) = match (&left.kind, &right.kind) {
+            (ExprKind::Input(position), _) if right.is_constant() => (*position, right),
+            (_, ExprKind::Input(position)) if left.is_constant() => (*position, left),
+            _ => continue,
+        };
+        if let Some(&ordinal) = scan.columns.get(column as usize) {
+            equal.push((ordinal, super::evaluate(value, ctx)?));
+        }
+    }
+    Ok(equal)
+}
+
 struct TableScanOperator<'p> {
-    table: Arc<Table>,
+    table: StoredTable<'p>,
     scan: &'p Scan,
-    lock: Option<(LockMode, CatalogWait)>,
+    lock: Option<(LockMode, StatementWait)>,
     ranges: Ranges<'p>,
     parts: Parts<'p>,
     /// Rows of the next batch.
     batch_rows: usize,
     filter: Option<(Scratch, Arc<Program>)>,
-    state: Option<TableScan>,
+    state: Option<Box<dyn access::Scan>>,
     /// As what rows read are counted.
     rows_as: Option<StatusKind>,
     selected: Vec<u32>,
@@ -261,7 +326,7 @@ impl Operator for TableScanOperator<'_> {
     fn start(&mut self, ctx: &mut ExecContext<'_>) -> SqlResult<()> {
         let lock = lock_now(self.lock, ctx);
         if lock.is_none() {
-            check_visible(&self.table, ctx)?;
+            check_visible(&*self.table.rows, ctx)?;
         }
         self.ranges.reset();
         if let Some((scratch, _)) = &mut self.filter {
@@ -270,16 +335,19 @@ impl Operator for TableScanOperator<'_> {
         self.ranges.evaluate(&no_input(), ctx)?;
         self.parts.start(lock.is_some(), ctx)?;
         let access = &self.scan.access;
-        let mut ranges = Vec::new();
-        self.ranges.keys(&self.table, access.index, 0, ctx, &mut ranges);
-        self.rows_as = count_start(&self.table, access, &ranges, ctx.status);
-        let mut state = self.table.scan(ScanRequest {
+        let ranges = self.ranges.keys(&self.table, access.index, 0, ctx);
+        self.rows_as = count_start(self.table.definition, access, &ranges, ctx.status);
+        let pushes = self.table.rows.pushdown().equal;
+        let equal = if pushes { equal_conditions(self.scan, ctx)? } else { Vec::new() };
+        let request = ScanRequest {
             index: access.index,
             ranges,
             reverse: access.backward,
             columns: self.scan.columns.clone(),
             parts: self.parts.current().to_vec(),
-        });
+            equal,
+        };
+        let mut state = ctx.transaction()?.scan(&self.table.rows, request).map_err(access_error)?;
         self.batch_rows = ctx.rows_wanted;
         if lock.is_some() {
             state.set_batch_rows(self.batch_rows);
@@ -293,27 +361,23 @@ impl Operator for TableScanOperator<'_> {
         loop {
             // The locator, if asked for, is the last column: the table fills the ones before.
             let mut locator = if self.scan.locator { out.columns.pop() } else { None };
-            let zone = &ctx.eval.settings.time_zone;
+            let reading = ctx.reading();
             let lock = lock_now(self.lock, ctx);
             let more = match lock {
-                Some((mode, wait)) => {
-                    let wait = lock_wait(wait, ctx);
-                    let Some(transaction) = ctx.transaction.as_deref_mut() else {
-                        return Err(internal("a locking read without a transaction"));
-                    };
-                    state
-                        .next_locked_batch(transaction, mode, wait, zone, out, &mut self.locators)
-                        .map_err(|error| row_error(&self.table, &error))?
-                }
+                Some(lock) => ctx
+                    .transaction()?
+                    .next_locked_batch(&mut **state, lock, reading.zone, out, &mut self.locators)
+                    .map_err(|error| row_error(self.table.definition, &error))?,
                 None => {
                     if !self.parts.current().is_empty() {
                         // Parts may cost reads: as many rows as are wanted, more only if these were not enough.
                         state.set_batch_rows(self.batch_rows);
                         self.batch_rows = self.batch_rows.saturating_mul(2);
                     }
-                    let reader = ctx.reader()?;
                     let locators = if self.scan.locator { Some(&mut self.locators) } else { None };
-                    state.next_batch(reader, zone, out, locators).map_err(store_error)?
+                    ctx.transaction()?
+                        .next_batch(&mut **state, reading, out, locators)
+                        .map_err(access_error)?
                 }
             };
             if let Some(mut column) = locator.take() {
@@ -336,21 +400,21 @@ impl Operator for TableScanOperator<'_> {
                 ctx.status.add(kind, out.row_count as u64);
             }
             if pads(ctx.eval.settings) {
-                pad_columns(self.table.definition(), &self.scan.columns, &mut out.columns);
+                pad_columns(self.table.definition, &self.scan.columns, &mut out.columns);
             }
             let Some((scratch, program)) = &mut self.filter else { return Ok(true) };
             program.filter(scratch, out, &mut ctx.eval, &mut self.selected)?;
             if self.selected.len() == out.row_count {
                 return Ok(true);
             }
-            if lock.is_some()
-                && let Some(transaction) = ctx.transaction.as_deref_mut()
-            {
+            if lock.is_some() {
                 let locators = match out.columns.last().map(|column| &column.data) {
                     Some(ColumnData::Bytes(bytes)) if self.scan.locator => bytes,
                     _ => &self.locators,
                 };
-                state.unlock_others(transaction, locators, &self.selected).map_err(store_error)?;
+                ctx.transaction()?
+                    .unlock_others(&mut **state, locators, &self.selected)
+                    .map_err(access_error)?;
             }
             if !self.selected.is_empty() {
                 keep_rows(out, &self.selected);
@@ -378,25 +442,6 @@ struct VirtualTableScan<'p> {
     selected: Vec<u32>,
 }
 
-impl VirtualTableScan<'_> {
-    /// Conditions `column = constant`, which the table may use to make fewer rows.
-    fn equal(&self, ctx: &mut ExecContext<'_>) -> SqlResult<Vec<(usize, types::Value)>> {
-        let mut equal = Vec::new();
-        for condition in &self.scan.filter {
-            let Some((FunctionId::Eq, [left, right])) = condition.as_call() else { continue };
-            let (column, value) = match (&left.kind, &right.kind) {
-                (ExprKind::Input(position), _) if right.is_constant() => (*position, right),
-                (_, ExprKind::Input(position)) if left.is_constant() => (*position, left),
-                _ => continue,
-            };
-            if let Some(&ordinal) = self.scan.columns.get(column as usize) {
-                equal.push((ordinal, super::evaluate(value, ctx)?));
-            }
-        }
-        Ok(equal)
-    }
-}
-
 impl Operator for VirtualTableScan<'_> {
     fn start(&mut self, ctx: &mut ExecContext<'_>) -> SqlResult<()> {
         self.rows.clear();
@@ -404,7 +449,7 @@ impl Operator for VirtualTableScan<'_> {
         if let Some((scratch, _)) = &mut self.filter {
             scratch.reset();
         }
-        let equal = self.equal(ctx)?;
+        let equal = equal_conditions(self.scan, ctx)?;
         let entry = &self.plan.tables[self.scan.table.0 as usize].entry;
         let Some(table) = entry.source.as_virtual() else {
             return Err(internal("a virtual table was expected"));
@@ -456,7 +501,7 @@ impl Operator for VirtualTableScan<'_> {
 /// Reads large columns of rows that are known by locator.
 pub(super) struct Fetch<'p> {
     input: Source<'p>,
-    table: Arc<Table>,
+    table: StoredTable<'p>,
     /// The rows come locked, as the statement said.
     is_locked: bool,
     locator: usize,
@@ -487,7 +532,7 @@ impl<'p> Fetch<'p> {
         let fetched = Batch::new(shapes);
         Ok(Fetch {
             input,
-            table: local_table(plan, table)?,
+            table: stored_table(plan, table)?,
             is_locked: lock_of(plan, table).is_some(),
             parts: Parts::new(plan, table, programs)?,
             locator: locator as usize,
@@ -526,32 +571,23 @@ impl Operator for Fetch<'_> {
             (start..end).for_each(|row| part.push(all.get(row)));
             self.fetched.clear();
             self.matched.clear();
-            let zone = &ctx.eval.settings.time_zone;
-            let columns = Columns::new(self.table.definition(), self.columns, self.parts.current());
+            let width = self.table.definition.columns.len();
+            let columns = Columns::new(width, self.columns, self.parts.current());
+            let (table, reading, wait) = (&*self.table.rows, ctx.reading(), ctx.lock_wait);
+            let (fetched, matched) = (&mut self.fetched, &mut self.matched);
             if ctx.lock_reads && !self.is_locked {
                 // The scan may have locked no more than an index's entries.
-                let wait = ctx.lock_wait;
-                let Some(transaction) = ctx.transaction.as_deref_mut() else {
-                    return Err(internal("a locking read without a transaction"));
-                };
-                let (table, fetched) = (&self.table, &mut self.fetched);
-                let (mode, mut locators) = (LockMode::Shared, BytesColumn::new());
-                for (row, locator) in part.iter().enumerate() {
-                    let locked = table
-                        .lock_columns(transaction, locator, mode, wait, zone, columns, fetched, &mut locators)
-                        .map_err(|error| row_error(table, &error))?;
-                    if locked == Locked::Row(()) {
-                        self.matched.push(row as u32);
-                    }
-                }
+                let lock = RowLock { mode: LockMode::Shared, wait };
+                ctx.transaction()?
+                    .fetch_locked(table, &part, lock, reading.zone, columns, fetched, matched)
+                    .map_err(|error| row_error(self.table.definition, &error))?;
             } else {
-                let reader = ctx.reader()?;
-                self.table
-                    .get_rows(&part, reader, zone, columns, &mut self.fetched, &mut self.matched)
-                    .map_err(store_error)?;
+                ctx.transaction()?
+                    .fetch(table, &part, reading, columns, fetched, matched)
+                    .map_err(access_error)?;
             }
             if pads(ctx.eval.settings) {
-                pad_columns(self.table.definition(), self.columns, &mut self.fetched.columns);
+                pad_columns(self.table.definition, self.columns, &mut self.fetched.columns);
             }
             self.count = super::join::next_count(self.count, &self.fetched);
             ctx.status.add(StatusKind::ReadRnd, self.matched.len() as u64);

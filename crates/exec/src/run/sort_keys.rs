@@ -6,10 +6,9 @@
 
 use std::sync::Arc;
 
+use access::{LargeReference, MaybeLarge};
 use plan::Expr;
 use plan::physical::{Node, PhysicalPlan};
-use table::Whole;
-use table::codec::row::LargeReference;
 use types::collation::Padding;
 use types::{Batch, Cell, Column, DataType, TypeKind};
 
@@ -109,12 +108,12 @@ impl SortKeys {
                 append_key(key.cut(cell, ctx), &key.data_type, key.descending, out);
                 continue;
             };
-            let place = match Whole::read(bytes) {
-                Whole::Here(bytes) => {
+            let place = match MaybeLarge::read(bytes) {
+                MaybeLarge::Inline(bytes) => {
                     append_key(key.cut(Cell::Bytes(bytes), ctx), &key.data_type, key.descending, out);
                     continue;
                 }
-                Whole::Apart(place) => place,
+                MaybeLarge::OutOfLine(place) => place,
             };
             // A document is compared as a whole.
             let depth = if key.data_type.kind == TypeKind::Json { DEPTHS.len() - 1 } else { depth };
@@ -123,7 +122,7 @@ impl SortKeys {
             } else {
                 self.start.clear();
                 let wanted = key.bytes_that_count(place.reference, ctx).min(DEPTHS[depth]);
-                self.tables.value(place, ctx.reader()?)?.read_piece(0, wanted, &mut self.start)?;
+                self.tables.value(place, ctx.large_reader()?)?.read_piece(0, wanted, &mut self.start)?;
                 &self.start
             };
             if start.len() as u64 >= key.bytes_that_count(place.reference, ctx) {
@@ -147,7 +146,7 @@ impl SortKeys {
         self.values.iter().zip(&self.keys).any(|(column, key)| {
             if key.is_whole
                 && let Cell::Bytes(bytes) = column.cell(row)
-                && let Whole::Apart(place) = Whole::read(bytes)
+                && let MaybeLarge::OutOfLine(place) = MaybeLarge::read(bytes)
             {
                 key.bytes_that_count(place.reference, ctx) > DEPTHS[depth].max(place.prefix.len() as u64)
             } else {

@@ -4,8 +4,8 @@
 
 use std::cmp::Ordering;
 
+use access::{Predicate, PredicateResult};
 use plan::logical::{TestKind, TextTest};
-use table::{Judge, Verdict};
 use types::collation::LikePattern;
 use types::{Cell, CollationId};
 
@@ -50,16 +50,16 @@ impl Test {
     }
 
     /// How the value compares with text `number`; `Err`: NULL, or it is not known yet.
-    fn order(&self, number: usize, start: &[u8], length: u64) -> Result<Ordering, Verdict> {
-        let Some(Some(text)) = self.texts.get(number) else { return Err(Verdict::Null) };
+    fn order(&self, number: usize, start: &[u8], length: u64) -> Result<Ordering, PredicateResult> {
+        let Some(Some(text)) = self.texts.get(number) else { return Err(PredicateResult::Null) };
         if start.len() as u64 == length {
             return Ok(self.collation.compare(start, &text.bytes));
         }
-        self.collation.compare_start(start, &text.sort_key).ok_or(Verdict::More)
+        self.collation.compare_start(start, &text.sort_key).ok_or(PredicateResult::More)
     }
 
     /// Whether it equals text `number`.
-    fn equal(&self, number: usize, start: &[u8], length: u64) -> Result<bool, Verdict> {
+    fn equal(&self, number: usize, start: &[u8], length: u64) -> Result<bool, PredicateResult> {
         if let Some(Some(text)) = self.texts.get(number)
             && text.bytes.len() as u64 != length
             && self.collation.tells_all_bytes()
@@ -69,17 +69,17 @@ impl Test {
         self.order(number, start, length).map(Ordering::is_eq)
     }
 
-    fn is_like(&self, start: &[u8], length: u64) -> Result<bool, Verdict> {
-        let Some(pattern) = &self.pattern else { return Err(Verdict::Null) };
+    fn is_like(&self, start: &[u8], length: u64) -> Result<bool, PredicateResult> {
+        let Some(pattern) = &self.pattern else { return Err(PredicateResult::Null) };
         if start.len() as u64 == length {
             return Ok(pattern.matches(start));
         }
-        pattern.matches_start(start).ok_or(Verdict::More)
+        pattern.matches_start(start).ok_or(PredicateResult::More)
     }
 }
 
-impl Judge for Test {
-    fn judge(&self, start: &[u8], length: u64) -> Verdict {
+impl Predicate for Test {
+    fn evaluate(&self, start: &[u8], length: u64) -> PredicateResult {
         let order = |number| self.order(number, start, length);
         let answer = match self.kind {
             TestKind::Eq => self.equal(0, start, length),
@@ -91,16 +91,20 @@ impl Judge for Test {
             TestKind::Like => self.is_like(start, length),
             TestKind::Between => match (order(0).map(Ordering::is_ge), order(1).map(Ordering::is_le)) {
                 (Ok(false), _) | (_, Ok(false)) => Ok(false),
-                (Err(Verdict::More), _) | (_, Err(Verdict::More)) => Err(Verdict::More),
-                (Err(Verdict::Null), _) | (_, Err(Verdict::Null)) => Err(Verdict::Null),
+                (Err(PredicateResult::More), _) | (_, Err(PredicateResult::More)) => {
+                    Err(PredicateResult::More)
+                }
+                (Err(PredicateResult::Null), _) | (_, Err(PredicateResult::Null)) => {
+                    Err(PredicateResult::Null)
+                }
                 _ => Ok(true),
             },
             TestKind::In => {
                 let mut answer = Ok(false);
                 for number in 0..self.texts.len() {
                     match (self.equal(number, start, length), answer) {
-                        (Ok(true), _) => return Verdict::Is(true),
-                        (Ok(false), _) | (_, Err(Verdict::More)) => {}
+                        (Ok(true), _) => return PredicateResult::Is(true),
+                        (Ok(false), _) | (_, Err(PredicateResult::More)) => {}
                         (open, _) => answer = open,
                     }
                 }
@@ -108,7 +112,7 @@ impl Judge for Test {
             }
         };
         match answer {
-            Ok(holds) => Verdict::Is(holds),
+            Ok(holds) => PredicateResult::Is(holds),
             Err(verdict) => verdict,
         }
     }

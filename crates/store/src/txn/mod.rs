@@ -227,7 +227,7 @@ impl Transaction {
     /// that this steps over.
     #[must_use]
     pub fn reader_of_newest<'v>(&self, view: &'v ReadView) -> Reader<'v> {
-        Reader { snapshot: Csn(u64::MAX >> 1), ..view.reader_for(self.work.id) }
+        view.reader_of_newest(self.work.id)
     }
 
     fn begin_write(&mut self) -> Result<(), StoreError> {

@@ -13,11 +13,10 @@
 //! | FLOAT, DOUBLE | 4, 8: IEEE-754, sign bit flipped, negative numbers inverted |
 //! | DECIMAL | `Decimal::write_key` |
 
+use access::TimestampZone;
 use types::collation::CollationId;
 use types::temporal::{DateTime, MICROS_PER_SECOND};
 use types::{Cell, DataType, Decimal, Physical, TypeKind};
-
-use crate::zone::TimestampZone;
 
 /// A column's type, boiled down to what encoding needs.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]

@@ -9,6 +9,8 @@
 //! 1. For two rows, the bytes of their keys compare as the parts compare in SQL, NULL first, DESC parts turned.
 //! 2. The bytes of the first `n` parts of a key are a prefix of it, and no key of other `n` parts has that prefix.
 
+use access::TimestampZone;
+pub use access::next_prefix;
 use catalog::{IndexPart, TableDefinition};
 use types::Cell;
 use types::charset::Charset;
@@ -16,7 +18,6 @@ use types::collation::CollationId;
 
 use super::field::Field;
 use super::row::KeyPlace;
-use crate::zone::TimestampZone;
 
 /// One part of an index, boiled down to what encoding needs.
 #[derive(Clone, Copy, Debug)]
@@ -156,16 +157,4 @@ fn cut(bytes: &[u8], collation: CollationId, prefix_length: Option<u32>) -> &[u8
     let charset = collation.charset();
     let end = if charset == Charset::Binary { length } else { charset.prefix_bytes(bytes, length) };
     &bytes[..end.min(bytes.len())]
-}
-
-/// Turns the bytes of a prefix into the first bytes behind all keys with that prefix: the next byte string of the same
-/// length. Answers false if there is none (all bytes are 0xFF): then the range has no end.
-pub fn next_prefix(key: &mut Vec<u8>) -> bool {
-    while let Some(last) = key.pop() {
-        if last < u8::MAX {
-            key.push(last + 1);
-            return true;
-        }
-    }
-    false
 }

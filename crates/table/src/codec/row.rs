@@ -22,12 +22,12 @@
 //!    from its instant default without touching the row.
 //! 2. End offsets ascend; a NULL variable column is empty.
 
+use access::{MaybeLarge, OutOfLine, Part, PartKind, PredicateResult, TimestampZone};
 use catalog::{ColumnDefinition, DroppedColumn, StoredValue};
 use types::{Cell, Column, Decimal};
 
 use super::field::Field;
-use crate::part::{LargePlace, Part, PartKind, Verdict, Whole};
-use crate::zone::TimestampZone;
+pub use access::{LargeReference, PREFIX_BYTES, REFERENCE_BYTES};
 
 /// Header bits for the version.
 const VERSION_MASK: u16 = (1 << 14) - 1;
@@ -37,42 +37,11 @@ const HAS_EXTERNAL: u16 = 1 << 14;
 const SPILLED: u16 = 1 << 15;
 /// Bytes of the header.
 const HEADER_BYTES: usize = 2;
-/// Bytes of a [`LargeReference`].
-pub const REFERENCE_BYTES: usize = 24;
-/// First bytes of an external value that stay in the row.
-pub const PREFIX_BYTES: usize = 32;
 /// Most versions of a layout; the next instant change rebuilds the table. Each open table keeps them all.
 pub const VERSIONS_MAX: u32 = 1_023;
 const _: () = assert!(VERSIONS_MAX <= VERSION_MASK as u32);
 /// Stands for a dropped column where a table ordinal is meant.
 const DROPPED: u32 = u32::MAX;
-
-/// Where a large value's bytes are: a stream of chunks, and a part of it.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub struct LargeReference {
-    /// The stream.
-    pub stream: u64,
-    /// First byte.
-    pub offset: u64,
-    /// Bytes.
-    pub length: u64,
-}
-
-impl LargeReference {
-    /// Appends its 24 bytes.
-    pub fn write(self, out: &mut Vec<u8>) {
-        for word in [self.stream, self.offset, self.length] {
-            out.extend_from_slice(&word.to_le_bytes());
-        }
-    }
-
-    /// Reads its 24 bytes.
-    #[must_use]
-    pub fn read(bytes: &[u8]) -> Option<Self> {
-        let word = |at: usize| Some(u64::from_le_bytes(bytes.get(at..at + 8)?.try_into().ok()?));
-        Some(Self { stream: word(0)?, offset: word(8)?, length: word(16)? })
-    }
-}
 
 /// A variable value as a row holds it.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -647,28 +616,30 @@ impl<'a> RowView<'a> {
             column.push_int(value.len().cast_signed() * i64::from(times));
             return None;
         }
-        if let PartKind::Whole { apart } = part.kind {
+        if let PartKind::Whole { out_of_line } = part.kind {
             match value {
                 BytesRef::Inline(bytes) => column.push_bytes_with(|out| {
-                    out.push(Whole::HERE);
+                    out.push(MaybeLarge::INLINE);
                     out.extend_from_slice(bytes);
                 }),
-                BytesRef::External { reference, prefix } => match apart {
+                BytesRef::External { reference, prefix } => match out_of_line {
                     Some(table) => {
-                        column.push_bytes_with(|out| LargePlace { table, reference, prefix }.write(out));
+                        column.push_bytes_with(|out| OutOfLine { table, reference, prefix }.write(out));
                     }
                     None => return Some(reference),
                 },
             }
             return None;
         }
-        if let PartKind::Judged(judge) = &part.kind {
+        if let PartKind::Predicate(predicate) = &part.kind {
             match value {
-                BytesRef::Inline(bytes) => push_verdict(judge.judge(bytes, bytes.len() as u64), column),
-                BytesRef::External { reference, prefix } => match judge.judge(prefix, reference.length) {
-                    Verdict::More => return Some(reference),
-                    verdict => push_verdict(verdict, column),
-                },
+                BytesRef::Inline(bytes) => predicate.evaluate(bytes, bytes.len() as u64).push_to(column),
+                BytesRef::External { reference, prefix } => {
+                    match predicate.evaluate(prefix, reference.length) {
+                        PredicateResult::More => return Some(reference),
+                        result => result.push_to(column),
+                    }
+                }
             }
             return None;
         }
@@ -701,8 +672,10 @@ impl<'a> RowView<'a> {
         match self.bytes(part.column) {
             BytesRef::Inline(_) => false,
             BytesRef::External { reference, prefix } => match &part.kind {
-                PartKind::Whole { apart } => apart.is_none(),
-                PartKind::Judged(judge) => judge.judge(prefix, reference.length) == Verdict::More,
+                PartKind::Whole { out_of_line } => out_of_line.is_none(),
+                PartKind::Predicate(predicate) => {
+                    predicate.evaluate(prefix, reference.length) == PredicateResult::More
+                }
                 kind => {
                     let (offset, count) = kind.range(reference.length);
                     offset + count > prefix.len() as u64
@@ -732,13 +705,5 @@ impl<'a> RowView<'a> {
             *to = !from;
         }
         read(&plain[..width])
-    }
-}
-
-/// Appends what a judge has said.
-pub(crate) fn push_verdict(verdict: Verdict, column: &mut Column) {
-    match verdict {
-        Verdict::Is(holds) => column.push_int(i64::from(holds)),
-        Verdict::Null | Verdict::More => column.push_null(),
     }
 }

@@ -2,6 +2,7 @@
 
 use std::ops::ControlFlow;
 
+use access::{ForeignKeyViolation, KeyBytesRange, Updated, Utc};
 use store::{LockMode, Locked, Transaction};
 use types::Cell;
 use types::vector::BytesColumn;
@@ -9,11 +10,10 @@ use types::vector::BytesColumn;
 use super::CASCADE_DEPTH_MAX;
 use super::link::{Action, Child, ForeignKeys, Parent, Target};
 use crate::codec::row::{RowView, version_of};
-use crate::error::{ForeignKeyViolation, WriteError, from_store};
+use crate::error::{WriteError, from_store};
 use crate::large::ReadFrom;
-use crate::table::{KeyBytesRange, Table, is_null};
-use crate::write::{EntryBytes, Materialized, Updated, WriteContext};
-use crate::zone::Utc;
+use crate::table::{Table, is_null, scan_range};
+use crate::write::{EntryBytes, Materialized, WriteContext};
 
 /// One change under way: the rows between the statement's own and the one being worked on, outermost first.
 struct Cascade<'a> {
@@ -339,7 +339,9 @@ impl ForeignKeys {
                 continue;
             }
             if cascade.above.len() >= CASCADE_DEPTH_MAX {
-                return Err(WriteError::ForeignKey(Box::new(ForeignKeyViolation::TooDeep)));
+                return Err(WriteError::ForeignKey(Box::new(ForeignKeyViolation::TooDeep {
+                    levels_max: CASCADE_DEPTH_MAX,
+                })));
             }
             each(self, cascade, locator)?;
         }
@@ -392,7 +394,7 @@ fn is_there(
         return Ok(matches!(locked.map_err(failed)?, Locked::Row(())));
     }
     let range = KeyBytesRange::prefix(key.to_vec());
-    let mut scan = transaction.lock_scan(tree, &range.scan_range(false), LockMode::Shared, context.wait);
+    let mut scan = transaction.lock_scan(tree, &scan_range(&range, false), LockMode::Shared, context.wait);
     Ok(scan.next(transaction).map_err(failed)?.is_some())
 }
 
@@ -405,10 +407,13 @@ fn exists(target: &Target, transaction: &Transaction, key: &[u8]) -> Result<bool
     let range = KeyBytesRange::prefix(key.to_vec());
     let view = target.table.store.read_view();
     let mut found = false;
-    target.table.store.scan(tree, &range.scan_range(false)).for_each(transaction.reader(&view), |_, _| {
-        found = true;
-        ControlFlow::Break(())
-    })?;
+    target.table.store.scan(tree, &scan_range(&range, false)).for_each(
+        transaction.reader(&view),
+        |_, _| {
+            found = true;
+            ControlFlow::Break(())
+        },
+    )?;
     Ok(found)
 }
 
@@ -441,7 +446,7 @@ fn lock_children(
     let failed = |error| from_store(error, number);
     let range = KeyBytesRange::prefix(key.clone());
     let mode = LockMode::Exclusive;
-    let mut scan = transaction.lock_scan(&index.tree, &range.scan_range(false), mode, context.wait);
+    let mut scan = transaction.lock_scan(&index.tree, &scan_range(&range, false), mode, context.wait);
     while let Some((key, value)) = scan.next(transaction).map_err(failed)? {
         locators.push(index.entries.as_ref().map_or(key, |entries| entries.split(key, value).0));
     }

@@ -3,13 +3,13 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
+use access::{ForeignKeyViolation, TimestampZone};
 use catalog::{Edge, ForeignKeyAction, ForeignKeyGraph, Reference, TableDefinition, TableId};
 use types::{Cell, DataType, Physical};
 
 use crate::codec::field::Field;
-use crate::error::{ForeignKeyViolation, WriteError};
+use crate::error::WriteError;
 use crate::table::Table;
-use crate::zone::TimestampZone;
 
 /// The foreign keys that one statement's changes may touch.
 #[derive(Debug)]

@@ -129,7 +129,7 @@ impl RowWork for RowCheck {
         let end = self.row_count + PART_ROWS;
         while scan
             .next_batch(view.reader(), &Utc, &mut batch, Some(&mut locators))
-            .map_err(exec::store_error)?
+            .map_err(crate::store_error)?
         {
             for row in 0..batch.row_count {
                 let noted = |ordinal: usize| {

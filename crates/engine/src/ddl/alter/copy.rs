@@ -22,8 +22,8 @@ use service::error::{Diagnostic, Level, SqlError};
 use store::{LockWait, Reader, Store, Transaction, Tree, TreeId};
 use table::codec::row::LargeReference;
 use table::{
-    KeyBytesRange, Note, NotedRow, OWN_STREAM_BYTES, Others, Part, PartKind, RowNotes, RowScratch,
-    ScanRequest, Table, TimestampZone, Utc, Whole, WriteContext, WriteError, rezoned,
+    KeyBytesRange, MaybeLarge, Note, NotedRow, OWN_STREAM_BYTES, Others, Part, PartKind, RowNotes,
+    RowScratch, ScanRequest, Table, TimestampZone, Utc, WriteContext, WriteError, rezoned,
 };
 use types::convert::{Severity, StoreOptions, store_copied};
 use types::temporal::parse::DateMode;
@@ -108,9 +108,9 @@ pub(super) fn copy<'a>(
     let notes = RowNotes::new(None, true, definitions.note_bytes_max());
     let mut online = Online::new(definitions, trees, notes);
     let store = definitions.store();
-    let target = Table::open(store, Arc::new(table.clone())).map_err(exec::store_error)?;
+    let target = Table::open(store, Arc::new(table.clone())).map_err(crate::store_error)?;
     let places_tree = match places {
-        Some(tree) => Some(store.tree(TreeId(tree)).map_err(|error| exec::store_error(&error))?),
+        Some(tree) => Some(store.tree(TreeId(tree)).map_err(|error| crate::store_error(&error))?),
         None => None,
     };
     let mut work = RowCopy {
@@ -206,7 +206,7 @@ impl RowCopy<'_> {
         match inserted {
             Ok(()) => {}
             Err(WriteError::DuplicateKey(_)) if !certain => return Ok(false),
-            Err(error) => return Err(exec::write_error(error)),
+            Err(error) => return Err(exec::access_error(error)),
         }
         if let Some(places) = &self.places {
             transaction
@@ -225,7 +225,7 @@ impl RowCopy<'_> {
 #[cold]
 fn place_error(error: store::WriteError) -> Box<SqlError> {
     match error {
-        store::WriteError::Store(error) => exec::store_error(&error),
+        store::WriteError::Store(error) => crate::store_error(&error),
         error => e::ER_GET_ERRNO.saying(error.to_string()),
     }
 }
@@ -244,7 +244,7 @@ impl RowWork for RowCopy<'_> {
         for ordinal in &mut asked {
             let is_computed_with = self.checker.is_some() || self.converter.computed.is_some();
             if !is_computed_with && self.converter.stays_large(*ordinal) {
-                parts.push(Part { column: *ordinal, kind: PartKind::Whole { apart: Some(0) } });
+                parts.push(Part { column: *ordinal, kind: PartKind::Whole { out_of_line: Some(0) } });
                 *ordinal = width + parts.len() - 1;
             }
         }
@@ -267,7 +267,7 @@ impl RowWork for RowCopy<'_> {
         let mut next = None;
         while scan
             .next_batch(view.reader(), &Utc, &mut batch, Some(&mut locators))
-            .map_err(exec::store_error)?
+            .map_err(crate::store_error)?
         {
             for row in 0..batch.row_count {
                 long.places.clear();
@@ -275,7 +275,7 @@ impl RowWork for RowCopy<'_> {
                 for (position, &ordinal) in columns.iter().enumerate() {
                     if asked[position] >= width
                         && let Cell::Bytes(whole) = batch.columns[position].cell(row)
-                        && let Whole::Apart(place) = Whole::read(whole)
+                        && let MaybeLarge::OutOfLine(place) = MaybeLarge::read(whole)
                     {
                         if place.reference.length >= OWN_STREAM_BYTES as u64 {
                             long.places.push((ordinal, place.reference));
@@ -285,7 +285,7 @@ impl RowWork for RowCopy<'_> {
                         let mut value = Vec::new();
                         self.source
                             .fetch_large(view.reader(), place.reference, &mut value)
-                            .map_err(exec::store_error)?;
+                            .map_err(crate::store_error)?;
                         bytes += value.len();
                         fetched.push((ordinal, value));
                     }
@@ -294,9 +294,9 @@ impl RowWork for RowCopy<'_> {
                     let Ok(position) = columns.binary_search(&ordinal) else { return Cell::Null };
                     let cell = batch.columns[position].cell(row);
                     match cell {
-                        Cell::Bytes(whole) if asked[position] >= width => match Whole::read(whole) {
-                            Whole::Here(value) => Cell::Bytes(value),
-                            Whole::Apart(place) => {
+                        Cell::Bytes(whole) if asked[position] >= width => match MaybeLarge::read(whole) {
+                            MaybeLarge::Inline(value) => Cell::Bytes(value),
+                            MaybeLarge::OutOfLine(place) => {
                                 let value = fetched.iter().find(|(of, _)| *of == ordinal);
                                 Cell::Bytes(value.map_or(place.prefix, |(_, value)| value))
                             }
@@ -312,7 +312,7 @@ impl RowWork for RowCopy<'_> {
                 bytes += batch.columns.iter().map(|column| cell_bytes(column.cell(row))).sum::<usize>();
                 if rows >= BATCH_ROWS || bytes >= BATCH_BYTES {
                     let full = std::mem::replace(&mut transaction, self.store.begin());
-                    full.commit().map_err(exec::store_error)?;
+                    full.commit().map_err(crate::store_error)?;
                     if (self.killed)() {
                         return Err(e::ER_QUERY_INTERRUPTED.bare());
                     }
@@ -328,7 +328,7 @@ impl RowWork for RowCopy<'_> {
                 break;
             }
         }
-        transaction.commit().map_err(exec::store_error)?;
+        transaction.commit().map_err(crate::store_error)?;
         self.next = next;
         Ok(self.next.is_some())
     }
@@ -340,12 +340,12 @@ impl RowWork for RowCopy<'_> {
         let mut place = None;
         if let Some(places) = &self.places {
             let found = transaction.get_current(places, note.locator, <[u8]>::to_vec);
-            let Some(found) = found.map_err(exec::store_error)? else { return Ok(()) };
+            let Some(found) = found.map_err(crate::store_error)? else { return Ok(()) };
             transaction.delete(places, note.locator, LockWait::Nowait).map_err(place_error)?;
             place = Some(found);
         }
         let locator = place.as_deref().unwrap_or(note.locator);
-        if self.target.delete(transaction, locator, WRITE).map_err(exec::write_error)? {
+        if self.target.delete(transaction, locator, WRITE).map_err(exec::access_error)? {
             self.row_count -= 1;
         }
         Ok(())

@@ -75,12 +75,12 @@ impl<'a> Built<'a> {
             None => ColumnOrigin::Fill(fill(column, &column.instant_default)),
         });
         let indexes = NewIndexes::new(store, Arc::clone(&table), ordinals, origins.collect());
-        let indexes = indexes.map_err(|error| exec::store_error(&error))?;
+        let indexes = indexes.map_err(|error| crate::store_error(&error))?;
         let noted = (!trees.is_empty()).then(|| Arc::clone(&indexes));
         let notes = RowNotes::new(noted, checker.is_some(), definitions.note_bytes_max());
         let mut online = Online::new(definitions, made, notes);
         // Rows as the new definition reads them; the trees of rows are the same.
-        let reading = Table::open_from(store, table, source).map_err(exec::store_error)?;
+        let reading = Table::open_from(store, table, source).map_err(crate::store_error)?;
         let mut build = IndexBuild::new(indexes, Arc::clone(&reading));
         let mut check = checker.map(|checker| RowCheck::new(checker, Arc::clone(&reading)));
         let mut works: Vec<&mut dyn RowWork> = Vec::new();
@@ -114,7 +114,7 @@ impl RowWork for IndexBuild {
     }
 
     fn read_part(&mut self, _notes: &RowNotes) -> Result<bool> {
-        IndexBuild::read_part(self).map_err(exec::write_error)
+        IndexBuild::read_part(self).map_err(exec::access_error)
     }
 
     fn settle(
@@ -124,7 +124,7 @@ impl RowWork for IndexBuild {
         row: Option<NotedRow<'_>>,
         round: Round,
     ) -> Result<bool> {
-        IndexBuild::settle(self, transaction, note, row, round.wait).map_err(exec::write_error)
+        IndexBuild::settle(self, transaction, note, row, round.wait).map_err(exec::access_error)
     }
 }
 

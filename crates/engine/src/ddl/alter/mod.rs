@@ -155,7 +155,7 @@ fn alter(
     })?;
     let source = Table::of(&entry.source).ok_or_else(|| e::ER_NO_SUCH_TABLE.with(&[&schema, &name]))?;
     if let Some(error) = zero_date.filter(|_| context.sql_mode & sql_mode_bits::NO_ZERO_DATE != 0)
-        && !source.is_empty().map_err(exec::store_error)?
+        && !source.is_empty().map_err(crate::store_error)?
     {
         tell_zero_date(error, context)?;
     }
@@ -198,7 +198,9 @@ fn alter(
             change.drop_trees(copied.places.as_slice())?;
             if let Some(next) = copied.counter.filter(|_| table.kind == TableKind::Base) {
                 let dictionary = context.definitions.dictionary();
-                dictionary.put_counter(&mut change.transaction, table.id, next).map_err(exec::write_error)?;
+                dictionary
+                    .put_counter(&mut change.transaction, table.id, next)
+                    .map_err(exec::access_error)?;
             }
         }
     }
@@ -324,7 +326,7 @@ fn raise_counter(context: &Context<'_>, table: &TableDefinition, next: u64) -> R
         _ => catalog.table(&table.schema, &table.name).cloned(),
     };
     let Some(opened) = entry.as_ref().and_then(|entry| Table::of(&entry.source)) else { return Ok(()) };
-    let largest = opened.largest_value(column).map_err(exec::store_error)?;
+    let largest = opened.largest_value(column).map_err(crate::store_error)?;
     let wanted = next.max(largest.saturating_add(1)).max(1);
-    opened.auto_increment().set(context.definitions.store(), wanted).map_err(exec::write_error)
+    opened.auto_increment().set(context.definitions.store(), wanted).map_err(exec::access_error)
 }

@@ -157,7 +157,7 @@ impl<'a> Online<'a> {
                     work.take_back(&mut transaction, &note)?;
                 }
             }
-            transaction.commit().map_err(exec::store_error)?;
+            transaction.commit().map_err(crate::store_error)?;
             env::blocking::tick();
         }
         let mut columns: Vec<usize> = works.iter().flat_map(|work| work.columns()).copied().collect();
@@ -173,7 +173,7 @@ impl<'a> Online<'a> {
             for note in notes.by_ref().take(BATCH_NOTES) {
                 let locked = table
                     .lock_noted(&mut transaction, note.locator, wait, &columns, &mut batch)
-                    .map_err(exec::write_error)?;
+                    .map_err(exec::access_error)?;
                 let mut settled = locked != Locked::Skipped;
                 if settled {
                     let row = NotedRow { columns: &columns, batch: &batch };
@@ -187,7 +187,7 @@ impl<'a> Online<'a> {
                     self.notes.keep(&note);
                 }
             }
-            transaction.commit().map_err(exec::store_error)?;
+            transaction.commit().map_err(crate::store_error)?;
             env::blocking::tick();
         }
         Ok(())

@@ -156,7 +156,7 @@ impl LocalSession {
         core.definitions
             .dictionary()
             .put_routine(&mut change.transaction, &definition)
-            .map_err(exec::write_error)?;
+            .map_err(exec::access_error)?;
         Arc::make_mut(&mut change.catalog.routines).insert(Arc::new(definition));
         core.commit_now(change)
     }
@@ -220,7 +220,7 @@ impl LocalSession {
             core.definitions
                 .dictionary()
                 .put_routine(&mut change.transaction, &definition)
-                .map_err(exec::write_error)?;
+                .map_err(exec::access_error)?;
             Arc::make_mut(&mut change.catalog.routines).insert(Arc::new(definition));
             core.commit_now(change)?;
             session.send_ok(reply)
@@ -251,7 +251,7 @@ impl LocalSession {
             core.definitions
                 .dictionary()
                 .delete_routine(&mut change.transaction, found.id)
-                .map_err(exec::write_error)?;
+                .map_err(exec::access_error)?;
             Arc::make_mut(&mut change.catalog.routines).remove(&found);
             core.commit_now(change)?;
             session.send_ok(reply)

@@ -1,0 +1,202 @@
+//! The way of a changed row to its table: the one place through which statements insert, change and delete rows.
+//!
+//! What happens to a row, in MySQL's order, and where:
+//!
+//! ```text
+//!    values as the statement gives them, defaults       insert, update, duplicate
+//! 1. BEFORE triggers                                    (1235 today: they come here, and may change the new row or refuse)
+//! 2. generated columns, NOT NULL, CHECK                 rules, row_checks
+//! 3. foreign keys: children of the old row, parents     the backend, which holds the keys' locks
+//! 4. the change, with all indexes                       the backend: access::Transaction
+//! 5. AUTO_INCREMENT numbers seen                        numbers
+//! 6. AFTER triggers                                     (1235 today: they come here)
+//! 7. change log of online DDL                           the backend, with the row's lock held
+//! ```
+//!
+//! Steps 3, 4 and 7 are one call of the backend: it undoes all of them if one fails. Foreign keys are resolved when the statement is
+//! prepared ([`Compiled`]); an execution that does not check them (`foreign_key_checks`) or a table without any gives none.
+
+use std::sync::Arc;
+
+use access::{
+    DuplicateKey, Error, ForeignKeyViolation, ForeignKeys, LargeSource, NewRow, Table, Updated, WriteTarget,
+};
+use catalog::{TableDefinition, TableId};
+use plan::logical::TableIndex;
+use plan::physical::PhysicalPlan;
+use service::error::Level;
+use types::{Batch, Cell};
+
+use super::values::diagnostic;
+use crate::context::ExecContext;
+use crate::error::{access_error, row_error};
+use crate::expr::{SqlResult, Warnings};
+use crate::run::scan::{StoredTable, stored_table};
+
+/// The foreign keys of a plan.
+#[derive(Debug)]
+pub(super) struct Compiled(Option<ResolvedKeys>);
+
+#[derive(Debug)]
+struct ResolvedKeys {
+    keys: Arc<dyn ForeignKeys>,
+    /// The tables that they concern, by node.
+    tables: Vec<TableId>,
+}
+
+impl Compiled {
+    pub(super) fn new(plan: &PhysicalPlan) -> Compiled {
+        let resolve = || {
+            let graph = plan.foreign_keys.as_ref()?;
+            let keys = graph.nodes.first()?.table.source.foreign_keys(graph)?;
+            let tables = graph.nodes.iter().map(|node| node.table.definition.id).collect();
+            Some(ResolvedKeys { keys, tables })
+        };
+        Compiled(resolve())
+    }
+
+    /// Whether any key concerns the statement.
+    pub(super) fn any(&self) -> bool {
+        self.0.is_some()
+    }
+
+    /// The way to a table of the plan.
+    pub(super) fn writer<'p>(
+        &self,
+        plan: &'p PhysicalPlan,
+        table: TableIndex,
+        ctx: &ExecContext<'_>,
+    ) -> SqlResult<RowWriter<'p>> {
+        let StoredTable { definition, rows } = stored_table(plan, table)?;
+        let keys = self.0.as_ref().filter(|_| ctx.change.foreign_key_checks).and_then(|resolved| {
+            let node = resolved.tables.iter().position(|id| *id == definition.id)?;
+            Some((Arc::clone(&resolved.keys), node))
+        });
+        Ok(RowWriter { definition, table: rows, keys })
+    }
+}
+
+/// The way to a table.
+pub(super) struct RowWriter<'p> {
+    pub(super) definition: &'p Arc<TableDefinition>,
+    pub(super) table: Arc<dyn Table>,
+    /// The keys that concern it, and which table it is among them.
+    keys: Option<(Arc<dyn ForeignKeys>, usize)>,
+}
+
+impl RowWriter<'_> {
+    fn target(&self) -> WriteTarget<'_> {
+        WriteTarget { table: &*self.table, keys: self.keys.as_ref().map(|(keys, node)| (&**keys, *node)) }
+    }
+
+    /// Whether a row about to be inserted must be checked.
+    pub(super) fn checks_rows(&self) -> bool {
+        self.keys.is_some()
+    }
+
+    /// Whether other rows may refer to rows of the table, so that one cannot be replaced by changing all its columns.
+    pub(super) fn has_children(&self) -> bool {
+        self.keys.as_ref().is_some_and(|(keys, node)| keys.has_children(*node))
+    }
+
+    /// Checks the parents of a row about to be inserted. The inner error is the backend's, as below.
+    ///
+    /// # Errors
+    /// 1105 without a transaction, as below.
+    pub(super) fn check_parents(
+        &self,
+        cells: &[Cell<'_>],
+        ctx: &mut ExecContext<'_>,
+    ) -> SqlResult<Result<(), Error>> {
+        let writing = ctx.writing();
+        Ok(ctx.transaction()?.check_parents(self.target(), cells, writing))
+    }
+
+    /// Inserts a row whose parents are checked.
+    #[inline]
+    pub(super) fn insert(
+        &self,
+        cells: &[Cell<'_>],
+        large: &[(usize, LargeSource)],
+        ctx: &mut ExecContext<'_>,
+    ) -> SqlResult<Result<(), Error>> {
+        let writing = ctx.writing();
+        Ok(ctx.transaction()?.insert(&*self.table, NewRow { cells, large }, writing))
+    }
+
+    /// Changes columns of a row.
+    pub(super) fn update(
+        &self,
+        locator: &[u8],
+        changes: &[(usize, Cell<'_>)],
+        ctx: &mut ExecContext<'_>,
+    ) -> SqlResult<Result<Updated, Error>> {
+        let writing = ctx.writing();
+        Ok(ctx.transaction()?.update(self.target(), locator, changes, writing))
+    }
+
+    /// Deletes a row; false if there is none. `replaced_by`: the row that takes its place.
+    pub(super) fn delete(
+        &self,
+        locator: &[u8],
+        replaced_by: Option<&[Cell<'_>]>,
+        ctx: &mut ExecContext<'_>,
+    ) -> SqlResult<Result<bool, Error>> {
+        let writing = ctx.writing();
+        Ok(ctx.transaction()?.delete(self.target(), locator, replaced_by, writing))
+    }
+
+    /// Locks the row in the way of a duplicate, and reads the columns `ordinals` of it; false if it is not in the way any more.
+    ///
+    /// # Errors
+    /// No lock, or the backend's.
+    pub(super) fn lock_duplicate(
+        &self,
+        duplicate: &DuplicateKey,
+        ordinals: &[usize],
+        old: &mut Batch,
+        ctx: &mut ExecContext<'_>,
+    ) -> SqlResult<bool> {
+        let writing = ctx.writing();
+        let columns = access::Columns::whole(ordinals);
+        ctx.transaction()?
+            .lock_duplicate(&*self.table, duplicate, writing, columns, old)
+            .map_err(|error| self.failed(&error))
+    }
+
+    /// Locks what is in the way of a duplicate until the transaction ends; false if it has gone.
+    ///
+    /// # Errors
+    /// No lock, or the backend's.
+    #[cold]
+    pub(super) fn keep_duplicate(
+        &self,
+        duplicate: &DuplicateKey,
+        ctx: &mut ExecContext<'_>,
+    ) -> SqlResult<bool> {
+        let wait = ctx.lock_wait;
+        ctx.transaction()?.keep_duplicate(&*self.table, duplicate, wait).map_err(|error| self.failed(&error))
+    }
+
+    /// What the client sees of an error of the table.
+    #[cold]
+    pub(super) fn failed(&self, error: &Error) -> Box<service::error::SqlError> {
+        row_error(self.definition, error)
+    }
+}
+
+/// A violated foreign key: a warning with IGNORE, unless the cascade was too deep.
+#[cold]
+pub(super) fn violated(
+    violation: Box<ForeignKeyViolation>,
+    ignore: bool,
+    warnings: &mut Warnings,
+) -> SqlResult<()> {
+    let ignorable = !matches!(*violation, ForeignKeyViolation::TooDeep { .. });
+    let error = access_error(Error::ForeignKey(violation));
+    if !ignore || !ignorable {
+        return Err(error);
+    }
+    warnings.push(diagnostic(Level::Warning, error.number, &error.message));
+    Ok(())
+}
